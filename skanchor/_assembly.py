@@ -25,6 +25,7 @@ from skanchor._diagnostics import (
     with_noise,
 )
 from skanchor._engine import FARTHEST, CrossFit, FullFit, RowInfluence, cross_fit
+from skanchor._exposures import exposures_of_sums
 from skanchor._folds import Fold, FoldPlan
 from skanchor._inference import relative_spread
 from skanchor._items import judges_of_arrivals
@@ -327,6 +328,7 @@ def assemble(
         lower_bound=debiaser.system_.lower_bound(chain.scores),
         plug_in=plug_in,
         fold_plan=fold_plan,
+        exposures=exposures_of_sums(X, sums, debiaser, chain.calibrator),
         inputs=_inputs(full),
     )
     fitted = full.sample.with_battles(X)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from skanchor._typing import Array
 
 __all__ = [
+    "bias_aware_quantile",
     "combine_repeats",
+    "half_width_to_zero",
+    "largest_bias",
     "limits_on_log_scale",
     "one_sided_p",
     "relative_spread",
@@ -53,6 +58,74 @@ def t_distribution(df: Array, z: Array) -> Array:
     return p
 
 
+def bias_aware_quantile(bias: Array, level: float, df: Array) -> Array:
+    """Two-sided quantile of an estimate that may be biased.
+
+    Parameters
+    ----------
+    bias : ndarray
+        Largest bias, in standard errors, not negative.
+    level : float
+        Confidence level.
+    df : ndarray
+        Degrees of freedom; infinite ones are normal.
+
+    Returns
+    -------
+    ndarray
+        The k that solves ``F(k - bias) - F(-k - bias) = level``, with F the t law:
+        "estimate +- k errors" then covers the target, whichever of the two signs the
+        bias has. That of :func:`t_quantile` where the bias is zero. The interval is
+        that of Armstrong and Kolesar (2018, "Optimal inference in a class of
+        regression models", Econometrica 86).
+    """
+    known = t_quantile(level, df)
+    # k lies between bias + the one-sided and bias + the two-sided quantile.
+    least = t_quantile(2.0 * level - 1.0, df)
+    found = _root(
+        lambda k: t_distribution(df, k - bias) - t_distribution(df, -k - bias) - level,
+        bias + least,
+        bias + known,
+    )
+    return np.where(bias > 0, found, known)
+
+
+def largest_bias(quantile: Array, level: float, df: Array) -> Array:
+    """Inverse of :func:`bias_aware_quantile` in the bias.
+
+    Parameters
+    ----------
+    quantile : ndarray
+        Half width that may not be exceeded, in standard errors.
+    level, df
+        As there.
+
+    Returns
+    -------
+    ndarray
+        Largest bias in standard errors; zero where even without bias the interval is
+        as wide.
+    """
+    known, least = t_quantile(level, df), t_quantile(2.0 * level - 1.0, df)
+    found = _root(
+        lambda b: (
+            level - t_distribution(df, quantile - b) + t_distribution(df, -quantile - b)
+        ),
+        np.maximum(quantile - known, 0.0),
+        np.maximum(quantile - least, 0.0),
+    )
+    return np.where(quantile > known, found, 0.0)
+
+
+def _root(rising: Callable[[Array], Array], low: Array, high: Array) -> Array:
+    """Root of a rising function between bounds, element by element, by bisection."""
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        below = rising(middle) < 0
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return 0.5 * (low + high)
+
+
 def limits_on_log_scale(
     estimate: Array, error: Array, half: Array, level: float, scale_z: float
 ) -> tuple[Array, Array]:
@@ -81,6 +154,47 @@ def limits_on_log_scale(
     low, high : ndarray
         The symmetric limits, in the limit of large ``scale_z``.
     """
+    known, outer, inner = _parts_of_scale(estimate, error, level, scale_z)
+    # What overflows has no limit.
+    with np.errstate(over="ignore"):
+        square = (half - known) * (half + known)
+        outer, inner = (np.sqrt(np.maximum(square + x**2, 0.0)) for x in (outer, inner))
+    upward = estimate > 0
+    low = estimate - np.where(upward, inner, outer)
+    return low, estimate + np.where(upward, outer, inner)
+
+
+def half_width_to_zero(
+    estimate: Array, error: Array, level: float, scale_z: float
+) -> Array:
+    """Half width with which an interval just reaches zero.
+
+    Parameters
+    ----------
+    estimate, error, level, scale_z
+        As in :func:`limits_on_log_scale`; with an infinite ``scale_z``, or none above
+        zero, intervals are symmetric.
+
+    Returns
+    -------
+    ndarray
+        The ``half`` for which one limit of :func:`limits_on_log_scale` is zero.
+    """
+    size = np.abs(estimate)
+    if not 0.0 < scale_z < np.inf:
+        return size
+    known, _, inner = _parts_of_scale(estimate, error, level, scale_z)
+    # The limit nearer to zero lies off by the root of half^2 - known^2 + inner^2.
+    return np.sqrt(np.maximum(size**2 + known**2 - inner**2, 0.0))
+
+
+def _parts_of_scale(
+    estimate: Array, error: Array, level: float, scale_z: float
+) -> tuple[Array, Array, Array]:
+    """Distances of limits that the scale sets by itself.
+
+    Symmetric in the estimate; and in its logarithm, away from zero and towards it.
+    """
     size = np.abs(estimate)
     # No part is larger than the whole.
     part = np.minimum(size / scale_z, error)
@@ -90,12 +204,7 @@ def limits_on_log_scale(
     with np.errstate(over="ignore"):
         outer = np.where(size > 0, size * np.expm1(quantile * ratio), 0.0)
         inner = -size * np.expm1(-quantile * ratio)
-        known = quantile * part
-        square = (half - known) * (half + known)
-        outer, inner = (np.sqrt(np.maximum(square + x**2, 0.0)) for x in (outer, inner))
-    upward = estimate > 0
-    low = estimate - np.where(upward, inner, outer)
-    return low, estimate + np.where(upward, outer, inner)
+    return quantile * part, outer, inner
 
 
 def relative_spread(scores: Array, reference: Array) -> float:

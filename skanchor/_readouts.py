@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,12 +15,15 @@ from skanchor._arrivals import ArrivalScorer
 from skanchor._assembly import Inference, TreatmentResults
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
+from skanchor._diagnostics import FitSums
+from skanchor._exposures import exposures_of_rows
 from skanchor._inference import relative_spread
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
 from skanchor._riesz import RieszDebiaser
 from skanchor._treatments import Treatments
 from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
 from skanchor.results import AnchorResult, ContextResult
 from skanchor.sample import Sample
 
@@ -92,6 +96,99 @@ class AnchorReadouts(RankingEstimator):
         """Result by the models of the rows: with contexts, of models in contexts."""
         result = self._result()
         return result.cells if isinstance(result, ContextResult) else result
+
+    def sensitivity(
+        self,
+        gamma: float | Sequence[float] = (0.0, 0.1, 0.2, 0.4),
+        shape: Literal["favour", "drift", "family", "rowwise"] = "favour",
+        judges: Sequence[Hashable] | None = None,
+        family: Sequence[Hashable] | None = None,
+        level: float = 0.95,
+        method: Literal["romano-wolf", "holm"] = "romano-wolf",
+    ) -> pd.DataFrame:
+        """Intervals and rank sets that allow for favours which no column records.
+
+        Parameters
+        ----------
+        gamma, shape, judges, family, level, method
+            As in :meth:`skanchor.results.AnchorResult.sensitivity`.
+
+        Returns
+        -------
+        DataFrame
+            As there.
+
+        Examples
+        --------
+        >>> from skanchor import AnchorPipeline
+        >>> from skanchor.simulation import simulate_battles
+        >>> data = simulate_battles(random_state=0)
+        >>> anchor = AnchorPipeline(random_state=0).fit(data.X, data.y)
+        >>> table = anchor.sensitivity(gamma=[0.0, 0.5])
+        >>> of_pair = table.loc[("new-model", "model-10")]
+        >>> of_pair[["rank_low", "rank_high"]].to_numpy().tolist()
+        [[4, 6], [3, 7]]
+        """
+        result = self._exposed(shape)
+        return result.sensitivity(gamma, shape, judges, family, level, method)
+
+    def breakdown(
+        self,
+        shape: Literal["favour", "drift", "family", "rowwise"] = "favour",
+        judges: Sequence[Hashable] | None = None,
+        family: Sequence[Hashable] | None = None,
+        level: float = 0.95,
+    ) -> pd.DataFrame:
+        """How large a favour must be that undoes what is said of a new model.
+
+        Parameters
+        ----------
+        shape, judges, family, level
+            As in :meth:`skanchor.results.AnchorResult.breakdown`.
+
+        Returns
+        -------
+        DataFrame
+            As there.
+        """
+        return self._exposed(shape).breakdown(shape, judges, family, level)
+
+    def benchmarks(self) -> pd.DataFrame:
+        """Sizes that the data record, to compare unrecorded favours with.
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`skanchor.results.AnchorResult.benchmarks`.
+        """
+        return self._exposed("favour").benchmarks()
+
+    def _exposed(self, shape: str) -> AnchorResult:
+        """The result with a record of exposures, from the rows where it has none."""
+        result = self._result()
+        # A pipeline of an earlier version has a result without this attribute.
+        known = getattr(result, "exposures", None)
+        if (known is not None and shape != "rowwise") or self.debiaser_ is None:
+            return result
+        if isinstance(result, ContextResult):
+            raise BattlesError(
+                "This needs exposures by row, which are not mixed over contexts. Take "
+                "shape='favour', leave out weight_bound, or rank each context by "
+                "itself (skanchor.contexts.rank_contexts)."
+            )
+        if (result.unbounded & result.is_new).any():
+            lost = result.models[result.unbounded & result.is_new][:5].tolist()
+            raise BattlesError(
+                f"Models {lost!r} are not determined, so that exposures by row are not "
+                "those of the reported scores. Fit again without these models."
+            )
+        sample = self.distinct_sample_
+        sums = FitSums.of(
+            sample, sample.X.order, self.calibrator_, human_bias=self.btl_.bias_
+        )
+        found = exposures_of_rows(sample, sums, self.debiaser_, self.calibrator_)
+        place = np.flatnonzero(np.isin(result.models, sample.X.models))
+        return replace(result, exposures=found.padded(place, len(result.models)))
 
     def _result(self) -> AnchorResult:
         result = super()._result()

@@ -9,7 +9,15 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 
 @pytest.mark.parametrize(
-    "page", ["contexts.md", "cost.md", "history.md", "plots.md", "style.md"]
+    "page",
+    [
+        "contexts.md",
+        "cost.md",
+        "history.md",
+        "plots.md",
+        "sensitivity.md",
+        "style.md",
+    ],
 )
 def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

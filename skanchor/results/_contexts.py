@@ -14,6 +14,7 @@ from skanchor._comparisons import Items
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.results._anchor import AnchorResult, InfluenceSource
+from skanchor.results._exposures import Exposures
 from skanchor.results._ranking import RankingResult
 
 __all__ = ["ContextResult", "Mixture", "check_mix"]
@@ -141,6 +142,30 @@ class Mixture:
             total = total - total[..., self.common].mean(axis=-1, keepdims=True)
         return total
 
+    def exposures(self, cells: Exposures, labels: NDArray[Any]) -> Exposures:
+        """Exposures of these means, to favours for a model in every context.
+
+        Parameters
+        ----------
+        cells : Exposures
+            Of models in contexts.
+        labels : ndarray of shape (n_items,)
+            These models.
+
+        Returns
+        -------
+        Exposures
+        """
+        items = Items.of(labels)
+        # owned[i, j]: item i is model j of the mix in some context, of the mix or not.
+        owned = np.equal.outer(items.models[items.model], self.models).astype(float)
+
+        def recorded(values: Array) -> Array:
+            parts = zip(self.shares, self.places, strict=True)
+            return np.asarray(sum(share * values[..., at] for share, at in parts))
+
+        return cells.mixed(self.mean, lambda values: values @ owned, recorded)
+
     def covariance(self, values: Array) -> Array:
         """Covariances of these means, by the last two axes."""
         # M C M' for the matrix M of the means: once for the columns, once for the rows.
@@ -209,6 +234,9 @@ class ContextResult(AnchorResult):
             lower_bound=mixture.mean(root) ** 2,
             plug_in=mixture.mean(cells.plug_in),
             fold_plan=cells.fold_plan,
+            exposures=None
+            if cells.exposures is None
+            else mixture.exposures(cells.exposures, cells.models),
             diagnostics=cells.diagnostics,
             cells=cells,
             mix=shares,

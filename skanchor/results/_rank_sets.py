@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -72,16 +72,27 @@ class BetterTests:
         Difference, standard error and degrees of freedom of pairs of models.
     errors : JointErrors or None
         Draws for Romano and Wolf's procedure; Holm's needs none.
+    bias : callable or None
+        Largest bias that may favour the first of pairs of models, in logits. It is
+        taken off their difference: with the draws as they are, a larger bias then never
+        proves more.
     """
 
     pairs: Callable[[Indices, Indices], tuple[Array, Array, Array]]
     errors: JointErrors | None
+    bias: Callable[[Indices, Indices], Array] | None = None
+
+    def allowing(self, bias: Callable[[Indices, Indices], Array]) -> BetterTests:
+        """The same tests of scores that may be biased."""
+        return replace(self, bias=bias)
 
     def __call__(
         self, better: Indices, worse: Indices, alpha: float
     ) -> NDArray[np.bool_]:
         """Which of these hypotheses are proven, as one family at level alpha."""
         difference, error, df = self.pairs(better, worse)
+        if self.bias is not None:
+            difference = difference - self.bias(better, worse)
         _, p = one_sided_p(difference, error, df)
         if self.errors is None:
             return holm_adjust(p) <= alpha

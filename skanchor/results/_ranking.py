@@ -113,6 +113,21 @@ class RankingResult(ModelResult):
             self.unbounded[first] | self.unbounded[second],
         )
 
+    def _new_pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Each new model, and every other model beside it."""
+        new, n_models = np.flatnonzero(self.is_new), len(self.models)
+        first = np.repeat(new, n_models)
+        second = np.tile(np.arange(n_models), len(new))
+        keep = first != second
+        return first[keep], second[keep]
+
+    def _pair_index(
+        self, first: NDArray[np.intp], second: NDArray[np.intp]
+    ) -> pd.MultiIndex:
+        return pd.MultiIndex.from_arrays(
+            [self.models[first], self.models[second]], names=["model", "opponent"]
+        )
+
     @property
     def moments(self) -> tuple[Array, Array, Array]:
         """Score, standard error and degrees of freedom of every model."""
@@ -148,15 +163,21 @@ class RankingResult(ModelResult):
     def _repr_html_(self) -> str:
         return board_html(self.leaderboard(), self._head(), 0.95)
 
+    def _limits(
+        self, estimate: Array, error: Array, half: Array, level: float
+    ) -> tuple[Array, Array]:
+        """Limits of intervals whose half widths would be symmetric."""
+        if 0.0 < self.scale_z < np.inf:
+            # The common scale of the scores is estimated, which moves the limit away
+            # from zero farther off, and the other one nearer.
+            return limits_on_log_scale(estimate, error, half, level, self.scale_z)
+        return estimate - half, estimate + half
+
     def _interval(
         self, estimate: Array, error: Array, df: Array, level: float
     ) -> pd.DataFrame:
         half = t_quantile(check_level(level), df) * error
-        low, high = estimate - half, estimate + half
-        if 0.0 < self.scale_z < np.inf:
-            # The common scale of the scores is estimated, which moves the limit away
-            # from zero farther off, and the other one nearer.
-            low, high = limits_on_log_scale(estimate, error, half, level, self.scale_z)
+        low, high = self._limits(estimate, error, half, level)
         return pd.DataFrame({"low": low, "high": high})
 
     def intervals(
@@ -218,18 +239,11 @@ class RankingResult(ModelResult):
             model, with ``win_low``, ``win_high``; ``p_adjusted``, twice the smaller of
             the two Holm-adjusted one-sided p-values.
         """
-        new, n_models = np.flatnonzero(self.is_new), len(self.models)
-        first = np.repeat(new, n_models)
-        second = np.tile(np.arange(n_models), len(new))
-        keep = first != second
-        first, second = first[keep], second[keep]
+        first, second = self._new_pairs()
         difference, error, df = self._pairs(first, second)
         interval = self._interval(difference, error, df, level)
         below, above = one_sided_p(difference, error, df)
         p = 2.0 * np.minimum(holm_adjust(below), holm_adjust(above))
-        index = pd.MultiIndex.from_arrays(
-            [self.models[first], self.models[second]], names=["model", "opponent"]
-        )
         return pd.DataFrame(
             {
                 "difference": difference,
@@ -241,7 +255,7 @@ class RankingResult(ModelResult):
                 "win_high": expit(interval["high"].to_numpy()),
                 "p_adjusted": np.minimum(p, 1.0),
             },
-            index=index,
+            index=self._pair_index(first, second),
         )
 
     # --------------------------------------------------------------------------- ranks

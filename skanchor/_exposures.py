@@ -1,0 +1,209 @@
+"""The record of exposures to unrecorded favours, from sums or from rows of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skanchor._comparisons import Comparisons
+from skanchor._diagnostics import FitSums
+from skanchor._judges import JudgeCalibrator
+from skanchor._numerics.logistic import sigmoid
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.system import RieszSystem
+from skanchor._riesz import RieszDebiaser
+from skanchor._typing import Array
+from skanchor.bias.protocol import linearity, span_names
+from skanchor.results import Exposures
+from skanchor.sample import Sample
+
+__all__ = ["exposures_of_rows", "exposures_of_sums"]
+
+MOST_FEATURES = 32
+"""Most columns of a judge's bias whose favours are recorded one by one."""
+
+AGREES = 1e-6
+"""Error of the identity of the scores up to which columns of weights and sums agree."""
+
+
+def exposures_of_sums(
+    X: Comparisons,
+    sums: FitSums,
+    debiaser: RieszDebiaser,
+    calibrator: JudgeCalibrator,
+) -> Exposures | None:
+    """Take exposures from the sums over all rows at the fit of all rows.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows, or none, that carry everything the chain learned.
+    sums : FitSums
+        Over all rows, historical ones included.
+    debiaser : RieszDebiaser
+        Fitted; its weights are linear in the columns of the sums, or None is returned.
+    calibrator : JudgeCalibrator
+        Fitted.
+
+    Returns
+    -------
+    Exposures or None
+        None where weights are bounded, or have columns that are not summed: then only
+        the rows tell.
+    """
+    system, n = debiaser.system_, len(X.models)
+    if debiaser.weight_bound is not None:
+        return None
+    n_judges = len(X.judges)
+    favour = np.zeros((n_judges + 1, n, n))
+    drift = np.zeros((n_judges, n))
+    for m in range(PEOPLE, n_judges):
+        moved = _moved(system, sums, m)
+        if moved is None:
+            return None
+        # The code of people, -1, is the last place.
+        favour[m] = moved[:n]
+        if m != PEOPLE:
+            blocks = sums.sources[m].sums.blocks
+            drift[m] = moved[blocks["sensitivity"]][0]
+    # The rows of the scores in the identity, ``sum a V xi = L``, are linear in these
+    # exposures: if they do not agree, the columns are not those of the weights.
+    slopes = np.append(system.slopes, 1.0)
+    held = system.layout.items.T @ np.einsum("m,mij->ij", slopes, favour)
+    due = system.layout.items.T + system.gap[system.layout.at["scores"]]
+    if not np.abs(held - due).max(initial=0.0) < AGREES:
+        return None
+    return _with_benchmarks(X, sums, calibrator, favour, drift, debiaser)
+
+
+def _moved(system: RieszSystem, sums: FitSums, m: int) -> Array | None:
+    """``sum a V x`` of a source by its summed columns, (n_columns, n_scores).
+
+    None where weights have columns that are not summed.
+    """
+    own = sums.sources[m].sums
+    blocks, gram = own.blocks, own.information
+    assert gram is not None
+    columns = system.all_columns(m)
+    items, n_span = blocks["items"], blocks.widths[-1]
+    n = items.stop
+    weighted = np.zeros((blocks.size, columns.shape[1]))
+    weighted[items] = columns[:n]
+    if m != PEOPLE:
+        weighted[blocks["delta"]], weighted[blocks["order"]] = columns[n : n + 2]
+    # After the columns of items, delta and order.
+    span = columns[n + 2 :]
+    if m != PEOPLE and len(span) == n_span + 1 and system.slopes[m]:
+        # The curvature of a scale comes first; its summed column is times the
+        # sensitivity.
+        weighted[blocks["curve"]], span = span[:1] / system.slopes[m], span[1:]
+    if len(span) == n_span:
+        weighted[blocks["span"]] = span
+    elif gram.any():
+        return None
+    return np.asarray(gram @ weighted)
+
+
+def exposures_of_rows(
+    sample: Sample,
+    sums: FitSums,
+    debiaser: RieszDebiaser,
+    calibrator: JudgeCalibrator,
+) -> Exposures:
+    """Take exposures from all rows, whatever the learners of the weights are.
+
+    Parameters
+    ----------
+    sample : Sample
+        All rows, that carry everything the chain learned.
+    sums : FitSums
+        Over them; only recorded favours are read.
+    debiaser : RieszDebiaser
+        Fitted.
+    calibrator : JudgeCalibrator
+        Fitted.
+
+    Returns
+    -------
+    Exposures
+        With those to any shifts of the rows of new models.
+    """
+    X = sample.X
+    n, n_judges, new = len(X.models), len(X.judges), np.flatnonzero(X.is_new)
+    favour = np.zeros((n_judges + 1, n, n))
+    drift, rowwise = np.zeros((n_judges, n)), np.zeros((n_judges, len(new), n))
+    weights, eta = debiaser.weights(X), X.logits()
+    for m in range(PEOPLE, n_judges):
+        cut = X.by_judge(m)
+        at = cut.rows[sample.counts[cut.rows] & np.isfinite(eta[cut.rows])]
+        p = sigmoid(eta[at])
+        # (n_rows, n_scores): V a of each row, times its weight.
+        moved = (sample.weight[at] * p * (1.0 - p))[:, None] * weights[at]
+        for side, sign in ((X.left[at], 1.0), (X.right[at], -1.0)):
+            np.add.at(favour[m], side, sign * moved)
+        if m == PEOPLE:
+            continue
+        late = X.involves_new[at]
+        assert X.sensitivities is not None
+        apart = X.sensitivities[m] * X.score_differences[at][late]
+        drift[m] = apart @ moved[late]
+        for k, one in enumerate(new):
+            rowwise[m, k] = np.abs(moved[late, one][:, None] - moved[late]).sum(axis=0)
+    found = _with_benchmarks(X, sums, calibrator, favour, drift, debiaser)
+    return replace(found, rows=rowwise)
+
+
+def _with_benchmarks(
+    X: Comparisons,
+    sums: FitSums,
+    calibrator: JudgeCalibrator,
+    favour: Array,
+    drift: Array,
+    debiaser: RieszDebiaser,
+) -> Exposures:
+    """Add what is recorded of favours, position effects and item effects."""
+    n_judges, n = len(X.judges), len(X.models)
+    by_feature: list[dict[str, Array]] = []
+    whole = np.full((n_judges, n), np.nan)
+    for m, judge in enumerate(X.judges.tolist()):
+        learner: Any
+        learner, own = calibrator.biases_.get(judge), sums.sources[m].sums
+        span, items = own.blocks["span"], own.blocks["items"]
+        by_feature.append({})
+        width = span.stop - span.start
+        if linearity(learner) != "fixed" or not width or len(learner.coef_) != width:
+            continue
+        assert own.information is not None
+        total = own.information.diagonal()[items, None]
+        # Means over the rows of each model, with weights w V, of the differences of
+        # the columns, positive where the model has more.
+        mean = np.divide(
+            own.information[items, span], total,
+            out=np.full((n, width), np.nan), where=total > 0,
+        )  # fmt: skip
+        favours = mean * learner.coef_
+        whole[m] = favours.sum(axis=1)
+        names = span_names(learner, tuple(calibrator.features_), width)
+        if width <= MOST_FEATURES:
+            by_feature[m] = dict(zip(names, favours.T, strict=True))
+    features = tuple(dict.fromkeys(name for own in by_feature for name in own))
+    recorded = np.full((n_judges, n, len(features)), np.nan)
+    for m, own_favours in enumerate(by_feature):
+        for name, values in own_favours.items():
+            recorded[m, :, features.index(name)] = values
+    none = np.full(n_judges, np.nan)
+    covariance, effects = X.item_covariance, X.deviations
+    return Exposures(
+        X.judges,
+        debiaser.system_.slopes,
+        favour,
+        None if debiaser.judge_scale == "curved" else drift,
+        features,
+        recorded,
+        whole,
+        none if X.position_effects is None else np.abs(X.position_effects),
+        none if covariance is None else np.sqrt(np.diagonal(covariance)),
+        none if effects is None else np.abs(effects[:, ~X.is_new]).max(axis=1),
+    )

@@ -1,0 +1,353 @@
+"""How far favours that no column records would move each score, to first order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
+
+__all__ = ["SHAPES", "Exposures", "Unrecorded", "check_gammas"]
+
+SHAPES = ("favour", "drift", "family", "rowwise")
+"""What an unrecorded favour may be."""
+
+CHECKED_UP_TO = 1.5
+"""Largest favour in judge logits at which the first order was compared with refits."""
+
+NO_EXPOSURE = 1e-9
+"""Exposure below which a judge cannot move a score: what is left is rounding."""
+
+Indices = NDArray[np.intp]
+
+
+def check_gammas(gamma: float | Sequence[float]) -> list[float]:
+    """Sizes of favours; refuse what is no number, or negative."""
+    values = np.atleast_1d(np.asarray(gamma, dtype=np.float64))
+    if values.ndim != 1 or not len(values):
+        raise ValueError(f"gamma must be a number or a list of numbers, got {gamma!r}.")
+    if not np.isfinite(values).all() or (values < 0).any():
+        bad = values[~np.isfinite(values) | (values < 0)]
+        raise ValueError(f"gamma must be finite and not negative, got {bad[0]:g}.")
+    return list(values.tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class Exposures:
+    """What favours of each judge do to each score, and favours that are recorded.
+
+    The exposure of a score to a shift of the logits of some rows is the sum of ``a V``
+    over them, with a the Riesz weight and V the variance of the outcome: the score
+    moves by minus the shift times it once the shift is taken into account.
+
+    Attributes
+    ----------
+    judges : ndarray of shape (n_judges,)
+        Labels.
+    sensitivities : ndarray of shape (n_judges,)
+        Their sensitivities.
+    favour : ndarray of shape (n_judges + 1, n_items, n_scores)
+        Exposure of each score to a favour for each item on all rows of the source,
+        which is positive where the item is shown as ``model_a``; people last.
+    drift : ndarray of shape (n_judges, n_scores) or None
+        Exposure to a shift of the sensitivity times the score difference on the rows of
+        new models; None where the scales of judges may be curved.
+    features : tuple of str
+        Columns of the features that favours are recorded of.
+    recorded : ndarray of shape (n_judges, n_items, n_features)
+        Mean favour that each feature gives an item, in judge logits: its coefficient
+        times the mean difference of its column on the item's rows, which weigh by V.
+    whole : ndarray of shape (n_judges, n_items)
+        The same of all features together; NaN where a judge's bias is not linear in
+        fixed columns.
+    position, item_sd, deviation : ndarray of shape (n_judges,)
+        Position effect in size, standard deviation of the item effects, and the largest
+        item effect of a historical model in size, in judge logits; NaN where there is
+        none.
+    rows : ndarray of shape (n_judges, n_new, n_scores) or None
+        Sum of the absolute ``a V`` over the rows of new models, of the difference of
+        each new model and each model; known where the rows are at hand.
+    """
+
+    judges: NDArray[Any]
+    sensitivities: Array
+    favour: Array
+    drift: Array | None
+    features: tuple[str, ...]
+    recorded: Array
+    whole: Array
+    position: Array
+    item_sd: Array
+    deviation: Array
+    rows: Array | None = None
+
+    def padded(self, place: Indices, size: int) -> Exposures:
+        """The same among more models, of which these have the ``place``."""
+
+        def wider(values: Array, *axes: int) -> Array:
+            for axis in axes:
+                shape = list(values.shape)
+                shape[axis] = size
+                result = np.zeros(shape)
+                np.moveaxis(result, axis, 0)[place] = np.moveaxis(values, axis, 0)
+                values = result
+            return values
+
+        return replace(
+            self,
+            favour=wider(self.favour, 1, 2),
+            drift=None if self.drift is None else wider(self.drift, 1),
+            recorded=wider(self.recorded, 1),
+            whole=wider(self.whole, 1),
+            rows=None if self.rows is None else wider(self.rows, 2),
+        )
+
+    def mixed(
+        self,
+        mean: Callable[[Array], Array],
+        favoured: Callable[[Array], Array],
+        recorded: Callable[[Array], Array],
+    ) -> Exposures:
+        """The same for scores that are means of these, and models liked in all of them.
+
+        Parameters
+        ----------
+        mean, favoured, recorded : callable
+            Take arrays whose last axis is of scores, of items that are liked, and of
+            items with recorded favours.
+
+        Returns
+        -------
+        Exposures
+        """
+        favour = np.swapaxes(favoured(np.swapaxes(mean(self.favour), 1, 2)), 1, 2)
+        return replace(
+            self,
+            favour=favour,
+            drift=None if self.drift is None else mean(self.drift),
+            recorded=np.swapaxes(recorded(np.swapaxes(self.recorded, 1, 2)), 1, 2),
+            whole=recorded(self.whole),
+            rows=None,
+        )
+
+    def unrecorded(
+        self,
+        is_new: NDArray[np.bool_],
+        shape: str,
+        judges: Sequence[Hashable] | None,
+        family: NDArray[np.bool_] | None,
+    ) -> Unrecorded:
+        """Exposures of the differences of new models to favours of one shape.
+
+        Parameters
+        ----------
+        is_new : ndarray of shape (n_models,)
+            Which models are new.
+        shape : {"favour", "drift", "family", "rowwise"}
+            What may be favoured.
+        judges : sequence of labels or None
+            Judges that may; None takes all.
+        family : ndarray of shape (n_models,) or None
+            Models that are liked together, where the shape is a family.
+
+        Returns
+        -------
+        Unrecorded
+        """
+        if shape not in SHAPES:
+            raise ValueError(f"shape must be one of {list(SHAPES)}, got {shape!r}.")
+        if (shape == "family") != (family is not None):
+            raise ValueError(
+                "family names the models that judges may like together: it goes with "
+                "shape='family', and with no other shape."
+            )
+        chosen, new = self._chosen(judges), np.flatnonzero(is_new)
+        if shape == "favour":
+            # (n_judges, n_new, n_scores): a favour for the new model itself.
+            own = self.favour[:-1, new]
+            found = own[:, np.arange(len(new)), new][..., None] - own
+        elif shape == "rowwise":
+            if self.rows is None:
+                raise BattlesError(
+                    "shape='rowwise' needs the rows, which this result does not hold: "
+                    "ask the fitted AnchorPipeline, or take shape='favour'."
+                )
+            found = self.rows
+        else:
+            if shape == "drift":
+                if self.drift is None:
+                    raise BattlesError(
+                        "shape='drift' supposes judges whose log-odds are in "
+                        "proportion to the score difference, and this fit allows for "
+                        "curved scales: take shape='favour'."
+                    )
+                each = self.drift
+            else:
+                each = self.favour[:-1][:, family].sum(axis=1)
+            found = each[:, new, None] - each[:, None, :]
+        place = np.cumsum(is_new) - 1
+        return Unrecorded(
+            self.judges[chosen], found[chosen], is_new, place, shape == "drift"
+        )
+
+    def _chosen(self, judges: Sequence[Hashable] | None) -> Indices:
+        """Numbers of the judges of these labels."""
+        known = self.judges.tolist()
+        if judges is None:
+            return np.arange(len(known))
+        if isinstance(judges, str) or not isinstance(judges, Sequence):
+            judges = [judges]
+        strangers = [name for name in judges if name not in known]
+        if strangers or not judges:
+            raise BattlesError(
+                f"judges {strangers[:5]!r} are none of this fit; known are "
+                f"{known[:10]!r}."
+            )
+        return np.array([known.index(name) for name in dict.fromkeys(judges)])
+
+    def benchmarks(
+        self, models: NDArray[Any], is_new: NDArray[np.bool_]
+    ) -> pd.DataFrame:
+        """Recorded sizes beside which a favour may be held, by new model and judge."""
+        new = np.flatnonzero(is_new)
+        own = self.favour[:-1, new, new].T
+        n_judges = len(self.judges)
+        index = pd.MultiIndex.from_product(
+            [models[new].tolist(), self.judges.tolist()], names=["model", "judge"]
+        )
+        recorded = self.recorded[:, new].transpose(1, 0, 2)
+        recorded = recorded.reshape(len(new) * n_judges, -1)
+        table = {
+            "sensitivity": np.tile(self.sensitivities, len(new)),
+            "exposure": own.ravel(),
+            "favour": self.whole[:, new].T.ravel(),
+            **{
+                f"favour_{name}": recorded[:, k] for k, name in enumerate(self.features)
+            },
+            "position_effect": np.tile(self.position, len(new)),
+            "item_sd": np.tile(self.item_sd, len(new)),
+            "largest_deviation": np.tile(self.deviation, len(new)),
+        }
+        return pd.DataFrame(table, index=index)
+
+
+@dataclass(frozen=True, eq=False)
+class Unrecorded:
+    """Exposures of the difference of each new model to each model, for one shape.
+
+    Attributes
+    ----------
+    judges : ndarray of shape (n_judges,)
+        Judges that may favour.
+    exposures : ndarray of shape (n_judges, n_new, n_models)
+        Of the difference of the new model and the other one.
+    is_new : ndarray of shape (n_models,)
+        Which models are new.
+    place : ndarray of shape (n_models,)
+        Number of each new model among the new ones.
+    is_drift : bool
+        Whether gamma changes sensitivities by a factor of up to ``1 + gamma``, up or
+        down. A growth adds ``gamma / (1 + gamma)`` times the exposure, and a decline
+        takes off gamma times it: the exposure is that of the difference as estimated,
+        which the change itself has altered.
+    """
+
+    judges: NDArray[Any]
+    exposures: Array
+    is_new: NDArray[np.bool_]
+    place: Indices
+    is_drift: bool = False
+
+    def of_pairs(self, first: Indices, second: Indices) -> Array:
+        """Exposures of first minus second, one of which is new, (n_judges, n_pairs)."""
+        forward = self.is_new[first]
+        new = np.where(forward, first, second)
+        other = np.where(forward, second, first)
+        found = self.exposures[:, self.place[new], other]
+        return np.where(forward, found, -found)
+
+    def bias(
+        self, first: Indices, second: Indices, gamma: float
+    ) -> tuple[Array, Array]:
+        """Largest bias of differences up and down, for favours of up to gamma.
+
+        Parameters
+        ----------
+        first, second : ndarray of shape (n_pairs,)
+            Models, the first of which, or else the second, is new.
+        gamma : float
+            Size of the favours.
+
+        Returns
+        -------
+        up, down : ndarray of shape (n_pairs,)
+            In logits, not negative.
+        """
+        exposed = self.of_pairs(first, second)
+        rising, falling = _sides(exposed)
+        if not self.is_drift:
+            both = gamma * (rising + falling)
+            return both, both
+        grown = gamma / (1.0 + gamma)
+        return grown * rising + gamma * falling, gamma * rising + grown * falling
+
+    def until(
+        self, first: Indices, second: Indices, margin: Array, upward: NDArray[np.bool_]
+    ) -> Array:
+        """Size of favours whose bias reaches a margin.
+
+        Parameters
+        ----------
+        first, second : ndarray of shape (n_pairs,)
+            As in :meth:`bias`.
+        margin : ndarray of shape (n_pairs,)
+            In logits, not negative.
+        upward : ndarray of shape (n_pairs,)
+            Whether a bias upwards counts, else one downwards.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+            Infinite where no favour does.
+        """
+        return self._until(self.of_pairs(first, second), margin, upward)
+
+    def until_by_judge(
+        self, first: Indices, second: Indices, margin: Array, upward: NDArray[np.bool_]
+    ) -> Array:
+        """As :meth:`until`, for each judge by itself, (n_judges, n_pairs)."""
+        exposed = self.of_pairs(first, second)
+        return np.array([self._until(one[None], margin, upward) for one in exposed])
+
+    def _until(self, exposed: Array, margin: Array, upward: NDArray[np.bool_]) -> Array:
+        rising, falling = _sides(exposed)
+        total = rising + falling
+        if self.is_drift:
+            rising, falling = (
+                np.where(upward, rising, falling),
+                np.where(upward, falling, rising),
+            )
+            # gamma / (1 + gamma) * rising + gamma * falling = margin, a quadratic
+            # equation, in the form that is exact where ``falling`` is zero.
+            rest = total - margin
+            root = np.sqrt(rest**2 + 4.0 * falling * margin)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = 2.0 * margin / (rest + root)
+            total = np.where(rest + root > 0, total, 0.0)
+        else:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = margin / total
+        # An unknown margin leaves the answer unknown.
+        reached = (total > NO_EXPOSURE) | np.isnan(margin)
+        return np.where(reached, found, np.inf)
+
+
+def _sides(exposed: Array) -> tuple[Array, Array]:
+    """Sums over judges of the positive and of the negative exposures, in size."""
+    return np.maximum(exposed, 0.0).sum(axis=0), np.maximum(-exposed, 0.0).sum(axis=0)
