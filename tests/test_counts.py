@@ -150,7 +150,11 @@ def test_weights_that_may_be_no_counts_are_not_told(scale):
 @pytest.mark.parametrize(
     ("weight", "match"),
     [
+        (-1.0, "Negative values"),
+        (np.inf, "infinity"),
+        (np.nan, "NaN"),
         (1.5, "1 are not, the first is 1.5 in row 0"),
+        (2.0**53, r"stand for 9\.01e\+15 rows"),
         # Half a kilobyte a row.
         (1e15, r"stand for 1e\+15 rows, .* 5e\+08 GB of memory"),
     ],
@@ -159,7 +163,7 @@ def test_what_is_no_count_is_refused(weight, match):
     X, y, n, _ = counted()
     n = n.astype(float)
     n[0] = weight
-    with pytest.raises(BattlesError, match=match):
+    with pytest.raises(ValueError, match=match):
         BTLRegressor(weights="frequency").fit(X, y, sample_weight=n)
 
 
