@@ -6,7 +6,9 @@ import warnings
 from collections.abc import Hashable
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skanchor.exceptions import DataWarning
 
@@ -22,6 +24,26 @@ def label_key(label: Any) -> str:
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     return str(label).strip().casefold()
+
+
+def values_of_codes(values: list[Any], codes: NDArray[np.intp]) -> pd.Series:
+    """Value of each code, in a column of the type that the values have in common.
+
+    Parameters
+    ----------
+    values : list
+        Value of each code from zero; all are in use.
+    codes : ndarray of shape (n_rows,)
+        Codes; -1 is missing.
+
+    Returns
+    -------
+    Series of shape (n_rows,)
+    """
+    # The type is inferred of the few values, not of the many rows.
+    missing = [None] if (codes < 0).any() else []
+    column = pd.Series([*values, *missing], dtype=object).infer_objects()
+    return column.iloc[codes]
 
 
 def typed(table: pd.DataFrame, ids: set[str], *, from_text: bool) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io._tools import FAILED
-from skanchor.io.columns import label_key
+from skanchor.io.columns import label_key, values_of_codes
 from skanchor.warning_log import warn
 
 NEEDED = ("model_a", "model_b", "winner")
@@ -96,11 +96,9 @@ def relabelled(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:
     DataFrame
     """
     meant = {label_key(label): value for label, value in labels.items()}
-    # Distinct labels are translated; missing ones have the code -1, the last value.
     codes, found = pd.factorize(table["winner"], use_na_sentinel=True)
-    values = pd.Series([meant.get(label_key(label), label) for label in found] + [None])
-    winner = values.iloc[codes].set_axis(table.index)
-    return table.assign(winner=winner.infer_objects())
+    values = [meant.get(label_key(label), label) for label in found]
+    return table.assign(winner=values_of_codes(values, codes).set_axis(table.index))
 
 
 def fail_invalid(table: pd.DataFrame) -> pd.DataFrame:

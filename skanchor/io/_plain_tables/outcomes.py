@@ -13,7 +13,7 @@ import pandas as pd
 from skanchor._comparisons.outcomes import WINNER_VALUES
 from skanchor.io._plain_tables.names import name_key
 from skanchor.io._tools._grades import GRADES, grade
-from skanchor.io.columns import label_key
+from skanchor.io.columns import label_key, values_of_codes
 
 __all__ = ["OutcomeReading", "is_standard", "label_of", "on_scale", "readings"]
 
@@ -136,8 +136,8 @@ def readings(
     keys = [_value_key(value) for value in values]
 
     def mapped(meant: Mapping[Any, Any], means: str, **arguments: Any) -> None:
-        column = pd.Series([meant[value] for value in values] + [None], dtype=object)
-        winner = column.iloc[codes].set_axis(outcome.index).infer_objects()
+        winner = values_of_codes([meant[value] for value in values], codes)
+        winner = winner.set_axis(outcome.index)
         found.append(OutcomeReading(winner, means, arguments))
 
     sided = [_side(key) for key in keys]
