@@ -43,6 +43,16 @@ contrasts = ContrastDisplay.from_estimator(anchor, "ivory-lynx")
 print(f"{contrasts.decided.sum()} of {len(contrasts.decided)} are decided")
 
 # %%
+# What would undo this
+# --------------------
+# A favour that no column records looks like a better model. The interval widens with
+# the favour that it allows for; dotted lines are sizes that the data record.
+from skanchor.plotting import FunnelDisplay
+
+funnel = FunnelDisplay.from_estimator(anchor, "ivory-lynx")
+print(f"in doubt from a favour of {funnel.breakdown:.2f} judge logits")
+
+# %%
 # What the judges are like
 # ------------------------
 # How sharply they tell models apart, which side they favour, which kinds of responses

@@ -22,6 +22,7 @@ _KINDS = {
     "leaderboard": "scores with intervals",
     "ranks": "rank sets as strips",
     "contrasts": "a new model against every other",
+    "funnel": "an interval against the unrecorded favour that it allows for",
     "judges": "sensitivities and position effects",
     "bias": "what judges favour, by feature",
     "deviations": "by how much each judge overrates each model",
@@ -45,7 +46,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help="the new model to show in contrasts (default: the best of them)",
+        help="the new model to show in contrasts and funnel (default: the best of "
+        "them)",
     )
     add_file(parser, f"where to draw: {', '.join(_SUFFIXES)}")
     add_force(parser)
@@ -57,8 +59,8 @@ def _plot(options: argparse.Namespace) -> None:
     if options.output is None:
         raise BadInputError("give a file to draw into, as in -o leaderboard.png")
     check_suffix(options.output, _SUFFIXES, ", ".join(_SUFFIXES))
-    if options.model is not None and options.kind != "contrasts":
-        raise BadInputError("--model goes with contrasts")
+    if options.model is not None and options.kind not in ("contrasts", "funnel"):
+        raise BadInputError("--model goes with contrasts and funnel")
     if find_spec("matplotlib") is None:
         raise BadInputError("plots need matplotlib (pip install 'skanchor[plot]')")
     check_file(options, inputs=options.battles)
@@ -83,6 +85,7 @@ def _draw(task: Task, options: argparse.Namespace) -> Any:
         BiasDisplay,
         ContrastDisplay,
         FeatureOverlapDisplay,
+        FunnelDisplay,
         ItemDeviationDisplay,
         JudgeCalibrationDisplay,
         JudgeDisplay,
@@ -100,10 +103,11 @@ def _draw(task: Task, options: argparse.Namespace) -> Any:
             task.pipeline, task.X, task.y, level=level, **given
         )
     anchor: AnchorPipeline = task.pipeline.fit(task.X, task.y, **given)
-    if options.kind == "contrasts":
+    if options.kind in ("contrasts", "funnel"):
         if options.model is not None and options.model not in anchor.new_models_:
             raise BadInputError(f"--model {options.model}: is none of the new models")
-        return ContrastDisplay.from_estimator(anchor, options.model, level)
+        shown = ContrastDisplay if options.kind == "contrasts" else FunnelDisplay
+        return shown.from_estimator(anchor, options.model, level=level)
     display: Any = {
         "leaderboard": LeaderboardDisplay,
         "ranks": RankSetDisplay,

@@ -26,6 +26,7 @@ from skanchor._cli.inspect import INSPECT
 from skanchor._cli.plot import PLOT
 from skanchor._cli.rank import RANK
 from skanchor._cli.report import REPORT
+from skanchor._cli.sensitivity import SENSITIVITY
 from skanchor._cli.signals import exit_code, raised_as_interrupts
 from skanchor._cli.streams import (
     drop_stdout,
@@ -43,6 +44,7 @@ COMMANDS: tuple[Command, ...] = (
     REPORT,
     PLOT,
     CHECK,
+    SENSITIVITY,
     EVALUATE,
     COMPARE,
     HISTORY,

@@ -11,6 +11,7 @@ from skanchor.plotting._calibration import judge_calibration as judge_calibratio
 from skanchor.plotting._canvas import figure_width as figure_width
 from skanchor.plotting._contrasts import ContrastDisplay
 from skanchor.plotting._deviations import ItemDeviationDisplay
+from skanchor.plotting._funnel import FunnelDisplay
 from skanchor.plotting._judges import JudgeDisplay
 from skanchor.plotting._leaderboard import LeaderboardDisplay
 from skanchor.plotting._left_out import LeftOutDisplay
@@ -23,6 +24,7 @@ __all__ = [
     "BiasDisplay",
     "ContrastDisplay",
     "FeatureOverlapDisplay",
+    "FunnelDisplay",
     "ItemDeviationDisplay",
     "JudgeCalibrationDisplay",
     "JudgeDisplay",

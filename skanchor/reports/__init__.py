@@ -5,6 +5,7 @@ from skanchor.reports.best import best_note, may_be_best
 from skanchor.reports.checked import check_notes, check_section, check_table
 from skanchor.reports.document import Document as Document
 from skanchor.reports.document import Table as Table
+from skanchor.reports.favours import breakdown_table, change_lines
 from skanchor.reports.html import to_html
 from skanchor.reports.latex import latex_table, to_latex
 from skanchor.reports.leaderboard import LeaderboardText as LeaderboardText
@@ -16,6 +17,7 @@ from skanchor.reports.page import render
 from skanchor.reports.records import SCHEMA_VERSION as SCHEMA_VERSION
 from skanchor.reports.records import Reported as Reported
 from skanchor.reports.records import as_json_value as as_json_value
+from skanchor.reports.records import benchmarks_json as benchmarks_json
 from skanchor.reports.records import check_json, result_json
 from skanchor.reports.sections import leaderboard_table, report_document
 from skanchor.reports.summary import ItemEffects as ItemEffects
@@ -28,6 +30,8 @@ __all__ = [
     "RunSummary",
     "answer",
     "best_note",
+    "breakdown_table",
+    "change_lines",
     "check_json",
     "check_notes",
     "check_section",

@@ -85,6 +85,41 @@ def variance_figure(result: RankingResult) -> Figure:
     )
 
 
+def funnel_figure(fitted: Any, model: Any, place: int, level: float) -> Figure:
+    """Draw the interval of a difference against the favour that it allows for.
+
+    Parameters
+    ----------
+    fitted : AnchorPipeline or AnchorResult
+        A fitted pipeline, or its result.
+    model : label
+        The new model.
+    place : int
+        Number that makes the name of the figure unique.
+    level : float
+        Level of the interval.
+
+    Returns
+    -------
+    Figure
+    """
+    from skanchor.plotting import FunnelDisplay
+
+    draw = (
+        FunnelDisplay.from_estimator
+        if isinstance(fitted, AnchorPipeline)
+        else FunnelDisplay.from_result
+    )
+    return _figure(
+        f"figure-change-{place}",
+        f"What a favour for {label(model)} would change",
+        "The band is the interval of the difference to the model that is the first to "
+        "be in doubt, for larger and larger favours that no column records; dotted "
+        "lines are sizes that the data record.",
+        lambda: draw(fitted, model, level=level),
+    )
+
+
 def contrast_figure(
     result: RankingResult, model: Any, place: int, level: float, scale: Scale
 ) -> Figure:

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from skanchor.exceptions import BattlesError
 from skanchor.reports.summary import summarize
 from skanchor.reports.verdict import interval_verdict
-from skanchor.results import ContextResult, Scale
+from skanchor.results import FAVOUR_OF, ContextResult, Scale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from skanchor.reports.summary import RunSummary
     from skanchor.results import AnchorResult
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Increases whenever a program that reads the JSON must change."""
 
 
@@ -80,7 +81,7 @@ def result_json(
             "scale": scale.to_dict(),
             "models": _records(board, "model"),
             "may_be_best": _records(facts.best.to_frame("probability"), "model"),
-            "new_models": _new_models(result, level, board, scale),
+            "new_models": _new_models(pipeline, level, board, scale),
             "contexts": _contexts(result, level, layout),
             "check": None if check is None else check_json(check),
             "summary": facts.to_dict(words),
@@ -90,14 +91,15 @@ def result_json(
 
 
 def _new_models(
-    result: AnchorResult, level: float, board: pd.DataFrame, scale: Scale
+    pipeline: Reported, level: float, board: pd.DataFrame, scale: Scale
 ) -> list[Mapping[str, Any]]:
-    """Score, rank set, parts of the variance and contrasts of each new model."""
+    """Score, rank set, variance, contrasts and breakdowns of each new model."""
+    result = pipeline.result_
     contrasts, ranks = result.contrasts(level), result.rank_sets(level)
     for name in ("difference", "standard_error", "low", "high"):
         # Differences do not depend on the zero of the scale, only on its unit.
         contrasts[name] *= scale.per_logit
-    variance = result.variance
+    variance, favours = result.variance, _favours(pipeline, level)
     of_board = ["score", "standard_error", "low", "high"]
     return [
         {
@@ -106,9 +108,50 @@ def _new_models(
             "rank_set": ranks.loc[model].to_dict(),
             "variance": variance.loc[model].to_dict(),
             "contrasts": _records(contrasts.loc[model], "opponent"),
+            **favours(model),
         }
         for model in board.index[board["is_new"]].tolist()
     ]
+
+
+def _favours(pipeline: Reported, level: float) -> Callable[[Any], dict[str, Any]]:
+    """Breakdowns and benchmarks of each new model; None where they are not known."""
+    # A pipeline knows more than its result, which placed models have alone.
+    fitted: Any = pipeline if hasattr(pipeline, "breakdown") else pipeline.result_
+    try:
+        broken, marks = fitted.breakdown(level=level), fitted.benchmarks()
+    except BattlesError:
+        return lambda model: {"breakdown": None, "benchmarks": None}
+    broken = broken.drop(columns="difference")
+    return lambda model: {
+        "breakdown": _records(broken.loc[model], "opponent"),
+        "benchmarks": benchmarks_json(marks.loc[model]),
+    }
+
+
+def benchmarks_json(marks: pd.DataFrame) -> list[dict[str, Any]]:
+    """Recorded sizes as records, favours of features in a list of their own.
+
+    Parameters
+    ----------
+    marks : DataFrame
+        As of :meth:`skanchor.results.AnchorResult.benchmarks`; indexed by judge, or by
+        model and judge.
+
+    Returns
+    -------
+    list of dict
+    """
+    found = []
+    names = map(str, marks.columns)
+    of_features = [name for name in names if name.startswith(FAVOUR_OF)]
+    for row in marks.reset_index().to_dict("records"):
+        features = [
+            {"feature": name.removeprefix(FAVOUR_OF), "favour": row.pop(name)}
+            for name in of_features
+        ]
+        found.append(row | {"features": features})
+    return found
 
 
 def _contexts(

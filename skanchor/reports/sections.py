@@ -32,10 +32,12 @@ from skanchor.reports.document import (
     Text,
     number,
 )
+from skanchor.reports.favours import change_section
 from skanchor.reports.figures import (
     board_figures,
     can_draw,
     contrast_figure,
+    funnel_figure,
     judge_figures,
     variance_figure,
 )
@@ -113,6 +115,9 @@ def report_document(
         sections.append(_context_section(result, board, level, scale, layout))
     if result.is_new.any():
         sections.append(_contrast_section(result, level, scale))
+        change = change_section(fitted, level)
+        if change is not None:
+            sections.append(change)
     if len(facts.judges):
         sections.append(_judge_section(facts.judges))
     diagnostics = result.diagnostics if isinstance(result, AnchorResult) else None
@@ -138,6 +143,9 @@ def _add_figures(
         by_name["errors"].append(variance_figure(result))
     for place, model in enumerate(new_by_score(result)[:_DRAWN], 1):
         by_name["wins"].append(contrast_figure(result, model, place, level, scale))
+    if "change" in by_name:
+        for place, model in enumerate(new_by_score(result)[:1], 1):
+            by_name["change"].append(funnel_figure(fitted, model, place, level))
     if isinstance(fitted, AnchorPipeline) and "judges" in by_name:
         by_name["judges"] += judge_figures(fitted, level)
 

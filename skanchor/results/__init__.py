@@ -6,6 +6,7 @@ from skanchor.results._board import strongest_first as strongest_first
 from skanchor.results._contexts import ContextResult
 from skanchor.results._contexts import Mixture as Mixture
 from skanchor.results._contexts import check_mix as check_mix
+from skanchor.results._exposures import FAVOUR_OF as FAVOUR_OF
 from skanchor.results._exposures import Exposures as Exposures
 from skanchor.results._exposures import Unrecorded as Unrecorded
 from skanchor.results._point import PointResult

@@ -18,6 +18,9 @@ __all__ = ["SHAPES", "Exposures", "Unrecorded", "check_gammas"]
 SHAPES = ("favour", "drift", "family", "rowwise")
 """What an unrecorded favour may be."""
 
+FAVOUR_OF = "favour_"
+"""Beginning of the name of a column with the mean favour that a feature gives."""
+
 CHECKED_UP_TO = 1.5
 """Largest favour in judge logits at which the first order was compared with refits."""
 
@@ -228,7 +231,8 @@ class Exposures:
             "exposure": own.ravel(),
             "favour": self.whole[:, new].T.ravel(),
             **{
-                f"favour_{name}": recorded[:, k] for k, name in enumerate(self.features)
+                f"{FAVOUR_OF}{name}": recorded[:, k]
+                for k, name in enumerate(self.features)
             },
             "position_effect": np.tile(self.position, len(new)),
             "item_sd": np.tile(self.item_sd, len(new)),

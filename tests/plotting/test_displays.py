@@ -17,6 +17,7 @@ from skanchor.plotting import (
     BiasDisplay,
     ContrastDisplay,
     FeatureOverlapDisplay,
+    FunnelDisplay,
     ItemDeviationDisplay,
     JudgeCalibrationDisplay,
     JudgeDisplay,
@@ -509,3 +510,44 @@ def test_an_error_that_is_not_believed_has_no_parts(anchor):
     assert names_of(display.ax_) == ["jade-finch", "ivory-lynx"]
     assert [text.get_text() for text in display.ax_.texts] == ["not determined"]
     assert display.variance.loc["ivory-lynx"].isna().all()
+
+
+def test_funnel_is_the_interval_for_larger_and_larger_favours(anchor):
+    display = FunnelDisplay.from_estimator(anchor)
+    model, opponent = display.names
+    broken = anchor.breakdown().loc[model]
+    clear = broken[broken["gamma_interval"] > 0]
+    assert opponent == clear["gamma_interval"].idxmin()
+    assert model == anchor.scores_.idxmax()
+    assert display.breakdown == clear["gamma_interval"].min()
+    now = anchor.contrasts().loc[(model, opponent)]
+    assert display.table.loc[0.0, ["low", "high"]].tolist() == [now["low"], now["high"]]
+    low, high = (line.get_ydata() for line in display.ax_.lines[:2])
+    assert (np.diff(low) < 0).all() and (np.diff(high) > 0).all()
+    marks = [line for line in display.ax_.lines if line.get_marker() == "D"]
+    assert marks[0].get_xdata()[0] == display.breakdown
+    assert set(display.benchmarks) >= {"item effects (sd)", "recorded favour"}
+    texts = [text.get_text() for text in display.ax_.texts]
+    assert texts == [
+        text for text, size in display.benchmarks.items() if size <= low_end(display)
+    ]
+    alone = FunnelDisplay.from_result(anchor.result_, NEW[1], "early-moth", 0.8)
+    assert alone.names == (NEW[1], "early-moth")
+    assert f"{NEW[1]} minus early-moth" in alone.ax_.get_ylabel()
+    again = alone.plot(plt.subplots()[1])
+    assert again is alone
+
+
+def low_end(display):
+    return display.ax_.get_xlim()[1]
+
+
+def test_funnel_refuses_what_it_cannot_draw(anchor):
+    with pytest.raises(ValueError, match="no new model"):
+        FunnelDisplay.from_estimator(anchor, "early-moth")
+    with pytest.raises(ValueError, match="no other model"):
+        FunnelDisplay.from_estimator(anchor, NEW[0], "owl")
+    X, y = load_demo(return_X_y=True)
+    other = JointBTL().fit(X, y)
+    with pytest.raises(TypeError, match="needs AnchorPipeline"):
+        FunnelDisplay.from_estimator(other)

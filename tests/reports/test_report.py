@@ -212,7 +212,7 @@ def test_drawings_have_titles_and_ids_of_their_own_and_keep_their_numbers(anchor
     ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
     assert len(ids) == len(set(ids))
     drawn = [attrs for tag, attrs in page.elements if attrs.get("role") == "img"]
-    assert len(drawn) == page.count("figure") == 9
+    assert len(drawn) == page.count("figure") == 10
     for attrs in drawn:
         assert set(attrs["aria-labelledby"].split()) <= set(ids)
     for reference in re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', text):

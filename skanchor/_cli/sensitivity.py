@@ -1,0 +1,216 @@
+"""``skanchor sensitivity``: what an unrecorded favour of the judges would change."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.contexts import add_contexts, check_mix_flag
+from skanchor._cli.method import add_method, check_method, fit_method
+from skanchor._cli.output import Forms, add_output, check_output, deliver
+from skanchor._cli.table import add_table, check_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from skanchor._anchor import AnchorPipeline
+
+__all__ = ["SENSITIVITY"]
+
+_SHAPES = ("favour", "drift", "family", "rowwise")
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_table(parser)
+    add_method(parser)
+    add_contexts(parser)
+    parser.add_argument(
+        "--gamma",
+        nargs="+",
+        type=float,
+        metavar="SIZE",
+        help="show intervals and rank sets that allow for favours up to each SIZE, in "
+        "judge logits (default: how large a favour undoes each statement)",
+    )
+    parser.add_argument(
+        "--shape",
+        choices=_SHAPES,
+        default="favour",
+        help="favour: for the new model, the same in all rows of a judge; drift: of "
+        "the judge's sensitivity since the historical rows, as a factor 1 + SIZE; "
+        "family: for all models of --family; rowwise: in each row by itself "
+        "(default: favour)",
+    )
+    parser.add_argument(
+        "--favouring",
+        nargs="+",
+        action="extend",
+        metavar="JUDGE",
+        help="judges that may favour (default: all)",
+    )
+    parser.add_argument(
+        "--liked",
+        nargs="+",
+        action="extend",
+        metavar="MODEL",
+        help="with --shape family: the models that judges may like together",
+    )
+    add_output(parser)
+
+
+def _run_sensitivity(options: argparse.Namespace) -> None:
+    check_table(options)
+    check_method(options)
+    check_mix_flag(options)
+    if (options.shape == "family") != (options.liked is not None):
+        raise BadInputError("--shape family and --liked go together")
+    if options.gamma is not None and not all(0 <= one < 1e9 for one in options.gamma):
+        raise BadInputError("--gamma must be finite and not negative")
+    check_output(options, inputs=options.battles)
+    anchor = fit_method(options)
+    deliver(_forms(anchor, options), options)
+
+
+def _forms(anchor: AnchorPipeline, options: argparse.Namespace) -> Forms:
+    """Forms of breakdowns, and of what holds for favours of given sizes."""
+    from skanchor.reports import (
+        SCHEMA_VERSION,
+        as_json_value,
+        benchmarks_json,
+        breakdown_table,
+        table_of,
+    )
+
+    chosen: dict[str, Any] = {
+        "shape": options.shape,
+        "judges": options.favouring,
+        "family": options.liked,
+        "level": options.level,
+    }
+    broken = anchor.breakdown(**chosen)
+    sizes = [] if options.gamma is None else options.gamma
+    widened = anchor.sensitivity(sizes, **chosen) if sizes else None
+
+    def frame() -> pd.DataFrame:
+        table = broken if widened is None else widened
+        return table.reset_index().set_index("model")
+
+    def record() -> dict[str, Any]:
+        found: dict[str, Any] = as_json_value(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "level": options.level,
+                "shape": options.shape,
+                "breakdown": broken.reset_index().to_dict("records"),
+                "sensitivity": []
+                if widened is None
+                else widened.reset_index().to_dict("records"),
+                "benchmarks": benchmarks_json(anchor.benchmarks()),
+            }
+        )
+        return found
+
+    def table() -> Any:
+        if widened is None:
+            models = broken.index.unique("model")
+            if len(models) == 1:
+                return breakdown_table(broken.loc[models[0]], models[0], options.level)
+            return table_of(frame(), "Unrecorded favours", _BREAKDOWN)
+        return table_of(
+            frame(), "Differences and ranks that allow for favours", _SENSITIVITY
+        )
+
+    return Forms(lambda: _text(anchor, broken, widened, options), record, frame, table)
+
+
+_BREAKDOWN: dict[str, tuple[str, int | str]] = {
+    "opponent": ("opponent", "text"),
+    "difference": ("difference", 2),
+    "gamma_interval": ("in doubt from", 2),
+    "gamma_sign": ("turned from", 2),
+    "weakest_judge": ("weakest judge", "text"),
+    "weakest_gamma": ("by it alone", 2),
+}
+_SENSITIVITY: dict[str, tuple[str, int | str]] = {
+    "opponent": ("opponent", "text"),
+    "gamma": ("favour", 2),
+    "low": ("low", 2),
+    "high": ("high", 2),
+    "rank_low": ("best rank", 0),
+    "rank_high": ("worst rank", 0),
+}
+
+
+def _text(
+    anchor: AnchorPipeline,
+    broken: pd.DataFrame,
+    widened: pd.DataFrame | None,
+    options: argparse.Namespace,
+) -> Any:
+    """Sentences, then tables, for a screen."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from skanchor.reports import breakdown_table, change_lines, table_of, table_text
+    from skanchor.results import new_by_score
+
+    parts: list[Any] = []
+    known = broken["gamma_sign"].notna().groupby(level="model").any()
+    models = [model for model in new_by_score(anchor.result_) if known[model]]
+    plain = options.shape == "favour" and options.favouring is None
+    if plain:
+        for line in change_lines(anchor, options.level):
+            parts += [Text(line), Text("")]
+    for model in models:
+        if widened is None:
+            parts.append(Text(f"{model}", style="bold"))
+            parts.append(
+                table_text(breakdown_table(broken.loc[model], model, options.level))
+            )
+        else:
+            own = widened.loc[model].reset_index().set_index("opponent")
+            shown = table_of(own, str(model), _SENSITIVITY)
+            parts += [Text(f"{model}", style="bold"), table_text(shown)]
+        parts.append(Text(""))
+    parts.append(Text(_NOTE[options.shape], style="dim"))
+    return Group(*parts)
+
+
+_LOGITS = (
+    "Favours are in judge logits, on all verdicts of a judge on the new model, each "
+    "judge with its worst sign. To first order; now: in doubt without any favour."
+)
+_NOTE = {
+    "favour": _LOGITS,
+    "rowwise": "In judge logits, in each verdict on the new model by itself.",
+    "family": "In judge logits, for all models of the family alike.",
+    "drift": "Changes of a judge's sensitivity on the rows of new models: 0.25 is a "
+    "factor between 1 / 1.25 and 1.25.",
+}
+
+SENSITIVITY = Command(
+    name="sensitivity",
+    help="see how large an unrecorded favour must be that undoes the ranking",
+    description="Rank the new models, and say how large a favour of the judges that no "
+    "column records would have to be to undo what the ranking says of them, beside "
+    "favours that are recorded.",
+    examples=(
+        ("what would undo the ranking", "skanchor sensitivity battles.csv"),
+        (
+            "what still holds for favours up to two sizes, as JSON",
+            "skanchor sensitivity battles.csv --gamma 0.1 0.2 --json",
+        ),
+        (
+            "judges may react more or less sharply than on the old models",
+            "skanchor sensitivity battles.csv --shape drift",
+        ),
+        (
+            "one judge may like a family of models",
+            "skanchor sensitivity battles.csv --shape family --liked owl owl-mini "
+            "--favouring gpt-4",
+        ),
+    ),
+    add_arguments=_add_arguments,
+    run=_run_sensitivity,
+)

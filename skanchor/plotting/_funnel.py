@@ -1,0 +1,248 @@
+"""A difference with an interval that widens with the favour that is allowed for."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+
+from skanchor.plotting._canvas import (
+    FAINT,
+    NEW,
+    OLD,
+    canvas,
+    check_result,
+    hide_spines,
+    result_of,
+    shorten,
+)
+from skanchor.results import AnchorResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+    from skanchor._anchor import AnchorPipeline
+
+__all__ = ["FunnelDisplay"]
+
+_POINTS = 41
+_BENCHMARKS = {
+    "favour": "recorded favour",
+    "position_effect": "position effect",
+    "item_sd": "item effects (sd)",
+    "largest_deviation": "largest item effect",
+}
+
+
+class FunnelDisplay:
+    """Interval of a difference for larger and larger unrecorded favours.
+
+    Dotted lines are sizes that the data record; a diamond marks the favour with which
+    the interval holds zero.
+
+    Parameters
+    ----------
+    table : DataFrame
+        By ``gamma``, ascending from zero: ``low`` and ``high`` of the difference.
+    difference : float
+        The estimate, in logits.
+    breakdown : float
+        Favour with which the interval holds zero.
+    benchmarks : mapping of str to float
+        Recorded sizes in judge logits, by what they are.
+    names : tuple of (model, opponent)
+        Labels.
+    level : float, default=0.95
+        Confidence level.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        Its figure.
+    """
+
+    ax_: Axes
+    figure_: Figure | SubFigure
+
+    def __init__(
+        self,
+        table: pd.DataFrame,
+        difference: float,
+        breakdown: float,
+        benchmarks: Mapping[str, float],
+        names: tuple[Hashable, Hashable],
+        level: float = 0.95,
+    ):
+        self.table = table
+        self.difference = difference
+        self.breakdown = breakdown
+        self.benchmarks = benchmarks
+        self.names = names
+        self.level = level
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: AnchorPipeline,
+        model: Hashable = None,
+        opponent: Hashable = None,
+        level: float = 0.95,
+        *,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the funnel of a fitted pipeline.
+
+        Parameters
+        ----------
+        estimator : AnchorPipeline
+            Fitted.
+        model : label, optional
+            A new model; None takes the one with the highest score.
+        opponent : label, optional
+            Another model; None takes the one of whose clear differences the smallest
+            favour would undo.
+        level : float, default=0.95
+            Confidence level.
+        ax : matplotlib Axes, optional
+            Axes to draw on; None makes a figure.
+
+        Returns
+        -------
+        FunnelDisplay
+            The display, drawn.
+        """
+        result_of(estimator)
+        return cls._of(estimator, model, opponent, level, ax)
+
+    @classmethod
+    def from_result(
+        cls,
+        result: AnchorResult,
+        model: Hashable = None,
+        opponent: Hashable = None,
+        level: float = 0.95,
+        *,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the funnel of a result.
+
+        Parameters
+        ----------
+        result : AnchorResult
+            Such as ``AnchorPipeline.result_``.
+        model, opponent, level, ax
+            As in :meth:`from_estimator`.
+
+        Returns
+        -------
+        FunnelDisplay
+            The display, drawn.
+        """
+        check_result(result)
+        return cls._of(result, model, opponent, level, ax)
+
+    @classmethod
+    def _of(
+        cls,
+        fitted: Any,
+        model: Hashable,
+        opponent: Hashable,
+        level: float,
+        ax: Axes | None,
+    ) -> Self:
+        if not hasattr(fitted, "breakdown"):
+            raise TypeError(
+                "This display needs AnchorPipeline, or its result: other methods have "
+                f"no exposures to favours, got {type(fitted).__name__}."
+            )
+        broken = fitted.breakdown(level=level)
+        broken = broken[broken["gamma_sign"].notna()]
+        models = broken.index.unique("model")
+        if model is None:
+            scores = fitted.contrasts()["difference"].groupby(level="model").mean()
+            model = scores.reindex(models).idxmax()
+        if model not in models:
+            raise ValueError(
+                f"{model!r} is no new model with a determined score; they are "
+                f"{models[:10].tolist()}."
+            )
+        own = broken.loc[model]
+        if opponent is None:
+            clear = own[own["gamma_interval"] > 0]
+            opponent = (
+                own["gamma_sign"].idxmin()
+                if clear.empty
+                else clear["gamma_interval"].idxmin()
+            )
+        if opponent not in own.index:
+            raise ValueError(
+                f"{opponent!r} is no other model; they are {own.index[:10].tolist()}."
+            )
+        row = own.loc[opponent]
+        marks = fitted.benchmarks().loc[model].abs().max()
+        known = {
+            text: float(marks[name])
+            for name, text in _BENCHMARKS.items()
+            if marks[name] > 0
+        }
+        # Far enough for the breakdown, or at least for a difference turned round.
+        reach = row["gamma_interval"] or row["gamma_sign"]
+        largest = min(1.4 * reach, 1.5) if np.isfinite(reach) else 1.0
+        gammas = np.linspace(0.0, max(largest, 0.05), _POINTS)
+        table = fitted.sensitivity(gammas, level=level, method="holm")
+        table = table.loc[(model, opponent), ["low", "high"]]
+        found = cls(
+            table, float(row["difference"]), float(row["gamma_interval"]), known,
+            (model, opponent), level,
+        )  # fmt: skip
+        return found.plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the interval against the favour.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; None makes a figure.
+
+        Returns
+        -------
+        self
+        """
+        ax = canvas(ax, 9)
+        gammas = self.table.index.to_numpy(dtype=float)
+        last = gammas[-1]
+        ax.fill_between(
+            gammas, self.table["low"], self.table["high"], color="#6baed6", alpha=0.45,
+            linewidth=0,
+        )  # fmt: skip
+        for name in ("low", "high"):
+            ax.plot(gammas, self.table[name], color=NEW, linewidth=1)
+        ax.axhline(self.difference, color=NEW, linewidth=1.4)
+        ax.axhline(0.0, color="0.5", linewidth=1)
+        if 0 < self.breakdown <= last:
+            ax.plot([self.breakdown], [0.0], "D", color=NEW, markersize=6, zorder=3)
+        top = ax.get_ylim()[1]
+        for text, size in self.benchmarks.items():
+            if size <= last:
+                ax.axvline(size, color=OLD, linestyle=":", linewidth=1)
+                ax.annotate(
+                    text, (size, top), (2, -2), textcoords="offset points", fontsize=7,
+                    rotation=90, ha="left", va="top", color=OLD,
+                )  # fmt: skip
+        ax.set_xlim(0.0, last)
+        ax.grid(axis="y", color=FAINT, linewidth=0.6)
+        ax.set_axisbelow(True)
+        hide_spines(ax)
+        first, second = shorten(self.names)
+        ax.set_xlabel("unrecorded favour of every judge, in judge logits", fontsize=9)
+        ax.set_ylabel(
+            f"{first} minus {second}\n(logits, {100 * self.level:.6g} %)", fontsize=9
+        )
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

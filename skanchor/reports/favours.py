@@ -1,0 +1,296 @@
+"""What would change the statements on new models, in words and as tables."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from skanchor.exceptions import BattlesError
+from skanchor.reports.answer import joined_names, label, percent
+from skanchor.reports.document import (
+    Block,
+    Cell,
+    Heading,
+    Points,
+    Section,
+    Table,
+    Text,
+    number,
+)
+from skanchor.results import RankingResult, new_by_score
+
+_IN_FULL = 3
+"""Largest number of new models that have a table of their own in a report."""
+
+_MARKS = {
+    "deviation": ("the largest item effect of a historical model", "largest_deviation"),
+    "favour": ("the largest favour that recorded features give it", "favour"),
+    "position": ("the largest position effect", "position_effect"),
+}
+"""Benchmarks of a sentence, in the order in which they are named."""
+
+
+class Exposed(Protocol):
+    """What has breakdowns: a fitted pipeline, or its result."""
+
+    def breakdown(self, *, level: float = ...) -> pd.DataFrame:
+        """Favours that undo what is said of new models."""
+
+    def benchmarks(self) -> pd.DataFrame:
+        """Recorded sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reversal:
+    """A statement on a new model, and the favour that undoes it.
+
+    Attributes
+    ----------
+    model, opponent : label
+        The new model, and the other one.
+    is_above : bool
+        Whether the new model is above.
+    gamma : float
+        Favour in judge logits that leaves the statement in doubt; zero where it is now.
+    sign : float
+        Favour that would turn the two round.
+    judge : label or None
+        Judge that moves the difference most; None where none does.
+    marks : list of (str, float, float)
+        What is recorded, its size, and the ratio of ``gamma`` to it.
+    """
+
+    model: Any
+    opponent: Any
+    is_above: bool
+    gamma: float
+    sign: float
+    judge: Any
+    marks: list[tuple[str, float, float]]
+
+
+def change_lines(fitted: Exposed, level: float = 0.95) -> list[str]:
+    """Say in sentences what would change the statements on new models.
+
+    Parameters
+    ----------
+    fitted : AnchorPipeline or AnchorResult
+        Fitted.
+    level : float, default=0.95
+        Confidence level.
+
+    Returns
+    -------
+    list of str
+        A sentence or two for each statement that would be the first to fall, those on
+        the best model first.
+    """
+    return [in_words(each) for each in reversals(fitted, level)]
+
+
+def reversals(fitted: Exposed, level: float) -> list[Reversal]:
+    """Statements on new models that would be the first to fall.
+
+    Parameters
+    ----------
+    fitted : AnchorPipeline or AnchorResult
+        Fitted.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    list of Reversal
+        For each model the clear statement with the smallest breakdown above it and
+        below it; where none is clear, the one that would turn first.
+    """
+    table, marks = fitted.breakdown(level=level), fitted.benchmarks().abs()
+    table = table[table["gamma_sign"].notna()]
+    mean = table["difference"].groupby(level="model").mean()
+    found = []
+    for model in mean.sort_values(ascending=False, kind="stable").index:
+        own = table.loc[model]
+        clear = own[own["gamma_interval"] > 0]
+        if clear.empty:
+            chosen = own.nsmallest(1, "gamma_sign")
+        else:
+            up = clear["difference"] > 0
+            parts = (clear[side].nsmallest(1, "gamma_interval") for side in (up, ~up))
+            chosen = pd.concat(list(parts))
+        largest = marks.loc[model].max()
+        for opponent, row in chosen.iterrows():
+            found.append(
+                Reversal(
+                    model,
+                    opponent,
+                    row["difference"] > 0,
+                    float(row["gamma_interval"]),
+                    float(row["gamma_sign"]),
+                    row["weakest_judge"],
+                    [
+                        (words, float(largest[column]), float(row[f"ratio_{name}"]))
+                        for name, (words, column) in _MARKS.items()
+                        if largest[column] > 0
+                    ],
+                )
+            )
+    return found
+
+
+def in_words(reversal: Reversal) -> str:
+    """Say what would undo a statement.
+
+    Parameters
+    ----------
+    reversal : Reversal
+        The statement.
+
+    Returns
+    -------
+    str
+    """
+    side = "above" if reversal.is_above else "below"
+    names = f"{label(reversal.model)} is {side} {label(reversal.opponent)}"
+    if reversal.gamma == 0:
+        text = (
+            f"{names} by the estimate alone: judges that favour or disfavour it by "
+            f"{reversal.sign:.2f} judge logits, for reasons not recorded, turn the two "
+            "round."
+        )
+    elif math.isinf(reversal.gamma):
+        return f"{names}, whatever judges favour."
+    else:
+        verb = "favour" if reversal.is_above else "disfavour"
+        text = (
+            f"{names} unless judges {verb} it by {_more_than(reversal.gamma)} judge "
+            "logits for reasons not recorded."
+        )
+        if reversal.marks:
+            said = [
+                f"{ratio:.1f} times {words} ({size:.2f})"
+                for words, size, ratio in reversal.marks
+            ]
+            text += f" That is {joined_names(said)}."
+    if reversal.judge is not None:
+        text += f" The judge that moves this most is {label(reversal.judge)}."
+    return text
+
+
+def _more_than(size: float) -> str:
+    return "less than 0.01" if size < 0.01 else f"more than {size:.2f}"
+
+
+def breakdown_table(
+    own: pd.DataFrame, model: Any, level: float, name: str = "change"
+) -> Table:
+    """Lay out the breakdowns of a new model, the smallest first.
+
+    Parameters
+    ----------
+    own : DataFrame
+        Its rows of :meth:`skanchor.results.AnchorResult.breakdown`, by opponent.
+    model : label
+        The model.
+    level : float
+        Confidence level.
+    name : str, default="change"
+        Target of links to the table.
+
+    Returns
+    -------
+    Table
+    """
+    ratios = {
+        "ratio_deviation": "Item effects",
+        "ratio_favour": "Recorded favours",
+        "ratio_position": "Position effects",
+    }
+    shown = {key: text for key, text in ratios.items() if own[key].notna().any()}
+    order = own["gamma_interval"].to_numpy(), own["gamma_sign"].to_numpy()
+    own = own.iloc[np.lexsort(order[::-1])]
+    rows = [
+        [
+            _word(label(opponent)),
+            _word("above" if row["difference"] > 0 else "below"),
+            _favour(row["gamma_interval"]),
+            _favour(row["gamma_sign"]),
+            _word("–" if row["weakest_judge"] is None else label(row["weakest_judge"])),
+            _favour(row["weakest_gamma"]),
+            *(number(row[key], 1) for key in shown),
+        ]
+        for opponent, row in own.iterrows()
+    ]
+    headings = [
+        Heading("Opponent", is_number=False),
+        Heading("It is", is_number=False),
+        Heading("In doubt from"),
+        Heading("Turned from"),
+        Heading("Most by", is_number=False),
+        Heading("By it alone"),
+        *(Heading(text) for text in shown.values()),
+    ]
+    caption = (
+        f"Unrecorded favours for {label(model)}, in judge logits, that would change "
+        f"where it stands ({percent(level)})"
+    )
+    return Table(name, caption, headings, rows, ordered_by=2)
+
+
+def _favour(value: float) -> Cell:
+    """A favour; a dash where the statement is in doubt without one."""
+    return Cell("now", 0.0) if value == 0 else number(value, 2)
+
+
+def _word(text: str) -> Cell:
+    return Cell(text, text)
+
+
+def change_section(fitted: Any, level: float) -> Section | None:
+    """Section of a report about what would change its statements.
+
+    Parameters
+    ----------
+    fitted : RankingEstimator or RankingResult
+        A fitted method, or a result.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    Section or None
+        None where nothing is known of favours: for other methods, and where no new
+        model is determined.
+    """
+    result = fitted if isinstance(fitted, RankingResult) else fitted.result_
+    if not hasattr(fitted, "breakdown"):
+        return None
+    try:
+        table = fitted.breakdown(level=level)
+        lines = change_lines(fitted, level)
+    except BattlesError:
+        return None
+    models = [
+        model
+        for model in new_by_score(result)
+        if table.loc[model, "gamma_sign"].notna().any()
+    ]
+    blocks: list[Block] = [Points([(line, "") for line in lines])]
+    blocks += [
+        breakdown_table(table.loc[model], model, level, f"change-{place}")
+        for place, model in enumerate(models[:_IN_FULL], 1)
+    ]
+    note = (
+        "A favour that no column records, such as a judge that knows the model's "
+        "style, cannot be told from a better model. Favours are in judge logits, on "
+        "all verdicts of a judge on the model, each judge with its worst sign. "
+        "In doubt: the interval of the difference, lengthened for such favours, holds "
+        "zero; now: it does without any. Turned: the estimate is zero. The last "
+        "columns count the favour in sizes that the data record. Item effects allow "
+        "for favours of the usual size; these come on top."
+    )
+    blocks.append(Text(note, is_note=True))
+    return Section("change", "What would change this", blocks)

@@ -1,0 +1,83 @@
+"""``skanchor sensitivity``: sentences, tables and JSON, and what is refused."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from skanchor import AnchorPipeline
+from skanchor.datasets import load_demo
+
+FAST = ["--demo", "--folds", "2"]
+
+
+@pytest.fixture(scope="module")
+def anchor():
+    X, y = load_demo(return_X_y=True)
+    return AnchorPipeline(cv=2, random_state=0).fit(X, y)
+
+
+def test_breakdowns_are_said_and_listed(run, anchor):
+    code, out, err = run("sensitivity", *FAST)
+    assert (code, err) == (0, [])
+    table = anchor.breakdown().loc["ivory-lynx"]
+    clear = table[(table["gamma_interval"] > 0) & (table["difference"] > 0)]
+    first = clear["gamma_interval"].idxmin()
+    size = clear.loc[first, "gamma_interval"]
+    said = (
+        f"ivory-lynx is above {first} unless judges favour it by more than {size:.2f}"
+    )
+    assert said in " ".join(out.split())
+    assert "Turned from" in out and "hazel-newt" in out and " now " in out
+
+
+def test_json_and_files_have_all_numbers(run, anchor, tmp_path):
+    code, out, _ = run("sensitivity", *FAST, "--gamma", 0, 0.2, "--json")
+    found = json.loads(out)
+    assert code == 0 and found["shape"] == "favour"
+    due = anchor.sensitivity([0, 0.2])
+    assert [row["low"] for row in found["sensitivity"]] == due["low"].tolist()
+    known = anchor.breakdown()
+    assert [row["gamma_sign"] for row in found["breakdown"]] == pytest.approx(
+        known["gamma_sign"].tolist()
+    )
+    assert len(found["benchmarks"]) == len(anchor.benchmarks())
+    path = tmp_path / "favours.csv"
+    assert run("sensitivity", *FAST, "-o", path) == (0, "", [])
+    read = pd.read_csv(path, index_col=["model", "opponent"])
+    assert read["gamma_sign"].tolist() == pytest.approx(known["gamma_sign"].tolist())
+    page = tmp_path / "favours.md"
+    run("sensitivity", *FAST, "--gamma", 0.2, "-o", page)
+    assert "Worst rank" in page.read_text("utf-8") or "worst rank" in page.read_text()
+
+
+def test_shapes_and_judges(run, anchor):
+    code, out, _ = run(
+        "sensitivity", *FAST, "--shape", "family", "--liked", "ivory-lynx",
+        "dusty-lark", "--favouring", "judge-beta", "--json",
+    )  # fmt: skip
+    assert code == 0
+    due = anchor.breakdown(
+        "family", judges=["judge-beta"], family=["ivory-lynx", "dusty-lark"]
+    )
+    found = json.loads(out)["breakdown"]
+    assert [row["weakest_judge"] for row in found] == due["weakest_judge"].tolist()
+    code, out, _ = run("sensitivity", *FAST, "--shape", "drift", "--gamma", 0.25)
+    assert code == 0 and "factor between 1 / 1.25 and 1.25" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["--gamma", "-0.1"], "--gamma must be finite and not negative"),
+        (["--gamma", "much"], "invalid float value: 'much'"),
+        (["--shape", "frown"], "invalid choice: 'frown'"),
+        (["--shape", "family"], "--shape family and --liked go together"),
+        (["--liked", "ivory-lynx"], "--shape family and --liked go together"),
+        (["--favouring", "nobody"], "judges ['nobody'] are none of this fit"),
+        (["--shape", "family", "--liked", "owl"], "family names ['owl']"),
+    ],
+)
+def test_bad_flags_are_refused(run, flags, says):
+    code, out, err = run("sensitivity", *FAST, *flags)
+    assert (code, out) == (2, "") and says in err[0]

@@ -1,0 +1,82 @@
+"""The section "What would change this", its sentences and its place in the JSON."""
+
+import math
+
+import pytest
+
+from skanchor import AnchorPipeline
+from skanchor.baselines import JointBTL
+from skanchor.datasets import load_demo
+from skanchor.reports import change_lines, report_document, result_json, to_markdown
+from skanchor.reports.favours import Reversal, in_words
+
+
+@pytest.fixture(scope="module")
+def anchor():
+    X, y = load_demo(return_X_y=True)
+    return AnchorPipeline(cv=2, random_state=0, item_effects="random").fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def plug_in():
+    X, y = load_demo(return_X_y=True)
+    return AnchorPipeline(cv=2, random_state=0, debiaser="passthrough").fit(X, y)
+
+
+def test_the_section_says_what_breaks_first(anchor):
+    text = to_markdown(report_document(anchor))
+    assert "What would change this" in text
+    lines = change_lines(anchor)
+    table = anchor.breakdown()
+    # Best model first, and for each what it is clearly above, then below.
+    best = anchor.scores_.idxmax()
+    assert lines[0].startswith(f"{best} is above")
+    for line in lines:
+        assert line in text
+    own = table.loc[best]
+    clear = own[(own["gamma_interval"] > 0) & (own["difference"] > 0)]
+    row = clear.loc[clear["gamma_interval"].idxmin()]
+    assert f"{row['gamma_interval']:.2f} judge logits" in lines[0]
+    assert f"{row['ratio_deviation']:.1f} times the largest item effect" in lines[0]
+    assert f"most is {row['weakest_judge']}" in lines[0]
+    # The result alone tells the same.
+    assert change_lines(anchor.result_) == lines
+    assert "What would change this" in to_markdown(report_document(anchor.result_))
+
+
+def test_other_methods_and_plug_ins_have_no_such_section(plug_in):
+    X, y = load_demo(return_X_y=True)
+    document = report_document(JointBTL().fit(X, y))
+    assert "change" not in [section.name for section in document.sections]
+    document = report_document(plug_in)
+    assert "change" not in [section.name for section in document.sections]
+
+
+def test_sentences():
+    known = {
+        "model": "owl", "opponent": "elk", "is_above": False, "gamma": 0.31,
+        "sign": 0.5, "judge": "j", "marks": [],
+    }  # fmt: skip
+    assert in_words(Reversal(**known)) == (
+        "owl is below elk unless judges disfavour it by more than 0.31 judge logits "
+        "for reasons not recorded. The judge that moves this most is j."
+    )
+    now = in_words(Reversal(**known | {"gamma": 0.0, "judge": None}))
+    assert now.startswith("owl is below elk by the estimate alone: judges that")
+    assert "0.50 judge logits" in now and now.endswith("round.")
+    never = in_words(Reversal(**known | {"gamma": math.inf}))
+    assert never == "owl is below elk, whatever judges favour."
+    tiny = in_words(Reversal(**known | {"gamma": 0.001}))
+    assert "more than 0.005 judge" not in tiny and "less than 0.01" in tiny
+
+
+def test_json_has_breakdowns_and_benchmarks(anchor, plug_in):
+    new = result_json(anchor)["new_models"]
+    table = anchor.breakdown()
+    for own in new:
+        found = {row["opponent"]: row for row in own["breakdown"]}
+        for opponent, row in table.loc[own["model"]].iterrows():
+            assert found[opponent]["gamma_sign"] == row["gamma_sign"]
+        assert {row["judge"] for row in own["benchmarks"]} == set(anchor.judges_)
+    [own, *_] = result_json(plug_in)["new_models"]
+    assert own["breakdown"] is None and own["benchmarks"] is None
