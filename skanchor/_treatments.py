@@ -28,9 +28,10 @@ from skanchor.exceptions import (
     BattlesError,
     ConvergenceWarning,
     SkanchorWarning,
+    SlowWarning,
 )
 from skanchor.sample import Sample
-from skanchor.warning_log import warn
+from skanchor.warning_log import warn, warn_at_once
 
 __all__ = [
     "Treatments",
@@ -52,6 +53,10 @@ FEW_JUDGES = 2
 MOST_DEVIATIONS = 4_000
 """Deviations, judges times models, up to which "auto" takes them unasked: their time
 grows with the cube of their number, from minutes on."""
+
+SECONDS, MINUTE = 93.0 / 2_000.0**3, 60.0
+"""Seconds that deviations take, by the cube of their number, on one core of 2026 and
+with ten folds; and from how many seconds on a user is told beforehand."""
 
 FEW_VERDICTS, FEW_DEVIATIONS = 20, 500
 """Verdicts of a judge on the historical models, in the mean over the judges, below
@@ -134,7 +139,7 @@ def choose_treatments(
     n_verdicts: float = np.inf,
     prior: ItemPrior = ITEM_PRIOR,
 ) -> Treatments:
-    """Choose the treatments that ``item_effects`` asks for.
+    """Choose the treatments that ``item_effects`` asks for; say so if they take long.
 
     Parameters
     ----------
@@ -153,6 +158,30 @@ def choose_treatments(
     -------
     Treatments
     """
+    found = _choose(item_effects, X, check, n_verdicts, prior)
+    n_judges, n_models = len(X.judges), len(X.models)
+    seconds = SECONDS * (n_judges * n_models) ** 3
+    if found.reported != "none" and seconds > MINUTE:
+        warn_at_once(
+            SlowWarning(
+                f"{n_judges:,} judges and {n_models:,} models have "
+                f"{n_judges * n_models:,} item effects, whose fit takes about "
+                f"{max(seconds / 60.0, 1.0):.0f} minutes. Fewer judges or models take "
+                "less, with the cube of their number; item_effects=None takes seconds, "
+                "but its intervals are too short where judges deviate by model."
+            )
+        )
+    return found
+
+
+def _choose(
+    item_effects: Any,
+    X: Comparisons,
+    check: ItemCheck,
+    n_verdicts: float,
+    prior: ItemPrior,
+) -> Treatments:
+    """Choose the treatments, whatever time they take."""
     if isinstance(item_effects, str) and item_effects not in NAMES:
         raise ValueError(
             "item_effects must be 'auto', 'none', 'random', 'conservative' or an "

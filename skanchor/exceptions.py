@@ -33,6 +33,7 @@ __all__ = [
     "Remedy",
     "SeparationWarning",
     "SkanchorWarning",
+    "SlowWarning",
     "WeakJudgeWarning",
 ]
 
@@ -359,6 +360,10 @@ class CountWarning(DataWarning):
 
 class DiagnosticWarning(SkanchorWarning):
     """A diagnostic crosses its threshold, so an interval may be too short."""
+
+
+class SlowWarning(SkanchorWarning):
+    """What was asked for will take minutes; it is issued before the work begins."""
 
 
 class SeparationWarning(SkanchorWarning):

@@ -19,6 +19,7 @@ from skanchor.exceptions import locate
 __all__ = [
     "WarningLog",
     "warn",
+    "warn_at_once",
 ]
 
 MANY_ALIKE = 10
@@ -93,6 +94,11 @@ def warn(warning: Warning, stacklevel: int = 3) -> None:
         warnings.warn(warning, stacklevel=stacklevel)
     else:
         log.found.append(warning)
+
+
+def warn_at_once(warning: Warning, stacklevel: int = 3) -> None:
+    """Warn now, whatever log is open: of work that is about to take long."""
+    warnings.warn(warning, stacklevel=stacklevel)
 
 
 def warn_of_folds(by_fold: Mapping[int, Iterable[Warning]]) -> None:

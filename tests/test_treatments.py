@@ -21,11 +21,11 @@ from skanchor._chain import fit_stages
 from skanchor._diagnostics import ItemCheck
 from skanchor._stages import Stages
 from skanchor._treatments import choose_treatments, leaves_items_out, read_prior
-from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.exceptions import BattlesError, DataWarning, SlowWarning
 from skanchor.reports import summarize, summary_lines
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
-from skanchor.warning_log import warn
+from skanchor.warning_log import WarningLog, warn
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
@@ -162,6 +162,17 @@ def test_auto_asks_the_check_where_deviations_are_many(monkeypatch):
     assert choose_treatments("random", sample.X, ALARMED).reported == "random"
     monkeypatch.setattr(_treatments, "MOST_DEVIATIONS", n)
     assert choose_treatments("auto", sample.X, CALM).reported == "random"
+
+
+def test_what_takes_minutes_is_said_before_it_begins(monkeypatch):
+    sample, _ = plugged()
+    n_judges, n_models = len(sample.X.judges), len(sample.X.models)
+    monkeypatch.setattr(_treatments, "SECONDS", 150.0 / (n_judges * n_models) ** 3)
+    # Not only once a fit has succeeded, as other warnings.
+    with WarningLog() as log, pytest.warns(SlowWarning, match="takes about 2 minutes"):
+        choose_treatments("random", sample.X, CALM)
+    assert not log.found
+    assert choose_treatments(None, sample.X, CALM).reported == "none"
 
 
 def test_auto_does_not_begin_where_many_judges_have_few_verdicts_each(monkeypatch):
