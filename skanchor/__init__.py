@@ -58,6 +58,7 @@ _PUBLIC_MODULES = (
     "history",
     "io",
     "metrics",
+    "planning",
     "plotting",
     "reports",
     "results",

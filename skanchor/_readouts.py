@@ -24,6 +24,16 @@ from skanchor._riesz import RieszDebiaser
 from skanchor._treatments import Treatments
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
+from skanchor.planning import (
+    Design,
+    Forecast,
+    Outlook,
+    Worth,
+    design_of,
+    outlook_of,
+    pilot,
+    worth_of,
+)
 from skanchor.results import AnchorResult, ContextResult
 from skanchor.sample import Sample
 
@@ -217,6 +227,164 @@ class AnchorReadouts(RankingEstimator):
         if diagnostics is None:
             return self._judge_table.copy()
         return self._judge_table.join(diagnostics.judges)
+
+    def worth(
+        self,
+        costs: Mapping[Any, float] | None = None,
+        model: Hashable | None = None,
+    ) -> Worth:
+        """What the verdicts on new models are worth, in human votes.
+
+        The exchange is between the variances that would be reported: verdicts are
+        taken out, and votes on the same model, against the opponents of its verdicts,
+        put in their place. Human votes on history stay as they are.
+
+        Parameters
+        ----------
+        costs : mapping of label to float, optional
+            Cost of a verdict by judge, for the cost of a replaced vote.
+        model : label, optional
+            A new model; None takes all whose score is determined.
+
+        Returns
+        -------
+        Worth
+            ``table`` by model and judge, and ``lines()`` that say it in sentences.
+
+        Raises
+        ------
+        BattlesError
+            If there is no new model, none that is determined, a label or a cost that
+            is none; or if the method has no closed form for further rows: plug-ins,
+            contexts, learners without a linear span, curved scales of judges,
+            ``target="style_included"``, shortened weights.
+
+        Examples
+        --------
+        >>> from skanchor import AnchorPipeline
+        >>> from skanchor.simulation import simulate_battles
+        >>> data = simulate_battles(random_state=1)
+        >>> anchor = AnchorPipeline(random_state=0).fit(data.X, data.y)
+        >>> anchor.worth().table.columns.tolist()
+        ['verdicts', 'replaces', 'alone', 'next_verdict', 'never_more']
+        """
+        return worth_of(self._forecast(), model, costs)
+
+    def outlook(
+        self,
+        widths: Sequence[float] | None = None,
+        model: Hashable | None = None,
+        level: float = 0.95,
+    ) -> Outlook:
+        """How many more rows bring the intervals of new models to some half widths.
+
+        Parameters
+        ----------
+        widths : sequence of float, optional
+            Half widths in logits. None takes three quarters, a half and a quarter of
+            today's.
+        model : label, optional
+            A new model; None takes all whose score is determined.
+        level : float, default=0.95
+            Confidence level.
+
+        Returns
+        -------
+        Outlook
+            ``table`` of votes, verdicts, and as many of both, infinite for never; and
+            ``limits``, the half widths that no number of rows gets below.
+
+        Raises
+        ------
+        BattlesError
+            As for :meth:`worth`, and for widths that are no numbers above zero.
+
+        Notes
+        -----
+        A half width is the quantile times the predicted error. The intervals of a joint
+        fit are a little longer away from zero, and shorter towards it.
+
+        Examples
+        --------
+        >>> from skanchor import AnchorPipeline
+        >>> from skanchor.simulation import simulate_battles
+        >>> data = simulate_battles(random_state=1)
+        >>> anchor = AnchorPipeline(random_state=0).fit(data.X, data.y)
+        >>> anchor.outlook([0.1]).table.columns.tolist()
+        ['votes', 'verdicts', 'both']
+        """
+        return outlook_of(self._forecast(), widths, model, level)
+
+    def design(
+        self,
+        budget: float,
+        costs: Mapping[Any, float],
+        targets: str | Sequence[Any] = "scores",
+        sources: Sequence[Hashable] | None = None,
+        floor: float | None = None,
+        level: float = 0.95,
+    ) -> Design:
+        """What to buy next: rows on new models that lower their errors most.
+
+        Parameters
+        ----------
+        budget : float
+            What may be spent, in the unit of the costs.
+        costs : mapping of label to float
+            Cost of a row by source: of a vote at ``"human"``, of a verdict at the label
+            of a judge. What has no cost is not offered.
+        targets : {"scores", "neighbours"} or sequence, default="scores"
+            What should become more precise: the scores of the new models, their
+            differences to the historical models next to them in rank, or a list of new
+            models and of pairs (new model, other model). The sum of the variances is
+            minimised.
+        sources : sequence of label, optional
+            Sources that are offered; None offers all that have a cost.
+        floor : float, optional
+            Least share of each judge that is offered in the spend on verdicts. None
+            takes .1 with item effects, because how judges agree in them is estimated
+            from few models, and 0 without.
+        level : float, default=0.95
+            Confidence level of the half widths and of what counts as separated.
+
+        Returns
+        -------
+        Design
+            ``table`` of rows to buy, what they bring, and a bound on how far the
+            allocation is from the best one. Without a new model (``new_models=[]``) a
+            pilot: about five verdicts for each historical model, dealt evenly.
+
+        Raises
+        ------
+        BattlesError
+            As for :meth:`worth`, and for a budget that buys no row.
+
+        Examples
+        --------
+        >>> from skanchor import AnchorPipeline
+        >>> from skanchor.simulation import simulate_battles
+        >>> data = simulate_battles(random_state=1)
+        >>> anchor = AnchorPipeline(random_state=0).fit(data.X, data.y)
+        >>> design = anchor.design(20, {"human": 1.0, "judge-2": 0.1})
+        >>> design.spent <= 20, design.certificate <= 1e-3
+        (True, True)
+        """
+        result = self._result()
+        if not result.is_new.any():
+            old = result.models.tolist()
+            return pilot(old, self.judges_.tolist(), costs, budget, level)
+        return design_of(
+            self._forecast(), budget, costs, targets, sources, floor, level
+        )
+
+    def _forecast(self) -> Forecast:
+        return Forecast.of(
+            self._result(),
+            self.distinct_sample_,
+            self.btl_,
+            self.calibrator_,
+            self.debiaser_,
+        )
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         for stage in (self.btl_, self.calibrator_, self.arrival_):

@@ -13,6 +13,7 @@ DOCS = Path(__file__).parents[1] / "docs"
     [
         "contexts.md",
         "cost.md",
+        "design.md",
         "history.md",
         "plots.md",
         "sensitivity.md",

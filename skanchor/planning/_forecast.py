@@ -1,0 +1,373 @@
+"""Errors of the new scores with more rows, or with fewer, than a fit has.
+
+The variance of a target that is predicted is ``rho w'Qw + iota w'Rw``: the sampling
+part and the part of the item effects. The two factors make it the reported variance at
+the rows that are there. They hold what formulas of independent votes leave out: groups,
+ties, the inflation of the item part, and the widening where judges disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._comparisons import HUMAN, has_contexts, usable_features
+from skanchor._inference import combine_repeats, satterthwaite, t_quantile
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._riesz import RowEvidence, WeightLearner
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
+from skanchor.planning._information import WholeInformation
+from skanchor.planning._kinds import SourceKinds, kinds_of_source
+from skanchor.results import AnchorResult
+
+if TYPE_CHECKING:
+    from skanchor._btl import BTLRegressor
+    from skanchor._judges import JudgeCalibrator
+    from skanchor._riesz import RieszDebiaser
+    from skanchor.sample import Sample
+
+__all__ = ["Forecast", "Targets", "check_costs"]
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Linear targets of a result, and what makes their variances the reported ones.
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (p, n_targets)
+        L.
+    estimate, variance, items : ndarray of shape (n_targets,)
+        As reported; ``items`` is the part of the variance from item effects.
+    sampling_factor, item_factor : ndarray of shape (n_targets,)
+        rho and iota.
+    item_df : float
+        Degrees of freedom of the item part.
+    """
+
+    vectors: Array
+    estimate: Array
+    variance: Array
+    items: Array
+    sampling_factor: Array
+    item_factor: Array
+    item_df: float
+
+    def parts(self, split: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Variance and item part that would be reported, of ``w'Qw`` and ``w'Rw``."""
+        items = self.item_factor * split[1]
+        return self.sampling_factor * split[0] + items, items
+
+    def half_widths(self, split: tuple[Array, Array], level: float) -> Array:
+        """Half widths of the intervals, in logits."""
+        variance, items = self.parts(split)
+        df = satterthwaite(variance, items, self.item_df)
+        return np.asarray(t_quantile(level, df) * np.sqrt(variance))
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What a fitted pipeline says of rows that it does not have.
+
+    Attributes
+    ----------
+    result : AnchorResult
+        The reported result.
+    models, judges : ndarray of shape (n_models,), (n_judges,)
+        Labels.
+    is_new : ndarray of shape (n_models,)
+        Whether a model is new.
+    information : WholeInformation
+        Of the rows that are there.
+    kinds : dict of int to SourceKinds
+        Rows on a new model, by source.
+    """
+
+    result: AnchorResult
+    models: NDArray[Any]
+    judges: NDArray[Any]
+    is_new: NDArray[np.bool_]
+    information: WholeInformation
+    kinds: dict[int, SourceKinds]
+
+    @classmethod
+    def of(
+        cls,
+        result: AnchorResult,
+        sample: Sample,
+        btl: BTLRegressor,
+        calibrator: JudgeCalibrator,
+        debiaser: RieszDebiaser | None,
+    ) -> Self:
+        """Sum the rows of a fit.
+
+        Parameters
+        ----------
+        result : AnchorResult
+            The reported result.
+        sample : Sample
+            Rows that were fitted, with everything the chain learned.
+        btl, calibrator, debiaser : estimators
+            The chain, fitted on all rows.
+
+        Returns
+        -------
+        Forecast
+
+        Raises
+        ------
+        ValueError
+            If the method has no closed form for further rows.
+        """
+        _check_method(result, sample, debiaser)
+        assert debiaser is not None
+        system = debiaser.system_
+        used = sample.counts & np.isfinite(sample.X.logits()) & ~sample.X.is_human
+        sample = sample.with_battles(usable_features(sample.X, used))
+        X, rows = sample.X, RowEvidence.of(sample, sample.weight)
+        grams, penalties, kinds = {}, {}, {}
+        for m in range(PEOPLE, len(X.judges)):
+            projection = system.projection(m)
+            if projection is None:
+                # A judge without rows.
+                continue
+            learner, bias, n_span = projection.learner, None, 0
+            if projection.coef is not None:
+                n_span = len(projection.coef)
+                bias = btl.bias_ if m == PEOPLE else calibrator.biases_[X.judges[m]]
+            known = rows.information(m, WeightLearner(learner))
+            if known is None:
+                continue
+            assert known.information is not None
+            grams[m] = known.information
+            penalties[m] = np.zeros(n_span)
+            if n_span:
+                penalties[m] = _penalty(X, rows.curvature, m, learner)
+            kinds[m] = kinds_of_source(sample, m, rows.curvature, learner, bias, n_span)
+        information = WholeInformation.of(system, grams, penalties)
+        return cls(result, X.models, X.judges, X.is_new, information, kinds)
+
+    # ----------------------------------------------------------------------- targets
+    def targets(self, pairs: Sequence[tuple[Hashable, Hashable | None]]) -> Targets:
+        """Scores of models, and differences of two.
+
+        Parameters
+        ----------
+        pairs : sequence of (model, opponent)
+            Labels; None for the opponent asks for the score.
+
+        Returns
+        -------
+        Targets
+        """
+        own, whole = self.models.tolist(), self.result.models.tolist()
+        coefficients = np.zeros((len(own), len(pairs)))
+        reported = np.zeros((len(whole), len(pairs)))
+        for t, (model, opponent) in enumerate(pairs):
+            for label, sign in ((model, 1.0), (opponent, -1.0)):
+                if label is not None:
+                    coefficients[own.index(label), t] = sign
+                    reported[whole.index(label), t] = sign
+        vectors = self.information.targets(coefficients)
+        variance, items, estimate = _reported(self.result, reported)
+        sampling, from_items = self.information.split(
+            vectors, self.information.weights(vectors)
+        )
+        return Targets(
+            vectors,
+            estimate,
+            variance,
+            items,
+            (variance - items) / sampling,
+            np.divide(items, from_items, out=np.ones_like(items), where=from_items > 0),
+            self.result.item_df,
+        )
+
+    def split(
+        self,
+        targets: Targets,
+        more: Array | float = 0.0,
+        endless: Array | None = None,
+    ) -> tuple[Array, Array]:
+        """Sampling and item parts ``w'Qw`` and ``w'Rw`` with other rows.
+
+        Parameters
+        ----------
+        targets : Targets
+            As :meth:`targets` returns them.
+        more : ndarray of shape (p, p), default=0.0
+            Information that is added.
+        endless : ndarray of shape (p, p), optional
+            Information of kinds of rows of which there are then rows without end.
+
+        Returns
+        -------
+        sampling, items : ndarray of shape (n_targets,)
+        """
+        information, vectors = self.information, targets.vectors
+        if endless is None:
+            return information.split(vectors, information.weights(vectors, more))
+        return information.split(vectors, information.limit(vectors, endless, more))
+
+    @property
+    def determined(self) -> list[Any]:
+        """New models whose score is determined."""
+        lost = dict(
+            zip(self.result.models.tolist(), self.result.unbounded, strict=True)
+        )
+        return [model for model in self.models[self.is_new].tolist() if not lost[model]]
+
+    def check_model(self, model: Hashable | None) -> list[Any]:
+        """New models that are asked for; refuse others.
+
+        Parameters
+        ----------
+        model : label or None
+            None asks for all whose score is determined.
+
+        Returns
+        -------
+        list
+        """
+        new = self.result.models[self.result.is_new].tolist()
+        if not new:
+            raise BattlesError(
+                "There is no new model: what verdicts are worth, and what to buy, is "
+                "said of a new model's score."
+            )
+        if model is not None and model not in new:
+            raise BattlesError(
+                f"{model!r} is none of the new models; these are {new[:10]}."
+            )
+        asked = new if model is None else [model]
+        found = [each for each in asked if each in self.determined]
+        if not found:
+            raise BattlesError(
+                f"The scores of {asked[:5]} are not determined: their errors are "
+                "infinite, so that nothing says what a row is worth. "
+                "Get verdicts of a judge with historical verdicts on them first."
+            )
+        return found
+
+    # ----------------------------------------------------------------------- sources
+    def label(self, m: int) -> Any:
+        """Label of a source: a judge's, or ``"human"``."""
+        return HUMAN if m == PEOPLE else self.judges[m]
+
+    def source(self, label: Hashable) -> int:
+        """Code of a source by its label; refuse unknown ones."""
+        for m in self.kinds:
+            if self.label(m) == label:
+                return m
+        known = [self.label(m) for m in self.kinds]
+        raise BattlesError(f"{label!r} is none of the sources; known are {known[:12]}.")
+
+    def check_costs(self, costs: Mapping[Any, float]) -> dict[int, float]:
+        """Cost of a row by source; refuse what is no cost, or of no source."""
+        known = [self.label(m) for m in self.kinds]
+        found = check_costs(costs, known)
+        return {self.source(label): cost for label, cost in found.items()}
+
+    def offered(self, m: int, model: Hashable) -> SourceKinds:
+        """Kinds of rows of a source on a model, against historical models."""
+        kinds = self.kinds[m]
+        code = self.models.tolist().index(model)
+        return kinds[(kinds.model == code) & ~self.is_new[kinds.opponent]]
+
+
+def check_costs(costs: Mapping[Any, float], known: Sequence[Any]) -> dict[Any, float]:
+    """Costs of a row as floats; refuse what is no cost, or of no source.
+
+    Parameters
+    ----------
+    costs : mapping of label to float
+        Cost of a row by source.
+    known : sequence of label
+        Sources: ``"human"`` and judges.
+
+    Returns
+    -------
+    dict
+    """
+    if not isinstance(costs, Mapping) or not costs:
+        raise BattlesError(
+            f"costs must map sources to the cost of a row, as in {{{known[-1]!r}: "
+            f"0.02}}, got {costs!r}."
+        )
+    found = {}
+    for label, cost in costs.items():
+        if label not in known:
+            raise BattlesError(
+                f"costs names {label!r}, which is no source of rows; sources are "
+                f"{list(known)[:12]}."
+            )
+        is_number = isinstance(cost, (int, float, np.number))
+        if isinstance(cost, bool) or not is_number or not 0.0 < cost < np.inf:
+            raise BattlesError(
+                f"The cost of a row of {label!r} must be a number above zero, got "
+                f"{cost!r}."
+            )
+        found[label] = float(cost)
+    return found
+
+
+def _reported(result: AnchorResult, contrasts: Array) -> tuple[Array, Array, Array]:
+    """Variance, item part and estimate of linear targets, as reported."""
+
+    def quadratic(c: Array) -> Array:
+        return np.einsum("it,rij,jt->rt", contrasts, c, contrasts)
+
+    estimates = result.estimates @ contrasts
+    estimate, variance = combine_repeats(
+        estimates, np.maximum(quadratic(result.covariances), 0.0)
+    )
+    items = np.zeros(len(estimate))
+    if result.item_covariances is not None:
+        items = np.median(quadratic(result.item_covariances), axis=0)
+    return variance, items, estimate
+
+
+def _penalty(X: Any, curvature: Array, m: int, learner: Any) -> Array:
+    """Ridge penalty of a span, as in the Riesz system."""
+    cut = X.by_judge(m)
+    known = curvature.take(cut.rows)
+    historical = np.where(cut.involves(X.is_new), 0.0, known)
+    own = historical if historical.any() and m != PEOPLE else known
+    return np.asarray(known.sum() * learner.ridge(cut.pairs, own))
+
+
+def _check_method(
+    result: AnchorResult, sample: Sample, debiaser: RieszDebiaser | None
+) -> None:
+    """Refuse methods for which no closed form says what further rows would do."""
+    why = None
+    if debiaser is None:
+        why = "a plug-in, debiaser='passthrough', has no errors"
+    elif has_contexts(sample.X):
+        why = "with contexts a row counts for several scores of a model"
+    elif debiaser.responses_ is not None:
+        why = "with target='style_included' scores depend on the responses drawn"
+    elif debiaser.judge_scale == "curved":
+        why = "with judge_scale='curved' the weights depend on how scales bend"
+    elif debiaser.ridge > 0.0 or debiaser.weight_bound is not None:
+        why = "with ridge or weight_bound the weights of the debiaser are shortened"
+    else:
+        sources = [*debiaser.system_.projections, debiaser.system_.people]
+        labels = [*sample.X.judges.tolist(), "people"]
+        for label, one in zip(labels, sources, strict=True):
+            if one is not None and one.learner is not None and one.coef is None:
+                why = (
+                    f"the learner of {label} has no linear span, so that the "
+                    "information of further rows is not known"
+                )
+                break
+    if why is not None:
+        raise BattlesError(
+            f"worth, outlook and design cannot be computed: {why}. Fit an "
+            "AnchorPipeline without it."
+        )

@@ -1,0 +1,190 @@
+"""How many more rows bring an interval to a wanted width, or that none do."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skanchor._checks import check_level
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._plain_state import PlainState
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
+from skanchor.planning._forecast import Forecast, Targets
+from skanchor.planning._votes import rows_until
+
+__all__ = ["Outlook", "evenly", "outlook_of"]
+
+WAYS = ("votes", "verdicts", "both")
+"""What may be bought: human votes, verdicts, or as many of one as of the other."""
+
+NEGLIGIBLE = 0.05
+"""Share of today's half width below which a limit is no news."""
+
+_SHARES = (0.75, 0.5, 0.25)
+"""Default widths, as shares of today's."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outlook(PlainState):
+    """Rows on new models until their intervals have a given half width.
+
+    Attributes
+    ----------
+    table : DataFrame
+        By ``model`` and half width ``width`` in logits: number of further ``votes``
+        (dealt evenly over the historical models), of ``verdicts`` (evenly over judges
+        and historical models), or of each of the two where ``both`` come together.
+        Zero where the width is reached already, infinite for never.
+    limits : DataFrame
+        By model: half width ``now``, and those that no number of rows gets below.
+    level : float
+        Confidence level.
+    """
+
+    table: pd.DataFrame
+    limits: pd.DataFrame
+    level: float
+
+    def lines(self) -> list[str]:
+        """Say in sentences what was found."""
+        return list(self._sentences())
+
+    def __repr__(self) -> str:
+        shown = self.table.map(
+            lambda x: "never" if np.isinf(x) else f"{np.ceil(x):,.0f}"
+        )
+        return "\n".join([repr(shown), "", *self.lines()])
+
+    def _sentences(self) -> Iterator[str]:
+        for row in self.limits.reset_index().to_dict("records"):
+            model, now = row["model"], row["now"]
+            yield (
+                f"The {100 * self.level:g} % interval of {model} is its score "
+                f"+- {now:.3f} now."
+            )
+            for way in ("verdicts", "votes"):
+                if row[way] > NEGLIGIBLE * now:
+                    yield (
+                        f"{way.capitalize()} alone can never bring {model} below "
+                        f"+- {row[way]:.3f}."
+                    )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data: ``rows``, ``limits`` and ``level``."""
+        return {
+            "rows": self.table.reset_index().to_dict("records"),
+            "limits": self.limits.reset_index().to_dict("records"),
+            "level": self.level,
+        }
+
+
+def outlook_of(
+    forecast: Forecast,
+    widths: Sequence[float] | None = None,
+    model: Hashable | None = None,
+    level: float = 0.95,
+) -> Outlook:
+    """Look for the numbers of rows with which half widths are reached.
+
+    Parameters
+    ----------
+    forecast : Forecast
+        Of a fitted pipeline.
+    widths : sequence of float, optional
+        Half widths in logits; None takes three quarters, a half and a quarter of
+        today's.
+    model : label, optional
+        A new model; None takes all.
+    level : float, default=0.95
+        Confidence level of the intervals.
+
+    Returns
+    -------
+    Outlook
+    """
+    level, asked = check_level(level), _check_widths(widths)
+    rows, limits = {}, {}
+    for label in forecast.check_model(model):
+        width = _Width(forecast, forecast.targets([(label, None)]), level)
+        judges = [m for m in forecast.kinds if m != PEOPLE]
+        units = {
+            "votes": evenly(forecast, label, [PEOPLE]),
+            "verdicts": evenly(forecast, label, judges),
+        }
+        units["both"] = units["votes"] + units["verdicts"]
+        now = width(0.0)
+        ends = {way: width(0.0, units[way]) for way in WAYS}
+        limits[label] = {"now": now, **ends}
+        for wanted in asked or [round(share * now, 3) for share in _SHARES]:
+            rows[label, wanted] = {
+                way: rows_until(partial(width.of_rows, units[way]), wanted, ends[way])
+                for way in WAYS
+            }
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    table.index = pd.MultiIndex.from_tuples(list(rows), names=["model", "width"])
+    known = pd.DataFrame.from_dict(limits, orient="index").rename_axis("model")
+    return Outlook(table, known, level)
+
+
+def _check_widths(widths: Sequence[float] | None) -> list[float]:
+    """Half widths as floats; refuse what is none."""
+    if widths is None:
+        return []
+    try:
+        found = [float(each) for each in np.atleast_1d(np.asarray(widths, dtype=float))]
+    except (TypeError, ValueError):
+        found = []
+    if not found or not all(np.isfinite(each) and each > 0 for each in found):
+        raise BattlesError(
+            "widths must be half widths in logits above zero, as in [0.2, 0.1], got "
+            f"{widths!r}."
+        )
+    return found
+
+
+def evenly(forecast: Forecast, model: Hashable, sources: Sequence[int]) -> Array:
+    """Information of one row on a model, dealt evenly over sources and opponents.
+
+    Parameters
+    ----------
+    forecast : Forecast
+        Of a fitted pipeline.
+    model : label
+        A new model.
+    sources : sequence of int
+        Codes.
+
+    Returns
+    -------
+    ndarray of shape (p, p)
+    """
+    grams = {}
+    for m in sources:
+        kinds = forecast.offered(m, model)
+        if len(kinds):
+            grams[m] = kinds.bought(1.0 / (len(sources) * len(kinds)))
+    return forecast.information.sum(grams)
+
+
+@dataclass(frozen=True, slots=True)
+class _Width:
+    """Half width of the interval of a target."""
+
+    forecast: Forecast
+    target: Targets
+    level: float
+
+    def __call__(self, more: Array | float, endless: Array | None = None) -> float:
+        """With information added, or with rows of some kinds without end."""
+        split = self.forecast.split(self.target, more, endless)
+        return float(self.target.half_widths(split, self.level)[0])
+
+    def of_rows(self, unit: Array, number: float) -> float:
+        """With a number of rows of some kind."""
+        return self(number * unit)

@@ -1,0 +1,92 @@
+"""First verdicts on a model of which nothing has been bought yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skanchor._comparisons import HUMAN
+from skanchor.exceptions import BattlesError
+from skanchor.planning._allocation import round_to_budget
+from skanchor.planning._design import Design
+from skanchor.planning._forecast import check_costs
+from skanchor.planning._offer import check_budget
+
+__all__ = ["pilot"]
+
+PILOT_ROWS = 5
+"""Verdicts of a pilot for each historical model."""
+
+
+def pilot(
+    models: Sequence[Any],
+    judges: Sequence[Any],
+    costs: Mapping[Any, float],
+    budget: float,
+    level: float = 0.95,
+) -> Design:
+    """First verdicts on a model of which nothing has been bought yet.
+
+    Parameters
+    ----------
+    models : sequence of label
+        Historical models, the opponents.
+    judges : sequence of label
+        Judges with historical verdicts.
+    costs : mapping of label to float
+        Cost of a row by source; only those of judges count.
+    budget : float
+        What may be spent.
+    level : float, default=0.95
+        Confidence level.
+
+    Returns
+    -------
+    Design
+        About five verdicts for each historical model, fewer if money is short, dealt
+        evenly over judges and opponents.
+    """
+    prices = check_costs(costs, [HUMAN, *judges])
+    paid = [judge for judge in judges if judge in prices]
+    if not paid:
+        raise BattlesError(
+            "A new model is placed by verdicts first: give the cost of a judge's "
+            f"verdict; judges are {list(judges)[:10]}."
+        )
+    # Round by round every opponent meets another judge, so that rows that are left over
+    # go to all of them alike.
+    opponent = np.tile(np.arange(len(models)), len(paid))
+    judge = (opponent + np.repeat(np.arange(len(paid)), len(models))) % len(paid)
+    each = np.array([prices[one] for one in paid])[judge]
+    budget = check_budget(budget, float(each.min()))
+    total = min(budget, PILOT_ROWS * len(models) * float(each.mean()))
+    spend = total * each / each.sum()
+    rows = round_to_budget(spend, each, total)
+    table = pd.DataFrame(
+        {
+            "source": np.array(paid, dtype=object)[judge],
+            "opponent": np.array(models, dtype=object)[opponent],
+            "rows": rows,
+            "spend": rows * each,
+            "gain": np.nan,
+        }
+    )[rows > 0]
+    table.index = pd.Index(["new model"] * len(table), name="model", dtype=object)
+    none = pd.MultiIndex.from_arrays([[], []], names=["model", "opponent"])
+    return Design(
+        table,
+        pd.DataFrame(
+            columns=["now", "design", "verdicts", "votes"],
+            index=pd.Index([], name="target", dtype=object),
+        ),
+        pd.DataFrame(columns=["difference", "now", "probability"], index=none),
+        np.nan,
+        np.nan,
+        budget,
+        0.0,
+        level,
+        is_pilot=True,
+    )

@@ -1,0 +1,214 @@
+"""What a judge's verdicts on a new model are worth, in human votes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._plain_state import PlainState
+from skanchor._typing import Array
+from skanchor.planning._forecast import Forecast, Targets
+from skanchor.planning._votes import rows_until
+
+__all__ = ["ALL_JUDGES", "Worth", "worth_of"]
+
+ALL_JUDGES = "all judges"
+"""In place of a judge, for all of them together."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Worth(PlainState):
+    """What the verdicts on new models are worth, in human votes on the same models.
+
+    The votes are against the opponents of the verdicts, in their shares.
+
+    Attributes
+    ----------
+    table : DataFrame
+        By ``model`` and ``judge``, with a row for all judges together: number of
+        ``verdicts``; votes that these ``replaces``, those that would make up for their
+        loss beside the other judges; votes that they are worth ``alone``, without
+        other judges; votes that the ``next_verdict`` is worth; and ``never_more``, the
+        votes that no number of these verdicts, alone, is worth more than. With costs
+        also ``cost_per_vote``, what a replaced vote costs in verdicts. Infinite where
+        no number of votes does what the verdicts do; NaN where there is no verdict.
+    """
+
+    table: pd.DataFrame
+
+    def lines(self) -> list[str]:
+        """Say in sentences what was found."""
+        return list(self._sentences())
+
+    def __repr__(self) -> str:
+        return "\n".join([repr(self.table.round(3)), "", *self.lines()])
+
+    def _sentences(self) -> Iterator[str]:
+        for row in self.to_dict():
+            model, judge, n = row["model"], row["judge"], row["verdicts"]
+            most, following = _votes(row["never_more"]), _votes(row["next_verdict"])
+            if not n:
+                yield (
+                    f"{judge} has no verdict on {model} yet. The first is worth "
+                    f"{following}, and no number of them more than {most}."
+                )
+            elif judge == ALL_JUDGES:
+                yield (
+                    f"All {n:,.0f} verdicts on {model} do the work of "
+                    f"{_votes(row['replaces'])}; no number of them is worth more than "
+                    f"{most}."
+                )
+            else:
+                yield (
+                    f"The {n:,.0f} verdicts of {judge} on {model} do the work of "
+                    f"{_votes(row['replaces'])} beside the other judges (alone: "
+                    f"{_votes(row['alone'])}). One more is worth {following}, and "
+                    f"alone no number of them is worth more than {most}."
+                )
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return plain data: the rows of the table."""
+        rows = self.table.reset_index().to_dict("records")
+        return [{str(name): value for name, value in row.items()} for row in rows]
+
+
+def _votes(number: float) -> str:
+    if np.isinf(number):
+        return "more human votes than there can be"
+    if number < 0.005:
+        return "hardly any human vote"
+    if number >= 10:
+        return f"{number:,.0f} human votes"
+    return f"{number:.2g} human votes"
+
+
+def worth_of(
+    forecast: Forecast,
+    model: Hashable | None = None,
+    costs: Mapping[Any, float] | None = None,
+) -> Worth:
+    """Exchange verdicts on new models for human votes.
+
+    Parameters
+    ----------
+    forecast : Forecast
+        Of a fitted pipeline.
+    model : label, optional
+        A new model; None takes all.
+    costs : mapping of label to float, optional
+        Cost of a verdict, by judge.
+
+    Returns
+    -------
+    Worth
+    """
+    prices = None if costs is None else forecast.check_costs(costs)
+    found = {}
+    for label in forecast.check_model(model):
+        exchange = _Exchange.of(forecast, label)
+        judges = [m for m in forecast.kinds if m != PEOPLE]
+        for m in judges:
+            found[label, forecast.label(m)] = exchange.row([m], prices)
+        if len(judges) > 1:
+            found[label, ALL_JUDGES] = exchange.row(judges, prices)
+    table = pd.DataFrame.from_dict(found, orient="index")
+    table.index = pd.MultiIndex.from_tuples(list(found), names=["model", "judge"])
+    return Worth(table)
+
+
+@dataclass(frozen=True, eq=False)
+class _Exchange:
+    """Variances of one new score when rows on the model come or go.
+
+    Attributes
+    ----------
+    forecast : Forecast
+        Of a fitted pipeline.
+    target : Targets
+        The score.
+    seen : dict of int to ndarray of shape (p, p)
+        Information of the verdicts on the model, by judge.
+    n_rows : dict of int to float
+        Their number.
+    kind : dict of int to ndarray of shape (p, p)
+        Information of one verdict of each judge: the mean of those that there are, or
+        else over the historical opponents.
+    vote : ndarray of shape (p, p)
+        Information of one vote, against the opponents of all these verdicts.
+    """
+
+    forecast: Forecast
+    target: Targets
+    seen: dict[int, Array]
+    n_rows: dict[int, float]
+    kind: dict[int, Array]
+    vote: Array
+
+    @classmethod
+    def of(cls, forecast: Forecast, model: Hashable) -> _Exchange:
+        code = forecast.models.tolist().index(model)
+        information, seen, n_rows, kind = forecast.information, {}, {}, {}
+        shares = np.zeros(len(forecast.models))
+        for m, kinds in forecast.kinds.items():
+            own = kinds[kinds.model == code]
+            if m == PEOPLE:
+                continue
+            seen[m] = information.sum({m: own.gram(own.seen)})
+            n_rows[m] = float(own.n_rows.sum())
+            np.add.at(shares, own.opponent, own.n_rows)
+            if n_rows[m]:
+                kind[m] = seen[m] / n_rows[m]
+            else:
+                new = forecast.offered(m, model)
+                kind[m] = information.sum({m: new.bought(1.0 / max(len(new), 1))})
+        if not shares.any():
+            shares[~forecast.is_new] = 1.0
+        votes = forecast.kinds[PEOPLE]
+        votes = votes[votes.model == code]
+        each = shares[votes.opponent]
+        vote = information.sum({PEOPLE: votes.bought(each / each.sum())})
+        target = forecast.targets([(model, None)])
+        return cls(forecast, target, seen, n_rows, kind, vote)
+
+    def variance(self, more: Array | float, endless: Array | None = None) -> float:
+        """Variance with information added; with rows of some kinds without end."""
+        split = self.forecast.split(self.target, more, endless)
+        return float(self.target.parts(split)[0][0])
+
+    def votes(self, base: Array | float, wanted: float) -> float:
+        """Number of votes that bring the variance to ``wanted``."""
+        return rows_until(
+            lambda n: self.variance(base + n * self.vote),
+            wanted,
+            self.variance(base, self.vote),
+        )
+
+    def row(
+        self, judges: list[int], prices: Mapping[int, float] | None
+    ) -> dict[str, float]:
+        """What the verdicts of some judges are worth together."""
+        own = np.sum([self.seen[m] for m in judges], axis=0)
+        endless = np.sum([self.kind[m] for m in judges], axis=0)
+        nobody = -np.sum(list(self.seen.values()), axis=0)
+        n = sum(self.n_rows[m] for m in judges)
+        each = own / n if n else endless / len(judges)
+        information = self.forecast.information
+        (w,) = information.weights(self.target.vectors).T
+        found = {
+            "verdicts": n,
+            "replaces": self.votes(-own, self.variance(0.0)) if n else np.nan,
+            "alone": self.votes(nobody, self.variance(nobody + own)) if n else np.nan,
+            "next_verdict": float((w @ each @ w) / (w @ self.vote @ w)),
+            "never_more": self.votes(nobody, self.variance(nobody, endless)),
+        }
+        if prices is not None:
+            cost = sum(self.n_rows[m] * prices.get(m, np.nan) for m in judges)
+            found["cost_per_vote"] = (
+                cost / found["replaces"] if found["replaces"] > 0 else np.inf
+            )
+        return found

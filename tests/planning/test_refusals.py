@@ -1,0 +1,108 @@
+"""Fits for which no closed form says what further rows would do."""
+
+import numpy as np
+import pytest
+from planning_fits import plain_table
+
+from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
+from skanchor.bias import BoostedBias
+from skanchor.exceptions import BattlesError
+from skanchor.simulation import simulate_battles
+
+
+def small():
+    data = simulate_battles(n_models=5, n_new=150, n_historical=900, random_state=0)
+    return data.X, data.y
+
+
+def with_contexts():
+    X, y = plain_table()
+    return X.assign(kind=np.where(np.arange(len(X)) % 2, "code", "chat")), y
+
+
+def all_of(anchor):
+    return [
+        anchor.worth,
+        anchor.outlook,
+        lambda: anchor.design(10, {"judge-1": 0.1}),
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+@pytest.mark.parametrize(
+    ("settings", "table", "why"),
+    [
+        (dict(debiaser="passthrough"), small, "a plug-in"),
+        (dict(context="kind", item_effects=None), with_contexts, "with contexts"),
+        (
+            dict(debiaser=RieszDebiaser("calibrator", judge_scale="curved")),
+            small,
+            "judge_scale='curved'",
+        ),
+        (dict(debiaser=RieszDebiaser("calibrator", ridge=0.1)), small, "ridge"),
+        (
+            dict(debiaser=RieszDebiaser("calibrator", weight_bound=3.0)),
+            small,
+            "weight_bound",
+        ),
+        (
+            dict(human_bias="linear", target="style_included", item_effects=None),
+            small,
+            "target='style_included'",
+        ),
+        (
+            dict(
+                calibrator=JudgeCalibrator(bias=BoostedBias(max_rounds=2)),
+                item_effects=None,
+            ),
+            small,
+            "the learner of judge-1 has no linear span",
+        ),
+    ],
+)
+def test_methods_without_a_closed_form(settings, table, why):
+    X, y = table()
+    anchor = AnchorPipeline(cv=2, random_state=0, **settings).fit(X, y)
+    for ask in all_of(anchor):
+        with pytest.raises(BattlesError, match=f"cannot be computed: .*{why}"):
+            ask()
+
+
+def test_people_with_a_bias_of_their_own():
+    """They are a source with a span: the exchange is one of votes at equal style."""
+    X, y = small()
+    anchor = AnchorPipeline(
+        human_bias="linear", item_effects=None, cv=2, random_state=0
+    ).fit(X, y)
+    found = anchor._forecast()
+    matrix, layout = found.information.matrix, found.information.layout
+    bias = np.zeros(layout.size, dtype=bool)
+    bias[layout.at["bias"]] = True
+    inner, cross = matrix[np.ix_(bias, bias)], matrix[np.ix_(bias, ~bias)]
+    left = matrix[np.ix_(~bias, ~bias)] - cross.T @ np.linalg.solve(inner, cross)
+    expected = anchor.debiaser_.information_
+    np.testing.assert_allclose(left, expected, atol=1e-11 * np.abs(expected).max())
+    assert (anchor.worth().table["replaces"] > 1).all()
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+def test_a_model_that_is_not_determined():
+    """It has no table; others have theirs."""
+    X, y = plain_table(n_new_models=2, new_score=[0.0, 0.3])
+    y = np.asarray(y, dtype=float).copy()
+    lost = (X == "new-model-1").any(axis=1).to_numpy()
+    if not lost.any():
+        raise AssertionError(X["model_a"].unique())
+    # It always wins.
+    y[lost] = (X["model_a"] == "new-model-1").to_numpy()[lost]
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None).fit(X, y)
+    assert anchor.result_.unbounded[anchor.models_ == "new-model-1"].all()
+    for ask in (anchor.worth, anchor.outlook):
+        with pytest.raises(BattlesError, match=r"\['new-model-1'\] are not determined"):
+            ask(model="new-model-1")
+        models = ask().table.index.get_level_values("model")
+        assert set(models) == {"new-model-2"}
+    design = anchor.design(10, {"judge-1": 0.1})
+    assert set(design.table.index) == {"new-model-2"}
+    with pytest.raises(BattlesError, match="not determined"):
+        anchor.design(10, {"judge-1": 0.1}, targets=["new-model-1"])
