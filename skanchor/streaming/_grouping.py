@@ -7,7 +7,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from skanchor._comparisons.grouping import AUTO, FEW_GROUPS, PROMPT_COLUMN
+from skanchor._comparisons.grouping import (
+    AUTO,
+    FEW_GROUPS,
+    PROMPT_COLUMN,
+    RATER_COLUMN,
+)
 from skanchor._numerics.machine import available_bytes
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.streaming._groups import GroupSketch
@@ -28,7 +33,8 @@ def find_groups(
     """How tables are read, with the column of the groups if there are any.
 
     By default one column of all rows is read beforehand, to see whether prompts repeat:
-    of the prompts with the lowest hashes all rows are counted.
+    of the prompts with the lowest hashes all rows are counted. A column of raters who
+    vote repeatedly is warned of: a stream has no errors by rater.
 
     Parameters
     ----------
@@ -48,12 +54,21 @@ def find_groups(
     if groups != AUTO:
         return replace(reading, groups=groups)
     names = {new: old for old, new in (reading.columns or {}).items()}
-    column = names.get(PROMPT_COLUMN, PROMPT_COLUMN)
+    column, raters = (names.get(one, one) for one in (PROMPT_COLUMN, RATER_COLUMN))
     schema = data.schema()
     if schema is None:
         first = next((t for p in data.parts() for t in p.tables(None, n_rows)), None)
         schema = None if first is None else first.schema
-    if schema is None or column not in schema.names:
+    known = [] if schema is None else schema.names
+    if raters in known and GroupSketch.of(_labels(data, raters, n_rows)).repeats:
+        warn(
+            DataWarning(
+                "A stream stores no sums by rater, so that its errors do not allow for "
+                f"raters who may differ, whom column {raters!r} names.",
+                advice=Advice(Remedy.FIT_RATERS_TOGETHER),
+            )
+        )
+    if column not in known:
         return replace(reading, groups=None)
     sketch = GroupSketch.of(_labels(data, column, n_rows))
     if not sketch.repeats:

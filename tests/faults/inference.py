@@ -97,6 +97,9 @@ for title, where in {
         "test_rows_in_another_order_in_each_pass_are_refused",
     "A checkpoint of a stream that goes on with other rows":
         "streaming.test_parts::test_a_run_that_goes_on_knows_rows_in_another_order",
+    "Raters who vote repeatedly, in a stream":
+        "streaming.test_stream_groups::"
+        "test_raters_who_vote_repeatedly_are_not_ignored_in_silence",
     "A bad table, given to the pipeline, a history or a stream":
         "test_entry::test_a_bad_table_is_refused_alike",
     "An odd table, given to the pipeline, a history or a stream":

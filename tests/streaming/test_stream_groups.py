@@ -160,6 +160,20 @@ def test_prompts_decide_by_default(prompted):
     assert numbers.state.groups.labels.dtype.kind == "i"
 
 
+def test_raters_who_vote_repeatedly_are_not_ignored_in_silence(prompted):
+    """A table in memory has errors by rater; a stream says that it has none."""
+    table = prompted[0].drop(columns="prompt_id")
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects="none")
+    human = table["judge"] == "human"
+    raters = pd.Series(np.arange(len(table)).astype(str)).where(human)
+    streamed(table.assign(rater=raters), anchor, options=StreamOptions())
+    voted = (np.arange(len(table)) % 40).astype(str)
+    repeated = table.assign(rater=pd.Series(voted).where(human))
+    with pytest.warns(DataWarning, match="no sums by rater.* column 'rater' names"):
+        streamed(repeated, anchor, options=StreamOptions())
+    streamed(repeated, anchor, options=StreamOptions(groups=None))
+
+
 def test_sums_that_do_not_fit_are_refused(prompted, monkeypatch):
     monkeypatch.setattr(_grouping, "available_bytes", lambda: 1e5)
     anchor = AnchorPipeline(cv=3, random_state=0, item_effects="none")
