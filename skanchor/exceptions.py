@@ -252,19 +252,18 @@ class Call:
             merged[name] = {**known, **value} if both else value  # type: ignore[dict-item]
         first, *rest = merged or {"": ""}
         before = merged.pop("before", None)
-        if self.function != "read_battles":
-            before = None
+        rest = [name for name in rest if name != "before"]
         start = merged.pop(first, "")
-        if before is not None:
+        if before is not None and self.function == "read_battles":
             paths = start if isinstance(start, (list, tuple)) else [start]
-            start, rest = [before, *paths], [name for name in rest if name != "before"]
+            start = [before, *paths]
         shown = [start if isinstance(start, Verbatim) else repr(start)]
         shown += [f"{name}={merged[name]!r}" for name in rest]
         text = f"{self.function}({', '.join(shown)})"
         return f"{self.when}: {text}" if self.when else f"Write {text}"
 
 
-_COMMAND_LINE = frozenset({"all_human"})
+_COMMAND_LINE = frozenset({"all_human", "no_new"})
 """Arguments that only the command line has."""
 
 

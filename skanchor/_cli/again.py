@@ -6,20 +6,20 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["PEOPLE_FILE", "command", "with_arguments", "with_file_before", "with_flags"]
+from skanchor._cli.pairs import parts_of
+
+__all__ = ["command", "with_arguments", "with_file_before", "with_flags"]
 
 _MAPPINGS = {"columns": "--columns", "labels": "--labels", "levels": "--levels"}
 _LISTS = {"human": "--human", "judges": "--judges"}
 _SWITCHES = {"drop_invalid": "--drop-invalid", "all_human": "--all-human"}
+_JOINED = {"ratings": "--ratings"}
 
 _REPEATED = frozenset([*_MAPPINGS.values(), *_LISTS.values()])
 """Flags that may be typed several times."""
 
 _RANKING = [["rank"], ["report"], ["plot"], ["compare"], ["evaluate"], ["inspect"]]
 """Commands that rank all models of a table by votes with ``--no-new``."""
-
-PEOPLE_FILE = "people.csv"
-"""Name that stands for a file of votes, which the user must give."""
 
 
 def command(words: Sequence[str]) -> str:
@@ -34,12 +34,16 @@ def with_arguments(
     flags: list[str] = []
     for name, value in arguments.items():
         if name in _MAPPINGS:
+            typed = _without_pairs(typed, _MAPPINGS[name], value)
             flags += _mapping(_MAPPINGS[name], value)
+        elif name in _JOINED:
+            flags += [_JOINED[name], ",".join(value)]
         elif name in _LISTS:
             flags += [_LISTS[name], *value]
         elif name in _SWITCHES:
             flags.append(_SWITCHES[name])
-    if arguments.get("all_human") and typed[:1] in _RANKING:
+    no_new = arguments.get("all_human") or arguments.get("no_new")
+    if no_new and typed[:1] in _RANKING:
         # Where all rows are votes, no model is new.
         flags += [] if {"--new", "--no-new"} & set(typed) else ["--no-new"]
     words = with_flags(typed, flags)
@@ -67,6 +71,29 @@ def with_flags(typed: Sequence[str], flags: Sequence[str]) -> list[str]:
         del words[at : at + 2]
     at = words.index("--") if "--" in words else len(words)
     return [*words[:at], *flags, *words[at:]]
+
+
+def _without_pairs(
+    typed: Sequence[str], flag: str, pairs: Mapping[Any, Any]
+) -> list[str]:
+    """Typed words without the pairs of a flag that others replace."""
+    words, given = [], iter(typed)
+    for word in given:
+        joined = word.startswith(f"{flag}=")
+        if word != flag and not joined:
+            words.append(word)
+            continue
+        value = word.partition("=")[2] if joined else next(given, "")
+        parts = [part.rpartition("=") for part in parts_of([value])]
+        left = [
+            f"{old}={new}"
+            for old, _, new in parts
+            if old.strip() not in map(str, pairs)
+            and not (flag == "--columns" and new.strip() in pairs.values())
+        ]
+        if left:
+            words += [flag, ",".join(left)]
+    return words
 
 
 def _mapping(flag: str, pairs: Mapping[Any, Any]) -> list[str]:

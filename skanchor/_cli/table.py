@@ -6,8 +6,9 @@ import argparse
 import shlex
 from typing import Any, Literal
 
-from skanchor._cli.again import PEOPLE_FILE, with_arguments, with_file_before
+from skanchor._cli.again import with_arguments, with_file_before
 from skanchor._cli.command import BadInputError
+from skanchor._cli.pairs import levels_of, pairs_of
 from skanchor._cli.streams import is_watched
 
 __all__ = [
@@ -104,8 +105,8 @@ def _add_meanings(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="COLUMN,...",
-        help="columns of ratings, one for each rater, of a table with a row for each "
-        "response of a model to a prompt",
+        help="columns of ratings or verdicts, one for each rater, of a table with a "
+        "row for each response of a model to a prompt, or for each pair of models",
     )
     parser.add_argument(
         "--drop-invalid",
@@ -213,9 +214,9 @@ def check_table(options: argparse.Namespace) -> None:
         )
     if options.battles.count("-") > 1:
         raise BadInputError("standard input (-) is given twice")
-    _pairs("--columns", options.columns)
-    _pairs("--labels", options.labels)
-    _levels(options.levels)
+    pairs_of("--columns", options.columns)
+    pairs_of("--labels", options.labels)
+    levels_of(options.levels)
     if not options.tie_margin >= 0.0:
         raise BadInputError(
             f"--tie-margin must not be negative, got {options.tie_margin:g}"
@@ -239,7 +240,7 @@ def flags_of_files(options: argparse.Namespace) -> dict[str, Any]:
 
 def column_renames(options: argparse.Namespace) -> dict[str, str]:
     """New names of columns, by their old names."""
-    return _pairs("--columns", options.columns)
+    return pairs_of("--columns", options.columns)
 
 
 def feature_choice(
@@ -254,7 +255,7 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
 
     Returns the table, its outcomes, and whether its rows are counts of comparisons.
     """
-    renames = _pairs("--columns", options.columns)
+    renames = pairs_of("--columns", options.columns)
     counted = False
     if options.demo:
         from skanchor.datasets import load_demo
@@ -271,9 +272,9 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
             file_format=options.file_format,
             encoding=options.encoding,
             columns=renames,
-            labels=_pairs("--labels", options.labels),
+            labels=pairs_of("--labels", options.labels),
             judge=options.judge,
-            levels=_levels(options.levels),
+            levels=levels_of(options.levels),
             tie_margin=options.tie_margin,
             ratings=_split_names(",".join(options.ratings)),
             drop_invalid=options.drop_invalid,
@@ -358,7 +359,7 @@ def check_judges(
                 "human labels with --human"
             )
         return
-    from skanchor.io import judge_columns, may_be_else
+    from skanchor.io import absent_people_file, judge_columns, may_be_else
 
     # A column that may name judges or people is asked about by `split_battles`.
     asked = n_rows is not None and not all(map(may_be_else, judge_columns(columns)))
@@ -375,8 +376,9 @@ def check_judges(
         )
         commands.append((f"If {name!r} names the judges", words))
     if options.battles and n_rows is not None:
-        words = with_file_before(options.typed, PEOPLE_FILE, options.battles)
-        judge = f"If one LLM judge gave them, and {PEOPLE_FILE} holds people's votes"
+        votes = absent_people_file()
+        words = with_file_before(options.typed, votes, options.battles)
+        judge = f"If one LLM judge gave them, and {votes} holds people's votes"
         commands.append((judge, words))
     raise BadInputError(
         f"{files}: there is no column judge, so that {rows} would count as human votes",
@@ -403,7 +405,7 @@ def groups_of(X: Any, options: argparse.Namespace) -> Any:
     from skanchor._comparisons import join_groups
     from skanchor.io.generic import column_called
 
-    renames = _pairs("--columns", options.columns)
+    renames = pairs_of("--columns", options.columns)
     names = [renames.get(name, name) for name in group_names(options)]
     names = [column_called(X.columns, name) or name for name in names]
     if not names:
@@ -444,57 +446,3 @@ def group_names(options: argparse.Namespace) -> list[str]:
     """Names of the columns of groups, as the user typed them."""
     given = ",".join(options.groups or []).split(",")
     return [name.strip() for name in given if name.strip()]
-
-
-def _pairs(flag: str, given: list[str]) -> dict[str, str]:
-    """Pairs of a flag that takes OLD=NEW,...; each OLD may occur once."""
-    pairs: dict[str, str] = {}
-    for pair in _parts(given):
-        # The last sign counts, since a verdict such as A=B contains one.
-        old, equals, new = (part.strip() for part in pair.rpartition("="))
-        if not (old and equals and new):
-            raise BadInputError(f"{flag} takes OLD=NEW,..., got {pair!r}")
-        twice = flag == "--columns" and new in pairs.values()
-        if old in pairs or twice:
-            raise BadInputError(f"{flag} has {old if old in pairs else new} twice")
-        pairs[old] = new
-    return pairs
-
-
-def _parts(given: list[str]) -> list[str]:
-    """Pairs of a list that is separated by commas.
-
-    A part without a sign of equality belongs to the next one: its name has a comma.
-    """
-    parts: list[str] = []
-    for each in given:
-        open_ = ""
-        for part in each.split(","):
-            whole = f"{open_},{part}" if open_ else part
-            open_ = "" if "=" in part else whole
-            if not open_:
-                parts.append(whole)
-        if open_ or not each:
-            parts.append(open_)
-    return parts
-
-
-def _levels(given: list[str]) -> dict[str, float]:
-    """Preference that each verdict means, from the values of ``--levels``."""
-    levels: dict[str, float] = {}
-    for pair in _parts(given):
-        # The last sign counts, since a verdict such as A=B contains one.
-        verdict, _, number = (part.strip() for part in pair.rpartition("="))
-        try:
-            value = float(number)
-        except ValueError:
-            value = float("nan")
-        if not verdict or not 0.0 <= value <= 1.0:
-            raise BadInputError(
-                "--levels takes VERDICT=NUMBER,... with numbers in [0, 1], got "
-                f"{pair!r}"
-            )
-        if verdict in levels:
-            raise BadInputError(f"--levels has {verdict} twice")
-        levels[verdict] = value
-    return levels

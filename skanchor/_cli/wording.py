@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skanchor._cli.again import (
-    PEOPLE_FILE,
     command,
     with_arguments,
     with_file_before,
@@ -41,7 +40,7 @@ ADVICE = {
     Remedy.LABEL_HUMANS: "Human rows carry the label 'human'; --human gives it to "
     "another label.",
     Remedy.ADD_PEOPLE: "If all rows are a judge's, add the file of people's votes on "
-    "the same models: FILE PEOPLE_FILE.",
+    "the same models: PEOPLE.csv FILE.",
     Remedy.NAME_JUDGES: "If a judge gave these outcomes, name it with --judge, and add "
     "the file of people's votes.",
     Remedy.PUT_SIDES_FOR_NAMES: "Put in their place the column that names the winner, "
@@ -174,11 +173,11 @@ def _for_remedy(
 ) -> list[str] | None:
     """Typed words as one advice changes them; None where it has no flags."""
     if advice.kind is Remedy.LABEL_HUMANS and files:
-        from skanchor.io import people_patterns
+        from skanchor.io import absent_people_file, people_patterns
 
         people = people_patterns(advice.values.get("judges", ()))
         if people:
             return with_flags(typed, ["--human", *people])
-        return with_file_before(typed, PEOPLE_FILE, files)
+        return with_file_before(typed, absent_people_file(), files)
     flags = FLAGS.get(advice.kind)
     return None if flags is None else with_flags(typed, flags)

@@ -69,22 +69,34 @@ def _parsed_lines(
         # Checked before: the handler of bad lines cannot refuse another encoding.
         with source.open() as file:
             require_encoding(file, encoding)
-    separator = _delimiter(head.decode(encoding, "ignore"), usual)
+    text = head.decode(encoding, "ignore").lstrip("\ufeff")
+    skipped = _comments(text)
+    separator = _delimiter("\n".join(text.split("\n")[skipped:]), usual)
     # pyarrow drops the byte order mark of UTF-8 itself.
     name = "utf8" if encoding in ("utf-8", "utf-8-sig") else encoding
     for size in _BLOCKS[:-1]:
         try:
-            return _read_blocks(source, separator, name, size, lenient=lenient)
+            return _read_blocks(
+                source, separator, name, size, lenient=lenient, skipped=skipped
+            )
         except pa.ArrowInvalid as error:
             if "straddling" not in str(error):
                 raise
-    return _read_blocks(source, separator, name, _BLOCKS[-1], lenient=lenient)
+    return _read_blocks(
+        source, separator, name, _BLOCKS[-1], lenient=lenient, skipped=skipped
+    )
 
 
 def _read_blocks(
-    source: Source, separator: str, encoding: str, block_size: int, *, lenient: bool
+    source: Source,
+    separator: str,
+    encoding: str,
+    block_size: int,
+    *,
+    lenient: bool,
+    skipped: int,
 ) -> tuple[pd.DataFrame, list[csv.InvalidRow]]:
-    """Table and bad lines, read in blocks of one size."""
+    """Table and bad lines, read in blocks of one size after some lines."""
     from pyarrow import csv
 
     bad: list[csv.InvalidRow] = []
@@ -100,7 +112,10 @@ def _read_blocks(
     )
     # With several threads pyarrow does not give the numbers of bad rows.
     read = csv.ReadOptions(
-        encoding=encoding, use_threads=not lenient, block_size=block_size
+        encoding=encoding,
+        use_threads=not lenient,
+        block_size=block_size,
+        skip_rows=skipped,
     )
     # The first opening gives the names only. All columns are then read as text, since
     # pyarrow would guess types from the first block of the file.
@@ -117,11 +132,27 @@ def _read_blocks(
     return to_pandas(pa.Table.from_arrays(columns, names)), bad
 
 
+def _comments(text: str) -> int:
+    """Number of lines of comments before the header: they begin with ``#``.
+
+    A header may begin so, too: it has as many separators as the next line.
+    """
+    lines = text.split("\n")
+    at = next((n for n, line in enumerate(lines) if not line.startswith("#")), 0)
+    if 0 < at < len(lines):
+        header, first = (
+            [line.count(sign) for sign in _DELIMITERS]
+            for line in (lines[at - 1], lines[at])
+        )
+        at -= header == first and any(header)
+    return at
+
+
 def _delimiter(head: str, usual: str) -> str:
     """The most frequent separator in the header; the usual one if several are."""
     header = _QUOTED.sub("", head.lstrip("\ufeff\r\n")).partition("\n")[0]
     return max(usual + _DELIMITERS, key=header.count)
 
 
-CSV = Format("CSV", (".csv",), partial(_read_separated, usual=","), is_text=True)
+CSV = Format("CSV", (".csv", ".txt"), partial(_read_separated, usual=","), is_text=True)
 TSV = Format("TSV", (".tsv",), partial(_read_separated, usual="\t"), is_text=True)

@@ -66,7 +66,8 @@ def typed(table: pd.DataFrame, ids: set[str], *, from_text: bool) -> pd.DataFram
     columns = {}
     for name in table.columns:
         column = table[name]
-        if from_text:
+        # Columns that were made of others may have their type already.
+        if from_text and not pd.api.types.is_numeric_dtype(column):
             column = _parsed(column, name, is_id=name in ids)
         elif name in ids:
             column = _labels_as_text(column)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, DataWarning
@@ -79,6 +81,84 @@ def standard_names(raw: pd.DataFrame) -> pd.DataFrame:
             if lower not in raw.columns:
                 names[name] = lower
     return raw.rename(columns=names)
+
+
+_BLANKS = re.compile(r"[ \t\u00a0]+")
+_UNNAMED = re.compile(r"(Unnamed: *|Column|Spalte|Colonne|\.\.\.)?\d*")
+
+
+def without_empty_columns(raw: pd.DataFrame) -> pd.DataFrame:
+    """Leave out empty columns without a name, and empty ones whose name occurs twice.
+
+    Spreadsheets write them for cells that were used once.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        The table.
+
+    Returns
+    -------
+    DataFrame
+    """
+    names = raw.columns
+    odd = names.duplicated(keep=False) | [
+        bool(_UNNAMED.fullmatch(name)) for name in names
+    ]
+    empty = [
+        bool(odd[at]) and not _filled(raw.iloc[:, at]).any()
+        for at in range(raw.shape[1])
+    ]
+    return raw.loc[:, ~np.array(empty, dtype=bool)] if any(empty) else raw
+
+
+def without_blanks(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Take blanks around names of models, judges and raters away, and double ones.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table with standard names.
+
+    Returns
+    -------
+    table : DataFrame
+    says : list of str
+        What was changed, in words.
+    """
+    changed: dict[str, str] = {}
+    columns = {}
+    for name in ("model_a", "model_b", "judge", "rater", "winner"):
+        if name not in table or pd.api.types.is_numeric_dtype(table[name]):
+            continue
+        codes, labels = pd.factorize(table[name], use_na_sentinel=True)
+        plain = [
+            _BLANKS.sub(" ", label).strip(" ") if isinstance(label, str) else label
+            for label in labels.tolist()
+        ]
+        odd = {
+            old: new
+            for old, new in zip(labels.tolist(), plain, strict=True)
+            if old != new and new
+        }
+        if odd:
+            # Outcomes are read without blanks anyway.
+            changed |= odd if name != "winner" else {}
+            whole = pd.Series([odd.get(label, label) for label in labels] + [None])
+            whole = whole.iloc[codes].set_axis(table.index)
+            columns[name] = whole.astype(table[name].dtype)
+    if not columns:
+        return table, []
+    table = table.assign(**columns)
+    if not changed:
+        return table, []
+    return table, [
+        f"blanks are no part of {len(changed)} names, such as {next(iter(changed))!r}"
+    ]
+
+
+def _filled(column: pd.Series) -> pd.Series:
+    return column.notna() & column.astype("str").str.strip().ne("")
 
 
 def relabelled(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:

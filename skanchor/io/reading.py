@@ -8,11 +8,9 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from skanchor._comparisons.outcomes import WINNER_VALUES
 from skanchor.exceptions import (
     Advice,
     AssumptionWarning,
@@ -21,14 +19,19 @@ from skanchor.exceptions import (
     located,
 )
 from skanchor.io._format import Format
+from skanchor.io._joined import COUNTED as COUNTED
+from skanchor.io._joined import join_tables, refuse_twice, with_counts
 from skanchor.io._lost_lines import BadLinesError
 from skanchor.io._plain_tables import (
     human_like,
+    is_people_flag,
     judge_columns,
     judge_or_people,
     may_be_else,
+    may_be_swapped,
     no_battles,
     read_plain,
+    refuse_losers_as_winners,
 )
 from skanchor.io._progress import with_bar
 from skanchor.io._request import Request, for_each_file
@@ -49,15 +52,13 @@ from skanchor.io.generic import (
     relabelled,
     renamed,
     standard_names,
+    without_empty_columns,
 )
 from skanchor.io.registry import format_of
 from skanchor.warning_log import warn
 
 PANDALM, RESULTS = "pandalm", "pandalm results"
 """Names of the formats of PandaLM's test set, and of a judge's results on it."""
-
-COUNTED = "wins"
-"""Name of the format whose rows are counts of comparisons."""
 
 _IDS = ("model_a", "model_b", "judge", "prompt_id", "rater")
 
@@ -226,6 +227,8 @@ def _read(given: Mapping[str, Any], ids: Iterable[str], verbose: int) -> pd.Data
         ids={*_IDS, *ids, *(new for old, new in columns.items() if old in ids)},
     )
     judges = for_each_file(judge, len(paths), "judges")
+    refuse_twice(paths)
+    refuse_losers_as_winners(columns, {**request.labels, **request.levels})
     tools = for_each_file(given.get("format", "auto"), len(paths), "formats")
     several = len(paths) > 1
     # Whether the user named the judge of each file: then a file's own must agree.
@@ -236,7 +239,7 @@ def _read(given: Mapping[str, Any], ids: Iterable[str], verbose: int) -> pd.Data
     ]
     tables = _with_results(tables, request)
     request.refuse_leftovers(judge)
-    table = _with_counts(_join_tables(tables), request.formats.values())
+    table = with_counts(join_tables(tables), request.formats.values())
     table.attrs["formats"] = request.formats
     table.attrs["assumed"] = request.assumed
     return table
@@ -290,7 +293,15 @@ def _reader(raw: pd.DataFrame, tool: str) -> Reader | None:
     """The reader of the tool that wrote a file; None for a table."""
     if tool == "table":
         return None
-    return recognise(raw) if tool == "auto" else reader_called(tool)
+    if tool != "auto":
+        return reader_called(tool)
+    found = recognise(raw)
+    names = list(map(str, raw.columns))
+    if found is not None and found.name == "evalica":
+        # A tool that writes no more than a table does, where more columns matter.
+        more = may_be_swapped(names) or any(map(is_people_flag, names))
+        return None if more else found
+    return found
 
 
 _DAMAGED = (EOFError, zipfile.BadZipFile, zlib.error)
@@ -302,6 +313,7 @@ def _load(source: Source, known: Format, request: Request) -> pd.DataFrame:
     try:
         raw = known.read(source, request.encoding, request.drop_invalid)
         raw.columns = [str(name).strip() for name in raw.columns]
+        raw = without_empty_columns(raw)
         if raw.columns.has_duplicates:
             twice = raw.columns[raw.columns.duplicated()].tolist()
             raise ValueError(f"the columns {twice} occur more than once.")
@@ -360,7 +372,8 @@ def _of_plain(
     )
     if found.outcomes is None:
         request.saw_ratings()
-        found.table["winner"] = found.table["winner"].astype("str")
+        if not pd.api.types.is_numeric_dtype(found.table["winner"]):
+            found.table["winner"] = found.table["winner"].astype("str")
     else:
         request.saw_outcomes(found.outcomes)
     if found.says:
@@ -448,39 +461,3 @@ def _judge_of(source: Source, judge: str | None) -> str:
     if judge is None and source.is_nameless:
         raise BattlesError(f"{source.label} has no column 'judge': name the judge.")
     return judge if judge is not None else source.stem
-
-
-def _join_tables(tables: list[pd.DataFrame]) -> pd.DataFrame:
-    """All tables in one; outcomes are numbers if they are in any of the tables."""
-    if len(tables) == 1:
-        return tables[0]
-    has_winner = [table for table in tables if "winner" in table]
-    numeric = [pd.api.types.is_numeric_dtype(table["winner"]) for table in has_winner]
-    if any(numeric) and not all(numeric):
-        tables = [_with_numbers(table) for table in tables]
-    whole = pd.concat(tables, ignore_index=True)
-    if "both_bad" in whole:
-        # Tables without the column have nulls here, which mean False.
-        whole["both_bad"] = whole["both_bad"].eq(True)
-    return whole
-
-
-def _with_counts(table: pd.DataFrame, formats: Iterable[str]) -> pd.DataFrame:
-    """Give count one to rows of files that are read together with tables of wins."""
-    if COUNTED not in formats or table["count"].notna().all():
-        return table
-    return table.assign(count=table["count"].fillna(1).astype(np.int64))
-
-
-def _with_numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """Table with the labels of outcomes replaced by numbers in [0, 1]."""
-    if "winner" not in table or pd.api.types.is_numeric_dtype(table["winner"]):
-        return table
-    numbers = table["winner"].map(WINNER_VALUES)
-    odd = numbers.isna() & table["winner"].notna()
-    if odd.any():
-        raise BattlesError(
-            f"Outcomes of the files cannot be joined: some are numbers, and "
-            f"{table['winner'][odd].unique()[:5].tolist()} are no known labels."
-        )
-    return table.assign(winner=numbers.astype(float))

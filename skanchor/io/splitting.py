@@ -20,6 +20,7 @@ from skanchor.io._plain_tables import (
     may_be_else,
     needs_names,
     read_plain,
+    refuse_losers_as_winners,
 )
 from skanchor.io.generic import NEEDED
 from skanchor.warning_log import warn
@@ -107,6 +108,7 @@ def split_battles(
             f"{type(table).__name__}."
         )
     try:
+        refuse_losers_as_winners(columns or {}, {**(labels or {}), **(levels or {})})
         frame = _renamed(frame, dict(columns or {}))
         said: list[str] = []
         if outcome == "winner":

@@ -44,7 +44,7 @@ def test_what_must_be_decided_is_a_finding(run, tmp_path):
     lines = [line.strip() for line in out.splitlines() if line.startswith("  skanchor")]
     assert lines == [
         f"skanchor rank {path} --all-human --no-new",
-        f"skanchor rank people.csv {path}",
+        f"skanchor rank PEOPLE.csv {path}",
     ]
     assert run(*lines[0].split()[1:], "--folds", "2")[0] == 0
 

@@ -135,11 +135,11 @@ PASTED = {
         "1 is 'model_a' won, 2 is 'model_b' won, 0 is a tie",
     ),
     # Words of another language.
-    "deutsch.csv": (
+    "cesky.csv": (
         csv(named("Modell A", "Modell B", "judge", "winner",
-                  outcome=meaning("links", "rechts", "beide")).rename(
+                  outcome=meaning("vlevo", "vpravo", "nic")).rename(
             columns={"Modell A": "model a", "Modell B": "model b"})),
-        "If 'links' means",
+        "If 'vlevo' means",
     ),
     # A label that is no verdict, and one that failed.
     "unsure.csv": (
@@ -237,7 +237,7 @@ def test_every_command_that_is_printed_works(run, tmp_path):
         found = run.offered
         assert found, name
         for case, words in found:
-            if "people.csv" in words:
+            if "PEOPLE.csv" in words:
                 continue
             code, _, err = run(*words)
             assert code == 0, (name, case, err)
@@ -334,7 +334,9 @@ def test_a_table_of_judges_alone_asks_for_votes(run, tmp_path, known, monkeypatc
     TRUTH[HUMAN].drop(columns="judge").to_csv("people.csv", index=False)
     assert run("rank", "verdicts.csv", *FLAGS)[0] == 2
     ((_, again),) = run.offered
-    assert again[:3] == ["rank", "people.csv", "verdicts.csv"]
+    # A file of the placeholder's name is never there: it is for the user to replace.
+    assert again[:3] == ["rank", "PEOPLE.csv", "verdicts.csv"]
+    again[1] = "people.csv"
     code, out, err = run(*again, "--json")
     assert code == 0, err
     assert scores(out).keys() == known.keys()

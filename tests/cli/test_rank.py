@@ -681,7 +681,7 @@ def test_rows_without_a_judge_are_people_s_only_when_told_so(run, tmp_path):
     code, out, (error,) = run("rank", path, "--no-new")
     assert (code, out) == (2, "")
     assert "no column 'judge', and 'evaluator' ('gpt') may name judges" in error
-    people, path = "people.csv", str(path)
+    people, path = "PEOPLE.csv", str(path)
     assert [words for _, words in run.offered] == [
         ["rank", people, path, "--no-new", "--columns", "evaluator=judge"],
         ["rank", path, "--no-new", "--columns", "evaluator=rater", "--all-human"],

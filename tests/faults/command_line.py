@@ -25,6 +25,10 @@ for title, where in {
         "io.test_tools::test_unknown_file_says_what_it_comes_near",
     "A file that could be of two tools":
         "io.test_tools::test_file_that_looks_like_those_of_two_tools",
+    "A file that is given twice": "io.test_order::test_no_file_counts_twice",
+    "Two files of the same content": "io.test_order::test_no_file_counts_twice",
+    "A file of the name that stands for people's votes in messages":
+        "io.test_order::test_the_placeholder_is_no_file",
     "Values that a tool does not write":
         "io.test_tools::test_values_that_a_tool_does_not_write",
     "Preferences whose orientation nothing tells":

@@ -188,6 +188,19 @@ table(
     lambda: FRAME.rename(columns={"judge": "judges"}),
     warns=[(AssumptionWarning, "judges are in 'judges'")],
 )
+table(
+    "A flag that says which rows are people's",
+    lambda: FRAME.assign(
+        is_human=HUMAN, annotator=FRAME["judge"].replace("human", "ann")
+    ).drop(columns="judge"),
+    warns=[(AssumptionWarning, "'is_human' says which rows are people's")],
+    check=lambda anchor: assert_allclose(anchor.scores_, fit(FRAME).scores_),
+)
+table(
+    "A flag of people's rows that the column of judges contradicts",
+    lambda: FRAME.assign(is_human=~HUMAN),
+    raises=(BattlesError, r"but row \d+ is by 'human' in 'judge'"),
+)
 see(
     "A historical model with a dozen votes among models of hundreds",
     "diagnostics.test_thin::test_a_model_with_a_dozen_votes_is_told",

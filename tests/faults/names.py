@@ -77,6 +77,10 @@ table(
     lambda: half("model_a", FIRST, FIRST.title() + " "),
     warns=[(DataWarning, r"models \['Model-01 ', 'model-01'\] differ in blanks")],
 )
+see(
+    "Model names with blanks around them, in a file",
+    "io.test_order::test_blanks_are_no_part_of_names",
+)
 for title, twin in {
     "Model names that differ in letters no eye sees": "mo\u200bdel-01",
     "Model names that differ in letters of another script": "m\u043edel-01",

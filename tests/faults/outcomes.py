@@ -5,7 +5,7 @@ import pandas as pd
 from faults.battles import FRAME, fit, same_fit
 from faults.entries import Listing
 
-from skanchor import BTLRegressor
+from skanchor import BTLRegressor, split_battles
 from skanchor.exceptions import (
     AssumptionWarning,
     BattlesError,
@@ -49,6 +49,55 @@ table(
     "Outcomes 1 and 2",
     outcome(lambda y: y + 1),
     warns=[(AssumptionWarning, "1 is 'model_a' won, 2 is 'model_b' won")],
+)
+FLAG = np.arange(len(FRAME)) % 2 == 0
+table(
+    "A flag of swapped sides",
+    lambda: FRAME.assign(is_swapped=FLAG),
+    raises=(BattlesError, r"'is_swapped' says of \d+ of \d+ rows that the two sides"),
+)
+see(
+    "A flag of swapped sides, once it is told what outcomes are about",
+    "io.test_order::test_either_reading_is_what_its_own_name_gives",
+)
+table(
+    "A flag of swapped sides beside outcomes that are names of models",
+    lambda: FRAME.assign(
+        is_swapped=FLAG,
+        winner=FRAME["model_a"].where(FRAME["winner"] == 1, FRAME["model_b"]),
+    ),
+    warns=[(AssumptionWarning, "'is_swapped' says that 'model_b' was shown first")],
+)
+table(
+    "The column of the loser beside two models",
+    lambda: FRAME.assign(
+        worse=FRAME["winner"].map({1.0: "model_b", 0.0: "model_a"})
+    ).drop(columns="winner"),
+    warns=[(AssumptionWarning, "'worse' names the loser of each row")],
+    check=same_fit,
+)
+call(
+    "The column of the loser, renamed to the winner",
+    lambda: split_battles(
+        FRAME.rename(columns={"winner": "loser"}), columns={"loser": "winner"}
+    ),
+    raises=(BattlesError, "by its name it holds the loser.* If it names the loser"),
+)
+table(
+    "Two games in each row",
+    lambda: FRAME.assign(
+        verdict_ab=FRAME["winner"].map({1.0: "A", 0.0: "B"}),
+        verdict_ba=FRAME["winner"].map({1.0: "B", 0.0: "A"}),
+    ).drop(columns="winner"),
+    raises=(BattlesError, "Each row holds two outcomes, 'verdict_ab' and 'verdict_ba'"),
+)
+see(
+    "A second outcome beside the winner",
+    "io.test_order::test_a_second_outcome_is_said_not_to_be_read",
+)
+see(
+    "Outcomes of nothing but 0 and 1 in a file",
+    "io.test_order::test_zero_and_one_are_said_in_every_run",
 )
 table(
     "A NaN among numeric outcomes",

@@ -4,25 +4,33 @@ A table is read where exactly one reading fits it. What is assumed is said; a ta
 can be read in several ways is refused with the calls that decide.
 """
 
+from skanchor.io._plain_tables.order import may_be_swapped
 from skanchor.io._plain_tables.plain import Plain, read_plain
 from skanchor.io._plain_tables.refusals import no_battles
 from skanchor.io._plain_tables.sources import (
+    absent_people_file,
     human_like,
+    is_people_flag,
     judge_columns,
     judge_or_people,
     may_be_else,
     people_patterns,
 )
 from skanchor.io._plain_tables.understood import needs_names
+from skanchor.io._plain_tables.winners import refuse_losers_as_winners
 
 __all__ = [
     "Plain",
+    "absent_people_file",
     "human_like",
+    "is_people_flag",
     "judge_columns",
     "judge_or_people",
     "may_be_else",
+    "may_be_swapped",
     "needs_names",
     "no_battles",
     "people_patterns",
     "read_plain",
+    "refuse_losers_as_winners",
 ]

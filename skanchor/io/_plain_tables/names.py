@@ -5,12 +5,14 @@ Names are compared without case, blanks, hyphens, underscores and other signs.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from itertools import product
 
 __all__ = [
     "JUDGES",
+    "LOSERS",
     "MEASURES",
     "MODELS",
     "OUTCOMES",
@@ -19,10 +21,13 @@ __all__ = [
     "SCORES",
     "SIDES",
     "WINNER_NAME",
+    "WON_AND_LOST",
     "candidates",
     "name_key",
     "pairs_of_sides",
+    "side_of",
     "side_pairs",
+    "words_of",
 ]
 
 
@@ -44,7 +49,8 @@ def name_key(name: object) -> str:
     >>> name_key("Model-A ") == name_key("model_a")
     True
     """
-    plain = unicodedata.normalize("NFKC", str(name)).casefold()
+    # Decomposed, a letter stands without its accent, which is no letter.
+    plain = unicodedata.normalize("NFKD", str(name)).casefold()
     return "".join(char for char in plain if char.isalnum())
 
 
@@ -55,12 +61,15 @@ _MARKS = (
     ("first", "second"),
     ("one", "two"),
     ("x", "y"),
+    ("links", "rechts"),
+    ("gauche", "droite"),
 )
 """What tells the first side from the second in names of columns."""
 
 _NOUNS = (
     "model modelname modelid system systemname llm llmname player candidate assistant "
-    "bot agent generator engine contestant competitor method team chatbot"
+    "bot agent generator engine contestant competitor method team chatbot "
+    "modell modele modelo modello systeme sistema"
 ).split()
 
 STANDARD_SIDES = ("modela", "modelb")
@@ -70,6 +79,8 @@ SIDES: dict[str, str] = {
     "a": "b",
     "sidea": "sideb",
     "lhs": "rhs",
+    "links": "rechts",
+    "gauche": "droite",
     **{
         order(noun, first): order(noun, second)
         for noun, (first, second) in product(_NOUNS, _MARKS)
@@ -87,12 +98,46 @@ OUTCOMES = frozenset(
     "winner winningmodel winnermodel outcome result preference pref preferred "
     "preferredmodel humanpreference vote uservote humanvote label verdict choice "
     "chosen chosenmodel decision judgment judgement selection selected selectedmodel "
-    "better bettermodel best annotation rating3 winnerlabel answer".split()
+    "better bettermodel best annotation rating3 winnerlabel answer "
+    "gewinner sieger ergebnis urteil vainqueur gagnant resultat verdikt ganador "
+    "resultado vincitore risultato".split()
 )
 """Keys of columns that may hold outcomes."""
 
 WINNER_NAME = "winnername"
 """Key of a column that holds the name of the winner, and nothing else."""
+
+_REJECTED = "rejected dispreferred lesspreferred notpreferred nonpreferred".split()
+_LOST_WORDS = (
+    *("loser", "losing", "worse", "worst", "lost", "verlierer", "perdant"),
+    *_REJECTED,
+)
+_OF_A_SIDE = (*_NOUNS, "response", "answer", "output", "side", "name")
+
+
+def _with_nouns(word: str) -> list[str]:
+    """Keys of a word alone, and before or after each noun for a side."""
+    return [word, *(k for n in _OF_A_SIDE for k in (word + n, n + word))]
+
+
+LOSERS = frozenset(key for word in _LOST_WORDS for key in _with_nouns(word))
+"""Keys of columns that name the loser: as an outcome they turn every row round."""
+
+WON_AND_LOST = tuple(
+    pair
+    for won, lost in (
+        ("winner", "loser"),
+        ("winning", "losing"),
+        ("better", "worse"),
+        ("best", "worst"),
+        *product(("chosen", "preferred", "selected", "accepted"), _REJECTED),
+        ("gewinner", "verlierer"),
+        ("vainqueur", "perdant"),
+        ("gagnant", "perdant"),
+    )
+    for pair in zip(_with_nouns(won), _with_nouns(lost), strict=True)
+)
+"""Keys of two columns of which one names the winner, the other the loser."""
 
 PEOPLE = frozenset(
     "worker workerid user userid username voter voterid participant "
@@ -105,7 +150,9 @@ JUDGES = frozenset(
     "evaluatorname evaluatorid evaluatormodel evaluatedby annotator annotators "
     "annotatorid annotatorname annotatedby grader gradername gradedby ratername "
     "raterid ratedby rater labeler labeller labelerid assessor assessorid reviewer "
-    "reviewerid source evaluationsource judgetype evaluatortype annotatortype".split()
+    "reviewerid source evaluationsource judgetype evaluatortype annotatortype "
+    "bewerter gutachter richter juge evaluateur annotateur juez evaluador giudice "
+    "whojudged whorated whodecided whovoted judgeorhuman humanorllm".split()
 )
 """Keys of columns that may say who decided."""
 
@@ -138,6 +185,28 @@ MEASURES = frozenset(
     "responselength outputlength sentences headings lists bold rank".split()
 )
 """Keys of columns of numbers that are no ratings."""
+
+
+def words_of(name: object) -> list[str]:
+    """Words of a name, in lower case: they end at signs, and where a capital follows.
+
+    Parameters
+    ----------
+    name : object
+        Name of a column.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from skanchor.io._plain_tables.names import words_of
+    >>> words_of("gpt-4 verdictAB")
+    ['gpt', '4', 'verdict', 'ab']
+    """
+    parts = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(name))
+    return re.findall(r"[^\W_]+", parts.casefold())
 
 
 def candidates(names: Iterable[str], keys: Iterable[str]) -> list[str]:
@@ -186,19 +255,37 @@ def pairs_of_sides(
         By name without mark, the column of either side, such as ``{"length":
         ("length_1", "length_2")}``.
     """
-    first, second = map(name_key, sides)
-    mark = next(
-        (each for each in reversed(_MARKS) if _differ_by(first, second, each)), None
-    )
-    if mark is None:
-        return {}
     stems: dict[str, dict[int, str]] = {}
     for name in names:
-        for side, sign in enumerate(mark):
-            stem = _without(str(name), sign)
-            if stem and name not in sides:
-                stems.setdefault(stem, {})[side] = name
+        found = side_of(name, sides)
+        if found is not None and name not in sides:
+            stems.setdefault(found[0], {})[found[1]] = name
     return {stem: (s[0], s[1]) for stem, s in stems.items() if len(s) == 2}
+
+
+def side_of(name: str, sides: tuple[str, str]) -> tuple[str, int] | None:
+    """Name without the mark of a side, and the side, 0 or 1; None without a mark.
+
+    Parameters
+    ----------
+    name : str
+        Name of a column.
+    sides : tuple of str
+        The columns of the models.
+
+    Returns
+    -------
+    (str, int) or None
+    """
+    first, second = map(name_key, sides)
+    mark = next(
+        (each for each in reversed(_MARKS) if _differ_by(first, second, each)), ()
+    )
+    for side, sign in enumerate(mark):
+        stem = _without(str(name), sign)
+        if stem:
+            return stem, side
+    return None
 
 
 def _differ_by(first: str, second: str, mark: tuple[str, str]) -> bool:

@@ -22,19 +22,21 @@ _FIRST = frozenset(
     "outputa output1 assistanta assistant1 optiona option1 leftvote leftmodel "
     "modelleft one candidatea candidate1 llma llm1 lhs awins aisbetter abetter "
     "modelawins modelaisbetter modelabetter leftisbetter leftwins leftbetter 1wins "
-    "model1wins model1isbetter model1better".split()
+    "model1wins model1isbetter model1better links gauche izquierda".split()
 )
 _SECOND = frozenset(
     "modelb b 2 right second model2 systemb system2 responseb response2 answerb "
     "answer2 outputb output2 assistantb assistant2 optionb option2 rightvote "
     "rightmodel modelright two candidateb candidate2 llmb llm2 rhs bwins bisbetter "
     "bbetter modelbwins modelbisbetter modelbbetter rightisbetter rightwins "
-    "rightbetter 2wins model2wins model2isbetter model2better".split()
+    "rightbetter 2wins model2wins model2isbetter model2better rechts droite "
+    "derecha".split()
 )
 _TIES = frozenset(
     "tie tied ties draw equal equals same aboutthesame thesame both bothgood tievote "
     "tiebothgood neither nopreference nodifference equallygood similar undecided "
-    "bothequal".split()
+    "bothequal unentschieden gleichstand gleich beide egalite egal nul matchnul empate "
+    "pareggio".split()
 )
 _BOTH_BAD = frozenset("bothbad tiebothbad bothbadvote botharebad equallybad".split())
 
@@ -70,6 +72,11 @@ class OutcomeReading:
     means: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     plain: bool = False
+
+    @property
+    def by_name(self) -> bool:
+        """Whether the values are names of models."""
+        return "columns" in self.arguments
 
     def numbers(self) -> np.ndarray:
         """Preferences for the first side; NaN where there is none."""

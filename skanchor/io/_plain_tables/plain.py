@@ -3,22 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.io._plain_tables.names import WINNER_NAME, name_key
+from skanchor.exceptions import BattlesError, Call, DataWarning
+from skanchor.io._plain_tables.measures import outcome_of_numbers
+from skanchor.io._plain_tables.names import LOSERS, WINNER_NAME, name_key
+from skanchor.io._plain_tables.nested import flattened
+from skanchor.io._plain_tables.order import with_order
 from skanchor.io._plain_tables.ratings import Ratings, find_ratings
 from skanchor.io._plain_tables.refusals import no_battles
-from skanchor.io._plain_tables.sources import human_like
-from skanchor.io._plain_tables.understood import Names, find_names, read_outcomes
+from skanchor.io._plain_tables.several import one_outcome_a_row
+from skanchor.io._plain_tables.sources import (
+    human_like,
+    names_machine,
+    with_people_flag,
+)
+from skanchor.io._plain_tables.understood import (
+    Names,
+    find_names,
+    models_and_outcome,
+    read_outcomes,
+)
+from skanchor.io._plain_tables.winners import turned_round
 from skanchor.io._tools import Options, is_number_or_text, reader_called
-from skanchor.io.generic import NEEDED, fail_invalid, relabelled, standard_names
+from skanchor.io.generic import (
+    NEEDED,
+    fail_invalid,
+    relabelled,
+    standard_names,
+    without_blanks,
+)
 from skanchor.warning_log import warn
 
 __all__ = ["Plain", "read_plain"]
+
+_OF_PEOPLE = ("humanvote", "humanpreference")
+"""Keys of outcomes of people, beside which there may be those of judges."""
+
+_NEUTRAL = ("tie", "both_bad", "invalid")
+"""What labels may mean that favours no side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,18 +100,25 @@ def read_plain(
     BattlesError
         If no reading fits, or several do; its advice is the calls that decide.
     """
-    raw = standard_names(raw)
-    # Cells of lists or objects say nothing here, and cannot be compared.
-    plain = raw[[n for n in raw.columns if n in NEEDED or is_number_or_text(raw[n])]]
-    # Ratings that the user has named are no battles, whatever the other columns.
-    names = None if ratings else find_names(plain)
+    raw, told = with_people_flag(standard_names(flattened(raw)))
+    made = _with_outcome(_comparable(raw), ratings, tie_margin)
+    if made is not None:
+        raw, told = made.table, [*told, *made.says]
+    plain = _comparable(raw)
+    # Ratings that the user has named are no battles, unless two models stand in a row.
+    names = None if ratings and made is None else find_names(plain)
     if names is None:
         found = find_ratings(plain, ratings)
         if found is None:
             missing = [name for name in NEEDED if name not in raw]
             raise no_battles(plain, missing, is_file=is_file)
         return _of_ratings(raw, found, tie_margin)
+    if told:
+        names = replace(names, says=(*told, *names.says))
     table = typed(names.apply(raw))
+    if is_file:
+        table, blanks = without_blanks(table)
+        names = replace(names, says=(*names.says, *blanks))
     outcomes = table["winner"]
     if names.outcome is None:
         return Plain(table, names.says, outcomes)
@@ -92,13 +126,58 @@ def read_plain(
         table = relabelled(table, labels)
     if drop_invalid:
         table = fail_invalid(table)
-    winner, says = read_outcomes(
-        table, names, levels or {}, trusted=_is_documented(names), lenient=drop_invalid
+    trusted = _is_documented(names) if made is None else made.outcomes is None
+    reading, says = read_outcomes(
+        table, names, levels or {}, trusted=trusted, lenient=drop_invalid
     )
+    winner = reading.winner
+    if name_key(names.outcome) in LOSERS and not _name_sides(labels, levels):
+        winner = turned_round(winner, np.ones(len(table), dtype=bool))
+        says = says and says.replace(" won", " lost").replace("winning", "losing")
     if not winner.equals(table["winner"]):
         table = table.assign(winner=winner)
     said = [*names.says, *([f"{names.outcome!r}: {says}"] if says else [])]
-    return Plain(table, tuple(said), outcomes)
+    table, more = with_order(
+        table, by_name=reading.by_name, shown=outcomes.dropna().unique()
+    )
+    of_numbers = made is not None and made.outcomes is None
+    return Plain(table, (*said, *more), None if of_numbers else outcomes)
+
+
+def _comparable(raw: pd.DataFrame) -> pd.DataFrame:
+    """Columns whose cells can be compared; those of lists say nothing here."""
+    return raw[[n for n in raw.columns if n in NEEDED or is_number_or_text(raw[n])]]
+
+
+def _with_outcome(
+    raw: pd.DataFrame, ratings: Sequence[str] | None, tie_margin: float
+) -> Plain | None:
+    """Table with one outcome in each row, where the table has several or numbers.
+
+    Its ``outcomes`` are None where numbers of the sides decide.
+    """
+    sides, outcome = models_and_outcome(raw)
+    if sides is None:
+        return None
+    # The vote of people need not be the only outcome of a row.
+    alone = outcome is None or name_key(outcome) not in _OF_PEOPLE
+    if ratings or outcome in (None, "winner") or not alone:
+        found = one_outcome_a_row(raw, sides, ratings)
+        if found is not None:
+            return Plain(found[0], tuple(found[1]), found[0]["winner"])
+    if outcome is None:
+        found = outcome_of_numbers(raw, sides, tie_margin)
+        if found is not None:
+            return Plain(found[0], tuple(found[1]))
+    return None
+
+
+def _name_sides(
+    labels: Mapping[Any, Any] | None, levels: Mapping[str, float] | None
+) -> bool:
+    """Whether the user says which side outcomes favour, so that nothing is turned."""
+    given = [meant for meant in (labels or {}).values() if meant not in _NEUTRAL]
+    return bool(given or levels)
 
 
 def _is_documented(names: Names) -> bool:
@@ -129,8 +208,8 @@ def _of_ratings(raw: pd.DataFrame, found: Ratings, tie_margin: float) -> Plain:
     if alone.all() or table.empty:
         raise BattlesError(
             "No rater has rated two models for one prompt, so no two ratings can be "
-            "compared: a rating is compared with the same rater's of the same prompt. "
-            "Leave out the column of raters if ratings of different people are alike."
+            "compared: a rating is compared with the same rater's of the same prompt.",
+            advice=_without_raters(raw, found),
         )
     if alone.any():
         warn(
@@ -150,6 +229,20 @@ def _of_ratings(raw: pd.DataFrame, found: Ratings, tie_margin: float) -> Plain:
         f"{tie_margin:g} is a tie"
     )
     return Plain(table, (said,))
+
+
+def _without_raters(raw: pd.DataFrame, found: Ratings) -> list[Call]:
+    """Calls that compare the ratings of different raters with each other."""
+    if found.rater is None or found.wide:
+        return []
+    labels = raw[found.rater].dropna().unique().tolist()
+    if human_like(labels) or any(map(names_machine, labels)):
+        return []
+    return [
+        Call({"columns": {found.rater: "note"}, "all_human": True},
+             f"If {found.rater!r} names people, whose ratings may be compared with "
+             "each other")
+    ]  # fmt: skip
 
 
 def _long(raw: pd.DataFrame, found: Ratings) -> pd.DataFrame:

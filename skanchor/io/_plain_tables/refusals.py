@@ -17,8 +17,11 @@ from skanchor.io._plain_tables.names import (
     candidates,
     side_pairs,
 )
-from skanchor.io._plain_tables.outcomes import is_standard, label_of, readings
+from skanchor.io._plain_tables.order import may_be_swapped
+from skanchor.io._plain_tables.outcomes import label_of, readings
 from skanchor.io._plain_tables.ratings import is_board, is_numeric, model_columns
+from skanchor.io._plain_tables.several import fits_outcomes
+from skanchor.io._plain_tables.sources import human_like, is_people_flag, names_machine
 from skanchor.io._tools import FAILED, nearest
 
 __all__ = ["no_battles", "unknown_outcomes"]
@@ -84,7 +87,8 @@ def unknown_outcomes(
         f"Unknown outcome labels {[str(v) for v in unknown[:_SHOWN]]} in column "
         f"{outcome.name!r}, first in row {row}"
     )
-    if known and len(unknown) <= 2 * _SHOWN:
+    favours = [v for v in known if label_of(v) not in ("tie", "both_bad")]
+    if (favours or (known and len(unknown) != 2)) and len(unknown) <= 2 * _SHOWN:
         ties = {str(value): "tie" for value in unknown}
         none = {str(value): "invalid" for value in unknown}
         return BattlesError(
@@ -198,12 +202,21 @@ def _guesses(
         rest = [
             name
             for name in rest
-            if is_standard(raw[name]) or readings(raw[name], one, two, {})
-        ] or rest
-        return [
-            Call({"columns": {name: "winner"}}, f"If {name!r} holds the outcome")
-            for name in rest[:3]
+            if not (is_people_flag(name) or may_be_swapped([name]))
+            and not human_like(raw[name].dropna().unique().tolist())
         ]
+        fits = [name for name in rest if fits_outcomes(raw[name], one, two)]
+        if fits:
+            return [
+                Call({"columns": {name: "winner"}}, f"If {name!r} holds the outcome")
+                for name in fits[:3]
+            ]
+        return [
+            Call({"columns": {name: "winner"}, **call.arguments},
+                 f"{call.when}, and {name!r} holds the outcome")
+            for name in rest
+            for call in _meanings(raw[name], one, two, pairs[0])
+        ][:4]  # fmt: skip
     alike = _alike_pairs(raw, few)
     outcome = candidates(names, OUTCOMES)
     if alike and (outcome or len(few) > 2):
@@ -216,6 +229,20 @@ def _guesses(
                  f"If {first!r} and {second!r} are the models")
         ]  # fmt: skip
     return []
+
+
+def _meanings(
+    outcome: pd.Series, one: pd.Series, two: pd.Series, sides: tuple[str, str]
+) -> list[Call]:
+    """Calls that say what the few words of a column mean; none for numbers."""
+    texts = outcome.dropna().astype("str").str.strip()
+    words = texts[texts.ne("")].unique().tolist()
+    if not 2 <= len(words) <= 4 or is_numeric(outcome):
+        return []
+    if any(map(names_machine, words)) or {*words} & {*one, *two}:
+        return []
+    advice = unknown_outcomes(outcome, one, two, sides).advice
+    return [call for call in advice if isinstance(call, Call)]
 
 
 def _alike_pairs(raw: pd.DataFrame, names: Sequence[str]) -> list[tuple[str, str]]:

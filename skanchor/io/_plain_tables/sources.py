@@ -2,28 +2,53 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skanchor.exceptions import BattlesError, Call
-from skanchor.io._plain_tables.names import JUDGES, PEOPLE, candidates, name_key
+from skanchor.io._plain_tables.names import (
+    JUDGES,
+    PEOPLE,
+    candidates,
+    name_key,
+    words_of,
+)
+from skanchor.io._plain_tables.winners import flags, is_flag
 
 __all__ = [
+    "absent_people_file",
+    "flag_of_people",
     "human_like",
+    "is_people_flag",
     "judge_columns",
     "judge_or_people",
+    "judges_by_label",
     "may_be_else",
+    "names_machine",
     "people_column",
     "people_patterns",
+    "with_people_flag",
 ]
+
+_WRITTEN = frozenset(
+    "prompt question instruction query task text response answer output reference "
+    "input writer author written dataset".split()
+)
+"""Words of names of columns that say who wrote something, not who decided."""
 
 _ELSE = frozenset({"source", "evaluationsource"})
 """Keys of columns that may say who decided, but also other things."""
 
-_HUMAN = re.compile(r"humans?\d*|people|person|crowd|humanvotes?|humanannotators?\d*")
+_HUMAN = re.compile(
+    r"humans?\d*|people|person|crowd|humanvotes?|humanannotators?\d*|"
+    r"mensch(en)?\d*|humain(e|s|es)?\d*|humanos?\d*|personas?|umano"
+)
 """Keys of labels that mean people, and nothing else."""
 
 _PERSON = re.compile(
@@ -37,6 +62,132 @@ _MACHINE = re.compile(
     r"palm|o[134]\b|auto|arena_?hard|alpaca|reward|\bai\b|bot\b|\d+b\b|pandalm|prometheus"
 )
 """Labels that suggest an LLM."""
+
+
+_PEOPLE_FLAGS = frozenset(
+    "human ishuman humanflag fromhuman byhuman ishumanvote ishumanlabel isperson "
+    "ishumanannotator ishumanjudge humanannotated humanrated humanvoted humanjudged "
+    "judgedbyhuman annotatedbyhuman".split()
+)
+_JUDGE_FLAGS = frozenset(
+    "isllm isllmjudge isjudgellm ismodel isai ismachine isautomatic isauto isbot "
+    "byllm llmjudged automatic".split()
+)
+"""Keys of flags of the rows of people, and of those of judges."""
+
+
+def is_people_flag(name: str) -> bool:
+    """Whether a column may say, by its name, which rows are people's."""
+    return name_key(name) in _PEOPLE_FLAGS | _JUDGE_FLAGS
+
+
+def judges_by_label(raw: pd.DataFrame) -> list[str]:
+    """Columns whose labels say who decided: people and LLMs, and nothing else.
+
+    Columns about prompts or texts are none of them: people and LLMs write those, too.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        Columns that may be such.
+
+    Returns
+    -------
+    list of str
+    """
+    found = []
+    for name in map(str, raw.columns):
+        if {*words_of(name)} & _WRITTEN or pd.api.types.is_numeric_dtype(raw[name]):
+            continue
+        labels = raw[name].dropna().unique().tolist()
+        people = human_like(labels)
+        rest = [label for label in labels if label not in people]
+        if people and rest and all(map(names_machine, rest)):
+            found.append(name)
+    return found
+
+
+def flag_of_people(column: pd.Series) -> NDArray[np.bool_] | None:
+    """Rows of people by a flag such as ``is_human``; None if the column is no flag.
+
+    Parameters
+    ----------
+    column : Series
+        The column.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_rows,), or None
+    """
+    if not (is_people_flag(str(column.name)) and is_flag(column)):
+        return None
+    rows = flags(column, "are of people")
+    return rows if name_key(column.name) in _PEOPLE_FLAGS else ~rows
+
+
+def with_people_flag(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Table with a column ``judge`` where a flag says which rows are people's.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        Table with standard names.
+
+    Returns
+    -------
+    table : DataFrame
+    says : list of str
+        What was assumed, in words.
+
+    Raises
+    ------
+    BattlesError
+        If several columns may name who decided, or one of them contradicts the flag.
+    """
+    names = [str(name) for name in raw.columns]
+    by_name = {n: rows for n in names if (rows := flag_of_people(raw[n])) is not None}
+    if not by_name:
+        return raw, []
+    flag, people = next(iter(by_name.items()))
+    said = f"{flag!r} says which rows are people's"
+    found = judge_columns([name for name in names if name not in by_name])
+    found = found or [name for name in names if name == "rater"]
+    rest = raw.drop(columns=list(by_name))
+    if not found:
+        judge = np.where(people, "human", "judge")
+        others = "; all others are of one judge" if not people.all() else ""
+        return rest.assign(judge=judge), [said + others]
+    if len(found) > 1:
+        raise BattlesError(
+            f"Column {said}, and {' and '.join(map(repr, found))} may name the judges "
+            "of the others.",
+            advice=[
+                Call({"columns": {name: "judge"}}, f"If {name!r} names them")
+                for name in found
+            ],
+        )
+    labels = raw[found[0]].astype(object)
+    human = labels.isin(human_like(labels.dropna().unique().tolist()))
+    if (human & ~people).any():
+        row = int((human & ~people).to_numpy().argmax())
+        raise BattlesError(
+            f"Column {said}, but row {row} is by {labels.iloc[row]!r} in {found[0]!r} "
+            f"and not by {flag!r}.",
+            advice=[
+                Call({"columns": {flag: "note"}}, f"If {found[0]!r} is right"),
+                Call({"columns": {found[0]: "note"}}, f"If {flag!r} is right"),
+            ],
+        )
+    rest = rest.drop(columns=found)
+    if "rater" not in rest:
+        rest = rest.assign(rater=labels.where(people))
+    rest = rest.assign(judge=labels.mask(people, "human"))
+    return rest, [f"{said}, and {found[0]!r} names the judges of the others"]
+
+
+def names_machine(label: Any) -> bool:
+    """Whether a label suggests an LLM."""
+    return bool(_MACHINE.search(str(label)))
 
 
 def judge_columns(names: Iterable[str]) -> list[str]:
@@ -105,6 +256,15 @@ def people_column(table: pd.DataFrame) -> str | None:
     return None if others else found[0]
 
 
+def absent_people_file() -> str:
+    """Name for a file of people's votes in messages, which the user must replace.
+
+    There is no file of this name, so that a command with it cannot count a file twice.
+    """
+    names = ("PEOPLE.csv", *(f"PEOPLE-{n}.csv" for n in range(2, 100)))
+    return next(name for name in names if not os.path.lexists(name))
+
+
 def may_be_else(name: str) -> bool:
     """Whether a column that may name judges may as well hold something else."""
     return name_key(name) in _ELSE
@@ -130,10 +290,9 @@ def judge_or_people(columns: Sequence[str], labels: Sequence[Any]) -> BattlesErr
     people = people_patterns([label for label in labels if label is not None])
     advice = []
     for name in columns:
-        extra: dict[str, Any] = {"before": "people.csv"}
-        case = (
-            f"If {name!r} names LLM judges alone, and people.csv holds people's votes"
-        )
+        votes = absent_people_file()
+        extra: dict[str, Any] = {"before": votes}
+        case = f"If {name!r} names LLM judges alone, and {votes} holds people's votes"
         if people and name == columns[0]:
             extra = {"human": people}
             case = f"If {name!r} names judges and people"

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from skanchor.exceptions import BattlesError, Call
 from skanchor.io._plain_tables.names import (
     JUDGES,
+    LOSERS,
     OUTCOMES,
     PEOPLE,
     PROMPTS,
@@ -22,6 +22,7 @@ from skanchor.io._plain_tables.names import (
     pairs_of_sides,
     side_pairs,
 )
+from skanchor.io._plain_tables.order import may_be_swapped
 from skanchor.io._plain_tables.outcomes import (
     OutcomeReading,
     is_standard,
@@ -30,24 +31,27 @@ from skanchor.io._plain_tables.outcomes import (
 )
 from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._plain_tables.refusals import unknown_outcomes
+from skanchor.io._plain_tables.several import not_read
 from skanchor.io._plain_tables.sources import (
     human_like,
+    is_people_flag,
     judge_columns,
+    judges_by_label,
     people_column,
 )
+from skanchor.io._plain_tables.winners import (
+    flags,
+    tie_flag,
+    won_and_lost,
+)
 
-__all__ = ["Names", "find_names", "needs_names", "read_outcomes"]
+__all__ = ["Names", "find_names", "models_and_outcome", "needs_names", "read_outcomes"]
 
 _SHOWN = 8
 """Largest number of values that a message lists."""
 
 _LONG_TEXT = 60
 """Median length of cells, in characters, above which they are texts, not names."""
-
-
-_TIE_FLAGS = frozenset("draw draws tie ties tied isdraw istie istied".split())
-_YES = ("true", "1", "1.0", "yes", "y")
-_NO = ("false", "0", "0.0", "no", "n")
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ class Names:
         if self.outcome is None:
             table = table.assign(winner="model_a", shown_first=None)
             if self.tied is not None:
-                table.loc[_flags(table[self.tied]), "winner"] = "tie"
+                table.loc[flags(table[self.tied], "are ties"), "winner"] = "tie"
         return table
 
 
@@ -93,7 +97,46 @@ def needs_names(names: Sequence[str]) -> bool:
     names = [str(name) for name in names]
     some = [] if "judge" in names else [*JUDGES, *PEOPLE]
     some += [] if "prompt_id" in names else [*PROMPTS[0], *PROMPTS[1]]
-    return bool(candidates([n for n in names if n != "rater"], some))
+    told = candidates([n for n in names if n != "rater"], some)
+    return bool(told or may_be_swapped(names) or any(map(is_people_flag, names)))
+
+
+def models_and_outcome(
+    raw: pd.DataFrame,
+) -> tuple[tuple[str, str] | None, str | None]:
+    """Find the columns of the two models, and the one of the outcome.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        The table.
+
+    Returns
+    -------
+    sides : (str, str) or None
+    outcome : str or None
+
+    Raises
+    ------
+    BattlesError
+        If several columns may be the models, or the outcome.
+    """
+    names = map(str, raw.columns)
+    pairs = [pair for pair in side_pairs(names) if not _are_texts(raw, pair)]
+    if not pairs:
+        return None, None
+    if len(pairs) > 1:
+        raise BattlesError(
+            f"The models may be in {_listed(pairs)}.",
+            advice=[
+                Call(
+                    {"columns": {pair[0]: "model_a", pair[1]: "model_b"}},
+                    f"If they are in {pair[0]!r} and {pair[1]!r}",
+                )
+                for pair in pairs
+            ],
+        )
+    return pairs[0], _outcome(raw, pairs[0])
 
 
 def find_names(raw: pd.DataFrame) -> Names | None:
@@ -115,22 +158,9 @@ def find_names(raw: pd.DataFrame) -> Names | None:
         If several columns may be the models, or the outcome.
     """
     names = [str(name) for name in raw.columns]
-    pairs = [pair for pair in side_pairs(names) if not _are_texts(raw, pair)]
-    if not pairs:
+    sides, outcome = models_and_outcome(raw)
+    if sides is None:
         return _winner_and_loser(raw)
-    if len(pairs) > 1:
-        raise BattlesError(
-            f"The models may be in {_listed(pairs)}.",
-            advice=[
-                Call(
-                    {"columns": {pair[0]: "model_a", pair[1]: "model_b"}},
-                    f"If they are in {pair[0]!r} and {pair[1]!r}",
-                )
-                for pair in pairs
-            ],
-        )
-    sides = pairs[0]
-    outcome = _outcome(raw, sides)
     if outcome is None:
         return None
     renames, says = dict(zip(sides, ("model_a", "model_b"), strict=True)), []
@@ -139,7 +169,9 @@ def find_names(raw: pd.DataFrame) -> Names | None:
             f"the models are in {sides[0]!r} and {sides[1]!r}, shown in this order"
         )
     if not _as_standard((outcome,), ("winner",)) and name_key(outcome) != WINNER_NAME:
-        says.append(f"the outcome is {outcome!r}")
+        lost = " names the loser of each row" if name_key(outcome) in LOSERS else ""
+        says.append(f"{outcome!r}{lost}" if lost else f"the outcome is {outcome!r}")
+    says += [f"{name!r} is not read" for name in not_read(raw, outcome)]
     renames[outcome] = "winner"
     rest = [name for name in names if name not in renames]
     for more, said in (_judge(raw, rest), _prompt(rest)):
@@ -175,7 +207,7 @@ def read_outcomes(
     *,
     trusted: bool,
     lenient: bool = False,
-) -> tuple[pd.Series, str | None]:
+) -> tuple[OutcomeReading, str | None]:
     """Read the outcomes of a table in the one way that all of them fit.
 
     Parameters
@@ -193,8 +225,8 @@ def read_outcomes(
 
     Returns
     -------
-    winner : Series
-        Standard outcomes.
+    reading : OutcomeReading
+        Standard outcomes, and how they were read.
     says : str or None
         What was assumed, in words; None if nothing was.
 
@@ -208,7 +240,7 @@ def read_outcomes(
     scaled = on_scale(outcome, levels) if levels else None
     if scaled is not None:
         _check_range(scaled, name)
-        return scaled.winner, None
+        return scaled, None
     by_name = name_key(name) == WINNER_NAME
     numeric = pd.api.types.is_numeric_dtype(outcome)
     plain = is_standard(outcome) and (trusted or not numeric)
@@ -216,7 +248,7 @@ def read_outcomes(
         [] if not plain else [OutcomeReading(outcome, "standard labels", plain=True)]
     )
     if plain and numeric:
-        return outcome, None
+        return found[0], _of_zero_and_one(outcome, names.sides)
     found += [
         reading
         for reading in readings(
@@ -239,16 +271,27 @@ def read_outcomes(
         differ = ~np.isclose(first, other.numbers(), equal_nan=True)
         if differ.any():
             raise _several(outcome.rename(name), found, int(np.argmax(differ)))
-    if found[0].plain or by_name:
-        return found[0].winner, None
-    return found[0].winner, found[0].means
+    return found[0], None if found[0].plain or by_name else found[0].means
+
+
+def _of_zero_and_one(outcome: pd.Series, sides: tuple[str, str]) -> str | None:
+    """What nothing but 0 and 1 is taken for; None where other numbers show a share."""
+    values = set(outcome.dropna().unique().tolist())
+    if values != {0, 1}:
+        return None
+    one, zero = ("True", "False") if pd.api.types.is_bool_dtype(outcome) else ("1", "0")
+    return (
+        f"{one} is {sides[0]!r} won, {zero} is {sides[1]!r} won (if it is the other "
+        "way round, give the levels 0=1,1=0)"
+    )
 
 
 # ----------------------------------------------------------------------- single roles
 def _outcome(raw: pd.DataFrame, sides: tuple[str, str]) -> str | None:
     """The column of the outcome; raise if there are several."""
     rest = [str(name) for name in raw.columns if name not in sides]
-    for keys in ({"winner"}, {WINNER_NAME}, OUTCOMES):
+    # The loser's column comes last, since it is the winner's turned round.
+    for keys in ({"winner"}, {WINNER_NAME}, OUTCOMES, LOSERS):
         found = candidates(rest, keys)
         if len(found) == 1:
             return found[0]
@@ -265,50 +308,24 @@ def _outcome(raw: pd.DataFrame, sides: tuple[str, str]) -> str | None:
 
 def _winner_and_loser(raw: pd.DataFrame) -> Names | None:
     """Names of a table whose rows name the model that won and the one that lost."""
-    by_key = {name_key(name): str(name) for name in raw.columns}
-    for won, lost in (
-        ("winner", "loser"),
-        ("chosenmodel", "rejectedmodel"),
-        ("winningmodel", "losingmodel"),
-        ("modelwinner", "modelloser"),
-    ):
-        if won in by_key and lost in by_key:
-            sides = (by_key[won], by_key[lost])
-            if _are_texts(raw, sides):
-                return None
-            says = (
-                f"each row names the winner, {sides[0]!r}, and the loser, {sides[1]!r}"
-            )
-            rest = [name for name in map(str, raw.columns) if name not in sides]
-            ties = [name for name in rest if name_key(name) in _TIE_FLAGS]
-            tied = ties[0] if ties else None
-            if tied is not None:
-                _flags(raw[tied])
-                says += f"; {tied!r} says which rows are ties"
-            judge, said = _judge(raw, rest)
-            prompt, told = _prompt(rest)
-            return Names(
-                {sides[0]: "model_a", sides[1]: "model_b", **judge, **prompt},
-                {},
-                sides,
-                None,
-                (says, *said, *told),
-                tied,
-            )
-    return None
-
-
-def _flags(column: pd.Series) -> NDArray[np.bool_]:
-    """Read a column of yes and no; raise where it holds anything else."""
-    key = column.astype(str).str.strip().str.casefold()
-    odd = ~key.isin([*_YES, *_NO])
-    if odd.any():
-        raise BattlesError(
-            f"Column {str(column.name)!r} should say which rows are ties, by true and "
-            f"false, and holds {column[odd].iloc[0]!r} in {odd.sum():,} rows. Put true "
-            "or false there, or leave the column out."
-        )
-    return key.isin(_YES).to_numpy()
+    sides = won_and_lost(raw)
+    if sides is None or _are_texts(raw, sides):
+        return None
+    says = f"each row names the winner, {sides[0]!r}, and the loser, {sides[1]!r}"
+    rest = [name for name in map(str, raw.columns) if name not in sides]
+    tied = tie_flag(raw, rest)
+    if tied is not None:
+        says += f"; {tied!r} says which rows are ties"
+    judge, said = _judge(raw, rest)
+    prompt, told = _prompt(rest)
+    return Names(
+        {sides[0]: "model_a", sides[1]: "model_b", **judge, **prompt},
+        {},
+        sides,
+        None,
+        (says, *said, *told),
+        tied,
+    )
 
 
 def _judge(raw: pd.DataFrame, rest: Sequence[str]) -> tuple[dict[str, str], list[str]]:
@@ -324,6 +341,8 @@ def _judge(raw: pd.DataFrame, rest: Sequence[str]) -> tuple[dict[str, str], list
     # A column of raters names people, unless one of them is called a human.
     found = [*found, *(name for name in rest if name == "rater")]
     holds = [n for n in found if human_like(raw[n].dropna().unique().tolist())]
+    if not found:
+        holds = judges_by_label(raw[list(rest)])
     if len(holds) != 1:
         # Whether such a column names judges or people, nothing here can tell.
         return {}, []

@@ -1,0 +1,61 @@
+"""Values of flags that take OLD=NEW,...: names, labels and levels."""
+
+from __future__ import annotations
+
+from skanchor._cli.command import BadInputError
+
+__all__ = ["levels_of", "pairs_of", "parts_of"]
+
+
+def pairs_of(flag: str, given: list[str]) -> dict[str, str]:
+    """Pairs of a flag that takes OLD=NEW,...; each OLD may occur once."""
+    pairs: dict[str, str] = {}
+    for pair in parts_of(given):
+        # The last sign counts, since a verdict such as A=B contains one.
+        old, equals, new = (part.strip() for part in pair.rpartition("="))
+        if not (old and equals and new):
+            raise BadInputError(f"{flag} takes OLD=NEW,..., got {pair!r}")
+        twice = flag == "--columns" and new in pairs.values()
+        if old in pairs or twice:
+            raise BadInputError(f"{flag} has {old if old in pairs else new} twice")
+        pairs[old] = new
+    return pairs
+
+
+def parts_of(given: list[str]) -> list[str]:
+    """Pairs of a list that is separated by commas.
+
+    A part without a sign of equality belongs to the next one: its name has a comma.
+    """
+    parts: list[str] = []
+    for each in given:
+        open_ = ""
+        for part in each.split(","):
+            whole = f"{open_},{part}" if open_ else part
+            open_ = "" if "=" in part else whole
+            if not open_:
+                parts.append(whole)
+        if open_ or not each:
+            parts.append(open_)
+    return parts
+
+
+def levels_of(given: list[str]) -> dict[str, float]:
+    """Preference that each verdict means, from the values of ``--levels``."""
+    levels: dict[str, float] = {}
+    for pair in parts_of(given):
+        # The last sign counts, since a verdict such as A=B contains one.
+        verdict, _, number = (part.strip() for part in pair.rpartition("="))
+        try:
+            value = float(number)
+        except ValueError:
+            value = float("nan")
+        if not verdict or not 0.0 <= value <= 1.0:
+            raise BadInputError(
+                "--levels takes VERDICT=NUMBER,... with numbers in [0, 1], got "
+                f"{pair!r}"
+            )
+        if verdict in levels:
+            raise BadInputError(f"--levels has {verdict} twice")
+        levels[verdict] = value
+    return levels

@@ -1,0 +1,133 @@
+"""Numbers of either side, such as scores or shares of wins, that decide the outcome."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from skanchor.exceptions import BattlesError, Call
+from skanchor.io._plain_tables.names import SCORES, name_key, pairs_of_sides, side_of
+from skanchor.io._plain_tables.ratings import is_numeric
+
+__all__ = ["outcome_of_numbers"]
+
+_RANKS = frozenset("rank ranking ranks place rang".split())
+"""Keys of numbers of which less is better."""
+
+_SHARES = frozenset(
+    "winrate winrates winpercentage winpercent winpct winshare winprobability winprob "
+    "pwin preferencerate preferenceshare shareofwins".split()
+)
+"""Keys of shares of wins."""
+
+
+def outcome_of_numbers(
+    raw: pd.DataFrame, sides: tuple[str, str], tie_margin: float
+) -> tuple[pd.DataFrame, list[str]] | None:
+    """Table with the outcomes that follow from numbers of either side.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        Table without a column of the outcome.
+    sides : tuple of str
+        Columns of the models.
+    tie_margin : float
+        Largest difference of two scores that is a tie.
+
+    Returns
+    -------
+    (DataFrame, list of str) or None
+        The table with a column ``winner`` in place of the numbers, and what was
+        assumed, in words; None if there are no such numbers.
+
+    Raises
+    ------
+    BattlesError
+        If there are several pairs of such numbers, or shares outside of [0, 1].
+    """
+    rest = [name for name in map(str, raw.columns) if name not in sides]
+    found = {
+        stem: pair
+        for stem, pair in pairs_of_sides(rest, sides).items()
+        if name_key(stem) in SCORES | _RANKS and all(is_numeric(raw[n]) for n in pair)
+    }
+    if len(found) > 1:
+        raise BattlesError(
+            f"The outcome may follow from {' or '.join(map(repr, found))} of the two "
+            "sides.",
+            advice=[
+                Call(
+                    {
+                        "columns": {
+                            name: f"note {stem} {n}"
+                            for stem, pair in found.items()
+                            if stem != taken
+                            for n, name in enumerate(pair, start=1)
+                        }
+                    },
+                    f"If it follows from {taken!r}",
+                )
+                for taken in found
+            ],
+        )
+    if not found:
+        return _of_shares(raw, rest, sides)
+    ((stem, pair),) = found.items()
+    one, two = (pd.to_numeric(raw[name], errors="coerce") for name in pair)
+    gap, better = one - two, "higher"
+    if name_key(stem) in _RANKS:
+        gap, better = -gap, "lower"
+    verdict = np.select(
+        [gap.isna(), gap > tie_margin, gap < -tie_margin], ["", *sides], "tie"
+    )
+    names = dict(zip(sides, ("model_a", "model_b"), strict=True))
+    table = raw.drop(columns=list(pair))
+    table["winner"] = pd.Series(verdict, index=raw.index).replace(names)
+    said = (
+        f"the outcome follows from {pair[0]!r} and {pair[1]!r}; the {better} one wins, "
+        f"and a gap of up to {tie_margin:g} is a tie"
+    )
+    return table, [said]
+
+
+def _of_shares(
+    raw: pd.DataFrame, rest: list[str], sides: tuple[str, str]
+) -> tuple[pd.DataFrame, list[str]] | None:
+    """Outcomes that are shares of wins of one side, or of both."""
+    found: dict[int, str] = {}
+    for name in rest:
+        stem, side = side_of(name, sides) or ("", -1)
+        if name_key(stem) in _SHARES and side not in found:
+            found[side] = name
+    if not found:
+        return None
+    shares = [
+        value if side == 0 else 1.0 - value
+        for side, value in ((side, _share(raw[name])) for side, name in found.items())
+    ]
+    table = raw.drop(columns=list(found.values()))
+    winner = sum(shares) / len(shares)
+    table["winner"] = winner
+    named = " and ".join(
+        f"{name!r} is the share of wins of {sides[side]!r}"
+        for side, name in sorted(found.items())
+    )
+    return table, [f"{named}; each row counts as one comparison"]
+
+
+def _share(column: pd.Series) -> pd.Series:
+    """Numbers in [0, 1] of shares, which may be percentages."""
+    texts = column.astype("str").str.strip()
+    percent = texts.str.endswith("%")
+    numbers = pd.to_numeric(texts.str.rstrip("% "), errors="coerce")
+    if percent.any() or numbers.max() > 1.0:
+        numbers = numbers / 100.0
+    odd = ~numbers.between(0.0, 1.0)
+    if odd.any():
+        row = int(odd.to_numpy().argmax())
+        raise BattlesError(
+            f"Column {column.name!r} should hold shares of wins, from 0 to 1 or 0 % to "
+            f"100 %, and holds {column.iloc[row]!r} in row {row}."
+        )
+    return numbers

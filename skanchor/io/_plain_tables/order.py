@@ -1,0 +1,134 @@
+"""The order shown: flags of swapped sides, and what outcomes of such rows mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor.exceptions import BattlesError, Call
+from skanchor.io._plain_tables.names import name_key, words_of
+from skanchor.io._plain_tables.winners import flags, is_flag, turned_round
+
+__all__ = ["OUTCOME_SWAPPED", "SHOWN_SWAPPED", "may_be_swapped", "with_order"]
+
+SHOWN_SWAPPED, OUTCOME_SWAPPED = "shown_swapped", "outcome_swapped"
+"""Names of a flag that leaves no question: of rows that were shown the other way round,
+and of those whose outcomes are about the order shown besides."""
+
+_SWAPPED = re.compile(r"(swap|flip|revers|switch|transpos|invert)(ped|ed|e|p)?")
+"""A word of a name that suggests swapped sides."""
+
+_ORDERS = frozenset(
+    "order presentationorder displayorder shownorder orderofpresentation positions "
+    "orderofdisplay positionorder".split()
+)
+"""Keys of columns that say in which order the models were shown."""
+
+_WHAT = "were shown the other way round"
+
+_TURNED = frozenset("ba 21 swapped flipped reversed reverse swap flip bfirst".split())
+_AS_NAMED = frozenset("ab 12 original normal forward straight unswapped afirst".split())
+
+
+def may_be_swapped(names: Iterable[str]) -> list[str]:
+    """Columns whose names suggest that they say which rows were shown swapped.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of the columns.
+
+    Returns
+    -------
+    list of str
+    """
+    return [
+        name
+        for name in map(str, names)
+        if name_key(name) in _ORDERS or any(map(_SWAPPED.fullmatch, words_of(name)))
+    ]
+
+
+def with_order(
+    table: pd.DataFrame, *, by_name: bool, shown: Iterable[object]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Give rows whose sides were swapped their display order and their outcome.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With standard names and outcomes.
+    by_name : bool
+        Whether outcomes were names of models, which are about no order.
+    shown : iterable
+        Some outcomes as the table has them, for words.
+
+    Returns
+    -------
+    table : DataFrame
+        With a column ``shown_first``, if there is such a flag.
+    says : list of str
+        What was assumed, in words.
+
+    Raises
+    ------
+    BattlesError
+        If a flag says that sides were swapped, and outcomes may be about the columns
+        as they are or about the order shown.
+    """
+    known = [name for name in (SHOWN_SWAPPED, OUTCOME_SWAPPED) if name in table]
+    if known:
+        told = _swapped(table[known[0]])
+        rows = flags(table[known[0]], _WHAT) if told is None else told
+        if known[0] == OUTCOME_SWAPPED:
+            table = table.assign(winner=turned_round(table["winner"], rows))
+        return _shown(table, rows).drop(columns=known[0]), []
+    if "shown_first" in table:
+        return table, []
+    found = {name: _swapped(table[name]) for name in may_be_swapped(table.columns)}
+    swapped = {n: rows for n, rows in found.items() if rows is not None and rows.any()}
+    if not swapped:
+        return table, []
+    name, rows = next(iter(swapped.items()))
+    if by_name and len(swapped) == 1:
+        return _shown(table, rows), [f"{name!r} says that 'model_b' was shown first"]
+    labels = ", ".join(repr(str(label)) for label in list(shown)[:3])
+    calls = [
+        Call({"columns": {name: new}}, case)
+        for name in swapped
+        for new, case in (
+            (SHOWN_SWAPPED, f"If outcomes ({labels}) are about the columns as they "
+             f"are, and {name!r} says what was shown first"),
+            (OUTCOME_SWAPPED, f"If outcomes are about the order shown, so that those "
+             f"of rows with {name!r} must be turned round"),
+            ("note", f"If the columns are in the order shown already, and {name!r} "
+             "changes nothing"),
+        )
+    ]  # fmt: skip
+    raise BattlesError(
+        f"Column {name!r} says of {rows.sum():,} of {len(table):,} rows that the two "
+        "sides were swapped, but not whether the outcomes there are about the columns "
+        "or about the order shown.",
+        advice=calls,
+    )
+
+
+def _shown(table: pd.DataFrame, rows: NDArray[np.bool_]) -> pd.DataFrame:
+    """Table whose rows have their display order."""
+    order = np.where(rows, "model_b", "model_a").astype(object)
+    return table.assign(shown_first=order)
+
+
+def _swapped(column: pd.Series) -> NDArray[np.bool_] | None:
+    """Rows whose sides were swapped; None if the column holds something else."""
+    if is_flag(column):
+        return None if name_key(column.name) in _ORDERS else flags(column, _WHAT)
+    codes, labels = pd.factorize(column, use_na_sentinel=True)
+    keys = [name_key(label) for label in labels.tolist()]
+    if not keys or (codes < 0).any() or not {*keys} <= _TURNED | _AS_NAMED:
+        return None
+    return np.isin(keys, list(_TURNED))[codes]

@@ -1,0 +1,274 @@
+"""Rows with several outcomes: of several judges, or of both orders of the sides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from skanchor.exceptions import BattlesError, Call
+from skanchor.io._plain_tables.names import (
+    JUDGES,
+    LOSERS,
+    MEASURES,
+    OUTCOMES,
+    PEOPLE,
+    PROMPTS,
+    candidates,
+    name_key,
+    words_of,
+)
+from skanchor.io._plain_tables.order import OUTCOME_SWAPPED, SHOWN_SWAPPED
+from skanchor.io._plain_tables.outcomes import is_standard, readings
+from skanchor.io._plain_tables.sources import flag_of_people, human_like, names_machine
+from skanchor.io._plain_tables.winners import is_flag
+
+__all__ = ["fits_outcomes", "not_read", "one_outcome_a_row"]
+
+_WORDS = OUTCOMES - {"answer", "annotation", "best", "better", "source"}
+"""Words of names of columns that may hold one of several outcomes."""
+
+_SECOND, _SECOND_SHOWN = "second_winner", "second_winner_shown"
+"""Names of a second outcome beside ``winner``: about the columns as that one is, or of
+a second game in which ``model_b`` was shown first, about the order shown."""
+
+_GAMES = (
+    ("ab", "ba"),
+    ("12", "21"),
+    ("original", "swapped"),
+    ("normal", "swapped"),
+    ("forward", "reverse"),
+    ("forward", "backward"),
+)
+"""What tells the two orders of a pair in names of columns."""
+
+_NUMBERED = ("1", "2"), ("g1", "g2"), ("game1", "game2"), ("first", "second")
+"""What tells two games, or two raters."""
+
+_NUMBERS = {-1.0, 0.0, 0.5, 1.0, 2.0}
+"""Numbers of which outcomes of several columns may consist."""
+
+
+def one_outcome_a_row(
+    raw: pd.DataFrame, sides: tuple[str, str], given: Sequence[str] | None
+) -> tuple[pd.DataFrame, list[str]] | None:
+    """Table with a row for each outcome, of one that has several in a row.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        Table without a column of the outcome.
+    sides : tuple of str
+        Columns of the models.
+    given : sequence of str or None
+        Columns of outcomes, one for each rater, as the user has named them.
+
+    Returns
+    -------
+    (DataFrame, list of str) or None
+        The table with the outcomes in one column, and what was assumed, in words; None
+        if there are not several outcomes in a row.
+
+    Raises
+    ------
+    BattlesError
+        If there are several, and what they are is open.
+    """
+    if given:
+        absent = [name for name in given if name not in raw]
+        if absent:
+            raise BattlesError(
+                f"The columns of ratings {absent} are not there; the table has "
+                f"{list(raw)[:20]}."
+            )
+        return _judges(raw, {name: name for name in given})
+    if "winner" in raw:
+        return _with_second(raw)
+    found = _columns(raw, sides)
+    if len(found) < 2:
+        return None
+    judges = {name: _judge_of(name) for name in found}
+    known = [n for n, of in judges.items() if human_like([of]) or names_machine(of)]
+    if len(known) == len(found) == len(set(judges.values())) and "judge" not in raw:
+        return _judges(raw, judges)
+    if not known and len(found) == 2:
+        return _games(raw, (found[0], found[1]), sides)
+    raise _open(found, known)
+
+
+def _with_second(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]] | None:
+    """Rows of both outcomes, where the user has said what the second one is."""
+    for second in (_SECOND, _SECOND_SHOWN):
+        if second in raw:
+            flag = OUTCOME_SWAPPED if second == _SECOND_SHOWN else None
+            table = _stacked(
+                raw,
+                {"winner": _mark(flag, "no"), second: _mark(flag, "yes")},
+            )
+            return table, [f"each row holds two outcomes, 'winner' and {second!r}"]
+    return None
+
+
+def not_read(raw: pd.DataFrame, outcome: str) -> list[str]:
+    """Columns that look like a second outcome, and are not read.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        The table.
+    outcome : str
+        Column of the outcome.
+
+    Returns
+    -------
+    list of str
+    """
+    labels = _labels(raw[outcome])
+    return [
+        name
+        for name in map(str, raw.columns)
+        if name != outcome
+        and {*words_of(name)} & _WORDS
+        and (own := _labels(raw[name]))
+        and own <= labels
+    ]
+
+
+def fits_outcomes(column: pd.Series, one: pd.Series, two: pd.Series) -> bool:
+    """Whether the values of a column may be outcomes between two columns of models."""
+    filled = column.mask(column.astype("str").str.strip().eq(""))
+    if not filled.notna().any():
+        return False
+    numbers = pd.to_numeric(filled, errors="coerce")
+    if numbers.notna().eq(filled.notna()).all():
+        return {*numbers.dropna().astype(float)} <= _NUMBERS
+    return is_standard(filled) or bool(readings(filled, one, two, {}))
+
+
+# ----------------------------------------------------------------------------- reading
+def _columns(raw: pd.DataFrame, sides: tuple[str, str]) -> list[str]:
+    """Columns of outcomes: by a word of their names, or by the labels of those."""
+    other = JUDGES | PEOPLE | PROMPTS[0] | PROMPTS[1] | LOSERS | MEASURES
+    names = [
+        name
+        for name in map(str, raw.columns)
+        if name not in sides
+        and name_key(name) not in other
+        and flag_of_people(raw[name]) is None
+    ]
+    one, two = (raw[side] for side in sides)
+    fits = [name for name in names if fits_outcomes(raw[name], one, two)]
+    told = [
+        name
+        for name in fits
+        if {*words_of(name)} & _WORDS
+        or human_like([name])
+        or (names_machine(name) and not is_flag(raw[name]))
+    ]
+    labels = set().union(*(_labels(raw[name]) for name in told))
+    alike = [n for n in fits if n in told or (_labels(raw[n]) <= labels and told)]
+    return alike if len(told) > 1 else []
+
+
+def _judges(
+    raw: pd.DataFrame, judges: Mapping[str, str]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Rows of all judges that have a column each."""
+    table = _stacked(raw, {n: {"judge": of} for n, of in judges.items()})
+    listed = ", ".join(map(repr, judges))
+    return table, [f"columns {listed} hold the verdicts of a judge each"]
+
+
+def _games(
+    raw: pd.DataFrame, names: tuple[str, str], sides: tuple[str, str]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Rows of both games of a pair; raise if the second one may mean two things."""
+    first, second = names
+    one, two = ({*words_of(name)} for name in names)
+    marks = "".join(sorted(one - two)), "".join(sorted(two - one))
+    if marks[::-1] in (*_GAMES, *_NUMBERED):
+        first, second, marks = second, first, (marks[1], marks[0])
+    named = [
+        any(
+            reading.by_name
+            for reading in readings(raw[name], raw[sides[0]], raw[sides[1]], {})
+        )
+        for name in names
+    ]
+    if all(named):
+        flag = SHOWN_SWAPPED if marks in _GAMES else None
+        table = _stacked(raw, {first: _mark(flag, "no"), second: _mark(flag, "yes")})
+        return table, [f"each row holds two outcomes, {first!r} and {second!r}"]
+    if marks not in (*_GAMES, *_NUMBERED):
+        raise _open(names, [])
+    calls = [
+        Call(
+            {"columns": {first: "winner", second: _SECOND_SHOWN}},
+            f"If {second!r} is a second game, in which {sides[1]!r} was shown first, "
+            "and its outcomes are about the order shown",
+        ),
+        Call(
+            {"columns": {first: "winner", second: _SECOND}},
+            f"If outcomes of both are about {sides[0]!r} and {sides[1]!r} as the "
+            "columns stand",
+        ),
+        Call({"columns": {first: "winner"}}, f"If {second!r} is not to count"),
+    ]
+    raise BattlesError(
+        f"Each row holds two outcomes, {first!r} and {second!r}.", advice=calls
+    )
+
+
+def _open(found: Sequence[str], known: Sequence[str]) -> BattlesError:
+    """Error for columns of outcomes whose judges are open."""
+    calls = [Call({"ratings": list(found)}, "If each holds the verdicts of a judge")]
+    if known:
+        calls.append(Call({"ratings": list(known)}, f"If only {', '.join(known)} do"))
+    else:
+        people = {"ratings": list(found), "human": list(found), "no_new": True}
+        calls.append(Call(people, "If each holds the votes of a person"))
+        calls.append(
+            Call({"columns": {found[0]: "winner"}}, f"If only {found[0]!r} is to count")
+        )
+    listed = ", ".join(map(repr, found))
+    return BattlesError(
+        f"Each row holds {len(found)} outcomes, {listed}.", advice=calls
+    )
+
+
+def _stacked(
+    raw: pd.DataFrame, columns: Mapping[str, Mapping[str, Any]]
+) -> pd.DataFrame:
+    """One row for each filled cell of some columns, with further cells of each."""
+    names = [str(name) for name in raw.columns]
+    rest = raw.drop(columns=[*columns])
+    if not candidates(names, {*PROMPTS[0], *PROMPTS[1]}):
+        # The outcomes of one row are about the same two responses.
+        rest = rest.assign(prompt_id=[f"row {n}" for n in range(len(raw))])
+    parts = [rest.assign(winner=raw[name], **more) for name, more in columns.items()]
+    table = pd.concat(parts).sort_index(kind="stable")
+    winner = table["winner"]
+    filled = winner.notna() & winner.astype("str").str.strip().ne("")
+    return table[filled].reset_index(drop=True)
+
+
+def _mark(flag: str | None, value: str) -> dict[str, Any]:
+    """Cell of a flag of swapped sides; without one, the second order is unknown."""
+    if flag is not None:
+        return {flag: value}
+    return {"shown_first": "model_a" if value == "no" else ""}
+
+
+def _judge_of(name: str) -> str:
+    """Name of a column without the word for an outcome."""
+    for word in {*words_of(name)} & _WORDS:
+        rest = re.sub(rf"(?i)(?<![^\W_]){word}(?![^\W_])", "", name).strip(" _-.:()")
+        name = rest or name
+    return name
+
+
+def _labels(column: pd.Series) -> set[str]:
+    texts = column.dropna().astype("str").str.strip().str.casefold()
+    return {text for text in texts.unique().tolist() if text}

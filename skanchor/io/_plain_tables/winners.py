@@ -1,0 +1,152 @@
+"""Rows that name who won and who lost, or who lost alone; flags of yes and no."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor._comparisons.outcomes import WINNER_VALUES
+from skanchor.exceptions import BattlesError, Call
+from skanchor.io._plain_tables.names import (
+    LOSERS,
+    WINNER_NAME,
+    WON_AND_LOST,
+    candidates,
+    name_key,
+)
+
+__all__ = [
+    "flags",
+    "is_flag",
+    "refuse_losers_as_winners",
+    "tie_flag",
+    "turned_round",
+    "won_and_lost",
+]
+
+_TIE_FLAGS = frozenset("draw draws tie ties tied isdraw istie istied".split())
+
+_YES = ("true", "1", "1.0", "yes", "y")
+_NO = ("false", "0", "0.0", "no", "n")
+
+_OTHER_SIDE = {"model_a": "model_b", "model_b": "model_a"}
+
+
+def won_and_lost(raw: pd.DataFrame) -> tuple[str, str] | None:
+    """Columns of the model that won and of the one that lost.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        The table.
+
+    Returns
+    -------
+    (str, str) or None
+        None if there are no such columns, or if they share no value, so that they need
+        not hold models: texts of two responses do not.
+    """
+    by_key = {name_key(name): str(name) for name in raw.columns}
+    for won, lost in WON_AND_LOST:
+        if won in by_key and lost in by_key:
+            pair = by_key[won], by_key[lost]
+            one, two = (set(raw[name].dropna().astype("str")) for name in pair)
+            if one & two or (won, lost) == ("winner", "loser"):
+                return pair
+    return None
+
+
+def tie_flag(raw: pd.DataFrame, names: list[str]) -> str | None:
+    """The column that says which rows are ties, if there is one."""
+    found = candidates(names, _TIE_FLAGS)
+    if not found:
+        return None
+    flags(raw[found[0]], "are ties")
+    return found[0]
+
+
+def is_flag(column: pd.Series) -> bool:
+    """Whether a column holds yes and no, and nothing else, in each row."""
+    key = column.astype(str).str.strip().str.casefold()
+    return bool(len(key) and key.isin([*_YES, *_NO]).all())
+
+
+def flags(column: pd.Series, what: str) -> NDArray[np.bool_]:
+    """Read a column of yes and no; raise where it holds anything else.
+
+    Parameters
+    ----------
+    column : Series
+        The column.
+    what : str
+        What it says of rows, such as ``"are ties"``.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_rows,)
+    """
+    key = column.astype(str).str.strip().str.casefold()
+    odd = ~key.isin([*_YES, *_NO])
+    if odd.any():
+        raise BattlesError(
+            f"Column {str(column.name)!r} should say which rows {what}, by true and "
+            f"false, and holds {column[odd].iloc[0]!r} in {odd.sum():,} rows. Put true "
+            "or false there, or leave the column out."
+        )
+    return key.isin(_YES).to_numpy()
+
+
+def turned_round(winner: pd.Series, rows: NDArray[np.bool_]) -> pd.Series:
+    """Outcomes for the other side in some rows.
+
+    Parameters
+    ----------
+    winner : Series
+        Standard outcomes: labels, or numbers in [0, 1].
+    rows : ndarray of bool, shape (n_rows,)
+        Rows to turn round.
+
+    Returns
+    -------
+    Series
+    """
+    if pd.api.types.is_bool_dtype(winner) or pd.api.types.is_numeric_dtype(winner):
+        winner = winner.astype(float)
+        return winner.mask(rows, 1.0 - winner)
+    assert winner.dropna().isin(list(WINNER_VALUES)).all()
+    other = winner.map(lambda label: _OTHER_SIDE.get(label, label))
+    return winner.astype(object).mask(rows, other)
+
+
+def refuse_losers_as_winners(
+    columns: Mapping[str, str], meanings: Mapping[Any, Any]
+) -> None:
+    """Refuse to rename a column that by its name holds the loser to the winner.
+
+    Parameters
+    ----------
+    columns : mapping from str to str
+        Renames that the user gave.
+    meanings : mapping
+        Labels or levels that the user gave; who says what outcomes mean is believed.
+
+    Raises
+    ------
+    BattlesError
+        It ends in a call for either reading.
+    """
+    for old, new in columns.items():
+        winner = name_key(new) in ("winner", WINNER_NAME)
+        if winner and name_key(old) in LOSERS and not meanings:
+            raise BattlesError(
+                f"Column {old!r} is given as the winner, but by its name it holds the "
+                "loser, which would turn the ranking upside down.",
+                advice=[
+                    Call({"columns": {old: "loser"}}, "If it names the loser"),
+                    Call({"columns": {old: "outcome"}}, "If it names the winner"),
+                ],
+            )

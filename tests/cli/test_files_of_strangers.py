@@ -1,0 +1,299 @@
+"""Files as strangers write them: ranked right, or refused, and never wrongly.
+
+The true order of the models is known and wide: a reading that turns outcomes round, or
+loses half of them, shows. Each case says whether its file is ranked at once, after one
+command that is printed, or only refused.
+"""
+
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+import pytest
+
+FLAGS = ["--folds", "2", "--item-effects", "none", "--groups", "none", "--json"]
+ORDER = ["fox", "owl", "elk", "cat", "new"]
+STRENGTH = {"fox": 3.0, "owl": 1.5, "elk": 0.0, "cat": -1.5, "new": -3.0}
+
+
+def make_truth():
+    """Votes and verdicts, in the order shown: ``one`` came first."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for n in range(540):
+        who = ("human", "gpt-4", "claude-3")[n % 3]
+        models = ORDER[:4] if who == "human" else ORDER
+        one, two = rng.choice(models, 2, replace=False)
+        chance = 1.0 / (1.0 + np.exp(STRENGTH[two] - STRENGTH[one]))
+        won = "tie" if rng.random() < 0.1 else one if rng.random() < chance else two
+        rows.append((f"q{n // 3}", one, two, who, won))
+    return pd.DataFrame(rows, columns=["q", "one", "two", "who", "won"])
+
+
+T = make_truth()
+HUMAN = T["who"] == "human"
+LOST = T["two"].where(T["won"] == T["one"], T["one"]).mask(T["won"] == "tie", "tie")
+SWAPPED = pd.Series(np.random.default_rng(2).random(len(T)) < 0.5)
+# The columns of models as a file has them whose rows were shown swapped.
+A, B = T["one"].mask(SWAPPED, T["two"]), T["two"].mask(SWAPPED, T["one"])
+NO_TIES = T["won"] != "tie"
+
+
+def said(a="A", b="B", tie="tie", first=None, second=None, won=None):
+    """Outcomes in words for the first and the second of two columns of models."""
+    first = T["one"] if first is None else first
+    second = T["two"] if second is None else second
+    won = T["won"] if won is None else won
+    words = pd.Series(tie, index=T.index, dtype=object)
+    return words.mask(won == first, a).mask(won == second, b)
+
+
+def table(**columns):
+    """Table with blanks in place of double underscores of names."""
+    return pd.DataFrame({name.replace("__", " "): of for name, of in columns.items()})
+
+
+def standard(**more):
+    columns = {"model_a": T["one"], "model_b": T["two"], "judge": T["who"]}
+    return table(**columns, **more)
+
+
+def csv(frame, start="", sep=",", encoding="utf-8", header=None):
+    def write(path):
+        text = frame.to_csv(index=False, sep=sep, header=header or True)
+        path.write_bytes((start + text).encode(encoding))
+
+    return write
+
+
+def jsonl(records):
+    lines = "\n".join(map(json.dumps, records))
+    return lambda path: path.write_text(lines)
+
+
+def numbers(better):
+    """Numbers of either side of which the better model has more, or less."""
+    rng = np.random.default_rng(3)
+    base = rng.integers(3, 8, len(T))
+    gap = said(1, -1, 0).astype(int) * (1 if better == "more" else -1)
+    return base + gap, base
+
+
+def wide(*names):
+    """The three outcomes of a row, one of each judge."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for _ in range(240):
+        one, two = rng.choice(ORDER, 2, replace=False)
+        chance = 1.0 / (1.0 + np.exp(STRENGTH[two] - STRENGTH[one]))
+        votes = np.where(rng.random(3) < chance, "A", "B")
+        if "new" in (one, two):
+            votes[0] = ""
+        rows.append((one, two, *votes))
+    return pd.DataFrame(rows, columns=["model_a", "model_b", *names])
+
+
+def rated():
+    rng = np.random.default_rng(5)
+    return pd.DataFrame(
+        [
+            (f"p{p}", model, f"w{p}{n}", int(np.clip(np.rint(5 + s + rng.normal()), 1,
+                                                     10)))
+            for p in range(40)
+            for n, (model, s) in enumerate(STRENGTH.items())
+        ],
+        columns=["prompt", "model", "annotator", "score"],
+    )  # fmt: skip
+
+
+@dataclass
+class Case:
+    """A file, further arguments, and how it ends."""
+
+    write: object
+    paste: str | None = None  # a part of the case whose command is the right one
+    refused: str = ""
+    says: str = ""  # what a line above the result tells
+    more: list = field(default_factory=list)
+
+
+def once(write, says="", more=()):
+    return Case(write, says=says, more=list(more))
+
+
+def pasted(write, case, more=()):
+    return Case(write, paste=case, more=list(more))
+
+
+def refused(write, words):
+    return Case(write, refused=words)
+
+
+GERMAN = {"Modell A": T["one"], "Modell B": T["two"],
+          "Bewerter": T["who"].replace({"human": "Mensch"}),
+          "Gewinner": said("A", "B", "unentschieden")}  # fmt: skip
+FRENCH = {"modèle A": T["one"], "modèle B": T["two"],
+          "juge": T["who"].replace({"human": "humain"}),
+          "vainqueur": said("gauche", "droite", "égalité")}  # fmt: skip
+MORE, LESS = numbers("more"), numbers("less")
+
+CASES = {
+    # What the order shown does to outcomes.
+    "swapped_about_order.csv": pasted(
+        csv(table(model_a=A, model_b=B, judge=T["who"], winner=said(),
+                  swapped=SWAPPED)), "about the order shown"),
+    "swapped_about_columns.csv": pasted(
+        csv(table(model_a=A, model_b=B, judge=T["who"],
+                  winner=said("model_a", "model_b", first=A, second=B),
+                  order_swapped=SWAPPED.map({True: "yes", False: "no"}))),
+        "about the columns as they are"),
+    "swapped_left_right.csv": pasted(
+        csv(table(left=A, right=B, judge=T["who"], winner=said("left", "right"),
+                  is_swapped=SWAPPED)), "about the order shown"),
+    "flipped_names.csv": once(
+        csv(table(model_a=A, model_b=B, judge=T["who"], winner=T["won"],
+                  flipped=SWAPPED)), "'flipped' says that 'model_b' was shown first"),
+    "orders.csv": pasted(
+        csv(table(System__1=A, System__2=B, judge=T["who"],
+                  verdict=said("first", "second"),
+                  presentation_order=SWAPPED.map({True: "BA", False: "AB"}))),
+        "about the order shown"),
+    "shown_first.csv": once(
+        csv(standard(winner=said("model_a", "model_b"), shown_first="model_a"))),
+    # Columns of the loser.
+    "better_worse.csv": once(
+        csv(table(better=T["won"], worse=LOST, judge=T["who"])[NO_TIES]),
+        "the winner, 'better', and the loser, 'worse'"),
+    "winner_loser.csv": once(
+        csv(table(winner=T["one"].where(T["won"] != T["two"], T["two"]),
+                  loser=T["two"].where(T["won"] != T["two"], T["one"]),
+                  judge=T["who"], tie=~NO_TIES))),
+    "chosen_rejected.csv": once(
+        csv(table(chosen_model=T["won"], rejected_model=LOST,
+                  evaluator=T["who"])[NO_TIES])),
+    "preferred_less.csv": once(
+        csv(table(preferred=T["won"], less_preferred=LOST, by=T["who"])[NO_TIES])),
+    "worse_alone.csv": once(
+        csv(standard(worse=said("B", "A"))), "'worse' names the loser of each row"),
+    "loser_by_name.csv": once(csv(standard(loser=LOST)), "names of the losing models"),
+    "loser_as_winner.csv": pasted(
+        csv(standard(loser=said("B", "A"))), "If it names the loser",
+        ["--columns", "loser=winner"]),
+    "winner_and_loser_beside.csv": once(
+        csv(standard(winner=T["won"], loser=LOST)[NO_TIES])),
+    # Several outcomes in a row.
+    "both_orders.csv": pasted(
+        csv(standard(verdict_ab=said(), verdict_ba=said("B", "A"))),
+        "are about the order shown"),
+    "both_orders_of_columns.csv": pasted(
+        csv(standard(verdict_ba=said(), verdict_ab=said())), "as the columns stand"),
+    "winners_by_name.csv": once(
+        csv(standard(winner_1=T["won"], winner_2=T["won"])), "holds two outcomes"),
+    "a_second_one.csv": once(
+        csv(standard(winner=said(), winner_ba=said("B", "A"))),
+        "'winner_ba' is not read"),
+    "wide.csv": once(csv(wide("human", "gpt4", "claude")), "a judge each"),
+    "wide_verdicts.csv": once(
+        csv(wide("Human vote", "GPT-4o verdict", "verdict_claude"))),
+    "wide_of_people.csv": pasted(
+        csv(wide("vote_ann", "vote_bob", "vote_cem").query(
+            "model_a != 'new' and model_b != 'new'")), "votes of a person"),
+    # Numbers.
+    "shares.csv": once(
+        csv(standard(winner=said(1, 0, 1).astype(int))[NO_TIES]),
+        "give the levels 0=1,1=0"),
+    "index_of_the_winner.csv": once(
+        csv(standard(winner=said(0, 1, 1).astype(int))[NO_TIES]), "",
+        ["--levels", "0=1,1=0"]),
+    "true_and_false.csv": once(
+        csv(standard(winner=said(True, False, True).astype(bool))[NO_TIES]),
+        "True is 'model_a' won, False is 'model_b' won"),
+    "numbered.csv": once(csv(standard(preference=said(1, 2, "tie")))),
+    "either_way.csv": pasted(
+        csv(standard(label=said(-1, 1, 0))), "favour 'model_b'"),
+    "scores.csv": once(
+        csv(standard(score_a=MORE[0], score_b=MORE[1])), "the higher one wins"),
+    "ranks.csv": once(
+        csv(standard(rank_a=LESS[0], rank_b=LESS[1])), "the lower one wins"),
+    "percent.csv": once(
+        csv(table(Model__A=T["one"], Model__B=T["two"], Judge=T["who"],
+                  **{"Win rate A": said("73%", "27%", "50%")})),
+        "'Win rate A' is the share of wins of 'Model A'"),
+    "grades.csv": once(csv(standard(verdict=said("A>>B", "B>>A", "A=B")))),
+    # Who decided.
+    "is_human.csv": once(
+        csv(table(model_a=T["one"], model_b=T["two"], winner=said(), is_human=HUMAN)),
+        "'is_human' says which rows are people's"),
+    "flag_and_names.csv": once(
+        csv(table(model_a=T["one"], model_b=T["two"], winner=said(),
+                  from_human=HUMAN.map({True: "yes", False: "no"}),
+                  annotator=T["who"].mask(HUMAN, "ann"))),
+        "'annotator' names the judges of the others"),
+    "by.csv": once(
+        csv(table(model_a=T["one"], model_b=T["two"], winner=said(), by=T["who"])),
+        "judges are in 'by'"),
+    "who_judged.csv": once(
+        csv(table(System__A=T["one"], System__B=T["two"], Who__Judged=T["who"],
+                  Result=said()))),
+    "people.csv": pasted(
+        csv(table(model_a=T["one"], model_b=T["two"], winner=said())[HUMAN]),
+        "If people gave these"),
+    "once_each.csv": pasted(csv(rated()), "may be compared with each other"),
+    # Words of other languages, and one's own.
+    "deutsch.csv": once(csv(pd.DataFrame(GERMAN), sep=";")),
+    "francais.csv": once(csv(pd.DataFrame(FRENCH), sep=";")),
+    "own_words.csv": pasted(
+        csv(standard(who_is_it=said("links so", "rechts so"))), "'links so' means"),
+    # Names of models.
+    "blanks.csv": once(
+        csv(standard(winner=said()).assign(
+            model_a=T["one"].where(HUMAN, T["one"] + " "))), "blanks"),
+    # The file itself.
+    "comments.csv": once(
+        csv(standard(winner=said()), "# votes, spring\n# by all of us\n")),
+    "utf16.txt": once(csv(standard(winner=said()), sep="\t", encoding="utf-16")),
+    "excel.csv": once(
+        csv(standard(winner=said()).assign(x="", y=""),
+            header=["model_a", "model_b", "judge", "winner", "", ""])),
+    "nested.jsonl": once(jsonl(
+        [{"pair": {"a": a, "b": b}, "judge": {"name": who}, "verdict": won}
+         for a, b, who, won in zip(T["one"], T["two"], T["who"], said(),
+                                   strict=True)])),
+    # No battles.
+    "leaderboard.csv": refused(
+        csv(pd.DataFrame({"model": ORDER, "score": [5, 4, 3, 2, 1]})), "A leaderboard"),
+    "responses.jsonl": refused(
+        jsonl([{"output_1": "x", "output_2": "y", "label": 1}] * 3),
+        "not the models that gave them"),
+}  # fmt: skip
+
+
+def order_of(out):
+    """Names of the models in ``--json``, best first."""
+    rows = sorted(json.loads(out)["models"], key=lambda row: -row["score"])
+    return [row["model"] for row in rows]
+
+
+def is_right(out):
+    found = order_of(out)
+    return found == [model for model in ORDER if model in found] and len(found) > 3
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_ranked_right_or_refused(run, tmp_path, name):
+    case = CASES[name]
+    case.write(path := tmp_path / name)
+    code, out, err = run("rank", path, *case.more, *FLAGS)
+    if case.refused or case.paste is not None:
+        # Nothing is ranked before the user has decided.
+        assert (code, out) == (2, ""), err
+        assert case.refused in err[0]
+    if case.paste is not None:
+        offered = [words for said, words in run.offered if case.paste in said]
+        assert len(offered) == 1, (err, run.offered)
+        code, out, err = run(*offered[0])
+    if not case.refused:
+        assert code == 0, err
+        assert is_right(out), order_of(out)
+        assert any(case.says in line for line in err) or not case.says, err
