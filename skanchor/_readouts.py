@@ -17,7 +17,9 @@ from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor._diagnostics import FitSums
 from skanchor._exposures import exposures_of_rows
+from skanchor._favour_refits import KnownFavours, exact_breakdown
 from skanchor._inference import relative_spread
+from skanchor._items import ItemCovariance
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
 from skanchor._riesz import RieszDebiaser
@@ -45,6 +47,7 @@ class AnchorReadouts(RankingEstimator):
 
     result_: AnchorResult
     item_effects_: str
+    item_covariance_: Array | None
     btl_: BTLRegressor
     calibrator_: JudgeCalibrator
     arrival_: ArrivalScorer
@@ -148,6 +151,7 @@ class AnchorReadouts(RankingEstimator):
         judges: Sequence[Hashable] | None = None,
         family: Sequence[Hashable] | None = None,
         level: float = 0.95,
+        exact: bool = False,
     ) -> pd.DataFrame:
         """How large a favour must be that undoes what is said of a new model.
 
@@ -155,13 +159,37 @@ class AnchorReadouts(RankingEstimator):
         ----------
         shape, judges, family, level
             As in :meth:`skanchor.results.AnchorResult.breakdown`.
+        exact : bool, default=False
+            Whether to add breakdowns by refits, in which the favours are known: at
+            least four for each new model and each set of the judges' worst signs, of
+            the time that a fit takes. For ``shape="favour"`` alone.
 
         Returns
         -------
         DataFrame
-            As there.
+            As there. With ``exact`` also ``exact_sign`` and ``exact_interval``: the
+            favours that move the difference in refits as far as ``gamma_sign`` and
+            ``gamma_interval`` do to first order; NaN beyond 3 judge logits.
         """
-        return self._exposed(shape).breakdown(shape, judges, family, level)
+        if exact and shape != "favour":
+            raise ValueError(
+                f"exact=True makes refits of shape='favour', not of {shape!r}: leave "
+                "exact at False."
+            )
+        result = self._exposed(shape)
+        table = result.breakdown(shape, judges, family, level)
+        if not exact:
+            return table
+        covariance = self.item_covariance_
+        items = None if covariance is None else ItemCovariance(covariance)
+        known = result.exposures
+        assert known is not None
+        return exact_breakdown(
+            table,
+            known.unrecorded(result.is_new, shape, judges, None),
+            {model: place for place, model in enumerate(result.models.tolist())},
+            KnownFavours(self._inference, items).result,
+        )
 
     def benchmarks(self) -> pd.DataFrame:
         """Sizes that the data record, to compare unrecorded favours with.

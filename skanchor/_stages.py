@@ -11,6 +11,7 @@ from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor._judges import JudgeCalibrator
 from skanchor._riesz import RieszDebiaser
+from skanchor._typing import Array
 from skanchor.bias import LinearBias
 
 __all__ = ["Stages"]
@@ -23,6 +24,8 @@ class Stages:
     ``historical_fit`` is ``"two-step"``, or ``"joint"`` if historical scores are fitted
     to votes and verdicts together. ``target`` says whether scores include style, and
     ``widens`` whether errors are scaled up where judges disagree about a new model.
+    ``shift``, of shape (n_rows,), is added to the logits of rows once the judges are
+    calibrated: favours of judges for new models that are taken as known.
     Combinations that the stages cannot serve raise a ValueError.
     """
 
@@ -33,6 +36,7 @@ class Stages:
     historical_fit: str = "two-step"
     target: str = "style_controlled"
     widens: bool = True
+    shift: Array | None = None
 
     def __post_init__(self) -> None:
         if self.btl.position_effect:

@@ -56,6 +56,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="with --shape family: the models that judges may like together",
     )
+    parser.add_argument(
+        "--exact",
+        action="store_true",
+        help="add breakdowns by refits, in which the favours are known: takes the time "
+        "of eight fits or more for each new model",
+    )
     add_output(parser)
 
 
@@ -67,6 +73,8 @@ def _run_sensitivity(options: argparse.Namespace) -> None:
         raise BadInputError("--shape family and --liked go together")
     if options.gamma is not None and not all(0 <= one < 1e9 for one in options.gamma):
         raise BadInputError("--gamma must be finite and not negative")
+    if options.exact and (options.shape != "favour" or options.gamma is not None):
+        raise BadInputError("--exact goes with --shape favour, and without --gamma")
     check_output(options, inputs=options.battles)
     anchor = fit_method(options)
     deliver(_forms(anchor, options), options)
@@ -88,7 +96,7 @@ def _forms(anchor: AnchorPipeline, options: argparse.Namespace) -> Forms:
         "family": options.liked,
         "level": options.level,
     }
-    broken = anchor.breakdown(**chosen)
+    broken = anchor.breakdown(**chosen, exact=options.exact)
     sizes = [] if options.gamma is None else options.gamma
     widened = anchor.sensitivity(sizes, **chosen) if sizes else None
 
@@ -131,6 +139,8 @@ _BREAKDOWN: dict[str, tuple[str, int | str]] = {
     "gamma_sign": ("turned from", 2),
     "weakest_judge": ("weakest judge", "text"),
     "weakest_gamma": ("by it alone", 2),
+    "exact_interval": ("doubt by refits", 2),
+    "exact_sign": ("turned by refits", 2),
 }
 _SENSITIVITY: dict[str, tuple[str, int | str]] = {
     "opponent": ("opponent", "text"),

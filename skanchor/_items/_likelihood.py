@@ -110,12 +110,21 @@ class ItemLikelihood:
         self.bounds = low, high
 
     def _rest(self, m: int, stage: LastStage | None) -> Array:
-        """Fixed part of the bias of a source's rows, of shape (n_source_rows,)."""
+        """Fixed part of the bias of a source's rows, of shape (n_source_rows,).
+
+        It is what the rows carry beyond the fitted columns: the rest of the learner,
+        and shifts that are taken as known.
+        """
         rows = self.X.by_judge(m).rows
-        if stage is not None:
-            return np.broadcast_to(stage.rest, len(rows))
-        biases = self.X.biases
-        return np.zeros(len(rows)) if biases is None else biases.take(rows)
+        known = None if self.X.biases is None else self.X.biases.take(rows)
+        if stage is None:
+            return np.zeros(len(rows)) if known is None else known
+        rest = np.broadcast_to(stage.rest, len(rows))
+        if known is None:
+            return rest
+        # Rows without features have no bias, and no weight.
+        beyond = known - stage.columns @ stage.coef
+        return np.where(np.isfinite(beyond), beyond, rest)
 
     def start(
         self, factor: Array, near: tuple[Comparisons, JudgeCalibrator] | None = None

@@ -210,6 +210,8 @@ def breakdown_table(
         "ratio_position": "Position effects",
     }
     shown = {key: text for key, text in ratios.items() if own[key].notna().any()}
+    refits = {"exact_interval": "Doubt by refits", "exact_sign": "Turned by refits"}
+    refitted = {key: text for key, text in refits.items() if key in own}
     order = own["gamma_interval"].to_numpy(), own["gamma_sign"].to_numpy()
     own = own.iloc[np.lexsort(order[::-1])]
     rows = [
@@ -220,6 +222,7 @@ def breakdown_table(
             _favour(row["gamma_sign"]),
             _word("–" if row["weakest_judge"] is None else label(row["weakest_judge"])),
             _favour(row["weakest_gamma"]),
+            *(_favour(row[key]) for key in refitted),
             *(number(row[key], 1) for key in shown),
         ]
         for opponent, row in own.iterrows()
@@ -231,6 +234,7 @@ def breakdown_table(
         Heading("Turned from"),
         Heading("Most by", is_number=False),
         Heading("By it alone"),
+        *(Heading(text) for text in refitted.values()),
         *(Heading(text) for text in shown.values()),
     ]
     caption = (

@@ -66,6 +66,14 @@ def test_shapes_and_judges(run, anchor):
     assert code == 0 and "factor between 1 / 1.25 and 1.25" in " ".join(out.split())
 
 
+def test_refits(run, anchor):
+    code, out, _ = run("sensitivity", *FAST, "--exact", "--json")
+    assert code == 0
+    due = anchor.breakdown(exact=True)["exact_interval"]
+    found = [row["exact_interval"] for row in json.loads(out)["breakdown"]]
+    assert found == pytest.approx(due.tolist(), abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
@@ -74,6 +82,8 @@ def test_shapes_and_judges(run, anchor):
         (["--shape", "frown"], "invalid choice: 'frown'"),
         (["--shape", "family"], "--shape family and --liked go together"),
         (["--liked", "ivory-lynx"], "--shape family and --liked go together"),
+        (["--exact", "--gamma", "0.1"], "--exact goes with"),
+        (["--exact", "--shape", "drift"], "--exact goes with"),
         (["--favouring", "nobody"], "judges ['nobody'] are none of this fit"),
         (["--shape", "family", "--liked", "owl"], "family names ['owl']"),
     ],
