@@ -270,7 +270,8 @@ class AnchorReadouts(RankingEstimator):
         Parameters
         ----------
         costs : mapping of label to float, optional
-            Cost of a verdict by judge, for the cost of a replaced vote.
+            Cost of a verdict by judge, for the cost of a replaced vote; ``"judges"``
+            stands for all that have no cost of their own.
         model : label, optional
             A new model; None takes all whose score is determined.
 
@@ -360,7 +361,8 @@ class AnchorReadouts(RankingEstimator):
             What may be spent, in the unit of the costs.
         costs : mapping of label to float
             Cost of a row by source: of a vote at ``"human"``, of a verdict at the label
-            of a judge. What has no cost is not offered.
+            of a judge, or at ``"judges"`` for all that have none of their own. What has
+            no cost is not offered.
         targets : {"scores", "neighbours"} or sequence, default="scores"
             What should become more precise: the scores of the new models, their
             differences to the historical models next to them in rank, or a list of new

@@ -53,6 +53,16 @@ funnel = FunnelDisplay.from_estimator(anchor, "ivory-lynx")
 print(f"in doubt from a favour of {funnel.breakdown:.2f} judge logits")
 
 # %%
+# What money buys
+# ---------------
+# The half width of an interval against the cost of further rows: of the best
+# allocation, and of rows dealt evenly.
+from skanchor.plotting import CostDisplay
+
+cost = CostDisplay.from_estimator(anchor, 40, {"human": 1.0, "judges": 0.05})
+print(cost.table.round(3))
+
+# %%
 # What the judges are like
 # ------------------------
 # How sharply they tell models apart, which side they favour, which kinds of responses

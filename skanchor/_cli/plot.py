@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from skanchor._cli.command import BadInputError, Command
 from skanchor._cli.method import Task, add_method, check_method, load_task
 from skanchor._cli.output import add_file, add_force, check_file, check_suffix
+from skanchor._cli.plans import add_costs, check_budget, costs_of
 from skanchor._cli.table import add_table, check_table
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ _KINDS = {
     "ranks": "rank sets as strips",
     "contrasts": "a new model against every other",
     "funnel": "an interval against the unrecorded favour that it allows for",
+    "cost": "half width of an interval against what further rows cost",
     "judges": "sensitivities and position effects",
     "bias": "what judges favour, by feature",
     "deviations": "by how much each judge overrates each model",
@@ -31,6 +33,7 @@ _KINDS = {
     "overlap": "features of new and of old models",
     "check": "models left out: estimate against votes",
 }
+_OF_A_MODEL = ("contrasts", "funnel", "cost")
 _SUFFIXES = (".png", ".svg", ".pdf")
 
 
@@ -46,9 +49,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help="the new model to show in contrasts and funnel (default: the best of "
-        "them)",
+        help="the new model to show in contrasts, funnel (default: the best of them) "
+        "and cost (default: the first of them)",
     )
+    add_costs(parser, budget=True)
     add_file(parser, f"where to draw: {', '.join(_SUFFIXES)}")
     add_force(parser)
 
@@ -59,8 +63,12 @@ def _plot(options: argparse.Namespace) -> None:
     if options.output is None:
         raise BadInputError("give a file to draw into, as in -o leaderboard.png")
     check_suffix(options.output, _SUFFIXES, ", ".join(_SUFFIXES))
-    if options.model is not None and options.kind not in ("contrasts", "funnel"):
-        raise BadInputError("--model goes with contrasts and funnel")
+    if options.model is not None and options.kind not in _OF_A_MODEL:
+        raise BadInputError("--model goes with contrasts, funnel and cost")
+    if options.kind == "cost":
+        check_budget(options)
+    elif options.cost or options.budget is not None:
+        raise BadInputError("--budget and --cost go with cost")
     if find_spec("matplotlib") is None:
         raise BadInputError("plots need matplotlib (pip install 'skanchor[plot]')")
     check_file(options, inputs=options.battles)
@@ -84,6 +92,7 @@ def _draw(task: Task, options: argparse.Namespace) -> Any:
     from skanchor.plotting import (
         BiasDisplay,
         ContrastDisplay,
+        CostDisplay,
         FeatureOverlapDisplay,
         FunnelDisplay,
         ItemDeviationDisplay,
@@ -103,9 +112,14 @@ def _draw(task: Task, options: argparse.Namespace) -> Any:
             task.pipeline, task.X, task.y, level=level, **given
         )
     anchor: AnchorPipeline = task.pipeline.fit(task.X, task.y, **given)
-    if options.kind in ("contrasts", "funnel"):
+    if options.kind in _OF_A_MODEL:
         if options.model is not None and options.model not in anchor.new_models_:
             raise BadInputError(f"--model {options.model}: is none of the new models")
+        if options.kind == "cost":
+            costs = costs_of(options, anchor.judges_)
+            return CostDisplay.from_estimator(
+                anchor, options.budget, costs, options.model, level
+            )
         shown = ContrastDisplay if options.kind == "contrasts" else FunnelDisplay
         return shown.from_estimator(anchor, options.model, level=level)
     display: Any = {
@@ -133,6 +147,11 @@ PLOT = Command(
         (
             "the leaderboard with intervals",
             "skanchor plot leaderboard battles.csv -o board.png",
+        ),
+        (
+            "what money buys",
+            "skanchor plot cost battles.csv --budget 50 --cost human=1 judges=0.02 "
+            "-o cost.png",
         ),
         (
             "one new model against all others",

@@ -23,6 +23,7 @@ from skanchor._cli.evaluate import EVALUATE
 from skanchor._cli.fetch import FETCH
 from skanchor._cli.history import HISTORY
 from skanchor._cli.inspect import INSPECT
+from skanchor._cli.plans import DESIGN, OUTLOOK, WORTH
 from skanchor._cli.plot import PLOT
 from skanchor._cli.rank import RANK
 from skanchor._cli.report import REPORT
@@ -45,6 +46,9 @@ COMMANDS: tuple[Command, ...] = (
     PLOT,
     CHECK,
     SENSITIVITY,
+    WORTH,
+    OUTLOOK,
+    DESIGN,
     EVALUATE,
     COMPARE,
     HISTORY,

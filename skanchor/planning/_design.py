@@ -108,7 +108,7 @@ class Design(PlainState):
                 "and ask for a design."
             )
             return
-        yield f"{self.spent:g} of {self.budget:g} is best spent on {listed}."
+        yield f"A budget of {self.budget:g} is best spent on {listed}."
         for what, row in self.half_widths.iterrows():
             others = [
                 f"{name} dealt evenly +- {row[name]:.3f}"

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 __all__ = ["Forecast", "Targets", "check_costs"]
 
 
+EVERY_JUDGE = "judges"
+"""In place of a judge among costs: all that have none of their own."""
+
+
 @dataclass(frozen=True, eq=False)
 class Targets:
     """Linear targets of a result, and what makes their variances the reported ones.
@@ -286,7 +290,8 @@ def check_costs(costs: Mapping[Any, float], known: Sequence[Any]) -> dict[Any, f
     Parameters
     ----------
     costs : mapping of label to float
-        Cost of a row by source.
+        Cost of a row by source; that of ``"judges"`` is of every judge without one of
+        its own.
     known : sequence of label
         Sources: ``"human"`` and judges.
 
@@ -300,6 +305,11 @@ def check_costs(costs: Mapping[Any, float], known: Sequence[Any]) -> dict[Any, f
             f"0.02}}, got {costs!r}."
         )
     found = {}
+    if EVERY_JUDGE in costs and EVERY_JUDGE not in known:
+        every = dict.fromkeys([label for label in known if label != HUMAN])
+        costs = dict.fromkeys(every, costs[EVERY_JUDGE]) | {
+            label: cost for label, cost in costs.items() if label != EVERY_JUDGE
+        }
     for label, cost in costs.items():
         if label not in known:
             raise BattlesError(
@@ -367,7 +377,4 @@ def _check_method(
                 )
                 break
     if why is not None:
-        raise BattlesError(
-            f"worth, outlook and design cannot be computed: {why}. Fit an "
-            "AnchorPipeline without it."
-        )
+        raise BattlesError(f"worth, outlook and design cannot be computed: {why}.")

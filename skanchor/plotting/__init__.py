@@ -10,6 +10,7 @@ from skanchor.plotting._calibration import JudgeCalibrationDisplay
 from skanchor.plotting._calibration import judge_calibration as judge_calibration
 from skanchor.plotting._canvas import figure_width as figure_width
 from skanchor.plotting._contrasts import ContrastDisplay
+from skanchor.plotting._cost import CostDisplay
 from skanchor.plotting._deviations import ItemDeviationDisplay
 from skanchor.plotting._funnel import FunnelDisplay
 from skanchor.plotting._judges import JudgeDisplay
@@ -23,6 +24,7 @@ from skanchor.plotting._variance import VarianceDisplay
 __all__ = [
     "BiasDisplay",
     "ContrastDisplay",
+    "CostDisplay",
     "FeatureOverlapDisplay",
     "FunnelDisplay",
     "ItemDeviationDisplay",

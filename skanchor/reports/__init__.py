@@ -14,6 +14,12 @@ from skanchor.reports.markdown import markdown_table, to_markdown
 from skanchor.reports.overview import Overview as Overview
 from skanchor.reports.overview import overview
 from skanchor.reports.page import render
+from skanchor.reports.plans import (
+    design_table,
+    outlook_table,
+    separation_table,
+    worth_table,
+)
 from skanchor.reports.records import SCHEMA_VERSION as SCHEMA_VERSION
 from skanchor.reports.records import Reported as Reported
 from skanchor.reports.records import as_json_value as as_json_value
@@ -36,16 +42,19 @@ __all__ = [
     "check_notes",
     "check_section",
     "check_table",
+    "design_table",
     "interval_verdict",
     "latex_table",
     "leaderboard_table",
     "leaderboard_text",
     "markdown_table",
     "may_be_best",
+    "outlook_table",
     "overview",
     "render",
     "report_document",
     "result_json",
+    "separation_table",
     "summarize",
     "summary_lines",
     "table_of",
@@ -53,4 +62,5 @@ __all__ = [
     "to_html",
     "to_latex",
     "to_markdown",
+    "worth_table",
 ]

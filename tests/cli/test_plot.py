@@ -13,6 +13,7 @@ STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF-"}
         ("leaderboard", "png", []),
         ("ranks", "svg", []),
         ("contrasts", "svg", ["--model", "jade-finch"]),
+        ("cost", "svg", ["--budget", "20", "--cost", "judges=0.1"]),
         ("judges", "pdf", []),
         ("bias", "svg", []),
         ("variance", "svg", []),
@@ -32,6 +33,21 @@ def test_a_model_that_is_not_new_is_named(run, tmp_path):
     flags = ["--model", "owl", "-o", tmp_path / "x.png"]
     code, out, err = run("plot", "contrasts", "--demo", *FAST, *flags)
     assert (code, out) == (2, "") and "--model owl: is none of the new models" in err[0]
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["cost"], "--budget takes what may be spent"),
+        (["cost", "--budget", "5"], "--cost takes the price of a row"),
+        (["ranks", "--budget", "5"], "--budget and --cost go with cost"),
+        (["ranks", "--model", "owl"], "--model goes with contrasts, funnel and cost"),
+    ],
+)
+def test_flags_of_other_kinds(run, tmp_path, flags, said):
+    kind, *rest = flags
+    code, out, err = run("plot", kind, "--demo", *rest, "-o", tmp_path / "x.png")
+    assert (code, out) == (2, "") and said in err[0]
 
 
 def test_what_cannot_be_drawn_is_told(run, tmp_path):

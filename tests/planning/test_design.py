@@ -147,7 +147,7 @@ def test_what_the_same_money_does_evenly():
 def test_sentences_and_record():
     design = fitted("default").design(10, PRICES)
     first, second, third = design.lines()
-    assert first == "10 of 10 is best spent on 100 verdicts of judge-2."
+    assert first == "A budget of 10 is best spent on 100 verdicts of judge-2."
     assert second.startswith("The 95 % interval of new-model shrinks from +- 0.184 to")
     assert "fit again" in third
     assert first in repr(design)
@@ -236,6 +236,18 @@ def test_bad_input(asked, match):
     settings = dict(budget=10, costs=PRICES) | asked
     with pytest.raises(ValueError, match=match):
         fitted("default").design(**settings)
+
+
+def test_one_price_for_all_judges():
+    every = fitted("default").design(20, {"human": 1.0, "judges": 0.1})
+    pd.testing.assert_frame_equal(
+        every.table, fitted("default").design(20, PRICES).table
+    )
+    own = {"human": 1.0, "judges": 0.1, "judge-2": 0.5}
+    pd.testing.assert_frame_equal(
+        fitted("default").design(50, own).table,
+        fitted("default").design(50, PRICES | {"judge-2": 0.5}).table,
+    )
 
 
 def test_dearer_rows_are_bought_less():

@@ -16,6 +16,7 @@ from skanchor.datasets import load_demo
 from skanchor.plotting import (
     BiasDisplay,
     ContrastDisplay,
+    CostDisplay,
     FeatureOverlapDisplay,
     FunnelDisplay,
     ItemDeviationDisplay,
@@ -551,3 +552,31 @@ def test_funnel_refuses_what_it_cannot_draw(anchor):
     other = JointBTL().fit(X, y)
     with pytest.raises(TypeError, match="needs AnchorPipeline"):
         FunnelDisplay.from_estimator(other)
+
+
+def test_cost_is_the_half_width_of_designs(anchor):
+    prices = {"human": 1.0, "judges": 0.1}
+    display = CostDisplay.from_estimator(anchor, 20, prices, NEW[1], 0.9)
+    design = anchor.design(20, prices, targets=[NEW[1]], level=0.9)
+    assert display.table.index[[0, -1]].tolist() == [0.0, 20.0]
+    names = ["design", "verdicts", "votes"]
+    last = design.half_widths.loc[NEW[1], names]
+    assert display.table.iloc[-1].tolist() == last.tolist()
+    assert set(display.table.iloc[0]) == {design.half_widths.loc[NEW[1], "now"]}
+    assert (np.diff(display.table["votes"]) < 0).all()
+    limits = anchor.outlook(level=0.9).limits
+    assert display.limit == limits.loc[NEW[1], "verdicts"]
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert labels[:3] == [
+        "best allocation",
+        "verdicts dealt evenly",
+        "votes dealt evenly",
+    ]
+    assert f"half width for {NEW[1]}" in display.ax_.get_ylabel()
+    few = CostDisplay.from_estimator(anchor, 0.3, {"judge-alpha": 0.1})
+    assert few.table["votes"].isna().all() and few.model == NEW[0]
+    assert few.table.index[1] >= 0.1
+    with pytest.raises(ValueError, match="buys no row"):
+        CostDisplay.from_estimator(anchor, 0.05, prices)
+    with pytest.raises(ValueError, match="none of the new models"):
+        CostDisplay.from_estimator(anchor, 5, prices, "owl")

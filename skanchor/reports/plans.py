@@ -1,0 +1,128 @@
+"""Tables of what verdicts are worth, of rows until a width, and of what to buy next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skanchor.planning import Design, Outlook, Worth
+from skanchor.reports.document import Table
+from skanchor.reports.tables import table_of
+
+_WORTH: dict[str, tuple[str, int | str]] = {
+    "judge": ("judge", "text"),
+    "verdicts": ("verdicts", 0),
+    "replaces": ("replace", 0),
+    "alone": ("alone", 0),
+    "next_verdict": ("one more", 3),
+    "never_more": ("never more", 0),
+    "cost_per_vote": ("cost of a vote", 3),
+}
+_OUTLOOK: dict[str, tuple[str, int | str]] = {
+    "width": ("+-", 3),
+    "votes": ("votes", "text"),
+    "verdicts": ("verdicts", "text"),
+    "both": ("of each", "text"),
+}
+_DESIGN: dict[str, tuple[str, int | str]] = {
+    "source": ("source", "text"),
+    "opponent": ("opponent", "text"),
+    "rows": ("rows", 0),
+    "spend": ("cost", 2),
+    "gain": ("gain (1e-6)", 2),
+}
+_SEPARATION: dict[str, tuple[str, int | str]] = {
+    "opponent": ("opponent", "text"),
+    "difference": ("difference", 2),
+    "now": ("separated now", "yes"),
+    "probability": ("then", "share"),
+}
+
+
+def worth_table(worth: Worth, model: Any = None) -> Table:
+    """Lay out what verdicts are worth.
+
+    Parameters
+    ----------
+    worth : Worth
+        Of :meth:`skanchor.AnchorPipeline.worth`.
+    model : label, optional
+        One of its models, whose rows are then named by judge; None shows all.
+
+    Returns
+    -------
+    Table
+    """
+    caption = "What verdicts are worth, in human votes"
+    return table_of(_rows(worth.table, model, "judge"), caption, _WORTH, name="worth")
+
+
+def outlook_table(outlook: Outlook, model: Any = None) -> Table:
+    """Lay out the rows until half widths; "never" where no number of them does.
+
+    Parameters
+    ----------
+    outlook : Outlook
+        Of :meth:`skanchor.AnchorPipeline.outlook`.
+    model : label, optional
+        One of its models, whose rows are then named by width; None shows all.
+
+    Returns
+    -------
+    Table
+    """
+    rows = _rows(outlook.table, model, "width")
+    for name in ("votes", "verdicts", "both"):
+        rows[name] = [
+            "never" if np.isinf(each) else f"{np.ceil(each):,.0f}"
+            for each in rows[name].tolist()
+        ]
+    return table_of(rows, "Rows until a half width", _OUTLOOK, name="outlook")
+
+
+def design_table(design: Design) -> Table:
+    """Lay out the rows to buy.
+
+    Parameters
+    ----------
+    design : Design
+        Of :meth:`skanchor.AnchorPipeline.design`.
+
+    Returns
+    -------
+    Table
+    """
+    rows = design.table.assign(gain=1e6 * design.table["gain"])
+    return table_of(rows, "What to buy next", _DESIGN, name="design")
+
+
+def separation_table(design: Design, model: Any) -> Table:
+    """Lay out which historical models a design would separate from a new one.
+
+    Parameters
+    ----------
+    design : Design
+        Of :meth:`skanchor.AnchorPipeline.design`.
+    model : label
+        A new model.
+
+    Returns
+    -------
+    Table
+        Those in doubt, today or then, nearest first.
+    """
+    own = design.separation.loc[model]
+    own = own[~own["now"] | (own["probability"] < 0.995)]
+    own = own.iloc[np.argsort(own["difference"].abs())].rename_axis("opponent")
+    caption = f"Probability that {model} is separated with these rows"
+    shown = {name: form for name, form in _SEPARATION.items() if name in own}
+    return table_of(own, caption, shown, name="separation")
+
+
+def _rows(table: pd.DataFrame, model: Any, by: str) -> pd.DataFrame:
+    """Rows of a model by judge or width, or of all models by model."""
+    if model is None:
+        return table.reset_index(by)
+    return table.loc[[model]].droplevel("model")

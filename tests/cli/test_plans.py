@@ -1,0 +1,140 @@
+"""``skanchor worth``, ``outlook`` and ``design``: what they print, write and refuse."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skanchor import AnchorPipeline
+from skanchor.datasets import load_demo
+from skanchor.reports import as_json_value
+
+FAST = ["--demo", "--folds", "2"]
+PRICES = ["--cost", "human=1", "judges=0.05"]
+
+
+@pytest.fixture(scope="module")
+def anchor():
+    X, y = load_demo(return_X_y=True)
+    return AnchorPipeline(cv=2, random_state=0).fit(X, y)
+
+
+def words_of(out):
+    return " ".join(out.split())
+
+
+def test_worth(run, anchor, tmp_path):
+    code, out, err = run("worth", *FAST)
+    assert (code, err) == (0, [])
+    found = anchor.worth()
+    assert all(line in words_of(out) for line in found.lines())
+    assert "ivory-lynx" in out and "all judges" in out and "Cost of" not in out
+    costs = {judge: 0.05 for judge in anchor.judges_} | {"judge-beta": 1.0}
+    code, out, _ = run(
+        "worth", *FAST, "--cost", "judges=0.05", "judge-beta=1", "--model",
+        "jade-finch", "--json",
+    )  # fmt: skip
+    record = json.loads(out)
+    due = anchor.worth(costs, "jade-finch").to_dict()
+    assert record["worth"] == as_json_value(due)
+    assert record["schema_version"] >= 2
+    path = tmp_path / "worth.csv"
+    assert run("worth", *FAST, "-o", path) == (0, "", [])
+    read = pd.read_csv(path, index_col=["model", "judge"])
+    pd.testing.assert_frame_equal(read, found.table, check_index_type=False)
+    page = tmp_path / "worth.md"
+    assert run("worth", *FAST, "-o", page) == (0, "", [])
+    assert page.read_text("utf-8").count("judge-alpha") == 2
+
+
+def test_outlook(run, anchor, tmp_path):
+    code, out, err = run("outlook", *FAST, "--widths", 0.2, 0.01)
+    assert (code, err) == (0, [])
+    assert "never" in out and "is its score +- " in out
+    found = anchor.outlook([0.2, 0.01])
+    votes = found.table.loc[("ivory-lynx", 0.01), "votes"]
+    assert f"{np.ceil(votes):,.0f}" in out
+    code, out, _ = run("outlook", *FAST, "--level", 0.9, "--json")
+    record = json.loads(out)
+    assert record["level"] == 0.9
+    assert (
+        record["limits"] == as_json_value(anchor.outlook(level=0.9).to_dict())["limits"]
+    )
+    record = json.loads(run("outlook", *FAST, "--widths", 0.01, "--json")[1])
+    # What is infinite is a word in JSON.
+    assert {row["verdicts"] for row in record["rows"]} == {"inf"}
+    path = tmp_path / "outlook.csv"
+    assert run("outlook", *FAST, "--widths", 0.2, "-o", path) == (0, "", [])
+    assert pd.read_csv(path)["width"].tolist() == [0.2, 0.2]
+    page = tmp_path / "outlook.md"
+    assert run("outlook", *FAST, "-o", page) == (0, "", [])
+    assert "verdicts" in page.read_text("utf-8")
+
+
+def test_design(run, anchor, tmp_path):
+    code, out, err = run("design", *FAST, "--budget", 30, *PRICES)
+    assert (code, err) == (0, [])
+    found = anchor.design(30, {"human": 1.0, "judges": 0.05})
+    assert all(line in words_of(out) for line in found.lines())
+    assert "Separated from ivory-lynx?" in out and "gain (1e-6)" in out
+    code, out, _ = run("design", *FAST, "--budget", 30, *PRICES, "--json")
+    assert json.loads(out)["rows"] == as_json_value(found.to_dict())["rows"]
+    pair = ["--difference", "ivory-lynx", "hazel-newt"]
+    code, out, _ = run("design", *FAST, "--budget", 30, *PRICES, *pair)
+    assert code == 0 and "The 95 % interval of ivory-lynx minus hazel-newt" in out
+    near = ["--targets", "neighbours", "--floor", "0.2"]
+    code, out, _ = run("design", *FAST, "--budget", 30, *PRICES, *near, "--json")
+    assert json.loads(out)["floor"] == 0.2
+    path = tmp_path / "list.csv"
+    assert run("design", *FAST, "--budget", 30, *PRICES, "-o", path) == (0, "", [])
+    assert pd.read_csv(path)["rows"].sum() == found.table["rows"].sum()
+    page = tmp_path / "list.tex"
+    assert run("design", *FAST, "--budget", 30, *PRICES, "-o", page) == (0, "", [])
+    assert "judge-alpha" in page.read_text("utf-8")
+
+
+def test_a_pilot(run, tmp_path):
+    frame = load_demo().frame
+    new = frame["model_a"].isin(["ivory-lynx", "jade-finch"])
+    new |= frame["model_b"].isin(["ivory-lynx", "jade-finch"])
+    path = tmp_path / "old.csv"
+    frame[~new].to_csv(path, index=False)
+    command = ["design", path, "--folds", "2", "--no-new", "--budget", "10", *PRICES]
+    code, out, err = run(*command)
+    assert (code, err) == (0, [])
+    assert "There is no new model yet. A pilot of" in words_of(out)
+    assert json.loads(run(*command, "--json")[1])["is_pilot"]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["worth", "--cost", "judges"], "--cost takes SOURCE=PRICE"),
+        (["worth", "--cost", "judges=-1"], "prices above zero, got 'judges=-1'"),
+        (["worth", "--cost", "owl=1"], "'owl', which is no source of rows"),
+        (["worth", "--cost", "a=1", "a=2"], "--cost has a twice"),
+        (["worth", "--model", "owl"], "'owl' is none of the new models"),
+        (["outlook", "--widths", "0"], "--widths takes half widths"),
+        (["outlook", "--widths", "nan"], "--widths takes half widths"),
+        (["design"], "--budget takes what may be spent"),
+        (["design", "--budget", "-3", *PRICES], "--budget takes what may be spent"),
+        (["design", "--budget", "3"], "--cost takes the price of a row"),
+        (["design", "--budget", "0.01", *PRICES], "A budget of 0.01 buys no row"),
+        (["design", "--budget", "9", *PRICES, "--floor", "2"], "floor must be between"),
+        (
+            ["design", "--budget", "9", *PRICES, "--difference", "owl", "amber-otter"],
+            "'owl' is none of the new models",
+        ),
+        (
+            ["design", "--budget", "9", *PRICES, "--difference", "a", "b",
+             "--targets", "neighbours"],
+            "--difference does not go with --targets",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_input_costs_one_line(run, command, said):
+    name, *flags = command
+    code, out, err = run(name, *FAST, *flags)
+    assert (code, out) == (2, "")
+    assert len(err) == 1 and said in err[0]
