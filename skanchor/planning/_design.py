@@ -124,6 +124,11 @@ class Design(PlainState):
             "Buy at most a third of these rows, fit again, and ask for a new design: "
             "what a row is worth depends on where the new model stands."
         )
+        if HUMAN in by_source.index:
+            yield (
+                "A new model with votes no longer counts as new by itself: name it "
+                "when you fit again (new_models, or --new)."
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data of all attributes."""

@@ -164,5 +164,18 @@ for title, where in {
         "test_interval_check::test_fits_of_models_left_out_warn_once",
     "`report --check` with contexts":
         "cli.test_report::test_report_holds_the_check",
+    "Worth, outlook or design of a plug-in, of contexts, of a learner without a span, "
+    "of curved scales, of style included, of shortened weights":
+        "planning.test_refusals::test_methods_without_a_closed_form",
+    "Worth, outlook or design of a score that is not determined, or without a new "
+    "model":
+        "planning.test_refusals::test_a_model_that_is_not_determined",
+    "Costs, budgets, half widths, floors, sources or targets that are none":
+        "planning.test_design::test_bad_input",
+    "A half width that no number of verdicts reaches":
+        "planning.test_outlook::"
+        "test_verdicts_never_do_where_judges_share_their_errors",
+    "A ratio of variances below one, or no looks at all":
+        "planning.test_looks::test_bad_input",
 }.items():  # fmt: skip
     see(title, where)

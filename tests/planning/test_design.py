@@ -154,8 +154,10 @@ def test_sentences_and_record():
     record = design.to_dict()
     assert record["spent"] == pytest.approx(10) and not record["is_pilot"]
     assert sum(row["rows"] for row in record["rows"]) == 100
-    both = fitted("items").design(30, PRICES).lines()[0]
-    assert " and " in both and "verdicts of judge-1" in both
+    assert len(fitted("default").design(10, PRICES).lines()) == 3
+    both = fitted("items").design(30, PRICES).lines()
+    assert " and " in both[0] and "verdicts of judge-1" in both[0]
+    assert "human votes" in both[0] and "name it when you fit again" in both[-1]
 
 
 def test_separation_probability():
