@@ -65,6 +65,7 @@ _PUBLIC_MODULES = (
     "sample",
     "simulation",
     "streaming",
+    "studies",
     "warning_log",
 )
 

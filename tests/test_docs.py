@@ -17,6 +17,7 @@ DOCS = Path(__file__).parents[1] / "docs"
         "history.md",
         "plots.md",
         "sensitivity.md",
+        "simulation.md",
         "style.md",
     ],
 )
@@ -28,3 +29,12 @@ def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
     known = {}
     for block in blocks:
         exec(compile(block, page, "exec"), known)
+
+
+def test_every_experiment_is_on_the_page():
+    """With its reading, as the command line shows it."""
+    from skanchor.studies import EXPERIMENTS
+
+    text = " ".join((DOCS / "simulation.md").read_text("utf-8").split())
+    for each in EXPERIMENTS.values():
+        assert f"- `{each.name}`, {each.title}. {each.reading}" in text

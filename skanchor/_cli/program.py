@@ -29,6 +29,7 @@ from skanchor._cli.rank import RANK
 from skanchor._cli.report import REPORT
 from skanchor._cli.sensitivity import SENSITIVITY
 from skanchor._cli.signals import exit_code, raised_as_interrupts
+from skanchor._cli.simulate import SIMULATE
 from skanchor._cli.streams import (
     drop_stdout,
     print_error,
@@ -52,6 +53,7 @@ COMMANDS: tuple[Command, ...] = (
     EVALUATE,
     COMPARE,
     HISTORY,
+    SIMULATE,
     FETCH,
     completion_command(lambda: COMMANDS),
 )

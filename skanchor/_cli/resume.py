@@ -19,7 +19,7 @@ from typing import Any
 from skanchor._cli.command import BadInputError
 from skanchor._cli.method import Task
 
-__all__ = ["FinishedParts", "add_resume", "finished_parts"]
+__all__ = ["FinishedParts", "add_resume", "finished_parts", "open_parts"]
 
 _FORMAT = "skanchor kept work 1"
 # Settings on which no result depends.
@@ -86,7 +86,7 @@ class FinishedParts:
 @contextmanager
 def finished_parts(task: Task, options: argparse.Namespace) -> Iterator[FinishedParts]:
     """Parts that an earlier run has finished; on an interrupt, all parts are saved."""
-    finished = _open(options.resume, _work_key(task, options))
+    finished = open_parts(options.resume, _work_key(task, options))
     try:
         yield finished
     except KeyboardInterrupt as interrupt:
@@ -116,8 +116,20 @@ def _work_key(task: Task, options: argparse.Namespace) -> str:
     return digest.hexdigest()
 
 
-def _open(path: str | None, key: str) -> FinishedParts:
-    """Read the parts of a file, or begin one; refuse the file of another run."""
+def open_parts(path: str | None, key: str) -> FinishedParts:
+    """Read the parts of a file, or begin one; refuse the file of another run.
+
+    Parameters
+    ----------
+    path : str or None
+        The file; None keeps parts in memory.
+    key : str
+        Fingerprint of the run.
+
+    Returns
+    -------
+    FinishedParts
+    """
     finished = FinishedParts(key, path)
     if path is None:
         return finished
