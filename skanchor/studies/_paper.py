@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._judges import JudgeCalibrator
@@ -15,6 +15,9 @@ from skanchor.baselines import (
     HumanOnly,
     IPWOnly,
     JointBTL,
+    JointMLE,
+    JudgeArenaElo,
+    JudgeAwareBTL,
     LogisticJudge,
     MeanShift,
     Oracle,
@@ -97,9 +100,34 @@ _RANKS: dict[str, Any] = {
     "HistoricalPPR": HistoricalPPR(),
     "LogisticJudge": LogisticJudge(),
 }
+_OTHERS: dict[str, Any] = {
+    "JointMLE": JointMLE(calibrator=_calibrator()),
+    "JudgeArenaElo": JudgeArenaElo(),
+    "JudgeAwareBTL": JudgeAwareBTL(),
+}
+_KINDS: tuple[Literal["basic", "percentile"], ...] = ("basic", "percentile")
 _GAPS = (0.05, 0.1, 0.2, 0.4)
 
 _ALL = (
+    Experiment(
+        "default",
+        "every method on the default design",
+        "The cell of 8,000 historical rows of the first figure, with all methods that "
+        "are here, and without refits. JointMLE, JudgeArenaElo and JudgeAwareBTL are "
+        "not the paper's.",
+        (Cell("default", {}, 0.8),),
+        (
+            ANCHOR,
+            DEFAULTS,
+            _own("defaults, no item effects", AnchorPipeline(item_effects=None)),
+            *_REFERENCES,
+            *(
+                StudyMethod(name, method)
+                for name, method in (_SCORES | _MORE_SCORES | _RANKS | _OTHERS).items()
+            ),
+        ),
+        ("rmse", "absolute_bias", "coverage", "width", "insertion_mae", "exact"),
+    ),
     Experiment(
         "history",
         "more history, with 500 arrival rows (Figure 1; Figure A.1)",
@@ -275,6 +303,24 @@ _ALL = (
             DEFAULTS,
         ),
         ("rmse", "width", "coverage"),
+    ),
+    Experiment(
+        "refits",
+        "basic and percentile intervals from refits, on the default design",
+        "The paper uses basic intervals for its competitors; both kinds are from the "
+        "same refits.",
+        (Cell("default", {}, 0.7),),
+        (
+            ANCHOR,
+            DEFAULTS,
+            *(
+                StudyMethod(f"{name}, {kind}", _SCORES[name], kind)
+                for name in ("DirectScore", "HistoricalPPI", "JointBTL")
+                for kind in _KINDS
+            ),
+        ),
+        ("coverage", "width"),
+        replications=200,
     ),
     Experiment(
         "groups",
