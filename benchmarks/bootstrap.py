@@ -3,29 +3,27 @@
 ``python benchmarks/bootstrap.py speed`` times 500 resamples of every method on the
 default simulation (processor time, one thread), against two loops of refits in the
 same run: on encoded rows with the resample as weights, and on the resampled table, as a
-user would write it. ``python benchmarks/bootstrap.py coverage [--replications 200]``
-gives coverage and width of 95 % intervals. Run with ``OMP_NUM_THREADS=1``.
+user would write it. ``python benchmarks/bootstrap.py coverage`` is ``skanchor simulate
+refits``, with the flags of that command. Run with ``OMP_NUM_THREADS=1``.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from skanchor import Comparisons
+from skanchor._cli import main as skanchor_main
 from skanchor.baselines import (
     BASELINES,
-    DirectScore,
-    HistoricalPPI,
     HumanOnly,
-    JointBTL,
     Oracle,
     PerJudgeBTL,
 )
@@ -105,54 +103,15 @@ def run_speed(repeats: int, sample: int) -> None:
     )
 
 
-def cover(seed: int, n_inner: int) -> dict[tuple[str, str], tuple[bool, float]]:
-    data = simulate_battles(random_state=seed)
-    chosen = {
-        "DirectScore": DirectScore(),
-        "HistoricalPPI": HistoricalPPI(),
-        "JointBTL": JointBTL(),
-    }
-    refits = bootstrap(
-        chosen,
-        data.X,
-        data.y,
-        n_resamples=N_RESAMPLES,
-        n_inner=n_inner,
-        random_state=seed,
-    )
-    true = data.truth.new_scores.iloc[0]
-    found = {}
-    for name, result in refits.items():
-        for kind in ("basic", "percentile", "studentized")[: 3 if n_inner else 2]:
-            low, high = result.conf_int(0.95, kind).iloc[0]
-            found[name, kind] = (low <= true <= high, high - low)
-    return found
-
-
-def run_coverage(replications: int, n_inner: int, jobs: int) -> None:
-    done = Parallel(jobs)(delayed(cover)(seed, n_inner) for seed in range(replications))
-    print("| method | interval | coverage (s.e.) | mean width |")
-    print("|---|---|---|---|")
-    for key in done[0]:
-        held = np.mean([row[key][0] for row in done])
-        width = np.mean([row[key][1] for row in done])
-        error = np.sqrt(held * (1 - held) / len(done))
-        print(f"| `{key[0]}` | {key[1]} | {held:.3f} ({error:.3f}) | {width:.3f} |")
-
-
 def main() -> None:
+    if sys.argv[1:2] == ["coverage"]:
+        sys.exit(skanchor_main(["simulate", "refits", *sys.argv[2:]]))
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["speed", "coverage"])
-    parser.add_argument("--replications", type=int, default=200)
-    parser.add_argument("--inner", type=int, default=0)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sample", type=int, default=20, help="refits of each loop")
-    parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    if options.what == "speed":
-        run_speed(options.repeats, options.sample)
-    else:
-        run_coverage(options.replications, options.inner, options.jobs)
+    run_speed(options.repeats, options.sample)
 
 
 if __name__ == "__main__":

@@ -101,7 +101,6 @@ _RANKS: dict[str, Any] = {
     "LogisticJudge": LogisticJudge(),
 }
 _OTHERS: dict[str, Any] = {
-    "JointMLE": JointMLE(calibrator=_calibrator()),
     "JudgeArenaElo": JudgeArenaElo(),
     "JudgeAwareBTL": JudgeAwareBTL(),
 }
@@ -121,6 +120,7 @@ _ALL = (
             DEFAULTS,
             _own("defaults, no item effects", AnchorPipeline(item_effects=None)),
             *_REFERENCES,
+            _own("JointMLE", JointMLE(calibrator=_calibrator())),
             *(
                 StudyMethod(name, method)
                 for name, method in (_SCORES | _MORE_SCORES | _RANKS | _OTHERS).items()

@@ -85,7 +85,7 @@ def test_more_draws_are_added_and_none_is_repeated(run_tiny, tmp_path):
     [
         ([], "name an experiment, or all"),
         (["shfit"], "there is no experiment 'shfit'; did you mean shift?"),
-        (["xyz"], "there is no experiment 'xyz' (known: history, variance"),
+        (["xyz"], "there is no experiment 'xyz' (known: default, history"),
         (["shift", "--methods", "Foo"], "shift has no method 'Foo' (known: ANCHOR"),
         (["shift", "--replications", "0"], "--replications must be at least 1, got 0"),
         (["shift", "--replications", "x"], "invalid int value: 'x'"),
