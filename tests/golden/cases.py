@@ -86,6 +86,22 @@ def _fit(n_new_models=1, weighted=False, grouped=False, bare=False, **settings):
     }
 
 
+def _favours(exact=False, **settings):
+    """What unrecorded favours would change."""
+    X, y, _, _ = table(2)
+    fitted = AnchorPipeline(**{"cv": 3, "random_state": 0} | settings).fit(X, y)
+    family = ["new-model-1", "model-01"]
+    found = {
+        "favour": fitted.breakdown(exact=exact),
+        "drift": fitted.breakdown("drift"),
+        "family": fitted.breakdown("family", family=family),
+        "rowwise": fitted.breakdown("rowwise"),
+        "intervals": fitted.sensitivity([0.0, 0.1, 0.4]),
+        "benchmarks": fitted.benchmarks(),
+    }
+    return {name: one.select_dtypes("number") for name, one in found.items()}
+
+
 def _plug_in():
     X, y, _, _ = table()
     anchor = AnchorPipeline(cv=3, random_state=0, debiaser="passthrough").fit(X, y)
@@ -246,6 +262,8 @@ CASES = {
     "Riesz weights fitted": partial(_fit, debiaser=RieszDebiaser(route="direct")),
     "Riesz weights bounded": partial(_fit, debiaser=RieszDebiaser(weight_bound=5.0)),
     "Riesz weights with a ridge": partial(_fit, debiaser=RieszDebiaser(ridge=0.01)),
+    "favours": partial(_favours, item_effects="random"),
+    "favours, two-step": partial(_favours, exact=True, **two_step),
     "without a debiaser": _plug_in,
     "bias of people": partial(_fit, human_bias="linear"),
     "style included": partial(_fit, human_bias="linear", target="style_included"),
