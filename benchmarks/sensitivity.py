@@ -38,6 +38,7 @@ SETTINGS = {
         calibrator=JudgeCalibrator(position_effect=False),
     ),
     "two steps": dict(historical_fit="two-step", item_effects="random"),
+    "paper, position effects": dict(historical_fit="two-step", item_effects="none"),
 }
 COLUMNS = ["model_a", "model_b", "judge"]
 FAVOUR = 0.2
@@ -96,7 +97,7 @@ def battles_of_arena() -> tuple[pd.DataFrame, pd.Series]:
 def arena() -> None:
     """palm-2 as new."""
     X, y = battles_of_arena()
-    for name in ("default", "two steps", "paper"):
+    for name in ("default", "two steps", "paper, position effects"):
         show(f"palm-2, {name}", *without_votes(X, y, "palm-2"), **SETTINGS[name])
 
 
