@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
 from skanchor.reports.answer import label
 from skanchor.reports.document import Block, Cell, Heading, Section, Table, Text, number
 from skanchor.results import (
@@ -48,6 +49,10 @@ class Reach:
         Limit under any verdicts of any judges.
     votes : float
         Number of votes on the model that would halve its standard error, about.
+    verdicts_now : float or None
+        Number of verdicts on the model; None where their worth is not known.
+    worth : float or None
+        Number of votes on the model that would do what these verdicts do.
     """
 
     model: Any
@@ -57,6 +62,8 @@ class Reach:
     judges: float | None
     floor: float
     votes: float
+    verdicts_now: float | None = None
+    worth: float | None = None
 
 
 def reach_of(fitted: Any) -> list[Reach]:
@@ -88,7 +95,7 @@ def reach_of(fitted: Any) -> list[Reach]:
         return []
     variance, errors = result.variance, result.standard_errors
     old = result.all_scores[~result.is_new].to_numpy()
-    found = []
+    worth, found = _worth(fitted), []
     for model in new_by_score(result):
         error, parts = float(errors[model]), variance.loc[model]
         total = float(parts[["human", "judge", "cross", "items"]].sum())
@@ -107,9 +114,24 @@ def reach_of(fitted: Any) -> list[Reach]:
                 min(math.sqrt(max(bound, 0.0)), error),
                 # From the precision 1 / v^2 to 4 / v^2.
                 3.0 / error**2 / float(np.mean(p * (1.0 - p))),
+                *worth.get(model, (None, None)),
             )
         )
     return found
+
+
+def _worth(fitted: Any) -> dict[Any, tuple[float, float]]:
+    """Verdicts on each new model, and the votes that do what they do."""
+    if not isinstance(fitted, AnchorPipeline):
+        return {}
+    try:
+        table = fitted.worth().table
+    except BattlesError:
+        # Of a method for which no closed form says what further rows would do.
+        return {}
+    # All judges together come last.
+    last = table.groupby(level="model", sort=False)[["verdicts", "replaces"]].last()
+    return {model: (row["verdicts"], row["replaces"]) for model, row in last.iterrows()}
 
 
 def _limit(bound: float, items: float | None, error: float) -> float | None:
@@ -245,6 +267,11 @@ def reach_in_words(reach: Reach, scale: Scale | None = None) -> str:
         f"The standard error of {label(reach.model)} is {in_unit(reach.error)}; its "
         f"variance is {parts}."
     ]
+    if reach.verdicts_now and reach.worth and math.isfinite(reach.worth):
+        said.append(
+            f"Its {reach.verdicts_now:,.0f} verdicts do the work of about "
+            f"{_rounded(reach.worth)} votes on it."
+        )
     if reach.verdicts is not None and reach.verdicts == reach.judges:
         said.append(
             "More verdicts, of these judges or of new ones, lower it to "

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skanchor import AnchorPipeline
+from skanchor import AnchorPipeline, RieszDebiaser
 from skanchor.reports.uncertainty import reach_in_words, reach_of, uncertainty_section
 from skanchor.results import Scale
 from skanchor.simulation import simulate_battles
@@ -43,6 +43,20 @@ def test_the_limit_of_verdicts_is_reached_by_very_many(item_effects):
     assert later.error < found.error
     assert found.verdicts == pytest.approx(later.error, rel=0.3)
     assert found.floor <= found.judges <= found.verdicts
+
+
+def test_the_worth_of_the_verdicts_is_said():
+    anchor = fitted(300, "random", item_sd=0.4, n_new_models=2)
+    first, second = reach_of(anchor)
+    table = anchor.worth().table["replaces"].xs("all judges", level="judge")
+    assert first.worth == table[first.model] and second.worth == table[second.model]
+    said = reach_in_words(first)
+    assert "Its 300 verdicts do the work of about" in said
+    lone = AnchorPipeline(cv=2, item_effects=None, random_state=0)
+    lone.set_params(debiaser=RieszDebiaser("calibrator", ridge=0.01))
+    data = simulate_battles(3000, 300, rho=0.0, random_state=0)
+    (found,) = reach_of(lone.fit(data.X[PLAIN], data.y))
+    assert found.worth is None and "do the work" not in reach_in_words(found)
 
 
 def test_of_a_result_alone_the_limits_beside_item_effects_are_unknown():
