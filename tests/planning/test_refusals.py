@@ -1,10 +1,14 @@
 """Fits for which no closed form says what further rows would do."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from planning_fits import plain_table
 
-from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
+from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator, RieszDebiaser
+from skanchor.baselines import JointBTL
 from skanchor.bias import BoostedBias
 from skanchor.exceptions import BattlesError
 from skanchor.simulation import simulate_battles
@@ -106,3 +110,18 @@ def test_a_model_that_is_not_determined():
     assert set(design.table.index) == {"new-model-2"}
     with pytest.raises(BattlesError, match="not determined"):
         anchor.design(10, {"judge-1": 0.1}, targets=["new-model-1"])
+
+
+def test_results_say_where_to_ask():
+    """Of a history and of a baseline, and after they were pickled."""
+    X, y = plain_table()
+    new = (X == "new-model").any(axis=1).to_numpy()
+    y = np.asarray(y)
+    history = AnchorHistory(AnchorPipeline(cv=3, random_state=0)).fit(X[~new], y[~new])
+    placed = history.place(X[new], y[new])
+    for result in (placed, JointBTL().fit(X, y).result_):
+        again = pickle.loads(pickle.dumps(copy.copy(result)))
+        for name in ("worth", "outlook", "design"):
+            assert not hasattr(result, name)
+            with pytest.raises(AttributeError, match=rf"AnchorPipeline .* {name}\(\)"):
+                getattr(again, name)
