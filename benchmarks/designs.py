@@ -188,6 +188,11 @@ def one_opponent(seed: int, weakest: bool = False) -> Case:
     return case.redraw(expit(case.slope * case.differences()), case.side != 0)
 
 
+def deviating_opponent(seed: int, item_sd: float) -> Case:
+    """The new model meets one old model, whose deviation enters all its verdicts."""
+    return Case.drawn(seed, item_sd=item_sd, opponents=[seed % 10])
+
+
 def one_pair(seed: int) -> Case:
     """All votes are on the second best and the second worst; judges see all."""
     case = Case.drawn(seed, 300)
@@ -331,6 +336,8 @@ DESIGNS: dict[str, tuple[Callable[[int], Case], str]] = {
     "judge of half the models": (half_seen, ""),
     "new models with each other": (each_other, ""),
     "weakest opponent": (partial(one_opponent, weakest=True), ""),
+    "one opponent, item sd 0.2": (partial(deviating_opponent, item_sd=0.2), ""),
+    "one opponent, item sd 0.4": (partial(deviating_opponent, item_sd=0.4), ""),
     "ridge of 0.001": (partial(ridge, alpha=0.001), "The ridge"),
     "ridge of 0.01": (partial(ridge, alpha=0.01), "The ridge"),
     "counts to 50": (partial(counts, votes=4000, verdicts=16_000, n_new=3000), ""),
