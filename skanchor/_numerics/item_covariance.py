@@ -36,10 +36,11 @@ items and one judge the estimate without a prior is often zero although there ar
 deviations, and intervals that use it cover half the time. More weight makes intervals
 longer where there are no deviations."""
 
-PRIOR_CORRELATION, PRIOR_PAIRS = 0.3, 1.0
-"""Centre of the prior of the correlation between judges, and its weight in items. On
-real tables these correlations lie between -.5 and .6. Of two or three items the rows
-show none."""
+PRIOR_CORRELATION, PRIOR_PAIRS, FEW_PAIRS = 0.3, 1.0, 4
+"""Centre of the prior of the correlation between judges, its weight in items, and the
+number of items from which on this weight fades. On real tables these correlations lie
+between -.5 and .6. Two or three items show none; of ten the rows tell enough, and a
+prior would only make intervals longer where judges deviate independently."""
 
 LONGEST = 16.0
 """Longest extrapolation of two EM steps, in multiples of their length."""
@@ -120,6 +121,7 @@ class ItemPrior:
         equal = np.full_like(mean, PRIOR_CORRELATION * level)
         np.fill_diagonal(equal, level)
         share = PRIOR_PAIRS / (n_items + PRIOR_PAIRS)
+        share *= min(1.0, (FEW_PAIRS / n_items) ** 2)
         return np.asarray(mean + share * (equal - mean))
 
 

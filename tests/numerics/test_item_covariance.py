@@ -37,10 +37,14 @@ PRIOR_VARIANCE, PRIOR_ITEMS = 0.09, 0.5
 
 
 def leaning_to_equal(moments, n_items):
-    """Moments of the items and of one more, of equal judges correlated by .3."""
+    """Moments of the items and of one more, of equal judges correlated by .3.
+
+    The share of that one fades from four items on.
+    """
     size = len(moments)
     equal = np.diag(moments).mean() * (0.7 * np.eye(size) + 0.3)
-    return (n_items * moments + equal) / (n_items + 1.0)
+    share = min(1.0, 16.0 / n_items**2) / (n_items + 1.0)
+    return moments + share * (equal - moments)
 
 
 def test_without_noise_the_covariance_is_that_of_residuals():
