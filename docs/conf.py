@@ -1,0 +1,183 @@
+"""Sphinx settings of the documentation.
+
+``sphinx-build -W --keep-going docs docs/_build`` builds the site. With
+``SKANCHOR_DOCS_GALLERY=0`` in the environment it does not run the gallery, and with
+``SKANCHOR_DOCS_OFFLINE=1`` it looks for no documentation of other packages.
+
+The Markdown pages of this folder are the source. ``generated`` and ``auto_examples``
+hold what each build makes anew: pages of the public names, of the commands and of the
+settings, copies of the pages in the root of the repository, and the gallery.
+"""
+
+import os
+import sys
+import tomllib
+import urllib.request
+from fnmatch import fnmatch
+from importlib.util import find_spec
+from inspect import isroutine, unwrap
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+sys.path.insert(0, str(DOCS / "_ext"))
+
+from command_pages import command_pages  # noqa: E402
+from markdown_links import COPIES, ROOT_PAGES, contents, in_site, rewritten  # noqa: E402
+from name_pages import write_pages  # noqa: E402
+from setting_pages import setting_pages  # noqa: E402
+
+with open(ROOT / "pyproject.toml", "rb") as file:
+    _metadata = tomllib.load(file)["project"]
+_repository = _metadata["urls"]["Repository"]
+
+project = "skanchor"
+author = "The skanchor developers"
+copyright = f"2026, {author}. BSD 3-Clause licence"
+version = release = _metadata["version"]
+
+extensions = [
+    "mathml",
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery", "_ext", "_templates"]
+templates_path = ["_templates"]
+default_role = "literal"
+suppress_warnings = ["config.cache"]
+
+# Markdown
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 4
+myst_dmath_double_inline = True
+
+# Reference
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "groupwise"
+numpydoc_show_class_members = False
+
+# Formulas, without a script or a network
+html_math_renderer = "mathml"
+
+# Gallery
+_has_matplotlib = find_spec("matplotlib") is not None
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_examples",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("skanchor",),
+    "image_scrapers": ("matplotlib",) if _has_matplotlib else (),
+    "reset_modules": ("matplotlib",) if _has_matplotlib else (),
+    "plot_gallery": _has_matplotlib and os.environ.get("SKANCHOR_DOCS_GALLERY") != "0",
+    "min_reported_time": 3600,
+    "write_computation_times": False,
+    "show_signature": False,
+}
+
+# HTML
+html_theme = "pydata_sphinx_theme"
+html_title = f"skanchor {release}"
+html_static_path = ["_static"]
+html_css_files = ["skanchor.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "github_url": _repository,
+    "header_links_before_dropdown": 6,
+    "navigation_with_keys": False,
+    "collapse_navigation": True,
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_sidebars = {"index": [], "generated/root/*": []}
+
+
+def _inventories() -> dict[str, tuple[str, None]]:
+    """Documentation of other packages that can be reached now.
+
+    ``SKANCHOR_DOCS_OFFLINE=1`` asks for none.
+    """
+    if os.environ.get("SKANCHOR_DOCS_OFFLINE"):
+        return {}
+    found = {}
+    for name, address in {
+        "sklearn": "https://scikit-learn.org/stable/",
+        "pandas": "https://pandas.pydata.org/docs/",
+    }.items():
+        try:
+            with urllib.request.urlopen(f"{address}objects.inv", timeout=5):
+                found[name] = (address, None)
+        except OSError as error:
+            print(f"no links to {name}: {error}")
+    return found
+
+
+intersphinx_mapping = _inventories()
+if intersphinx_mapping:
+    extensions.append("sphinx.ext.intersphinx")
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a page where it has changed, so that others are not read again."""
+    if not path.exists() or path.read_text("utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+
+
+def _write_pages() -> None:
+    """Write the pages that are made before the build."""
+    pages = {**write_pages(DOCS), **command_pages(), **setting_pages()}
+    for name in ROOT_PAGES:
+        if (ROOT / name).exists():
+            pages[f"{COPIES}/{name}".removeprefix("docs/")] = (ROOT / name).read_text(
+                "utf-8"
+            )
+    for path, text in pages.items():
+        _write(DOCS / path, text)
+
+
+def _adapt(app, docname, source):
+    """Make a Markdown page of the repository one of the site."""
+    path = Path(app.env.doc2path(docname))
+    if path.suffix == ".md":
+        page = f"docs/{docname}.md"
+        page = page.removeprefix(f"{COPIES}/")
+        text = rewritten(
+            source[0],
+            lambda target: in_site(target, page, ROOT, f"{_repository}/blob/main"),
+        )
+        pages = contents(text)
+        if pages:
+            known = app.env.found_docs
+            entries = "\n".join(
+                one
+                for one in pages
+                if not one.endswith("*") or any(fnmatch(name, one) for name in known)
+            )
+            text += f"\n```{{toctree}}\n:hidden:\n:glob:\n\n{entries}\n```\n"
+        source[0] = text
+    elif docname == "auto_examples/index" and not _has_matplotlib:
+        source[0] += (
+            "\n\n.. note:: The scripts were not run, because matplotlib is missing; "
+            "``pip install 'skanchor[docs]'`` brings it.\n"
+        )
+
+
+def _skip(app, what, name, member, skip, options):
+    """Leave out members that other packages define."""
+    found = unwrap(getattr(member, "fget", None) or member)
+    module = getattr(found, "__module__", None)
+    is_foreign = module is not None and not module.startswith("skanchor")
+    return True if is_foreign or (module is None and isroutine(found)) else None
+
+
+def setup(app):
+    """Write the generated pages, and connect what changes others."""
+    _write_pages()
+    app.connect("source-read", _adapt)
+    app.connect("autodoc-skip-member", _skip)
