@@ -139,9 +139,10 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         self
         """
         self._forget()
+        log = WarningLog()
         try:
             self._validate_params()
-            with WarningLog() as log:
+            with log:
                 sample = self._admitted(X, y, sample_weight, groups)
                 if not sample.X.named:
                     # Before the fit: a wrong table is the first fault to name.
@@ -155,9 +156,12 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
                     )
                 )
             self.warnings_ = tuple(log.distinct)
-        except BaseException:
+        except BaseException as error:
             # An interrupt, too, leaves no half-fitted estimator behind.
             self._forget()
+            if isinstance(error, BattlesError):
+                # Two spellings of one model may be why.
+                log.issue_about(Remedy.MERGE_MODELS)
             raise
         log.issue()
         return self

@@ -88,6 +88,9 @@ class Remedy(Enum):
         "If a judge gave these outcomes, name it with X.assign(judge='its name'), and "
         "add the votes of people."
     )
+    MERGE_MODELS = (
+        "If they are one, give them one name: read_battles(path, models={models})."
+    )
     PUT_SIDES_FOR_NAMES = (
         "Put in their place the column that names the winner, 'model_a' or 'model_b': "
         "y.mask(y == X['model_a'], 'model_a').mask(y == X['model_b'], 'model_b')."

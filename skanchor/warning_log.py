@@ -14,7 +14,7 @@ from contextvars import ContextVar, Token
 from copy import copy
 from typing import Any, Self
 
-from skanchor.exceptions import locate
+from skanchor.exceptions import Remedy, locate
 
 __all__ = [
     "WarningLog",
@@ -69,6 +69,12 @@ class WarningLog:
         """Warn of each distinct warning again, through the log that is open now."""
         for warning in self.distinct:
             warn(warning)
+
+    def issue_about(self, kind: Remedy, stacklevel: int = 3) -> None:
+        """Issue what comes with advice of one kind, where a fit has failed over it."""
+        for warning in self.distinct:
+            if any(each.kind is kind for each in getattr(warning, "advice", ())):
+                warnings.warn(warning, stacklevel=stacklevel)
 
     def issue(self, stacklevel: int = 3) -> None:
         """Hand each distinct warning once to :mod:`warnings`; many alike in short."""

@@ -10,7 +10,12 @@ from skanchor._cli.pairs import parts_of
 
 __all__ = ["command", "with_arguments", "with_file_before", "with_flags"]
 
-_MAPPINGS = {"columns": "--columns", "labels": "--labels", "levels": "--levels"}
+_MAPPINGS = {
+    "columns": "--columns",
+    "labels": "--labels",
+    "models": "--rename-models",
+    "levels": "--levels",
+}
 _LISTS = {"human": "--human", "judges": "--judges"}
 _SWITCHES = {"drop_invalid": "--drop-invalid", "all_human": "--all-human"}
 _JOINED = {"ratings": "--ratings"}

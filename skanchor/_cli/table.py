@@ -86,6 +86,13 @@ def _add_meanings(parser: argparse.ArgumentParser) -> None:
         "ones are recognised without it)",
     )
     parser.add_argument(
+        "--rename-models",
+        action="append",
+        default=[],
+        metavar="OLD=NEW,...",
+        help="other names of models, as in GPT-4=gpt-4, where two names are one's",
+    )
+    parser.add_argument(
         "--levels",
         action="append",
         default=[],
@@ -216,6 +223,7 @@ def check_table(options: argparse.Namespace) -> None:
         raise BadInputError("standard input (-) is given twice")
     pairs_of("--columns", options.columns)
     pairs_of("--labels", options.labels)
+    pairs_of("--rename-models", options.rename_models)
     levels_of(options.levels)
     if not options.tie_margin >= 0.0:
         raise BadInputError(
@@ -230,6 +238,7 @@ def flags_of_files(options: argparse.Namespace) -> dict[str, Any]:
         "--format": options.file_format,
         "--encoding": options.encoding,
         "--labels": options.labels,
+        "--rename-models": options.rename_models,
         "--judge": options.judge,
         "--levels": options.levels,
         "--tie-margin": options.tie_margin,
@@ -273,6 +282,7 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
             encoding=options.encoding,
             columns=renames,
             labels=pairs_of("--labels", options.labels),
+            models=pairs_of("--rename-models", options.rename_models),
             judge=options.judge,
             levels=levels_of(options.levels),
             tie_margin=options.tie_margin,

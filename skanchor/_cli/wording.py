@@ -43,6 +43,7 @@ ADVICE = {
     "the same models: PEOPLE.csv FILE.",
     Remedy.NAME_JUDGES: "If a judge gave these outcomes, name it with --judge, and add "
     "the file of people's votes.",
+    Remedy.MERGE_MODELS: "If they are one, give them one name: --rename-models {flag}.",
     Remedy.PUT_SIDES_FOR_NAMES: "Put in their place the column that names the winner, "
     "'model_a' or 'model_b'.",
     Remedy.RELABEL_OUTCOMES: "Say what they mean, as in --labels left=model_a.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -138,24 +139,46 @@ def _warn_of_look_alikes(X: Comparisons, weight: Array) -> None:
     used = weight > 0
     models = X.models[X.rows.appearances(used) > 0]
     judges = [HUMAN, *X.judges[np.unique(X.judge[used & (X.judge >= 0)])]]
-    for kind, labels in (("model", models), ("judge", judges)):
-        for alike in _look_alike(labels):
-            warn(
-                DataWarning(
-                    f"The {kind}s {_difference(alike)}, and each counts as a {kind} of "
-                    "its own"
-                    + (f" (only {HUMAN!r} marks human rows)" if HUMAN in alike else "")
-                    + ". Give them one name if they are one."
-                )
+    counts = dict(zip(X.models, X.rows.appearances(used), strict=True))
+    found: dict[str, list[list[str]]] = {}
+    for alike in _look_alike(models):
+        found.setdefault(_difference(alike), []).append(alike)
+    for difference, groups in found.items():
+        names: dict[str, str] = {}
+        for alike in groups:
+            most = max(alike, key=counts.__getitem__)
+            names |= {name: most for name in alike if name != most}
+        warn(
+            DataWarning(
+                f"The models {_several(groups)} {difference}, and each counts as a "
+                "model of its own.",
+                advice=_merged(names),
             )
+        )
+    for alike in _look_alike(judges):
+        human = f" (only {HUMAN!r} marks human rows)" if HUMAN in alike else ""
+        warn(
+            DataWarning(
+                f"The judges {alike} {_difference(alike)}, and each counts as a judge "
+                f"of its own{human}. Give them one name if they are one."
+            )
+        )
 
 
 def _difference(alike: list[str]) -> str:
-    """Part of a warning: labels that look alike, and in what they differ."""
+    """Part of a warning: in what labels differ that look alike."""
     if len({label.strip().casefold() for label in alike}) == 1:
-        return f"{alike} differ in blanks or case alone"
+        return "differ in blanks or case alone"
     escaped = "" if ascii(alike) == str(alike) else f" ({alike!a})"
-    return f"{alike} look alike but hold different characters{escaped}"
+    return f"look alike but hold different characters{escaped}"
+
+
+def _several(groups: list[list[str]]) -> str:
+    """Groups of labels in words, five of them at most."""
+    shown = list(map(str, groups[:5]))
+    if len(groups) > 5:
+        shown.append(f"{len(groups) - 5} more groups")
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
 def _warn_of_other_spellings(X: Comparisons, weight: Array) -> None:
@@ -176,10 +199,16 @@ def _warn_of_other_spellings(X: Comparisons, weight: Array) -> None:
         warn(
             DataWarning(
                 f"Models without human rows have names that are nearly those of models "
-                f"with human rows: {listed}{more}. Each counts as a model of its own; "
-                "give them one name if they are one."
+                f"with human rows: {listed}{more}. Each counts as a model of its own.",
+                advice=_merged(dict(pairs)),
             )
         )
+
+
+def _merged(names: dict[Any, Any]) -> Advice:
+    """Advice to give some models the names of others."""
+    flag = shlex.quote(",".join(f"{old}={new}" for old, new in names.items()))
+    return Advice(Remedy.MERGE_MODELS, {"models": names, "flag": flag})
 
 
 def _look_alike(labels: Iterable[Any]) -> list[list[str]]:

@@ -26,7 +26,8 @@ class Request:
 
     Attributes
     ----------
-    file_format, encoding, columns, labels, levels, tie_margin, ratings, drop_invalid
+    file_format, encoding, columns, labels, models, levels, tie_margin, ratings,
+    drop_invalid
         As in :func:`skanchor.io.read_battles`.
     ids : set of str
         Columns of labels, which are read as text.
@@ -42,6 +43,7 @@ class Request:
     encoding: str | None
     columns: dict[str, str]
     labels: dict[Any, Any]
+    models: dict[str, str]
     levels: dict[str, float]
     tie_margin: float
     ratings: tuple[str, ...]
@@ -51,6 +53,7 @@ class Request:
     formats: dict[str, str] = field(default_factory=dict)
     assumed: dict[str, list[str]] = field(default_factory=dict)
     _columns_seen: set[str] = field(default_factory=set)
+    _models_seen: set[str] = field(default_factory=set)
     _outcomes_seen: dict[str, str] = field(default_factory=dict)
     _levels_known: set[str] = field(default_factory=set)
     _has_text: bool = False
@@ -63,6 +66,26 @@ class Request:
         """Record the columns of a file, before they are renamed."""
         self._columns_seen.update(names)
         self._has_text |= known.is_encoded
+
+    def merged(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Table whose models have the names that the user gave them.
+
+        Parameters
+        ----------
+        table : DataFrame
+            Battles of one file.
+
+        Returns
+        -------
+        DataFrame
+        """
+        names = [name for name in ("model_a", "model_b") if name in table]
+        if not self.models or not names:
+            return table
+        for name in names:
+            self._models_seen.update(table[name].dropna().unique().tolist())
+        changed = {name: table[name].replace(self.models) for name in names}
+        return table.assign(**changed)
 
     def saw_tool(self, reader: Reader) -> None:
         """Record which arguments apply to the files of a tool."""
@@ -111,6 +134,12 @@ class Request:
                 f"The battles table lacks the columns {absent}; it has "
                 f"{sorted(self._columns_seen)[:20]}.",
                 advice=Advice(Remedy.NAME_COLUMNS),
+            )
+        unknown = [name for name in self.models if name not in self._models_seen]
+        if unknown:
+            raise BattlesError(
+                f"No row names the models {unknown}, which are to have other names; "
+                f"known are {sorted(map(str, self._models_seen))[:20]}."
             )
         if self.encoding is not None and not self._has_text:
             raise BattlesError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -83,7 +84,7 @@ def standard_names(raw: pd.DataFrame) -> pd.DataFrame:
     return raw.rename(columns=names)
 
 
-_BLANKS = re.compile(r"[ \t\u00a0]+")
+_BLANKS = re.compile(r"[ \u00a0]+")
 _UNNAMED = re.compile(r"(Unnamed: *|Column|Spalte|Colonne|\.\.\.)?\d*")
 
 
@@ -113,12 +114,12 @@ def without_empty_columns(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def without_blanks(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Take blanks around names of models, judges and raters away, and double ones.
+    """Give names that differ in blanks alone one name: of models, judges and raters.
 
     Parameters
     ----------
     table : DataFrame
-        Table with standard names.
+        Battles.
 
     Returns
     -------
@@ -126,35 +127,27 @@ def without_blanks(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     says : list of str
         What was changed, in words.
     """
-    changed: dict[str, str] = {}
-    columns = {}
-    for name in ("model_a", "model_b", "judge", "rater", "winner"):
-        if name not in table or pd.api.types.is_numeric_dtype(table[name]):
-            continue
-        codes, labels = pd.factorize(table[name], use_na_sentinel=True)
-        plain = [
-            _BLANKS.sub(" ", label).strip(" ") if isinstance(label, str) else label
-            for label in labels.tolist()
-        ]
+    said = []
+    for columns in (("model_a", "model_b"), ("judge",), ("rater",)):
+        known = [name for name in columns if name in table]
+        labels = {
+            label: None for name in known for label in table[name].dropna().unique()
+        }
+        plain = {label: _BLANKS.sub(" ", str(label)).strip(" ") for label in labels}
+        often = Counter(plain.values())
         odd = {
-            old: new
-            for old, new in zip(labels.tolist(), plain, strict=True)
-            if old != new and new
+            label: key
+            for label, key in plain.items()
+            if label != key and often[key] > 1
         }
         if odd:
-            # Outcomes are read without blanks anyway.
-            changed |= odd if name != "winner" else {}
-            whole = pd.Series([odd.get(label, label) for label in labels] + [None])
-            whole = whole.iloc[codes].set_axis(table.index)
-            columns[name] = whole.astype(table[name].dtype)
-    if not columns:
-        return table, []
-    table = table.assign(**columns)
-    if not changed:
-        return table, []
-    return table, [
-        f"blanks are no part of {len(changed)} names, such as {next(iter(changed))!r}"
-    ]
+            changed = {name: table[name].replace(odd) for name in known}
+            table = table.assign(**changed)
+            said.append(
+                "names that differ in blanks alone are one, as "
+                f"{next(iter(odd))!r} and {next(iter(odd.values()))!r}"
+            )
+    return table, said
 
 
 def _filled(column: pd.Series) -> pd.Series:

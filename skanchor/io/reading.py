@@ -52,6 +52,7 @@ from skanchor.io.generic import (
     relabelled,
     renamed,
     standard_names,
+    without_blanks,
     without_empty_columns,
 )
 from skanchor.io.registry import format_of
@@ -73,6 +74,7 @@ def read_battles(
     encoding: str | None = None,
     columns: Mapping[str, str] | None = None,
     labels: Mapping[Any, Any] | None = None,
+    models: Mapping[str, str] | None = None,
     judge: str | Sequence[str | None] | None = None,
     levels: Mapping[str, float] | None = None,
     tie_margin: float = 0.0,
@@ -108,6 +110,9 @@ def read_battles(
     labels : mapping, optional
         Outcome labels of tables, from the file's own to ``"model_a"``, ``"model_b"``,
         ``"tie"``, ``"both_bad"`` or a number in [0, 1].
+    models : mapping from str to str, optional
+        Other names of models, such as ``{"GPT-4": "gpt-4"}`` where two names are one
+        model's.
     judge : str or sequence of str, optional
         The judge of files that name none. A sequence gives one judge for each file,
         None where a file names its own. ``"human"`` means people.
@@ -180,6 +185,7 @@ def read_battles(
         "encoding": encoding,
         "columns": dict(columns or {}),
         "labels": dict(labels or {}),
+        "models": dict(models or {}),
         "judge": judge,
         "levels": dict(levels or {}),
         "tie_margin": tie_margin,
@@ -219,6 +225,7 @@ def _read(given: Mapping[str, Any], ids: Iterable[str], verbose: int) -> pd.Data
         encoding=given.get("encoding"),
         columns=columns,
         labels=given.get("labels", {}),
+        models=given.get("models", {}),
         levels={str(k): value for k, value in given.get("levels", {}).items()},
         tie_margin=tie_margin,
         ratings=tuple(given.get("ratings", ())),
@@ -240,6 +247,10 @@ def _read(given: Mapping[str, Any], ids: Iterable[str], verbose: int) -> pd.Data
     tables = _with_results(tables, request)
     request.refuse_leftovers(judge)
     table = with_counts(join_tables(tables), request.formats.values())
+    table, said = without_blanks(table)
+    if said:
+        request.assumed.setdefault(", ".join(paths), []).extend(said)
+        warn(AssumptionWarning(f"{', '.join(paths)}: {'; '.join(said)}."), stacklevel=4)
     table.attrs["formats"] = request.formats
     table.attrs["assumed"] = request.assumed
     return table
@@ -286,7 +297,7 @@ def _read_file(
         _check_judge(table["judge"], judge, where)
     if reader is not None or request.drop_invalid:
         table = drop_failed(table, where)
-    return table
+    return request.merged(table)
 
 
 def _reader(raw: pd.DataFrame, tool: str) -> Reader | None:

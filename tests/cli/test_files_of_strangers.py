@@ -159,6 +159,14 @@ CASES = {
                   verdict=said("first", "second"),
                   presentation_order=SWAPPED.map({True: "BA", False: "AB"}))),
         "about the order shown"),
+    "position.csv": pasted(
+        csv(table(model_a=A, model_b=B, judge=T["who"], winner=said(),
+                  position=SWAPPED.map({True: "B first", False: "A first"}))),
+        "about the order shown"),
+    "left_and_right.csv": pasted(
+        csv(table(model_a=A, model_b=B, judge=T["who"], winner=said("left", "right"),
+                  left_model=T["one"], right_model=T["two"])),
+        "about 'left_model' and 'right_model'"),
     "shown_first.csv": once(
         csv(standard(winner=said("model_a", "model_b"), shown_first="model_a"))),
     # Columns of the loser.
@@ -194,6 +202,8 @@ CASES = {
         csv(standard(winner=said(), winner_ba=said("B", "A"))),
         "'winner_ba' is not read"),
     "wide.csv": once(csv(wide("human", "gpt4", "claude")), "a judge each"),
+    "wide_of_both_orders.csv": pasted(
+        csv(wide("human", "gpt4_ab", "gpt4_ba")), "If only human, gpt4_ab do"),
     "wide_verdicts.csv": once(
         csv(wide("Human vote", "GPT-4o verdict", "verdict_claude"))),
     "wide_of_people.csv": pasted(
@@ -221,7 +231,31 @@ CASES = {
                   **{"Win rate A": said("73%", "27%", "50%")})),
         "'Win rate A' is the share of wins of 'Model A'"),
     "grades.csv": once(csv(standard(verdict=said("A>>B", "B>>A", "A=B")))),
+    "margin.csv": pasted(
+        csv(standard(margin=said(2.3, -1.7, 0))), "favour 'model_a'"),
+    "one_zero_tie.csv": pasted(
+        csv(standard(winner=said("0", "1", "tie"))), "0 is 'model_a' won"),
+    "worse_by_number.csv": pasted(
+        csv(standard(worse=said(2, 1, 0))), "1 is 'model_a' lost, 2 is 'model_b' lost"),
+    "scores_of_models.csv": once(
+        csv(standard(model_a_score=MORE[0], model_b_score=MORE[1])), "the higher one"),
+    "votes.csv": pasted(
+        csv(standard(votes_a=said(3, 1, 2), votes_b=said(1, 3, 2))),
+        "the larger number wins"),
+    "b_won.csv": once(
+        csv(standard(b_won=said(False, True, False).astype(bool))[NO_TIES]),
+        "'b_won' says whether 'model_b' won"),
+    "model_b_lost.csv": once(
+        csv(standard(model_b_lost=said("yes", "no", "no"))[NO_TIES])),
     # Who decided.
+    "kinds_and_names.csv": once(
+        csv(table(model_a=T["one"], model_b=T["two"], winner=said(),
+                  judge_type=HUMAN.map({True: "human", False: "llm"}),
+                  judge_name=T["who"].mask(HUMAN, "ann"))),
+        "'judge_name' names the judges of the others"),
+    "names_of_people_and_llms.csv": pasted(
+        csv(table(model_a=T["one"], model_b=T["two"], winner=said(),
+                  annotator=T["who"].mask(HUMAN, "ann"))), "names judges and people"),
     "is_human.csv": once(
         csv(table(model_a=T["one"], model_b=T["two"], winner=said(), is_human=HUMAN)),
         "'is_human' says which rows are people's"),
@@ -240,6 +274,13 @@ CASES = {
         csv(table(model_a=T["one"], model_b=T["two"], winner=said())[HUMAN]),
         "If people gave these"),
     "once_each.csv": pasted(csv(rated()), "may be compared with each other"),
+    # Names of the columns of models.
+    "opponent.csv": once(
+        csv(table(model=T["one"], opponent=T["two"], judge=T["who"],
+                  result=said("win", "loss", "draw")))),
+    "versus.csv": once(
+        csv(table(pair=T["one"] + " vs. " + T["two"], judge=T["who"],
+                  winner=T["won"]))),
     # Words of other languages, and one's own.
     "deutsch.csv": once(csv(pd.DataFrame(GERMAN), sep=";")),
     "francais.csv": once(csv(pd.DataFrame(FRENCH), sep=";")),
@@ -248,7 +289,12 @@ CASES = {
     # Names of models.
     "blanks.csv": once(
         csv(standard(winner=said()).assign(
-            model_a=T["one"].where(HUMAN, T["one"] + " "))), "blanks"),
+            model_a=T["one"].where(HUMAN, T["one"] + " "))),
+        "names that differ in blanks alone are one"),
+    "capitals.csv": once(
+        csv(standard(winner=said()).assign(
+            model_a=T["one"].where(HUMAN, T["one"].str.title()))), "",
+        ["--rename-models", "Fox=fox,Owl=owl,Elk=elk,Cat=cat,New=new"]),
     # The file itself.
     "comments.csv": once(
         csv(standard(winner=said()), "# votes, spring\n# by all of us\n")),

@@ -197,6 +197,15 @@ table(
     check=lambda anchor: assert_allclose(anchor.scores_, fit(FRAME).scores_),
 )
 table(
+    "Kinds of judges beside their names",
+    lambda: FRAME.assign(
+        judge_type=np.where(HUMAN, "human", "llm"),
+        judge_name=FRAME["judge"].replace("human", "ann"),
+    ).drop(columns="judge"),
+    warns=[(AssumptionWarning, "'judge_name' names the judges of the others")],
+    check=lambda anchor: assert_allclose(anchor.scores_, fit(FRAME).scores_),
+)
+table(
     "A flag of people's rows that the column of judges contradicts",
     lambda: FRAME.assign(is_human=~HUMAN),
     raises=(BattlesError, r"but row \d+ is by 'human' in 'judge'"),

@@ -91,6 +91,24 @@ table(
     ).drop(columns="winner"),
     raises=(BattlesError, "Each row holds two outcomes, 'verdict_ab' and 'verdict_ba'"),
 )
+table(
+    "Both games of a judge among columns of judges",
+    lambda: FRAME.drop(columns=["winner", "judge"]).assign(
+        **dict.fromkeys(
+            ("human", "gpt4_ab", "gpt4_ba"), FRAME["winner"].map({1.0: "A", 0.0: "B"})
+        )
+    ),
+    raises=(BattlesError, "Each row holds 3 outcomes, 'human', 'gpt4_ab', 'gpt4_ba'"),
+)
+table(
+    "The same models the other way round in two more columns",
+    lambda: FRAME.assign(
+        left_model=FRAME["model_a"].mask(FLAG, FRAME["model_b"]),
+        right_model=FRAME["model_b"].mask(FLAG, FRAME["model_a"]),
+        winner=FRAME["winner"].map({1.0: "left", 0.0: "right"}),
+    ),
+    raises=(BattlesError, "the other way round in 'left_model' and 'right_model'"),
+)
 see(
     "A second outcome beside the winner",
     "io.test_order::test_a_second_outcome_is_said_not_to_be_read",

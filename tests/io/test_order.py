@@ -223,14 +223,32 @@ def test_the_placeholder_is_no_file(tmp_path, monkeypatch):
         (tmp_path / name).touch()
 
 
-def test_blanks_are_no_part_of_names(tmp_path):
+def test_names_that_differ_in_blanks_are_one_name(tmp_path):
     table = battles(winner=["owl ", "elk", "tie", "owl"])
     table = table.assign(model_a=["owl ", "elk", " fox", "owl"])
     path = written(table, tmp_path / "b.csv")
-    with pytest.warns(AssumptionWarning, match="blanks are no part of 2 names"):
+    with (
+        pytest.warns(AssumptionWarning, match="names of the winning models"),
+        pytest.warns(AssumptionWarning, match="in blanks alone are one, as 'owl '"),
+    ):
         found = read_battles(path)
     assert found["model_a"].tolist() == ["owl", "elk", "fox", "owl"]
     assert found["winner"].tolist() == ["model_a", "model_a", "tie", "model_a"]
+
+
+def test_two_names_of_a_model_become_one(tmp_path):
+    table = battles(winner=["owl", "ELK", "tie", "owl"])
+    table = table.assign(model_a=["owl", "ELK", "fox", "owl"])
+    path = written(table, tmp_path / "b.csv")
+    with pytest.warns(AssumptionWarning, match="names of the winning models"):
+        found = read_battles(path, models={"ELK": "elk"})
+    assert found["model_a"].tolist() == ["owl", "elk", "fox", "owl"]
+    assert found["winner"].tolist() == ["model_a", "model_a", "tie", "model_a"]
+    with (
+        pytest.raises(BattlesError, match=r"No row names the models \['cat'\]"),
+        pytest.warns(AssumptionWarning),
+    ):
+        read_battles(path, models={"cat": "elk"})
 
 
 def test_comments_before_the_header_are_skipped(tmp_path):

@@ -8,6 +8,7 @@ import pandas as pd
 from skanchor.exceptions import BattlesError, Call
 from skanchor.io._plain_tables.names import SCORES, name_key, pairs_of_sides, side_of
 from skanchor.io._plain_tables.ratings import is_numeric
+from skanchor.io._plain_tables.winners import flags, is_flag
 
 __all__ = ["outcome_of_numbers"]
 
@@ -19,6 +20,12 @@ _SHARES = frozenset(
     "pwin preferencerate preferenceshare shareofwins".split()
 )
 """Keys of shares of wins."""
+
+_WINS = frozenset(
+    "won win wins winner iswinner better isbetter preferred ispreferred chosen".split()
+)
+_LOSSES = frozenset("lost loses loser isloser worse isworse rejected".split())
+"""Keys of flags of the rows that a side has won, and of those that it has lost."""
 
 
 def outcome_of_numbers(
@@ -96,10 +103,17 @@ def _of_shares(
 ) -> tuple[pd.DataFrame, list[str]] | None:
     """Outcomes that are shares of wins of one side, or of both."""
     found: dict[int, str] = {}
+    flagged = False
     for name in rest:
         stem, side = side_of(name, sides) or ("", -1)
-        if name_key(stem) in _SHARES and side not in found:
+        key = name_key(stem)
+        won = key in _WINS and is_flag(raw[name])
+        if key in _LOSSES and is_flag(raw[name]):
+            # Who has not lost has won; rows that nobody won need the other flag.
+            won, side = True, 1 - side
+        if (key in _SHARES or won) and side not in found:
             found[side] = name
+            flagged = won
     if not found:
         return None
     shares = [
@@ -109,15 +123,21 @@ def _of_shares(
     table = raw.drop(columns=list(found.values()))
     winner = sum(shares) / len(shares)
     table["winner"] = winner
+    told = "says whether {} won" if flagged else "is the share of wins of {}"
     named = " and ".join(
-        f"{name!r} is the share of wins of {sides[side]!r}"
+        f"{name!r} {told.format(repr(sides[side]))}"
         for side, name in sorted(found.items())
     )
-    return table, [f"{named}; each row counts as one comparison"]
+    more = "; each row counts as one comparison"
+    if flagged:
+        more = ", and else the other one did" if len(found) == 1 else ""
+    return table, [named + more]
 
 
 def _share(column: pd.Series) -> pd.Series:
     """Numbers in [0, 1] of shares, which may be percentages."""
+    if is_flag(column):
+        return pd.Series(flags(column, "were won"), index=column.index).astype(float)
     texts = column.astype("str").str.strip()
     percent = texts.str.endswith("%")
     numbers = pd.to_numeric(texts.str.rstrip("% "), errors="coerce")

@@ -81,6 +81,11 @@ SIDES: dict[str, str] = {
     "lhs": "rhs",
     "links": "rechts",
     "gauche": "droite",
+    "model": "opponent",
+    "player": "opponent",
+    "challenger": "baseline",
+    "candidate": "baseline",
+    "treatment": "control",
     **{
         order(noun, first): order(noun, second)
         for noun, (first, second) in product(_NOUNS, _MARKS)
@@ -277,6 +282,10 @@ def side_of(name: str, sides: tuple[str, str]) -> tuple[str, int] | None:
     -------
     (str, int) or None
     """
+    for side, column in enumerate(sides):
+        stem = _without(str(name), column.strip().casefold())
+        if stem:
+            return stem, side
     first, second = map(name_key, sides)
     mark = next(
         (each for each in reversed(_MARKS) if _differ_by(first, second, each)), ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 
 from skanchor.io._plain_tables.names import (
@@ -10,10 +12,18 @@ from skanchor.io._plain_tables.names import (
     PEOPLE,
     PROMPTS,
     SIDES,
+    candidates,
     name_key,
+    side_pairs,
 )
 
-__all__ = ["flattened"]
+__all__ = ["flattened", "with_two_models"]
+
+_PAIRS = frozenset("pair models matchup match battle comparison".split())
+"""Keys of columns whose cells may name both models."""
+
+_BETWEEN = re.compile(r"\s+vs?\.?\s+|\s*[;|]\s*", re.IGNORECASE)
+"""What stands between two models."""
 
 _KNOWN = OUTCOMES | JUDGES | PEOPLE | PROMPTS[0] | {*SIDES, *SIDES.values()}
 
@@ -55,6 +65,30 @@ def flattened(raw: pd.DataFrame) -> pd.DataFrame:
         part.columns = [f if f in own else f"{name}_{f}" for f in part]
     whole = pd.concat([raw.drop(columns=nested), *parts.values()], axis=1)
     return whole.loc[:, ~whole.columns.duplicated()]
+
+
+def with_two_models(raw: pd.DataFrame) -> pd.DataFrame:
+    """Table with a column for each model, where one holds both as in ``owl vs elk``.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        The table.
+
+    Returns
+    -------
+    DataFrame
+        The same table if there are columns of two models, or no such cells.
+    """
+    names = [str(name) for name in raw.columns]
+    if side_pairs(names):
+        return raw
+    for name in candidates(names, _PAIRS):
+        parts = raw[name].astype("str").str.split(_BETWEEN, regex=True)
+        if len(parts) and all(len(part) == 2 for part in parts):
+            rest = raw.drop(columns=[name, *({"model_a", "model_b"} & {*names})])
+            return rest.assign(model_a=parts.str[0], model_b=parts.str[1])
+    return raw
 
 
 def _are_objects(column: pd.Series) -> bool:

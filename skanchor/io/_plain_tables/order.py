@@ -24,14 +24,18 @@ _SWAPPED = re.compile(r"(swap|flip|revers|switch|transpos|invert)(ped|ed|e|p)?")
 
 _ORDERS = frozenset(
     "order presentationorder displayorder shownorder orderofpresentation positions "
-    "orderofdisplay positionorder".split()
+    "orderofdisplay positionorder position whowasfirst firstshown".split()
 )
 """Keys of columns that say in which order the models were shown."""
 
 _WHAT = "were shown the other way round"
 
-_TURNED = frozenset("ba 21 swapped flipped reversed reverse swap flip bfirst".split())
-_AS_NAMED = frozenset("ab 12 original normal forward straight unswapped afirst".split())
+_TURNED = frozenset(
+    "ba 21 swapped flipped reversed reverse swap flip bfirst modelbfirst".split()
+)
+_AS_NAMED = frozenset(
+    "ab 12 original normal forward straight unswapped afirst modelafirst".split()
+)
 
 
 def may_be_swapped(names: Iterable[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ _FIRST = frozenset(
     "outputa output1 assistanta assistant1 optiona option1 leftvote leftmodel "
     "modelleft one candidatea candidate1 llma llm1 lhs awins aisbetter abetter "
     "modelawins modelaisbetter modelabetter leftisbetter leftwins leftbetter 1wins "
-    "model1wins model1isbetter model1better links gauche izquierda".split()
+    "model1wins model1isbetter model1better links gauche izquierda "
+    "win wins won".split()
 )
 _SECOND = frozenset(
     "modelb b 2 right second model2 systemb system2 responseb response2 answerb "
@@ -30,7 +31,7 @@ _SECOND = frozenset(
     "rightmodel modelright two candidateb candidate2 llmb llm2 rhs bwins bisbetter "
     "bbetter modelbwins modelbisbetter modelbbetter rightisbetter rightwins "
     "rightbetter 2wins model2wins model2isbetter model2better rechts droite "
-    "derecha".split()
+    "derecha loss loses lost lose".split()
 )
 _TIES = frozenset(
     "tie tied ties draw equal equals same aboutthesame thesame both bothgood tievote "
@@ -77,6 +78,20 @@ class OutcomeReading:
     def by_name(self) -> bool:
         """Whether the values are names of models."""
         return "columns" in self.arguments
+
+    def of_losers(self) -> OutcomeReading:
+        """The same values as names of losers, in words and arguments."""
+        turned: dict[str, Any] = dict(self.arguments)
+        if "labels" in turned:
+            other = {"model_a": "model_b", "model_b": "model_a"}
+            turned["labels"] = {
+                value: other.get(label, label)
+                for value, label in turned["labels"].items()
+            }
+        if "levels" in turned:
+            turned["levels"] = {n: 1.0 - at for n, at in turned["levels"].items()}
+        means = self.means.replace(" won", " lost").replace("favour", "are against")
+        return replace(self, means=means, arguments=turned)
 
     def numbers(self) -> np.ndarray:
         """Preferences for the first side; NaN where there is none."""
@@ -154,6 +169,17 @@ def readings(
     elif all(sided) and not _mixes_zero(keys):
         meant = {v: side for v, side in zip(values, sided, strict=True) if side}
         mapped(meant, _said(meant, sides), labels=_labels(meant))
+    told = {n for n in numbers.tolist() if n == n}
+    words = [key for key, n in zip(keys, numbers, strict=True) if n != n]
+    if told in ({0.0, 1.0}, {-1.0, 1.0}) and words and all(map(_tie, words)):
+        # Two numbers beside words for ties: either may be the first side.
+        for high in ("model_a", "model_b"):
+            other = "model_b" if high == "model_a" else "model_a"
+            meant = {
+                value: (_tie(key) or "") if n != n else (high if n == 1.0 else other)
+                for value, key, n in zip(values, keys, numbers, strict=True)
+            }
+            mapped(meant, _said(meant, sides), labels=_labels(meant))
     grades = [
         grade(str(value)) or _worded(key)
         for value, key in zip(values, keys, strict=True)

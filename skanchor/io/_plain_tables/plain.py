@@ -12,7 +12,7 @@ import pandas as pd
 from skanchor.exceptions import BattlesError, Call, DataWarning
 from skanchor.io._plain_tables.measures import outcome_of_numbers
 from skanchor.io._plain_tables.names import LOSERS, WINNER_NAME, name_key
-from skanchor.io._plain_tables.nested import flattened
+from skanchor.io._plain_tables.nested import flattened, with_two_models
 from skanchor.io._plain_tables.order import with_order
 from skanchor.io._plain_tables.ratings import Ratings, find_ratings
 from skanchor.io._plain_tables.refusals import no_battles
@@ -30,13 +30,7 @@ from skanchor.io._plain_tables.understood import (
 )
 from skanchor.io._plain_tables.winners import turned_round
 from skanchor.io._tools import Options, is_number_or_text, reader_called
-from skanchor.io.generic import (
-    NEEDED,
-    fail_invalid,
-    relabelled,
-    standard_names,
-    without_blanks,
-)
+from skanchor.io.generic import NEEDED, fail_invalid, relabelled, standard_names
 from skanchor.warning_log import warn
 
 __all__ = ["Plain", "read_plain"]
@@ -100,7 +94,7 @@ def read_plain(
     BattlesError
         If no reading fits, or several do; its advice is the calls that decide.
     """
-    raw, told = with_people_flag(standard_names(flattened(raw)))
+    raw, told = with_people_flag(standard_names(with_two_models(flattened(raw))))
     made = _with_outcome(_comparable(raw), ratings, tie_margin)
     if made is not None:
         raw, told = made.table, [*told, *made.says]
@@ -116,9 +110,6 @@ def read_plain(
     if told:
         names = replace(names, says=(*told, *names.says))
     table = typed(names.apply(raw))
-    if is_file:
-        table, blanks = without_blanks(table)
-        names = replace(names, says=(*names.says, *blanks))
     outcomes = table["winner"]
     if names.outcome is None:
         return Plain(table, names.says, outcomes)
@@ -130,6 +121,7 @@ def read_plain(
     reading, says = read_outcomes(
         table, names, levels or {}, trusted=trusted, lenient=drop_invalid
     )
+    says = says if made is None or made.outcomes is not None else None
     winner = reading.winner
     if name_key(names.outcome) in LOSERS and not _name_sides(labels, levels):
         winner = turned_round(winner, np.ones(len(table), dtype=bool))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -15,7 +15,9 @@ from skanchor.io._plain_tables.names import (
     PROMPTS,
     SCORES,
     candidates,
+    pairs_of_sides,
     side_pairs,
+    words_of,
 )
 from skanchor.io._plain_tables.order import may_be_swapped
 from skanchor.io._plain_tables.outcomes import label_of, readings
@@ -34,6 +36,18 @@ _RESPONSES = (
     ("response_A", "response_B"),
 )
 """Columns of pairs of responses in files that need not name the models."""
+
+_COUNTS = {"votes", "vote", "count", "counts", "voters", "num", "n"}
+"""Words of names of numbers of votes for either side."""
+
+_OFFERED = 6
+"""Largest number of calls that are offered."""
+
+_GAPS = {"diff", "difference", "margin", "gap", "delta", "advantage"}
+"""Words of names of differences between the sides, of which there may be many."""
+
+_GRADES = 11
+"""Largest number of different numbers that may be grades of outcomes."""
 
 _SHOWN = 5
 """Largest number of labels that a message lists."""
@@ -194,7 +208,11 @@ def _guesses(
                  f"If {name!r} names the prompts that were rated")
             for name in prompts[:3]
         ] or [Advice(Remedy.READ_AS_SCORES)]  # fmt: skip
-    few = [n for n in names if raw[n].nunique() <= max(3, 0.2 * len(raw))]
+    few = [
+        n
+        for n in names
+        if raw[n].nunique() <= max(3, 0.2 * len(raw)) or {*words_of(n)} & _GAPS
+    ]
     if pairs:
         known = candidates(names, {*JUDGES, *PEOPLE, *PROMPTS[0], *PROMPTS[1]})
         rest = [name for name in few if name not in (*pairs[0], *known)]
@@ -205,18 +223,15 @@ def _guesses(
             if not (is_people_flag(name) or may_be_swapped([name]))
             and not human_like(raw[name].dropna().unique().tolist())
         ]
-        fits = [name for name in rest if fits_outcomes(raw[name], one, two)]
-        if fits:
-            return [
-                Call({"columns": {name: "winner"}}, f"If {name!r} holds the outcome")
-                for name in fits[:3]
-            ]
-        return [
-            Call({"columns": {name: "winner"}, **call.arguments},
-                 f"{call.when}, and {name!r} holds the outcome")
+        sided = pairs_of_sides(rest, pairs[0])
+        rest = [name for name in rest if not any(name in two for two in sided.values())]
+        calls = _of_counts(sided)
+        calls += [
+            Call({"columns": {name: "winner"}, **arguments}, case)
             for name in rest
-            for call in _meanings(raw[name], one, two, pairs[0])
-        ][:4]  # fmt: skip
+            for case, arguments in _meanings(raw[name], one, two, pairs[0])
+        ]
+        return calls[:_OFFERED]
     alike = _alike_pairs(raw, few)
     outcome = candidates(names, OUTCOMES)
     if alike and (outcome or len(few) > 2):
@@ -231,18 +246,51 @@ def _guesses(
     return []
 
 
+def _of_counts(sided: Mapping[str, tuple[str, str]]) -> list[Call]:
+    """Calls that read numbers of votes of either side as counts, or as scores."""
+    found = [pair for stem, pair in sided.items() if {*words_of(stem)} & _COUNTS]
+    return [
+        Call({"columns": {pair[0]: f"{new}_a", pair[1]: f"{new}_b"}}, case)
+        for pair in found[:1]
+        for new, case in (
+            ("wins", f"If {pair[0]!r} and {pair[1]!r} are numbers of comparisons won"),
+            ("score", "If a row is one comparison, which the larger number wins"),
+        )
+    ]
+
+
 def _meanings(
     outcome: pd.Series, one: pd.Series, two: pd.Series, sides: tuple[str, str]
-) -> list[Call]:
-    """Calls that say what the few words of a column mean; none for numbers."""
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """Cases in which a column holds outcomes, and arguments that say what they mean.
+
+    There are none for words of which some name an LLM, for more than a few words, and
+    for more different numbers than grades have, unless they are called differences.
+    """
+    name = str(outcome.name)
+    plain: list[tuple[str, Mapping[str, Any]]] = [
+        (f"If {name!r} holds the outcome", {})
+    ]
+    if is_numeric(outcome):
+        if outcome.nunique() > _GRADES and not {*words_of(name)} & _GAPS:
+            return []
+        found = readings(outcome.mask(outcome.astype("str").eq("")), one, two, {})
+        if len(found) < 2:
+            return plain if found else []
+        return [(f"If {name!r} holds {each.means}", each.arguments) for each in found]
+    if fits_outcomes(outcome, one, two):
+        return plain
     texts = outcome.dropna().astype("str").str.strip()
     words = texts[texts.ne("")].unique().tolist()
-    if not 2 <= len(words) <= 4 or is_numeric(outcome):
+    if not 2 <= len(words) <= 4 or any(map(names_machine, words)):
         return []
-    if any(map(names_machine, words)) or {*words} & {*one, *two}:
+    if {*words} & {*one, *two}:
         return []
-    advice = unknown_outcomes(outcome, one, two, sides).advice
-    return [call for call in advice if isinstance(call, Call)]
+    return [
+        (f"{call.when}, and {name!r} holds the outcome", call.arguments)
+        for call in unknown_outcomes(outcome, one, two, sides).advice
+        if isinstance(call, Call)
+    ]
 
 
 def _alike_pairs(raw: pd.DataFrame, names: Sequence[str]) -> list[tuple[str, str]]:

@@ -47,6 +47,9 @@ _GAMES = (
 _NUMBERED = ("1", "2"), ("g1", "g2"), ("game1", "game2"), ("first", "second")
 """What tells two games, or two raters."""
 
+_TURNED = {"ba", "21", "swapped", "flipped", "reversed", "reverse", "backward"}
+"""Words of names of columns whose outcomes may be about swapped sides."""
+
 _NUMBERS = {-1.0, 0.0, 0.5, 1.0, 2.0}
 """Numbers of which outcomes of several columns may consist."""
 
@@ -91,6 +94,9 @@ def one_outcome_a_row(
         return None
     judges = {name: _judge_of(name) for name in found}
     known = [n for n, of in judges.items() if human_like([of]) or names_machine(of)]
+    turned = [name for name in found if {*words_of(name)} & _TURNED]
+    if known and turned:
+        raise _open(found, [name for name in found if name not in turned])
     if len(known) == len(found) == len(set(judges.values())) and "judge" not in raw:
         return _judges(raw, judges)
     if not known and len(found) == 2:

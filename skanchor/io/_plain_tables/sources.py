@@ -36,6 +36,11 @@ __all__ = [
     "with_people_flag",
 ]
 
+_KINDS = frozenset(
+    "llm ai model machine auto automatic llmjudge judge bot llmasajudge gpt".split()
+)
+"""Keys of labels for LLMs of any name."""
+
 _WRITTEN = frozenset(
     "prompt question instruction query task text response answer output reference "
     "input writer author written dataset".split()
@@ -147,6 +152,12 @@ def with_people_flag(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     names = [str(name) for name in raw.columns]
     by_name = {n: rows for n in names if (rows := flag_of_people(raw[n])) is not None}
     if not by_name:
+        # A column of kinds is a flag where another one has the names.
+        kinds = {
+            n: rows for n in names if (rows := _people_of_kinds(raw[n])) is not None
+        }
+        by_name = kinds if len({*judge_columns(names)} - {*kinds}) == 1 else {}
+    if not by_name:
         return raw, []
     flag, people = next(iter(by_name.items()))
     said = f"{flag!r} says which rows are people's"
@@ -183,6 +194,16 @@ def with_people_flag(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         rest = rest.assign(rater=labels.where(people))
     rest = rest.assign(judge=labels.mask(people, "human"))
     return rest, [f"{said}, and {found[0]!r} names the judges of the others"]
+
+
+def _people_of_kinds(column: pd.Series) -> NDArray[np.bool_] | None:
+    """Rows of people by a column of kinds, "human" and "llm"; None for others."""
+    if "type" not in words_of(column.name) or not pd.api.types.is_string_dtype(column):
+        return None
+    labels = column.dropna().unique().tolist()
+    people = human_like(labels)
+    rest = {name_key(label) for label in labels if label not in people}
+    return column.isin(people).to_numpy() if people and rest <= _KINDS else None
 
 
 def names_machine(label: Any) -> bool:

@@ -136,6 +136,7 @@ def models_and_outcome(
                 for pair in pairs
             ],
         )
+    _check_order(raw, pairs[0])
     return pairs[0], _outcome(raw, pairs[0])
 
 
@@ -270,6 +271,8 @@ def read_outcomes(
     for other in found[1:]:
         differ = ~np.isclose(first, other.numbers(), equal_nan=True)
         if differ.any():
+            if name_key(name) in LOSERS:
+                found = [reading.of_losers() for reading in found]
             raise _several(outcome.rename(name), found, int(np.argmax(differ)))
     return found[0], None if found[0].plain or by_name else found[0].means
 
@@ -304,6 +307,30 @@ def _outcome(raw: pd.DataFrame, sides: tuple[str, str]) -> str | None:
                 ],
             )
     return None
+
+
+def _check_order(raw: pd.DataFrame, sides: tuple[str, str]) -> None:
+    """Refuse a table that has the same two models of each row in another order, too."""
+    others = [str(name) for name in raw.columns if name not in sides]
+    one, two = (raw[side].astype("str") for side in sides)
+    for pair in side_pairs(others):
+        first, second = (raw[side].astype("str") for side in pair)
+        turned = first.eq(two) & second.eq(one)
+        if (turned | (first.eq(one) & second.eq(two))).all() and turned.any():
+            raise BattlesError(
+                f"The models are in {sides[0]!r} and {sides[1]!r}, and in "
+                f"{turned.sum():,} of {len(raw):,} rows the other way round in "
+                f"{pair[0]!r} and {pair[1]!r}.",
+                advice=[
+                    Call({"columns": dict(zip(pair, standard, strict=True))}, case)
+                    for standard, case in (
+                        (("model_a", "model_b"),
+                         f"If outcomes are about {pair[0]!r} and {pair[1]!r}"),
+                        (("note 1", "note 2"),
+                         f"If outcomes are about {sides[0]!r} and {sides[1]!r}"),
+                    )
+                ],
+            )  # fmt: skip
 
 
 def _winner_and_loser(raw: pd.DataFrame) -> Names | None:
