@@ -191,6 +191,29 @@ class AnchorReadouts(RankingEstimator):
             KnownFavours(self._inference, items).result,
         )
 
+    def rank_breakdown(
+        self,
+        shape: Literal["favour", "drift", "family", "rowwise"] = "favour",
+        judges: Sequence[Hashable] | None = None,
+        family: Sequence[Hashable] | None = None,
+        level: float = 0.95,
+        method: Literal["romano-wolf", "holm"] = "romano-wolf",
+    ) -> pd.DataFrame:
+        """Up to which favour the rank set of each new model holds.
+
+        Parameters
+        ----------
+        shape, judges, family, level, method
+            As in :meth:`skanchor.results.AnchorResult.rank_breakdown`.
+
+        Returns
+        -------
+        DataFrame
+            As there.
+        """
+        result = self._exposed(shape)
+        return result.rank_breakdown(shape, judges, family, level, method)
+
     def benchmarks(self) -> pd.DataFrame:
         """Sizes that the data record, to compare unrecorded favours with.
 

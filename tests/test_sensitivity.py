@@ -230,6 +230,38 @@ def test_every_kind_of_linear_weights_is_served_by_sums(settings):
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+@pytest.mark.parametrize("kind", ["counts", "importance", "groups", "votes of judges"])
+def test_weights_counts_and_groups_are_in_the_sums(kind, rng):
+    data = small(item_sd=0.0)
+    X, y = data.X, data.y
+    weight, groups, settings = None, None, {}
+    if kind == "counts":
+        X = X[["model_a", "model_b", "judge"]]
+        weight, settings = rng.integers(1, 4, len(X)), {"weights": "frequency"}
+    elif kind == "importance":
+        weight = rng.exponential(size=len(X))
+    elif kind == "groups":
+        groups = rng.integers(0, 400, len(X))
+    else:
+        settings = {"disagreement": "ignore", "n_repeats": 2}
+    anchor = AnchorPipeline(cv=3, random_state=0, **settings)
+    anchor.fit(X, y, sample_weight=weight, groups=groups)
+    marks = anchor.benchmarks()
+    assert_allclose((marks["sensitivity"] * marks["exposure"]).sum(), 1, atol=1e-12)
+    slow = by_rows(anchor)[0]
+    assert_allclose(anchor.result_.exposures.favour, slow.favour, atol=1e-13)
+    table = anchor.sensitivity(0.0).droplevel("gamma")
+    assert (table["low"] == anchor.contrasts()["low"]).all()
+    if kind == "counts":
+        # A count is that number of rows.
+        rows = X.loc[X.index.repeat(weight)].reset_index(drop=True)
+        again = AnchorPipeline(cv=3, random_state=0)
+        again.fit(rows, np.repeat(np.asarray(y), weight))
+        other = again.benchmarks()["exposure"]
+        assert_allclose(marks["exposure"], other, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
 def test_weights_that_no_sum_tells_are_served_by_rows():
     data = small(item_sd=0.0)
     bounded = fit(data.X, data.y, debiaser=RieszDebiaser(weight_bound=20.0))
@@ -509,6 +541,32 @@ def test_reference_rank_sets_grow_at_these_sizes(reference):
     assert sets.to_numpy().tolist() == [[4, 6], [3, 6], [3, 7], [3, 8], [2, 8], [1, 8]]
     # Published .214, .374, .521, .793 and 1.147, with other folds.
     assert_allclose(sets.index[1:], [0.214, 0.374, 0.521, 0.793, 1.147], atol=0.03)
+
+
+@pytest.mark.parametrize("method", ["romano-wolf", "holm"])
+def test_a_rank_set_holds_up_to_its_breakdown(two, method):
+    table = two.rank_breakdown(method=method)
+    ranks = two.rank_sets(method=method)
+    assert table["rank_low"].equals(ranks["low"])
+    assert table["rank_high"].equals(ranks["high"])
+    for model, row in table.iterrows():
+        if row["gamma"] == np.inf:
+            last = two.sensitivity(1.5, method=method).loc[model].iloc[0]
+            assert [last["rank_low"], last["rank_high"]] == [*ranks.loc[model][1:]]
+            continue
+        sizes = [row["gamma"], row["gamma"] + 0.001]
+        own = two.sensitivity(sizes, method=method).loc[(model, "model-01")]
+        found = own[["rank_low", "rank_high"]].to_numpy().tolist()
+        assert found[0] == row[["rank_low", "rank_high"]].tolist()
+        assert found[1] == row[["next_low", "next_high"]].tolist() != found[0]
+    assert np.isfinite(table["gamma"]).any()
+
+
+def test_reference_rank_set_holds_up_to(reference):
+    row = reference.rank_breakdown(method="holm").loc[NEW]
+    # Published .214, with other folds.
+    assert row.tolist()[:2] == [4, 6] and row.tolist()[3:] == [3, 6]
+    assert_allclose(row["gamma"], 0.214, atol=0.02)
 
 
 def test_benchmarks_by_hand(fits):

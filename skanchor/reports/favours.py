@@ -27,7 +27,7 @@ _IN_FULL = 3
 """Largest number of new models that have a table of their own in a report."""
 
 _MARKS = {
-    "deviation": ("the largest item effect of a historical model", "largest_deviation"),
+    "item_sd": ("the usual item effect of these judges", "item_sd"),
     "favour": ("the largest favour that recorded features give it", "favour"),
     "position": ("the largest position effect", "position_effect"),
 }
@@ -39,6 +39,9 @@ class Exposed(Protocol):
 
     def breakdown(self, *, level: float = ...) -> pd.DataFrame:
         """Favours that undo what is said of new models."""
+
+    def rank_breakdown(self, *, level: float = ..., method: Any = ...) -> pd.DataFrame:
+        """Favours with which rank sets grow."""
 
     def benchmarks(self) -> pd.DataFrame:
         """Recorded sizes."""
@@ -86,10 +89,52 @@ def change_lines(fitted: Exposed, level: float = 0.95) -> list[str]:
     Returns
     -------
     list of str
-        A sentence or two for each statement that would be the first to fall, those on
-        the best model first.
+        A sentence or two for each statement that would be the first to fall, and one
+        on the rank set; those on the best model first.
     """
-    return [in_words(each) for each in reversals(fitted, level)]
+    found = reversals(fitted, level)
+    # Of many models Romano and Wolf's sets would take long.
+    models = list(dict.fromkeys(each.model for each in found))
+    method = "romano-wolf" if len(models) <= _IN_FULL else "holm"
+    ranks = fitted.rank_breakdown(level=level, method=method)
+    lines = []
+    for model in models:
+        lines += [in_words(each) for each in found if each.model == model]
+        lines.append(rank_in_words(model, ranks.loc[model]))
+    return lines
+
+
+def rank_in_words(model: Any, row: pd.Series) -> str:
+    """Say up to which favour the rank set of a new model holds.
+
+    Parameters
+    ----------
+    model : label
+        The new model.
+    row : Series
+        Its row of :meth:`skanchor.results.AnchorResult.rank_breakdown`.
+
+    Returns
+    -------
+    str
+    """
+    now, later = (
+        _ranks(int(row[f"{name}_low"]), int(row[f"{name}_high"]))
+        for name in ("rank", "next")
+    )
+    text = f"Among the historical models {label(model)} has {now}"
+    if math.isinf(row["gamma"]):
+        return f"{text}, whatever judges favour up to 1.5 judge logits."
+    if row["gamma"] < 0.005:
+        return f"{text} if judges favour nothing, and {later} with the least favour."
+    return (
+        f"{text} if judges favour or disfavour it by up to {row['gamma']:.2f} judge "
+        f"logits, and {later} beyond."
+    )
+
+
+def _ranks(low: int, high: int) -> str:
+    return f"rank {low}" if low == high else f"a rank from {low} to {high}"
 
 
 def reversals(fitted: Exposed, level: float) -> list[Reversal]:
@@ -205,7 +250,7 @@ def breakdown_table(
     Table
     """
     ratios = {
-        "ratio_deviation": "Item effects",
+        "ratio_item_sd": "Item effects",
         "ratio_favour": "Recorded favours",
         "ratio_position": "Position effects",
     }

@@ -177,5 +177,23 @@ for title, where in {
         "test_verdicts_never_do_where_judges_share_their_errors",
     "A ratio of variances below one, or no looks at all":
         "planning.test_looks::test_bad_input",
+    "A favour that is negative or no number, a shape, judge or family that there is "
+    "none of":
+        "test_sensitivity::test_bad_input_is_refused",
+    "A favour larger than any that refits were compared with":
+        "test_sensitivity::test_large_favours_are_warned_of",
+    "Favours in a plug-in, or without a new model":
+        "test_sensitivity::test_a_plug_in_has_nothing_to_break",
+    "Favours for a new model that its rows do not determine":
+        "test_sensitivity::test_models_that_are_not_determined",
+    "Favours in a result that an earlier version has saved":
+        "test_sensitivity::test_a_result_of_an_earlier_version_lacks_the_record",
+    "Favours where weights are bounded or have no fixed columns":
+        "test_sensitivity::test_weights_that_no_sum_tells_are_served_by_rows",
+    "A drift of judges whose scales may be curved, or favours by row of placed models "
+    "or of contexts":
+        "test_sensitivity::test_every_kind_of_linear_weights_is_served_by_sums",
+    "Refits for other shapes than a favour, or beside sizes on the command line":
+        "test_favour_refits::test_one_judge_alone_and_what_is_refused",
 }.items():  # fmt: skip
     see(title, where)

@@ -8,7 +8,7 @@ from skanchor import AnchorPipeline
 from skanchor.baselines import JointBTL
 from skanchor.datasets import load_demo
 from skanchor.reports import change_lines, report_document, result_json, to_markdown
-from skanchor.reports.favours import Reversal, in_words
+from skanchor.reports.favours import Reversal, in_words, rank_in_words
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_the_section_says_what_breaks_first(anchor):
     clear = own[(own["gamma_interval"] > 0) & (own["difference"] > 0)]
     row = clear.loc[clear["gamma_interval"].idxmin()]
     assert f"{row['gamma_interval']:.2f} judge logits" in lines[0]
-    assert f"{row['ratio_deviation']:.1f} times the largest item effect" in lines[0]
+    assert f"{row['ratio_item_sd']:.1f} times the usual item effect" in lines[0]
     assert f"most is {row['weakest_judge']}" in lines[0]
     # The result alone tells the same.
     assert change_lines(anchor.result_) == lines
@@ -50,6 +50,20 @@ def test_other_methods_and_plug_ins_have_no_such_section(plug_in):
     assert "change" not in [section.name for section in document.sections]
     document = report_document(plug_in)
     assert "change" not in [section.name for section in document.sections]
+
+
+def test_sentences_on_rank_sets():
+    row = {"rank_low": 4, "rank_high": 6, "gamma": 0.214, "next_low": 3, "next_high": 6}
+    assert rank_in_words("owl", row) == (
+        "Among the historical models owl has a rank from 4 to 6 if judges favour or "
+        "disfavour it by up to 0.21 judge logits, and a rank from 3 to 6 beyond."
+    )
+    never = rank_in_words("owl", row | {"rank_high": 4, "gamma": math.inf})
+    assert never == (
+        "Among the historical models owl has rank 4, whatever judges favour up to 1.5 "
+        "judge logits."
+    )
+    assert "with the least favour" in rank_in_words("owl", row | {"gamma": 0.001})
 
 
 def test_sentences():

@@ -1,0 +1,355 @@
+"""What unrecorded favours would change in a result: intervals, ranks, breakdowns."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor._checks import check_level
+from skanchor._inference import bias_aware_quantile, half_width_to_zero, largest_bias
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError, SkanchorWarning
+from skanchor.results._exposures import (
+    CHECKED_UP_TO,
+    Exposures,
+    Unrecorded,
+    check_gammas,
+)
+from skanchor.results._rank_sets import insertion_sets
+from skanchor.results._ranking import RankingResult
+from skanchor.warning_log import warn
+
+__all__ = ["ExposedResult"]
+
+RANK_PRECISION = 1e-3
+"""Precision in judge logits of the favour with which a rank set grows."""
+
+_BENCHMARKS = {
+    "favour": "favour",
+    "position": "position_effect",
+    "item_sd": "item_sd",
+    "deviation": "largest_deviation",
+}
+"""By name of a ratio in :meth:`AnchorResult.breakdown`, the column of its benchmark."""
+
+
+class ExposedResult(RankingResult):
+    """Base class of a result with a record of exposures to favours of judges."""
+
+    exposures: Exposures | None
+
+    def _exposed(self) -> Exposures:
+        """The record of exposures; refuse where there is none, or nothing to expose."""
+        if np.isnan(self.covariances).all():
+            raise BattlesError(
+                "This is a plug-in, without standard errors: there is no interval that "
+                "a favour could change. Fit AnchorPipeline with debiaser=None."
+            )
+        new = self.is_new & np.isfinite(self.moments[1])
+        if not new.any():
+            names = self.models[self.is_new][:5].tolist()
+            raise BattlesError(
+                f"The rows do not determine the scores of new models {names!r}, so "
+                "that no favour can change what is said of them. Add rows first."
+                if names
+                else "There is no new model, of which judges could make too much."
+            )
+        # A result of an earlier version has no such attribute.
+        found = getattr(self, "exposures", None)
+        if found is None:
+            raise BattlesError(
+                "This result has no record of what favours would move. It comes from "
+                "an earlier version, or its weights are bounded or not linear in fixed "
+                "columns. Ask the fitted AnchorPipeline, which reads its rows, or fit "
+                "again."
+            )
+        return found
+
+    def _unrecorded(
+        self,
+        shape: str,
+        judges: Sequence[Hashable] | None,
+        family: Sequence[Hashable] | None,
+    ) -> Unrecorded:
+        member = None
+        if family is not None:
+            strangers = [name for name in family if name not in self._index]
+            if strangers or not len(family):
+                raise BattlesError(
+                    f"family names {strangers[:5]!r}, which are no models of this "
+                    f"result; it has {self.models[:10].tolist()!r}."
+                )
+            member = self._index.isin(list(family))
+        return self._exposed().unrecorded(self.is_new, shape, judges, member)
+
+    def sensitivity(
+        self,
+        gamma: float | Sequence[float] = (0.0, 0.1, 0.2, 0.4),
+        shape: Literal["favour", "drift", "family", "rowwise"] = "favour",
+        judges: Sequence[Hashable] | None = None,
+        family: Sequence[Hashable] | None = None,
+        level: float = 0.95,
+        method: Literal["romano-wolf", "holm"] = "romano-wolf",
+    ) -> pd.DataFrame:
+        """Intervals and rank sets that allow for favours which no column records.
+
+        A judge may like a new model for reasons that neither scores nor features nor
+        item effects hold, such as its own style. The data cannot tell such a favour
+        from a better model; this says what favours of a size would do.
+
+        Parameters
+        ----------
+        gamma : float or sequence of float, default=(0.0, 0.1, 0.2, 0.4)
+            Size of the favour up to which the result must hold, in judge logits.
+        shape : {"favour", "drift", "family", "rowwise"}, default="favour"
+            What a judge may do. ``"favour"``: add up to gamma, up or down, to the logit
+            of the new model (``model``) in all its rows; every judge has a sign of its
+            own. ``"drift"``: react to score differences more or less strongly than on
+            the historical rows, by a factor of up to ``1 + gamma``. ``"family"``: like
+            the models in ``family`` together, historical ones among them.
+            ``"rowwise"``: be off by up to gamma in each row of a new model by itself,
+            which only a fitted :class:`skanchor.AnchorPipeline` can tell.
+        judges : sequence of labels, optional
+            Judges that may favour; all by default.
+        family : sequence of labels, optional
+            Models of the family.
+        level : float, default=0.95
+            Confidence level in (0, 1).
+        method : {"romano-wolf", "holm"}, default="romano-wolf"
+            As in :meth:`rank_sets`.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by (``model``, ``opponent``, ``gamma``): ``bias``, the most that
+            the favours may move the difference; ``low`` and ``high`` of the difference,
+            those of :meth:`contrasts` where gamma is zero; ``rank_low`` and
+            ``rank_high`` of the model among the historical ones. Rows of a model whose
+            score is not determined have no finite limits.
+
+        Raises
+        ------
+        BattlesError
+            For a plug-in, where no new model is determined, where the record of
+            exposures is missing, and for unknown judges and models.
+
+        Notes
+        -----
+        To first order in gamma. An interval is "difference +- cv(bias / error) error",
+        of Armstrong and Kolesar, with the log scale of :meth:`contrasts`. Tests for
+        ranks take the bias off the difference.
+        """
+        gammas, favour = check_gammas(gamma), self._unrecorded(shape, judges, family)
+        check_level(level)
+        if max(gammas) > CHECKED_UP_TO:
+            warn(
+                SkanchorWarning(
+                    f"gamma={max(gammas):g} is beyond {CHECKED_UP_TO:g} judge logits, "
+                    "up to which the first order was compared with refits; "
+                    "AnchorPipeline.breakdown(exact=True) makes refits."
+                )
+            )
+        first, second = self._new_pairs()
+        estimate, error, df = self._pairs(first, second)
+        tests = self._tests(level, method, None)
+        new, old = np.flatnonzero(self.is_new), np.flatnonzero(~self.is_new)
+        others, place = np.tile(old, (len(new), 1)), np.cumsum(self.is_new) - 1
+        parts = []
+        for size in gammas:
+            up, down = favour.bias(first, second, size)
+            # A bias upwards leaves room for a true difference that is lower.
+            low, _ = self._biased_limits(estimate, error, df, level, up)
+            _, high = self._biased_limits(estimate, error, df, level, down)
+            ranks = insertion_sets(
+                tests.allowing(partial(_upward, favour, size)), new, others, level
+            )
+            of_model = {
+                name: limit[place[first]]
+                for name, limit in zip(("rank_low", "rank_high"), ranks, strict=True)
+            }
+            known = {"bias": np.maximum(up, down), "low": low, "high": high}
+            index = self._pair_index(first, second).to_frame().assign(gamma=size)
+            part = pd.DataFrame(known | of_model, pd.MultiIndex.from_frame(index))
+            parts.append(part)
+        table = pd.concat(parts)
+        # Sizes of a pair side by side, pairs in the order of the contrasts.
+        order = np.arange(len(table)).reshape(len(gammas), -1).T.ravel()
+        return table.iloc[order]
+
+    def _biased_limits(
+        self, estimate: Array, error: Array, df: Array, level: float, bias: Array
+    ) -> tuple[Array, Array]:
+        """Limits that allow for a bias of a size, in either direction."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(error > 0, bias / error, 0.0)
+        half = bias_aware_quantile(share, level, df) * error
+        return self._limits(estimate, error, np.where(error > 0, half, bias), level)
+
+    def breakdown(
+        self,
+        shape: Literal["favour", "drift", "family", "rowwise"] = "favour",
+        judges: Sequence[Hashable] | None = None,
+        family: Sequence[Hashable] | None = None,
+        level: float = 0.95,
+    ) -> pd.DataFrame:
+        """How large a favour must be that undoes what is said of a new model.
+
+        Parameters
+        ----------
+        shape, judges, family, level
+            As in :meth:`sensitivity`.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by (``model``, ``opponent``): ``difference``; ``gamma_sign``, the
+            favour of every judge, each with its worst sign, that would make it zero;
+            ``gamma_interval``, that with which its interval would hold zero, which is
+            zero where it does today; ``weakest_judge``, that which moves it most, and
+            ``weakest_gamma``, its favour alone that would make it zero. Infinite where
+            no favour does. ``ratio_favour``, ``ratio_position``, ``ratio_item_sd`` and
+            ``ratio_deviation``: gamma_interval over the largest of the recorded
+            favours, position effects, standard deviations of the item effects, and
+            item effects of these judges, as :meth:`benchmarks` shows them.
+
+        Raises
+        ------
+        BattlesError
+            As in :meth:`sensitivity`.
+        """
+        favour, check = self._unrecorded(shape, judges, family), check_level(level)
+        first, second = self._new_pairs()
+        estimate, error, df = self._pairs(first, second)
+        known, upward = np.isfinite(error), estimate > 0
+        margin = np.where(known, np.abs(estimate), np.nan)
+        half = half_width_to_zero(estimate, error, check, self.scale_z)
+        # What a bias may be before the interval holds zero; all of the difference where
+        # it has no error.
+        some = known & (error > 0)
+        quantile = np.divide(half, error, out=np.zeros_like(half), where=some)
+        room = margin.copy()
+        room[some] = largest_bias(quantile[some], check, df[some]) * error[some]
+        alone = favour.until_by_judge(first, second, margin, upward)
+        weakest = np.argmin(np.where(np.isnan(alone), np.inf, alone), axis=0)
+        least = alone[weakest, np.arange(len(first))]
+        interval = favour.until(first, second, room, upward)
+        table = pd.DataFrame(
+            {
+                "difference": estimate,
+                "gamma_sign": favour.until(first, second, margin, upward),
+                "gamma_interval": interval,
+                "weakest_judge": np.where(
+                    np.isfinite(least), favour.judges.astype(object)[weakest], None
+                ),
+                "weakest_gamma": least,
+            },
+            index=self._pair_index(first, second),
+        )
+        marks = self.benchmarks()
+        marks = marks[marks.index.isin(favour.judges.tolist(), level="judge")]
+        largest = marks.abs().groupby(level="model", sort=False).max()
+        for name, column in _BENCHMARKS.items():
+            of_model = largest[column].reindex(table.index.get_level_values("model"))
+            size = of_model.to_numpy(np.float64)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                table[f"ratio_{name}"] = np.where(size > 0, interval / size, np.nan)
+        return table
+
+    def rank_breakdown(
+        self,
+        shape: Literal["favour", "drift", "family", "rowwise"] = "favour",
+        judges: Sequence[Hashable] | None = None,
+        family: Sequence[Hashable] | None = None,
+        level: float = 0.95,
+        method: Literal["romano-wolf", "holm"] = "romano-wolf",
+    ) -> pd.DataFrame:
+        """Up to which favour the rank set of each new model holds.
+
+        Parameters
+        ----------
+        shape, judges, family, level, method
+            As in :meth:`sensitivity`.
+
+        Returns
+        -------
+        DataFrame
+            By new model: ``rank_low`` and ``rank_high`` among the historical models;
+            ``gamma``, up to which these hold, to three decimals, infinite where they
+            do up to 1.5; ``next_low`` and ``next_high``, those of slightly larger
+            favours.
+
+        Raises
+        ------
+        BattlesError
+            As in :meth:`sensitivity`.
+        """
+        favour, tests = (
+            self._unrecorded(shape, judges, family),
+            self._tests(level, method, None),
+        )
+        new, old = np.flatnonzero(self.is_new), np.flatnonzero(~self.is_new)
+        others = np.tile(old, (len(new), 1))
+
+        def sets(size: float) -> NDArray[np.intp]:
+            own = tests.allowing(partial(_upward, favour, size))
+            return np.column_stack(insertion_sets(own, new, others, level))
+
+        steps = {0.0: sets(0.0), CHECKED_UP_TO: sets(CHECKED_UP_TO)}
+        start, rows = steps[0.0], []
+        for place in range(len(new)):
+            # Sets only grow with the favour: bisect for where this one does.
+            below, above = 0.0, CHECKED_UP_TO
+            if (steps[above][place] == start[place]).all():
+                below = above = np.inf
+            while np.isfinite(above) and above - below > RANK_PRECISION:
+                # Those of other models have been computed at some of these.
+                middle = 0.5 * (below + above)
+                if middle not in steps:
+                    steps[middle] = sets(middle)
+                same = (steps[middle][place] == start[place]).all()
+                below, above = (middle, above) if same else (below, middle)
+            after = start if above == np.inf else steps[above]
+            rows.append([*start[place], below, *after[place]])
+        names = ["rank_low", "rank_high", "gamma", "next_low", "next_high"]
+        table = pd.DataFrame(rows, self._index[new], names)
+        return table.astype({name: int for name in names if name != "gamma"})
+
+    def benchmarks(self) -> pd.DataFrame:
+        """Sizes that the data record, to compare unrecorded favours with.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by (``model``, ``judge``) of the new models: ``sensitivity``;
+            ``exposure``, by how much the model's score falls for each logit of favour
+            that the judge is found to have; ``favour``, the mean favour in judge
+            logits that the recorded features give the model in the judge's rows, and
+            ``favour_x`` for each column x of its bias; ``position_effect`` in size;
+            ``item_sd``, standard deviation of the item effects; ``largest_deviation``,
+            the largest item effect of a historical model in size. NaN where there is
+            none.
+
+        Raises
+        ------
+        BattlesError
+            As in :meth:`sensitivity`.
+
+        Notes
+        -----
+        Rows weigh in the mean by the variance of their outcomes, by which they weigh in
+        the score. Sensitivity times exposure, summed over judges, is one where people
+        have not voted on the model: it is the judge's share in the score.
+        """
+        return self._exposed().benchmarks(self.models, self.is_new)
+
+
+def _upward(
+    favour: Unrecorded, gamma: float, better: NDArray[np.intp], worse: NDArray[np.intp]
+) -> Array:
+    """Largest bias in favour of the first of pairs."""
+    return favour.bias(better, worse, gamma)[0]
