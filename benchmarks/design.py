@@ -17,11 +17,11 @@ All errors behind ``+-`` are Monte-Carlo standard errors.
 from __future__ import annotations
 
 import argparse
+import time
 import warnings
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 
 from skanchor import AnchorPipeline
 from skanchor.planning import look_multiplier
@@ -31,7 +31,7 @@ NEW = "new-model"
 JUDGES = ["judge-1", "judge-2", "judge-3"]
 COLUMNS = ["model_a", "model_b", "judge"]
 LOOKS = (100, 150, 220, 320, 460, 680, 1000)
-POOL = 15_000
+POOL = 9_000
 
 
 class Draw:
@@ -223,14 +223,15 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--first", type=int, default=11_000, help="first seed")
     parser.add_argument("--items", action="store_true", help="with item effects")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=np.inf, help="end by then")
     options = parser.parse_args()
     run, show = parts[options.part]
-    found = Parallel(options.jobs)(
-        delayed(run)(seed, options.items)
-        for seed in range(options.first, options.first + options.draws)
-    )
-    show(pd.DataFrame([row for rows in found for row in rows]))
+    start, found, done = time.monotonic(), [], 0
+    while done < options.draws and time.monotonic() - start < 60.0 * options.minutes:
+        found += run(options.first + done, options.items)
+        done += 1
+    print(f"{done} draws")
+    show(pd.DataFrame(found))
 
 
 if __name__ == "__main__":

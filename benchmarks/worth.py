@@ -34,8 +34,10 @@ SETTINGS = {
 COLUMNS = ["model_a", "model_b", "judge"]
 
 
-def show(name: str, X: pd.DataFrame, y: pd.Series, **settings: object) -> None:
-    """Fit, and print the score, its error and the table."""
+def show(
+    name: str, X: pd.DataFrame, y: pd.Series, price: float, **settings: object
+) -> None:
+    """Fit, and print the score, its error, the tables and two designs."""
     anchor = AnchorPipeline(random_state=0, **settings).fit(X, y)
     start = time.process_time()
     worth, outlook = anchor.worth(), anchor.outlook()
@@ -51,6 +53,14 @@ def show(name: str, X: pd.DataFrame, y: pd.Series, **settings: object) -> None:
     print(outlook.table.droplevel("model").to_string())
     print((outlook.limits / 1.96).round(5).to_string())
     print(mean_gains(anchor).round(3).to_string())
+    for targets in ("scores", "neighbours"):
+        start = time.process_time()
+        design = anchor.design(50, {"human": 1.0, "judges": price}, targets)
+        seconds = time.process_time() - start
+        print(
+            f"design for {targets}, budget 50, a verdict at {price:g}: {seconds:.2f} s"
+        )
+        print("\n".join(design.lines()))
 
 
 def mean_gains(anchor: AnchorPipeline) -> pd.DataFrame:
@@ -86,19 +96,23 @@ def main() -> None:
     if options.part == "simulated":
         data = simulate_battles(random_state=0)
         for name in ("default", "paper"):
-            show(f"features, {name}", data.X, data.y, **SETTINGS[name])
+            show(f"features, {name}", data.X, data.y, 0.1, **SETTINGS[name])
         data = simulate_battles(
             n_historical=4000, rho=0, item_sd=0.3, item_corr=0.6, random_state=0
         )
         for name in ("default", "two steps"):
-            show(f"item effects, {name}", data.X[COLUMNS], data.y, **SETTINGS[name])
+            show(
+                f"item effects, {name}", data.X[COLUMNS], data.y, 0.05, **SETTINGS[name]
+            )
         return
     X, y = fetch_arena(return_X_y=True)
     untied = (y != "tie").to_numpy()
     X, y = X[untied].reset_index(drop=True), y[untied].reset_index(drop=True)
     if options.part == "arena":
         for name in ("default", "two steps", "paper"):
-            show(f"arena, {name}", *without_votes(X, y, "palm-2"), **SETTINGS[name])
+            show(
+                f"arena, {name}", *without_votes(X, y, "palm-2"), 0.02, **SETTINGS[name]
+            )
         return
     found = {}
     for model in sorted(set(X["model_a"])):

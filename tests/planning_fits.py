@@ -3,7 +3,10 @@
 import warnings
 from functools import cache
 
+from sklearn.preprocessing import SplineTransformer
+
 from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor.bias import LinearBias
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.planning import Forecast
 from skanchor.simulation import simulate_battles
@@ -50,6 +53,11 @@ def _fitted(name):
         )
     if name == "two new models":
         return AnchorPipeline(cv=3, random_state=0).fit(two.X, two.y)
+    if name == "splines and ridge":
+        splines = LinearBias(SplineTransformer(n_knots=3), alpha=0.1)
+        return AnchorPipeline(
+            calibrator=JudgeCalibrator(bias=splines), cv=3, random_state=0
+        ).fit(data.X, data.y)
     assert name == "history"
     old = ~(X == "new-model").any(axis=1)
     return AnchorPipeline(cv=3, new_models=[], random_state=0).fit(X[old], y[old])

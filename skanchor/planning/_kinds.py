@@ -23,7 +23,7 @@ from skanchor.sample import Sample
 
 __all__ = ["SourceKinds", "kinds_of_source"]
 
-_DRAWS = 32
+_DRAWS = 64
 """Responses of each model from which those of an untried pair are drawn."""
 
 

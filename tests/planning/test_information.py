@@ -41,7 +41,7 @@ def dense_rows(anchor):
     return np.hstack(list(blocks.values())), sample.weight * V, X
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "splines and ridge"])
 def test_schur_complement_is_the_riesz_information(name):
     anchor, found = fitted(name), forecast(name)
     matrix, layout = found.information.matrix, found.information.layout
@@ -101,7 +101,7 @@ def test_gains_are_the_mean_of_v_a_squared(name):
             assert_allclose(np.einsum("it,ij,jt->t", w, own, w), total, rtol=1e-8)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "splines and ridge"])
 def test_gain_is_the_derivative_of_the_variance(name):
     found = forecast(name).information
     kinds = forecast(name).kinds
