@@ -12,6 +12,7 @@ import pandas as pd
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._plain_state import PlainState
 from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
 from skanchor.planning._forecast import Forecast, Targets
 from skanchor.planning._votes import rows_until
 
@@ -108,10 +109,12 @@ def worth_of(
     Worth
     """
     prices = None if costs is None else forecast.check_costs(costs)
+    judges = [m for m in forecast.kinds if m != PEOPLE]
+    if not judges:
+        raise BattlesError("There is no judge whose verdicts could be worth something.")
     found = {}
     for label in forecast.check_model(model):
         exchange = _Exchange.of(forecast, label)
-        judges = [m for m in forecast.kinds if m != PEOPLE]
         for m in judges:
             found[label, forecast.label(m)] = exchange.row([m], prices)
         if len(judges) > 1:

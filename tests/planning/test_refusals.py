@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from planning_fits import plain_table
 
@@ -110,6 +111,22 @@ def test_a_model_that_is_not_determined():
     assert set(design.table.index) == {"new-model-2"}
     with pytest.raises(BattlesError, match="not determined"):
         anchor.design(10, {"judge-1": 0.1}, targets=["new-model-1"])
+
+
+def test_people_alone():
+    """Votes on the new model, and nobody else."""
+    data = simulate_battles(n_models=5, n_historical=900, random_state=0)
+    X, y = data.X[data.X["judge"] == "human"], data.y[data.X["judge"] == "human"]
+    X, y = pd.concat([X, data.extra_X]), np.concatenate([y, data.extra_y])
+    anchor = AnchorPipeline(cv=2, new_models=["new-model"], random_state=0).fit(X, y)
+    with pytest.raises(BattlesError, match="no judge whose verdicts"):
+        anchor.worth()
+    table = anchor.outlook([0.1]).table.iloc[0]
+    assert np.isinf(table["verdicts"]) and table["both"] == table["votes"]
+    with pytest.raises(BattlesError, match="'judge-1', which is no source of rows"):
+        anchor.design(10, {"judge-1": 0.1})
+    design = anchor.design(10, {"human": 1.0})
+    assert design.table["rows"].sum() == 10
 
 
 def test_results_say_where_to_ask():
