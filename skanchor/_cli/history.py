@@ -18,6 +18,7 @@ from skanchor._cli.method import (
     add_ranking,
     check_fold_flags,
     check_level_flag,
+    flags_of_method,
     pipeline_of,
 )
 from skanchor._cli.output import (
@@ -43,7 +44,13 @@ if TYPE_CHECKING:
     from skanchor.history import AnchorHistory
     from skanchor.results import AnchorResult
 
-__all__ = ["HISTORY", "add_fingerprints", "place_new_models"]
+__all__ = [
+    "HISTORY",
+    "add_fingerprints",
+    "place_new_models",
+    "placed_by_history",
+    "refuse_method",
+]
 
 _NAMED = 5
 """Largest number of models that a message names."""
@@ -157,12 +164,45 @@ def _build(options: argparse.Namespace) -> None:
 
 
 def place_new_models(options: argparse.Namespace) -> None:
-    """Place the new models of the files with a history.
+    """Place the new models of the files with a history, and print the leaderboard.
 
     Parameters
     ----------
     options : Namespace
         Flags of ``skanchor history place``, or of ``skanchor rank --history``.
+    """
+    check_layout(options)
+    deliver(board_forms(placed_by_history(options), options), options)
+
+
+def refuse_method(options: argparse.Namespace) -> None:
+    """Refuse flags of the method beside ``--history``.
+
+    Parameters
+    ----------
+    options : Namespace
+        Flags of a command that takes a method, or else a history.
+    """
+    ignored = flags_of_method(options)
+    if ignored:
+        does = "does" if len(ignored) == 1 else "do"
+        raise BadInputError(
+            f"{', '.join(ignored)} {does} not go with --history, whose method was "
+            "settled when it was built; give such flags to skanchor history build"
+        )
+
+
+def placed_by_history(options: argparse.Namespace) -> PlacedByHistory:
+    """Place the new models of the files with a history.
+
+    Parameters
+    ----------
+    options : Namespace
+        Flags of a command that takes a table, a history and an output.
+
+    Returns
+    -------
+    PlacedByHistory
     """
     check_table(options)
     _refuse_new(
@@ -171,7 +211,6 @@ def place_new_models(options: argparse.Namespace) -> None:
         "does not hold",
     )
     check_level_flag(options)
-    check_layout(options)
     check_output(options, inputs=[*options.battles, options.history])
     prints = _fingerprints(options)
     history = _load_history(options.history)
@@ -179,7 +218,7 @@ def place_new_models(options: argparse.Namespace) -> None:
     _, weight = weights_of(X, options, counted)
     groups = groups_of(X, options)
     result = history.place(X, y, weight, groups, fingerprints=prints)
-    deliver(board_forms(PlacedByHistory(history, result), options), options)
+    return PlacedByHistory(history, result)
 
 
 def _update(options: argparse.Namespace) -> None:

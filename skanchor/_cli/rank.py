@@ -7,13 +7,12 @@ import argparse
 from skanchor._cli.board import board_forms
 from skanchor._cli.command import BadInputError, Command
 from skanchor._cli.contexts import add_contexts, check_mix_flag
-from skanchor._cli.history import add_fingerprints, place_new_models
+from skanchor._cli.history import add_fingerprints, place_new_models, refuse_method
 from skanchor._cli.layout import add_layout, check_layout
 from skanchor._cli.method import (
     add_method,
     check_method,
     fit_method,
-    flags_of_method,
 )
 from skanchor._cli.output import add_output, check_output, deliver
 from skanchor._cli.report import check_report, write_report
@@ -48,13 +47,7 @@ def _rank(options: argparse.Namespace) -> None:
             raise BadInputError("--report does not go with --history")
         if options.context is not None or options.mix:
             raise BadInputError("--context does not go with --history")
-        ignored = flags_of_method(options)
-        if ignored:
-            does = "does" if len(ignored) == 1 else "do"
-            raise BadInputError(
-                f"{', '.join(ignored)} {does} not go with --history, whose method was "
-                "settled when it was built; give such flags to skanchor history build"
-            )
+        refuse_method(options)
         place_new_models(options)
         return
     if options.fingerprints is not None:

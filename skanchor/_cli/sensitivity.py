@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command
 from skanchor._cli.contexts import add_contexts, check_mix_flag
+from skanchor._cli.history import (
+    add_fingerprints,
+    placed_by_history,
+    refuse_method,
+)
 from skanchor._cli.method import add_method, check_method, fit_method
 from skanchor._cli.output import Forms, add_output, check_output, deliver
 from skanchor._cli.table import add_table, check_table
@@ -15,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from skanchor._anchor import AnchorPipeline
+    from skanchor.results import AnchorResult
 
 __all__ = ["SENSITIVITY"]
 
@@ -25,6 +31,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     add_method(parser)
     add_contexts(parser)
+    parser.add_argument(
+        "--history",
+        metavar="HISTORY",
+        help="place the new models by a history that skanchor history build has "
+        "written; FILE then holds their rows",
+    )
+    add_fingerprints(parser)
     parser.add_argument(
         "--gamma",
         nargs="+",
@@ -66,21 +79,36 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_sensitivity(options: argparse.Namespace) -> None:
-    check_table(options)
-    check_method(options)
-    check_mix_flag(options)
     if (options.shape == "family") != (options.liked is not None):
         raise BadInputError("--shape family and --liked go together")
     if options.gamma is not None and not all(0 <= one < 1e9 for one in options.gamma):
         raise BadInputError("--gamma must be finite and not negative")
     if options.exact and (options.shape != "favour" or options.gamma is not None):
         raise BadInputError("--exact goes with --shape favour, and without --gamma")
-    check_output(options, inputs=options.battles)
-    anchor = fit_method(options)
-    deliver(_forms(anchor, options), options)
+    deliver(_forms(_fitted(options), options), options)
 
 
-def _forms(anchor: AnchorPipeline, options: argparse.Namespace) -> Forms:
+def _fitted(options: argparse.Namespace) -> AnchorPipeline | AnchorResult:
+    """A fitted pipeline, or what a history says of the new models."""
+    if options.history is None:
+        if options.fingerprints is not None:
+            raise BadInputError("--fingerprints goes with --history")
+        check_table(options)
+        check_method(options)
+        check_mix_flag(options)
+        check_output(options, inputs=options.battles)
+        return fit_method(options)
+    if options.exact or options.shape == "rowwise":
+        raise BadInputError(
+            "--exact and --shape rowwise need all rows, which --history does not hold"
+        )
+    if options.context is not None or options.mix:
+        raise BadInputError("--context does not go with --history")
+    refuse_method(options)
+    return placed_by_history(options).result_
+
+
+def _forms(anchor: AnchorPipeline | AnchorResult, options: argparse.Namespace) -> Forms:
     """Forms of breakdowns, and of what holds for favours of given sizes."""
     from skanchor.reports import (
         SCHEMA_VERSION,
@@ -96,7 +124,8 @@ def _forms(anchor: AnchorPipeline, options: argparse.Namespace) -> Forms:
         "family": options.liked,
         "level": options.level,
     }
-    broken = anchor.breakdown(**chosen, exact=options.exact)
+    more: dict[str, Any] = {"exact": True} if options.exact else {}
+    broken = anchor.breakdown(**chosen, **more)
     sizes = [] if options.gamma is None else options.gamma
     widened = anchor.sensitivity(sizes, **chosen) if sizes else None
 
@@ -153,7 +182,7 @@ _SENSITIVITY: dict[str, tuple[str, int | str]] = {
 
 
 def _text(
-    anchor: AnchorPipeline,
+    anchor: AnchorPipeline | AnchorResult,
     broken: pd.DataFrame,
     widened: pd.DataFrame | None,
     options: argparse.Namespace,
@@ -167,7 +196,8 @@ def _text(
 
     parts: list[Any] = []
     known = broken["gamma_sign"].notna().groupby(level="model").any()
-    models = [model for model in new_by_score(anchor.result_) if known[model]]
+    result = getattr(anchor, "result_", anchor)
+    models = [model for model in new_by_score(result) if known[model]]
     plain = options.shape == "favour" and options.favouring is None
     if plain:
         for line in change_lines(anchor, options.level):
@@ -210,6 +240,10 @@ SENSITIVITY = Command(
         (
             "what still holds for favours up to two sizes, as JSON",
             "skanchor sensitivity battles.csv --gamma 0.1 0.2 --json",
+        ),
+        (
+            "new models placed by a history",
+            "skanchor sensitivity new.csv --history arena.history",
         ),
         (
             "judges may react more or less sharply than on the old models",

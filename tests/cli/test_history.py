@@ -13,6 +13,7 @@ from skanchor import AnchorHistory, judge_fingerprint
 from skanchor._cli.wording import ADVICE
 from skanchor.datasets import load_demo
 from skanchor.exceptions import Remedy
+from skanchor.io import read_battles
 
 FAST = ["--folds", "3"]
 NEW = "ivory-lynx"
@@ -50,6 +51,31 @@ def test_build_leaves_new_models_to_place(run, battles, tmp_path):
     code, _, err = run(*build)
     assert code == 2 and "exists; write over it with --force" in err[-1]
     assert run(*build, "--force")[0] == 0
+
+
+def test_favours_of_placed_models(run, file, arrivals):
+    code, out, _ = run("sensitivity", arrivals, "--history", file, "--json")
+    assert code == 0
+    found = json.loads(out)
+    history = AnchorHistory.load(file)
+    X = read_battles(arrivals)
+    y = X.pop("winner")
+    due = history.place(X, y).breakdown()
+    assert [row["gamma_sign"] for row in found["breakdown"]] == pytest.approx(
+        due["gamma_sign"].tolist()
+    )
+    text = run("sensitivity", arrivals, "--history", file, "--gamma", 0.1)[1]
+    assert "judge logits for reasons not recorded" in " ".join(text.split())
+    for flags, says in (
+        (["--exact"], "need all rows"),
+        (["--shape", "rowwise"], "need all rows"),
+        (["--folds", "3"], "--folds does not go with --history"),
+        (["--context", "kind"], "--context does not go with --history"),
+    ):
+        code, _, err = run("sensitivity", arrivals, "--history", file, *flags)
+        assert code == 2 and says in err[0], flags
+    code, _, err = run("sensitivity", arrivals, "--fingerprints", "judges.json")
+    assert code == 2 and "goes with --history" in err[0]
 
 
 def test_place_prints_a_leaderboard(run, file, arrivals, tmp_path):
