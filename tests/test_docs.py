@@ -11,6 +11,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 @pytest.mark.parametrize(
     "page",
     [
+        "check.md",
         "contexts.md",
         "cost.md",
         "design.md",

@@ -421,9 +421,10 @@ class Diagnostics(WithTables):
             judge = apart.index[int(apart.abs().argmax())]
             others = f" (and {len(apart) - 1} more)" if len(apart) > 1 else ""
             yield (
-                "The log-odds of a tie rise with the level of both models by "
-                f"{people:+.2f} a logit where people vote, by "
-                f"{people + apart[judge]:+.2f} with judge '{judge!s}'{others}: as ties "
+                "How often two models tie depends on how good they are. Per logit of "
+                "their mean score, the log-odds of a tie change by "
+                f"{people:+.2f} where people vote, and by "
+                f"{people + apart[judge]:+.2f} with judge '{judge!s}'{others}. As ties "
                 "count for half a win, scores of new models far up or down the board "
                 "may be off."
             )

@@ -32,12 +32,25 @@ from skanchor._comparisons.table import require_columns
 from skanchor._numerics.machine import available_bytes
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, located
-from skanchor.io import judge_columns, may_be_else
+from skanchor.io import (
+    judge_columns,
+    may_be_else,
+    may_be_swapped,
+    names_loser,
+    words_of,
+)
 from skanchor.sample import FEATURE_BYTES, ROW_BYTES, check_weight
 from skanchor.streaming._columns import FeatureColumns
 from skanchor.streaming._groups import group_hashes, row_hash
 
 __all__ = ["Folds", "ReadRows", "Reading"]
+
+_FLAG = frozenset(
+    "is was were been order position positions side sides display shown answers "
+    "responses swap swapped flip flipped reverse reversed switched transposed "
+    "inverted".split()
+)
+"""Words of the names of flags of swapped sides."""
 
 OPTIONAL = ("judge", "shown_first")
 """Columns that mean something where they are missing."""
@@ -245,6 +258,8 @@ class Reading:
     def split(self, table: pa.Table) -> tuple[pa.Table, pa.ChunkedArray]:
         """Battles and outcomes of a table; weights stay among its columns."""
         _refuse_unnamed_judges(table.column_names, dict(self.columns or {}))
+        named = {**dict(self.columns or {}), self.outcome: "winner"}
+        _refuse_turned_outcomes(table.column_names, named)
         X, y = split_table(
             table,
             columns=dict(self.columns or {}),
@@ -398,6 +413,29 @@ def _refuse_unnamed_judges(names: Sequence[str], columns: dict[str, str]) -> Non
             f"There is no column 'judge', and a stream reads columns by their exact "
             f"names: {like} may name judges or people. Rename the first to 'judge', or "
             "to 'rater' if it names people, whose votes all rows then are."
+        )
+
+
+def _refuse_turned_outcomes(names: Sequence[str], columns: dict[str, str]) -> None:
+    """Refuse columns that in memory would turn outcomes round, or be asked about."""
+    lost = [o for o, new in columns.items() if new == "winner" and names_loser(o)]
+    if lost:
+        raise BattlesError(
+            f"Column {lost[0]!r} is given as the winner, but by its name it holds the "
+            "loser, which would turn the ranking upside down. Turn its outcomes round."
+        )
+    known = [columns.get(name, name) for name in names]
+    swapped = [
+        name
+        for name in may_be_swapped(known)
+        if {*words_of(name)} <= _FLAG and name not in ("order", "position")
+    ]
+    if swapped and "shown_first" not in known:
+        raise BattlesError(
+            f"Column {swapped[0]!r} may say which rows were shown swapped, and nothing "
+            "tells a stream whether outcomes there are about the columns. Give the "
+            "order in a column 'shown_first', with outcomes about the columns, or "
+            f"rename it, as in columns={{{swapped[0]!r}: 'note'}}."
         )
 
 

@@ -1,6 +1,7 @@
 """``skanchor inspect`` says what files are understood to hold."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 
@@ -34,6 +35,14 @@ def test_json_has_the_numbers_of_the_table(run, battles):
     assert found["refusal"] is None
     (command,) = found["commands"]
     assert command.startswith("skanchor rank ")
+
+
+def test_the_page_names_all_of_the_json(run):
+    found = json.loads(run("inspect", "--demo", "--json")[1])
+    page = (Path(__file__).parents[2] / "docs" / "json.md").read_text("utf-8")
+    names = {*found, *found["rows"], *found["models"][0], *found["judges"][0]}
+    names |= {*found["outcomes"], *found["groups"], *found["files"]}
+    assert {name for name in names if f"`{name}`" not in page} == set()
 
 
 def test_what_must_be_decided_is_a_finding(run, tmp_path):

@@ -90,6 +90,8 @@ for title, where in {
     "Tables of a stream of which some lack a column":
         "streaming.test_parts::"
         "test_tables_that_differ_in_their_columns_are_refused",
+    "A stream with a flag of swapped sides, or with the loser as its outcome":
+        "streaming.test_parts::test_what_may_turn_outcomes_round_is_refused",
     "A file of a stream without content, or damaged inside":
         "streaming.test_parts::test_a_file_that_is_damaged_inside_is_named",
     "A stream whose rows come in another order in each pass":

@@ -168,3 +168,24 @@ def test_a_file_that_is_damaged_inside_is_named(tmp_path):
     path.write_bytes(content)
     with pytest.raises(BattlesError, match=r"a\.parquet cannot be read as Parquet"):
         stream_history(path, AnchorPipeline(cv=3))
+
+
+def test_what_may_turn_outcomes_round_is_refused():
+    table, _ = tables()
+    table = table.drop(columns="shown_first", errors="ignore")
+    anchor = AnchorPipeline(cv=3, random_state=0)
+    swapped = table.assign(is_swapped=True)
+    with pytest.raises(BattlesError, match=r"'is_swapped' may say .*'shown_first'"):
+        stream_history([swapped], anchor)
+    with pytest.raises(BattlesError, match="by its name it holds the loser"):
+        stream_history(
+            [table.rename(columns={"winner": "loser"})],
+            anchor,
+            options=StreamOptions(outcome="loser"),
+        )
+    with pytest.raises(BattlesError, match="by its name it holds the loser"):
+        stream_history(
+            [table.rename(columns={"winner": "worse"})],
+            anchor,
+            options=StreamOptions(columns={"worse": "winner"}),
+        )

@@ -4,6 +4,7 @@ A table is read where exactly one reading fits it. What is assumed is said; a ta
 can be read in several ways is refused with the calls that decide.
 """
 
+from skanchor.io._plain_tables.names import words_of
 from skanchor.io._plain_tables.order import may_be_swapped
 from skanchor.io._plain_tables.plain import Plain, read_plain
 from skanchor.io._plain_tables.refusals import no_battles
@@ -17,7 +18,10 @@ from skanchor.io._plain_tables.sources import (
     people_patterns,
 )
 from skanchor.io._plain_tables.understood import needs_names
-from skanchor.io._plain_tables.winners import refuse_losers_as_winners
+from skanchor.io._plain_tables.winners import (
+    names_loser,
+    refuse_losers_as_winners,
+)
 
 __all__ = [
     "Plain",
@@ -28,9 +32,11 @@ __all__ = [
     "judge_or_people",
     "may_be_else",
     "may_be_swapped",
+    "names_loser",
     "needs_names",
     "no_battles",
     "people_patterns",
     "read_plain",
     "refuse_losers_as_winners",
+    "words_of",
 ]

@@ -22,6 +22,7 @@ from skanchor.io._plain_tables.names import (
 __all__ = [
     "flags",
     "is_flag",
+    "names_loser",
     "refuse_losers_as_winners",
     "tie_flag",
     "turned_round",
@@ -34,6 +35,11 @@ _YES = ("true", "1", "1.0", "yes", "y")
 _NO = ("false", "0", "0.0", "no", "n")
 
 _OTHER_SIDE = {"model_a": "model_b", "model_b": "model_a"}
+
+
+def names_loser(name: str) -> bool:
+    """Whether a column holds the loser of each row, by its name."""
+    return name_key(name) in LOSERS
 
 
 def won_and_lost(raw: pd.DataFrame) -> tuple[str, str] | None:
