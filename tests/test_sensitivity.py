@@ -502,6 +502,50 @@ def test_a_favour_in_the_verdicts_moves_the_score_by_the_exposure():
     assert_allclose(scores[1] - scores[0], due, rtol=0.05)
 
 
+@pytest.fixture(scope="module")
+def noiseless():
+    """Scores where verdicts are the probabilities of a fit, with shifted log-odds."""
+    data = small(item_sd=0.0, new_score=1.5)
+    X = fit(data.X, data.y, **PAPER).sample_.X
+
+    def fitted(shift, **settings):
+        p = 1 / (1 + np.exp(-(X.logits() + shift)))
+        y = np.where(X.judge >= 0, p, data.y)
+        return fit(data.X, y, cv=10, **settings)
+
+    return X, fitted
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+@pytest.mark.parametrize("settings", [PAPER, {"item_effects": "none"}])
+def test_a_favour_for_a_family_moves_all_scores_by_their_exposures(noiseless, settings):
+    X, fitted = noiseless
+    family = ["model-01", NEW]
+    member = np.isin(X.models, family).astype(float)
+    shift = np.where(X.judge >= 0, 0.1 * (member[X.left] - member[X.right]), 0.0)
+    before, after = fitted(0.0, **settings), fitted(shift, **settings)
+    moved = after.result_.all_scores - before.result_.all_scores
+    liked = np.isin(after.models_, family)
+    due = 0.1 * after.result_.exposures.favour[:-1][:, liked].sum(axis=(0, 1))
+    assert_allclose(moved, due, atol=2.5e-3)
+    assert moved[NEW] > 0.03
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+@pytest.mark.parametrize("growth", [0.05, -0.05])
+def test_a_change_of_sensitivities_moves_the_score_by_the_drift(noiseless, growth):
+    """Growth by the factor f adds 1 - 1 / f times the exposure as it is then seen."""
+    X, fitted = noiseless
+    slopes = np.append(X.sensitivities, [0.0, 0.0])[X.judge]
+    shift = np.where(X.involves_new, growth * slopes * X.score_differences, 0.0)
+    before, after = fitted(0.0, **PAPER), fitted(shift, **PAPER)
+    moved = after.result_.all_scores - before.result_.all_scores
+    due = growth / (1 + growth) * after.result_.exposures.drift.sum(axis=0)
+    most = int(np.argmax(np.abs(due[-1] - due)))
+    assert_allclose(moved[NEW] - moved.iloc[most], due[-1] - due[most], rtol=0.1)
+    assert abs(due[-1] - due[most]) > 0.005
+
+
 # ------------------------------------------------------------------- S0, benchmarks
 @pytest.fixture(scope="module")
 def reference():
