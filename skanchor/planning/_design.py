@@ -239,29 +239,22 @@ def _compared(
         unit = np.sum(units, axis=0) / (len(models) * price)
         widths[name] = wanted.half_widths(forecast.split(wanted, budget * unit), level)
         if name == "verdicts":
-            mean = _Mean(forecast, wanted, unit)
-            same = rows_until(mean, float(wanted.parts(bought)[0].sum()), mean.end)
+            same = _same_variance(forecast, wanted, unit, bought)
     names = [str(a) if b is None else f"{a} minus {b}" for a, b in pairs]
     return pd.DataFrame(widths, index=pd.Index(names, name="target")), same
 
 
-@dataclass(frozen=True, slots=True)
-class _Mean:
-    """Sum of the variances of targets, by what is spent on rows of some kind."""
+def _same_variance(
+    forecast: Forecast, wanted: Targets, unit: Array, bought: tuple[Array, Array]
+) -> float:
+    """What is to be spent on some kind of rows for the variance of another purchase."""
 
-    forecast: Forecast
-    wanted: Targets
-    unit: Array
+    def total(split: tuple[Array, Array]) -> float:
+        return float(wanted.parts(split)[0].sum())
 
-    def __call__(self, spent: float) -> float:
-        split = self.forecast.split(self.wanted, spent * self.unit)
-        return float(self.wanted.parts(split)[0].sum())
-
-    @property
-    def end(self) -> float:
-        """Its limit."""
-        split = self.forecast.split(self.wanted, 0.0, self.unit)
-        return float(self.wanted.parts(split)[0].sum())
+    along = forecast.along(wanted, unit)
+    end = total(forecast.split(wanted, endless=unit))
+    return rows_until(lambda spent: total(along(spent)), total(bought), end)
 
 
 def _separation(

@@ -8,7 +8,7 @@ ties, the inflation of the item part, and the widening where judges disagree.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -217,6 +217,28 @@ class Forecast:
         if endless is None:
             return information.split(vectors, information.weights(vectors, more))
         return information.split(vectors, information.limit(vectors, endless, more))
+
+    def along(
+        self, targets: Targets, unit: Array, more: Array | float = 0.0
+    ) -> Callable[[float], tuple[Array, Array]]:
+        """The same parts by the number of rows of one kind.
+
+        Parameters
+        ----------
+        targets : Targets
+            As :meth:`targets` returns them.
+        unit : ndarray of shape (p, p)
+            Information of one row.
+        more : ndarray of shape (p, p), default=0.0
+            Information that is added.
+
+        Returns
+        -------
+        callable
+            Of a number of rows above zero.
+        """
+        weights = self.information.along(targets.vectors, unit, more)
+        return lambda n: self.information.split(targets.vectors, weights(n))
 
     @property
     def determined(self) -> list[Any]:

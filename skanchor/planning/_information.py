@@ -7,13 +7,13 @@ are added to it. The Schur complement of their block is the matrix of the Riesz 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.linalg import SymmetricSolver, semidefinite_root
 from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
@@ -23,6 +23,9 @@ __all__ = ["WholeInformation"]
 NULL_TOLERANCE = 1e-10
 """Share of the largest eigenvalue, at unit diagonal, below which rows of some kinds
 say nothing in a direction, however many they are."""
+
+ROOT_TOLERANCE = 1e-12
+"""Share of the largest eigenvalue below which an eigenvalue of a row is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +163,44 @@ class WholeInformation:
         tail = weights[self.layout.at["deviation"]]
         items = np.einsum("ij,ij->j", tail, tail)
         return np.einsum("ij,ij->j", targets, weights) - items, items
+
+    def along(
+        self, targets: Array, unit: Array, more: Array | float = 0.0
+    ) -> Callable[[float], Array]:
+        """Weights by the number of rows of one kind, factorised once.
+
+        Parameters
+        ----------
+        targets : ndarray of shape (p, n_targets)
+            L.
+        unit : ndarray of shape (p, p)
+            Information of one row.
+        more : ndarray of shape (p, p), optional
+            Information that is added to the matrix. It may take rows away that leave a
+            target undetermined, if rows of this kind determine it again.
+
+        Returns
+        -------
+        callable
+            Of a number of rows above zero; returns weights.
+        """
+        # With the matrix M at one row and a root F of the unit, the weights at n rows
+        # are M^-1 L - (n - 1) M^-1 F (I + (n - 1) G)^-1 F' M^-1 L, with G = F' M^-1 F.
+        # In the eigenvectors of G the inverse is a division.
+        root = semidefinite_root(unit)
+        solver = SymmetricSolver.factorise(self.matrix + more + unit)
+        one, of_root = solver.solve(targets), solver.solve(root)
+        values, vectors = np.linalg.eigh(root.T @ of_root)
+        # Directions in which a row says nothing, but for rounding.
+        some = values > ROOT_TOLERANCE * values.max(initial=0.0)
+        values, vectors = values[some], vectors[:, some]
+        change, size = of_root @ vectors, vectors.T @ (root.T @ one)
+
+        def weights(n: float) -> Array:
+            factor = (n - 1.0) / (1.0 + (n - 1.0) * values)
+            return np.asarray(one - change @ (factor[:, None] * size))
+
+        return weights
 
     def limit(self, targets: Array, kinds: Array, more: Array | float = 0.0) -> Array:
         """Weights once there are rows of some kinds without end.

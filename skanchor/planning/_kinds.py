@@ -180,10 +180,13 @@ def kinds_of_source(
     ):
         kind = np.where(weight > 0, number[first, second], -1)
         turned = z * np.r_[1.0, np.full(z.shape[1] - 1, sign)]
-        for q in np.unique(kind[kind >= 0]).tolist():
-            rows = np.flatnonzero(kind == q)
-            seen[q] += (weight[rows, None] * turned[rows]).T @ turned[rows]
-            n_rows[q] += times[rows].sum()
+        order = np.argsort(kind, kind="stable")
+        codes, starts = np.unique(kind[order], return_index=True)
+        parts = np.split(order, starts)[1:]
+        for q, rows in zip(codes.tolist(), parts, strict=True):
+            if q >= 0:
+                seen[q] += (weight[rows, None] * turned[rows]).T @ turned[rows]
+                n_rows[q] += times[rows].sum()
     delta = X.scores[model] - X.scores[opponent]
     unit = np.divide(
         seen,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,25 +110,44 @@ def outlook_of(
     level, asked = check_level(level), _check_widths(widths)
     rows, limits = {}, {}
     for label in forecast.check_model(model):
-        width = _Width(forecast, forecast.targets([(label, None)]), level)
+        target = forecast.targets([(label, None)])
         judges = [m for m in forecast.kinds if m != PEOPLE]
         units = {
             "votes": evenly(forecast, label, [PEOPLE]),
             "verdicts": evenly(forecast, label, judges),
         }
         units["both"] = units["votes"] + units["verdicts"]
-        now = width(0.0)
-        ends = {way: width(0.0, units[way]) for way in WAYS}
+        now = _width(target, forecast.split(target), level)
+        ends = {
+            way: _width(target, forecast.split(target, endless=unit), level)
+            for way, unit in units.items()
+        }
         limits[label] = {"now": now, **ends}
+        shrunk = {
+            way: _width_by_rows(forecast, target, unit, level)
+            for way, unit in units.items()
+        }
         for wanted in asked or [round(share * now, 3) for share in _SHARES]:
             rows[label, wanted] = {
-                way: rows_until(partial(width.of_rows, units[way]), wanted, ends[way])
-                for way in WAYS
+                way: rows_until(shrunk[way], wanted, ends[way]) for way in WAYS
             }
     table = pd.DataFrame.from_dict(rows, orient="index")
     table.index = pd.MultiIndex.from_tuples(list(rows), names=["model", "width"])
     known = pd.DataFrame.from_dict(limits, orient="index").rename_axis("model")
     return Outlook(table, known, level)
+
+
+def _width(target: Targets, split: tuple[Array, Array], level: float) -> float:
+    """Half width of the interval of a single target."""
+    return float(target.half_widths(split, level)[0])
+
+
+def _width_by_rows(
+    forecast: Forecast, target: Targets, unit: Array, level: float
+) -> Callable[[float], float]:
+    """The same by the number of further rows of one kind."""
+    along = forecast.along(target, unit)
+    return lambda n: _width(target, along(n), level)
 
 
 def _check_widths(widths: Sequence[float] | None) -> list[float]:
@@ -170,21 +188,3 @@ def evenly(forecast: Forecast, model: Hashable, sources: Sequence[int]) -> Array
         if len(kinds):
             grams[m] = kinds.bought(1.0 / (len(sources) * len(kinds)))
     return forecast.information.sum(grams)
-
-
-@dataclass(frozen=True, slots=True)
-class _Width:
-    """Half width of the interval of a target."""
-
-    forecast: Forecast
-    target: Targets
-    level: float
-
-    def __call__(self, more: Array | float, endless: Array | None = None) -> float:
-        """With information added, or with rows of some kinds without end."""
-        split = self.forecast.split(self.target, more, endless)
-        return float(self.target.half_widths(split, self.level)[0])
-
-    def of_rows(self, unit: Array, number: float) -> float:
-        """With a number of rows of some kind."""
-        return self(number * unit)

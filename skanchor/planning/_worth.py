@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -183,13 +184,23 @@ class _Exchange:
         split = self.forecast.split(self.target, more, endless)
         return float(self.target.parts(split)[0][0])
 
-    def votes(self, base: Array | float, wanted: float) -> float:
-        """Number of votes that bring the variance to ``wanted``."""
-        return rows_until(
-            lambda n: self.variance(base + n * self.vote),
-            wanted,
-            self.variance(base, self.vote),
+    def votes(self, base: Array | float) -> Callable[[float], float]:
+        """Number of votes, beside a base, that bring the variance to a value."""
+        along = self.forecast.along(self.target, self.vote, base)
+        limit = self.variance(base, self.vote)
+        return lambda wanted: rows_until(
+            lambda n: float(self.target.parts(along(n))[0][0]), wanted, limit
         )
+
+    @cached_property
+    def nobody(self) -> Array:
+        """What is lost with all verdicts on the model."""
+        return -np.sum(list(self.seen.values()), axis=0)
+
+    @cached_property
+    def votes_alone(self) -> Callable[[float], float]:
+        """As :meth:`votes`, without any verdict on the model."""
+        return self.votes(self.nobody)
 
     def row(
         self, judges: list[int], prices: Mapping[int, float] | None
@@ -197,17 +208,18 @@ class _Exchange:
         """What the verdicts of some judges are worth together."""
         own = np.sum([self.seen[m] for m in judges], axis=0)
         endless = np.sum([self.kind[m] for m in judges], axis=0)
-        nobody = -np.sum(list(self.seen.values()), axis=0)
         n = sum(self.n_rows[m] for m in judges)
         each = own / n if n else endless / len(judges)
         information = self.forecast.information
         (w,) = information.weights(self.target.vectors).T
         found = {
             "verdicts": n,
-            "replaces": self.votes(-own, self.variance(0.0)) if n else np.nan,
-            "alone": self.votes(nobody, self.variance(nobody + own)) if n else np.nan,
+            "replaces": self.votes(-own)(self.variance(0.0)) if n else np.nan,
+            "alone": self.votes_alone(self.variance(self.nobody + own))
+            if n
+            else np.nan,
             "next_verdict": float((w @ each @ w) / (w @ self.vote @ w)),
-            "never_more": self.votes(nobody, self.variance(nobody, endless)),
+            "never_more": self.votes_alone(self.variance(self.nobody, endless)),
         }
         if prices is not None:
             cost = sum(self.n_rows[m] * prices.get(m, np.nan) for m in judges)

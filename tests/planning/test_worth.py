@@ -196,3 +196,32 @@ def test_bad_input(asked, match):
 def test_nothing_new_is_worth_nothing():
     with pytest.raises(BattlesError, match="There is no new model"):
         fitted("history").worth()
+
+
+def test_labels_and_the_order_of_rows_do_not_matter():
+    """Whole numbers as labels, sides swapped, rows shuffled."""
+    X, y = plain_table()
+    y, rng = np.asarray(y, dtype=float), np.random.default_rng(0)
+    # The folds are drawn by rows: without them in what is compared, nothing moves.
+    settings = dict(item_effects="none", cv=2, random_state=0)
+    plain = AnchorPipeline(**settings).fit(X, y)
+    names = sorted(set(X["model_a"]) | set(X["model_b"]))
+    code = dict(zip(names, rng.permutation(len(names)).tolist(), strict=True))
+    judges = {"judge-1": 7, "judge-2": 3, "judge-3": 5, "human": "human"}
+    swap, order = rng.random(len(X)) < 0.5, rng.permutation(len(X))
+    other = pd.DataFrame(
+        {
+            "model_a": np.where(swap, X["model_b"].map(code), X["model_a"].map(code)),
+            "model_b": np.where(swap, X["model_a"].map(code), X["model_b"].map(code)),
+            "judge": X["judge"].map(judges),
+            "shown_first": np.where(swap, "model_b", "model_a"),
+        }
+    ).iloc[order]
+    again = AnchorPipeline(**settings).fit(other, np.where(swap, 1 - y, y)[order])
+    found = again.worth().table.droplevel("model")
+    due = plain.worth().table.droplevel("model")
+    found = found.rename(index={code: name for name, code in judges.items()})
+    assert_allclose(found.loc[due.index], due, rtol=1e-6)
+    design = again.design(10, {"human": 1.0, 3: 0.1})
+    assert set(design.table["source"]) <= {"human", 3}
+    assert set(design.table["opponent"]) <= set(code.values())
