@@ -341,5 +341,11 @@ def change_section(fitted: Any, level: float) -> Section | None:
         "columns count the favour in sizes that the data record. Item effects allow "
         "for favours of the usual size; these come on top."
     )
-    blocks.append(Text(note, is_note=True))
+    remedy = (
+        "More verdicts of the same judges make intervals shorter, but leave a favour "
+        "as it is. Votes on the model, or judges that do not share the favour, make "
+        "its score rest less on it: skanchor design says which rows a budget is best "
+        "spent on."
+    )
+    blocks += [Text(remedy), Text(note, is_note=True)]
     return Section("change", "What would change this", blocks)

@@ -33,6 +33,7 @@ def test_the_section_says_what_breaks_first(anchor):
     assert lines[0].startswith(f"{best} is above")
     for line in lines:
         assert line in text
+    assert "skanchor design says which rows" in text
     own = table.loc[best]
     clear = own[(own["gamma_interval"] > 0) & (own["difference"] > 0)]
     row = clear.loc[clear["gamma_interval"].idxmin()]
