@@ -27,6 +27,7 @@ _DEFAULT = (ANCHOR, "JointBTL", "ScalarJudge", "DirectScore", "HistoricalPPI")
 _COLUMNS: dict[str, tuple[str, int | str]] = {
     "rmse": ("error", 3),
     "rank_error": ("places off", 2),
+    "own_rank_error": ("among its own", 2),
     "exact": ("right place", "share"),
     "compatible": ("agrees", "share"),
     "width": ("width", 2),
@@ -53,6 +54,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "in 200 (default: they are shown without)",
     )
     add_models(parser)
+    parser.add_argument(
+        "--judges-by-history",
+        type=int,
+        metavar="N",
+        help="for each model left out, keep the N judges with the most verdicts on the "
+        "other models, as the paper does with 7 of 10 (default: all judges)",
+    )
     add_resume(parser)
     add_output(parser)
 
@@ -69,6 +77,9 @@ def _compare(options: argparse.Namespace) -> None:
             f"--bootstrap must be at least {LEAST_RESAMPLES}, got {options.bootstrap}: "
             "fewer refits have no tails to read limits from"
         )
+    chosen = options.judges_by_history
+    if chosen is not None and chosen < 1:
+        raise BadInputError(f"--judges-by-history must be at least 1, got {chosen}")
     check_output(options, inputs=options.battles)
     task = load_task(options)
     task.pipeline.set_params(n_jobs=None, verbose=0)
@@ -82,11 +93,16 @@ def _compare(options: argparse.Namespace) -> None:
             # the finished parts.
             refits = getattr(method, "n_resamples", None)
             part = name if refits is None else f"{name}, {refits} refits"
+            # So are the judges that are kept.
+            part += "" if chosen is None else f", {chosen} judges by history"
             # Without new models, methods are compared on historical models only.
             places[name] = (
                 {} if options.no_new else _places(method, task, options.level)
             )
-            rows = models_left_out_of(task, method, part, kept, options, options.models)
+            rows = models_left_out_of(
+                task, method, part, kept, options, options.models,
+                judges_by_history=chosen,
+            )  # fmt: skip
             accuracy[name] = _accuracy(pd.DataFrame.from_dict(rows, "index"))
 
     table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")
@@ -121,17 +137,23 @@ def _accuracy(left_out: pd.DataFrame) -> dict[str, float]:
         insertion_mae,
         interval_width,
         rmse,
+        spearman,
     )
 
     true, rank = left_out["true_rank"], left_out["rank"]
     found = {
         "models": len(left_out),
         "rank_error": insertion_mae(true, rank),
+        "largest_rank_error": int((true - rank).abs().max()),
         "exact": exact_insertion_rate(true, rank),
     }
+    if "fitted_rank" in left_out:
+        found["own_rank_error"] = insertion_mae(true, left_out["fitted_rank"])
     if "score" in left_out:
         found["rmse"] = rmse(left_out["true_score"], left_out["score"])
+        found["spearman"] = spearman(left_out["true_score"], left_out["score"])
     if "compatible" in left_out:
+        found["held"] = float(left_out["covered"].mean())
         found["compatible"] = float(left_out["compatible"].mean())
         found["width"] = interval_width(left_out["low"], left_out["high"])
     return found
@@ -166,9 +188,10 @@ def _comparison_forms(
         from skanchor.reports import table_text
 
         note = (
-            "error: root mean square of score differences. agrees: share of the models "
-            "left out\nwhose score differs by no more than the errors of both allow; "
-            "width: of the intervals.\n"
+            "error: root mean square of score differences. places off: among the human "
+            "scores of\nthe other models; among its own: among those that the method "
+            "fits. agrees: share of\nthe models left out whose score differs by no "
+            "more than the errors of both allow;\nwidth: of the intervals.\n"
             + (
                 "A dash: the method has no scores, or no intervals of its own; "
                 "--bootstrap 200 gives\nintervals by refits to those that have scores."

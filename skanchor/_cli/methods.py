@@ -33,6 +33,7 @@ METHODS = (
     "JointMLE",
     "JudgeArenaElo",
     "JudgeAwareBTL",
+    "SoftElo",
 )
 """Names of the methods."""
 

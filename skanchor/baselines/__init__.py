@@ -7,6 +7,7 @@ the human scores has ``ranks_``, ``win_rates_`` and ``leaderboard``.
 """
 
 from skanchor._base import ComparisonEstimator
+from skanchor.baselines._conformal import ConformalRanking
 from skanchor.baselines._direct_score import DirectScore
 from skanchor.baselines._historical_ppi import HistoricalPPI
 from skanchor.baselines._historical_ppr import HistoricalPPR
@@ -22,9 +23,11 @@ from skanchor.baselines._oracle import Oracle
 from skanchor.baselines._per_judge_btl import PerJudgeBTL
 from skanchor.baselines._pooled_llm import PooledLLM
 from skanchor.baselines._scalar_judge import ScalarJudge
+from skanchor.baselines._soft_elo import SoftElo
 
 __all__ = [
     "BASELINES",
+    "ConformalRanking",
     "DirectScore",
     "HistoricalPPI",
     "HistoricalPPR",
@@ -40,6 +43,7 @@ __all__ = [
     "PerJudgeBTL",
     "PooledLLM",
     "ScalarJudge",
+    "SoftElo",
 ]
 
 _ALL: list[type[ComparisonEstimator]] = [
@@ -58,6 +62,7 @@ _ALL: list[type[ComparisonEstimator]] = [
     JointMLE,
     JudgeArenaElo,
     JudgeAwareBTL,
+    SoftElo,
 ]
 
 BASELINES: dict[str, type[ComparisonEstimator]] = {

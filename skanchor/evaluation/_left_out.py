@@ -20,6 +20,7 @@ from skanchor._folds import stream_plan
 from skanchor._row_rules import RowRules, treat_ties
 from skanchor.contexts import refuse_contexts
 from skanchor.evaluation._errors import DifferenceErrors
+from skanchor.evaluation._judge_choice import check_judge_number, with_most_history
 from skanchor.exceptions import (
     BattlesError,
     DataWarning,
@@ -42,6 +43,7 @@ def leave_one_model_out(
     groups: ArrayLike | str | None = "auto",
     weights: Literal["importance", "frequency"] | None = None,
     models: Sequence[Hashable] | None = None,
+    judges_by_history: int | None = None,
     level: float = 0.95,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -75,6 +77,9 @@ def leave_one_model_out(
         has for the estimator.
     models : sequence of labels, optional
         Models to leave out; None means all with human rows.
+    judges_by_history : int, optional
+        Number of judges in each fit: those with the most verdicts on the other models,
+        and of equal ones those with the most prompts. None means all judges.
     level : float, default=0.95
         Confidence level.
     n_jobs : int, optional
@@ -137,6 +142,7 @@ def leave_one_model_out(
             groups=groups,
             weights=weights,
             models=models,
+            judges_by_history=judges_by_history,
             level=level,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -154,6 +160,7 @@ def models_left_out(
     groups: ArrayLike | str | None = "auto",
     weights: Literal["importance", "frequency"] | None = None,
     models: Sequence[Hashable] | None = None,
+    judges_by_history: int | None = None,
     without: Collection[Any] = (),
     with_errors: bool = False,
     issued: Iterable[Warning] = (),
@@ -167,7 +174,9 @@ def models_left_out(
 
     Parameters
     ----------
-    estimator, X, y, sample_weight, groups, weights, models, level, n_jobs, verbose
+    estimator, X, y, sample_weight, groups, weights, models, judges_by_history
+        As in :func:`leave_one_model_out`.
+    level, n_jobs, verbose
         As in :func:`leave_one_model_out`.
     without : collection of labels, default=()
         Models to skip, because their rows are finished.
@@ -195,6 +204,7 @@ def models_left_out(
         bias = _bias_of_truth(estimator)
         sample, human = _true_scores(sample, counted, bias)
     log.issue()
+    check_judge_number(judges_by_history, sample)
     battles = sample.X
     known = human.models_.tolist()
     models = known if models is None else label_list("models", models)
@@ -212,7 +222,7 @@ def models_left_out(
     if with_errors and counted == rules.counts:
         errors = DifferenceErrors(sample, human, counted)
     jobs = [
-        (estimator, table, sample, rows, model, human, level, errors)
+        (estimator, table, sample, rows, model, human, judges_by_history, level, errors)
         for model in models
     ]
     done = stream_plan(
@@ -239,6 +249,7 @@ def _place_left_out(
     rows: NDArray[np.bool_],
     model: Any,
     human: BTLRegressor,
+    n_judges: int | None,
     level: float,
     errors: DifferenceErrors | None,
 ) -> tuple[dict[str, Any], list[Warning]]:
@@ -247,7 +258,10 @@ def _place_left_out(
     code = X.models.tolist().index(model)
     involved = (X.left == code) | (X.right == code)
     # All rows but the votes on this model; its verdicts become arrival rows.
-    at = np.flatnonzero(rows & ~(X.is_human & involved))
+    kept = rows & ~(X.is_human & involved)
+    if n_judges is not None:
+        kept &= with_most_history(sample, rows & ~involved, n_judges)
+    at = np.flatnonzero(kept)
     left = sample[at]
     # The transformers of a pipeline need the table itself; its last step gets weights,
     # groups and new models by prefixed names.
@@ -287,12 +301,15 @@ def _place_left_out(
     if hasattr(fitted, "scores_"):
         result["score"] = float(fitted.scores_[model])
     if hasattr(fitted, "standard_errors_"):
-        interval = fitted.conf_int(level).loc[model]
         result["standard_error"] = fitted.standard_errors_[model]
+    if hasattr(fitted, "conf_int"):
+        interval = fitted.conf_int(level).loc[model]
         result["low"], result["high"] = interval["low"], interval["high"]
         result["covered"] = bool(
             result["low"] <= result["true_score"] <= result["high"]
         )
+    if "standard_error" in result:
+        # Other intervals, such as conformal ones, allow for the human error already.
         result["compatible"] = _compatible(level=level, **result)
     result["true_rank"] = insertion_rank(human.scores_[model], others)
     if "score" in result:

@@ -24,6 +24,7 @@ from skanchor.baselines import (
     PerJudgeBTL,
     PooledLLM,
     ScalarJudge,
+    SoftElo,
 )
 from skanchor.studies._draws import draw_insertion, draw_omitted, draw_variance
 from skanchor.studies._experiment import Cell, Experiment, StudyMethod
@@ -103,6 +104,7 @@ _RANKS: dict[str, Any] = {
 _OTHERS: dict[str, Any] = {
     "JudgeArenaElo": JudgeArenaElo(),
     "JudgeAwareBTL": JudgeAwareBTL(),
+    "SoftElo": SoftElo(),
 }
 _KINDS: tuple[Literal["basic", "percentile"], ...] = ("basic", "percentile")
 _GAPS = (0.05, 0.1, 0.2, 0.4)
@@ -112,8 +114,8 @@ _ALL = (
         "default",
         "every method on the default design",
         "The cell of 8,000 historical rows of the first figure, with all methods that "
-        "are here, and without refits. JointMLE, JudgeArenaElo and JudgeAwareBTL are "
-        "not the paper's.",
+        "are here, and without refits. JointMLE, JudgeArenaElo, JudgeAwareBTL and "
+        "SoftElo are not the paper's.",
         (Cell("default", {}, 0.8),),
         (
             ANCHOR,

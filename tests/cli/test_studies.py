@@ -163,6 +163,25 @@ def test_compare_gives_intervals_by_refits(run, tmp_path):
     assert code == 2 and "--bootstrap must be at least 20" in err[0]
 
 
+def test_compare_keeps_judges_by_their_history(run):
+    flags = ["compare", "--demo", *FAST, *TWO, "--methods", "JointBTL", "--json"]
+    code, out, _ = run(*flags, "--judges-by-history", "2")
+    (found,) = json.loads(out)["methods"]
+    X, y = load_demo(return_X_y=True)
+    rows = leave_one_model_out(JointBTL(), X, y, models=TWO[1:], judges_by_history=2)
+    error = rows["score"] - rows["true_score"]
+    assert code == 0 and found["rmse"] == pytest.approx(np.sqrt((error**2).mean()))
+    assert found["held"] == rows["covered"].mean()
+    off = (rows["true_rank"] - rows["fitted_rank"]).abs()
+    assert found["own_rank_error"] == pytest.approx(off.mean())
+    whole = (rows["true_rank"] - rows["rank"]).abs()
+    assert found["largest_rank_error"] == whole.max()
+    code, out, err = run(*flags, "--judges-by-history", "0")
+    assert code == 2 and "--judges-by-history must be at least 1" in err[0]
+    code, out, err = run(*flags, "--judges-by-history", "99")
+    assert code == 2 and "asks for more judges than there are" in err[0]
+
+
 def test_compare_of_old_models_alone(run):
     flags = ["--methods", "JointBTL", "--no-new"]
     code, out, err = run("compare", "--demo", *FAST, *TWO, *flags)

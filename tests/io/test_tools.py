@@ -109,6 +109,12 @@ EXPECTED = {
         ("c1d2a529e188ba52", "owl", "elk", "human", 1.0),
         ("c1d2a529e188ba52", "fox", "elk", "human", 1 / 3),
     ],
+    "soft_elo": [
+        ("row-0", "owl", "elk", "human", "model_a"),
+        ("row-0", "owl", "elk", "judge", "tie"),
+        ("row-1", "elk", "fox", "human", "tie"),
+        ("row-1", "elk", "fox", "judge", "model_b"),
+    ],
     "wins": [
         ("owl", "elk", "human", "model_a"),
         ("owl", "elk", "human", "model_b"),
@@ -222,6 +228,7 @@ def test_nested_columns_of_arrow_files_read_the_same(name, suffix, tmp_path):
         ("opencompass", "response_b", ["R", "R"]),
         ("helpsteer", "prompt", ["Why?", "Why?"]),
         ("wins", "count", [2, 1, 3]),
+        ("soft_elo", "margin", [0.5, 0.5, -1.0, -1.0]),
     ],
 )
 def test_what_else_the_file_says(name, column, values):
@@ -416,3 +423,19 @@ def test_the_id_of_a_file_is_its_group_by_default(name, monkeypatch):
     # As votes and verdicts on one prompt, or two games of a pair, repeat it.
     twice = pd.concat([X, X], ignore_index=True)
     assert grouping.default_groups("auto", twice) == "prompt_id"
+
+
+def test_points_that_are_none_are_refused(tmp_path):
+    row = json.loads(FILES["soft_elo"].read_text().splitlines()[0])
+    for bad in ("many", [1, "x"], 4):
+        path = tmp_path / "points.jsonl"
+        path.write_text(json.dumps({**row, "scores_b": bad}) + "\n")
+        with pytest.raises(
+            BattlesError, match=r"'scores_b' holds .* no points by crit"
+        ):
+            read_battles(path)
+    for good in ({"clarity": 1, "truth": 2}, "[1, 2]", '{"clarity": 1, "truth": 2}'):
+        path.write_text(json.dumps({**row, "scores_b": good}) + "\n")
+        assert read_battles(path)["margin"].tolist() == [2.5, 2.5]
+    path.write_text(json.dumps({**row, "scores_b": None}) + "\n")
+    assert read_battles(path)["margin"].isna().all()

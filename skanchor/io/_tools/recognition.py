@@ -26,6 +26,7 @@ from skanchor.io._tools._pandalm import PANDALM
 from skanchor.io._tools._reader import Reader
 from skanchor.io._tools._scores import MT_BENCH_SCORES, SCORES
 from skanchor.io._tools._sides import EVALICA, LLMFAO
+from skanchor.io._tools._soft_elo import SOFT_ELO
 from skanchor.io._tools._wildbench import WILDBENCH
 from skanchor.io._tools._wins import WINS
 
@@ -50,6 +51,7 @@ READERS = (
     EVALSCOPE,
     OPENCOMPASS,
     HELPSTEER,
+    SOFT_ELO,
     SCORES,
     WINS,
 )

@@ -1,0 +1,191 @@
+"""Soft wins from the margins of verdicts, placed against anchored scores."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.utils._param_validation import StrOptions
+
+from skanchor._admission import admit_to_ranking
+from skanchor._btl import BTLRegressor
+from skanchor._comparisons import Comparisons, count_rows
+from skanchor._numerics.batched import fit_judge
+from skanchor._ranking import ScoreEstimator
+from skanchor._refits import BaseFits, JudgeFits, StageFits, columns_of
+from skanchor._typing import Array
+from skanchor.baselines._base import check_scores
+from skanchor.exceptions import BattlesError
+from skanchor.results import PointResult
+from skanchor.sample import Sample
+
+__all__ = ["SoftElo"]
+
+_MARGINS = ("verdict", "features")
+
+
+class SoftElo(ScoreEstimator):
+    """Verdict margins turned into soft wins, and one score fitted to them.
+
+    A verdict has a margin g. One slope b for all judges is fitted to the human votes
+    that are no ties, ``P(Y = 1) = sigma(b g)``, and makes a soft win ``s = sigma(b g)``
+    of a verdict. The score t of a new model solves ``sum over its rows of [s - sigma(t
+    - theta_J)] = 0``, with the scores of the historical models fixed at those of the
+    votes. For intervals see :class:`ConformalRanking`.
+
+    Judges have one slope, no bias and no position effect; the errors of the historical
+    scores are not carried over.
+
+    Parameters
+    ----------
+    margin : {"verdict", "features"}, default="verdict"
+        What the margin is. ``"verdict"`` is the outcome of the row, from -1 (second
+        side) to 1; that of a vote is the mean over the historical verdicts on its pair
+        of models. ``"features"`` is the mean difference of the features of the two
+        responses, such as points that a judge gave for several criteria; votes need
+        them, too.
+    btl : BTLRegressor, optional
+        Estimator of the historical models' scores; None stands for ``BTLRegressor()``.
+    new_models : sequence of labels, optional
+        New models to rank; None means all models without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels of all models, of the new ones, and of the judges.
+    slope_ : float
+        Human logits per unit of the margin.
+    btl_ : BTLRegressor
+        The fitted model of the human rows.
+    result_ : PointResult
+        Scores in logits, centred over the historical models.
+
+    Raises
+    ------
+    BattlesError
+        If no vote has a margin, or there are no features that it could be made of.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import SoftElo
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> SoftElo().fit(data.X, data.y).scores_.index.tolist()
+    ['new-model']
+    """
+
+    _stands_for: ClassVar = {"btl": lambda value: BTLRegressor()}
+    _parameter_constraints: ClassVar = {
+        **ScoreEstimator._parameter_constraints,
+        "margin": [StrOptions(set(_MARGINS))],
+        "btl": [BTLRegressor, None],
+    }
+
+    def __init__(
+        self,
+        margin: Literal["verdict", "features"] = "verdict",
+        btl: BTLRegressor | None = None,
+        *,
+        new_models: Sequence[Hashable] | None = None,
+        unseen: Literal["warn", "raise"] = "warn",
+    ):
+        self.margin = margin
+        self.btl = btl
+        self.new_models = new_models
+        self.unseen = unseen
+
+    @property
+    def uses_features(self) -> bool:
+        """Whether the method uses the features of the responses."""
+        return self.margin == "features"
+
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        if not self.uses_features:
+            sample = sample.without_features()
+        sample = admit_to_ranking(sample, self.new_models)
+        X = sample.X
+        fits = StageFits(sample, self._part("btl"))
+        scores = self._estimate(fits)[0]
+        check_scores(X, scores)
+        self.slope_ = float(self._slope(fits)[0])
+        self.btl_ = fits.btl_
+        self.models_, self.judges_ = X.models, X.judges
+        self.new_models_ = X.models[X.is_new]
+        counts = count_rows(X, sample.weight)
+        self.result_ = PointResult(X.models, X.is_new, scores, *counts, sample.inputs)
+
+    def _estimate(self, fits: BaseFits) -> Array:
+        """Scores of all models, of shape (n_replicates, n_models)."""
+        X, rows = fits.X, fits.layout.arrival_rows
+        n = len(fits.weights)
+        # Verdicts as if by people without a bias: sensitivities of one.
+        plain = JudgeFits(np.ones((n, len(X.judges))), *np.zeros((2, n, len(rows))))
+        arrivals = fits.arrivals(plain)
+        judged = ~X.is_human[rows]
+        wins = np.tile(fits.y[rows], (n, 1))
+        margin = self._margins(fits, rows[judged])
+        wins[:, judged] = expit(self._slope(fits)[:, None] * margin)
+        scores = fits.human_scores().copy()
+        scores[:, fits.new] = replace(arrivals, first=arrivals.weight * wins).root(
+            "equal"
+        )
+        return scores
+
+    def _margins(self, fits: BaseFits, rows: NDArray[np.intp]) -> Array:
+        """Margins of judge rows, of shape (n_rows,)."""
+        if self.margin == "verdict":
+            return 2.0 * fits.y[rows] - 1.0
+        return _feature_margins(fits.X, rows)
+
+    def _slope(self, fits: BaseFits) -> Array:
+        """Slope of the votes on their margins, of shape (n_replicates,)."""
+        X, y = fits.X, fits.y
+        votes = fits.layout.used & X.is_human & ~X.involves_new & (y != 0.5)
+        rows = np.flatnonzero(votes)
+        if self.margin == "features":
+            x = np.tile(_feature_margins(X, rows), (len(fits.weights), 1))
+        else:
+            # Mean verdict of each pair of models, NaN where there is none.
+            cells = fits.cells
+            games, wins = cells[(cells.judge >= 0) & ~cells.involves_new].tables()
+            with np.errstate(invalid="ignore"):
+                x = (2.0 * wins / games - 1.0)[:, X.left[rows], X.right[rows]]
+        # A margin of zero says nothing about the slope.
+        known = np.isfinite(x) & (x != 0)
+        if not known.any(axis=1).all():
+            raise BattlesError(
+                "No vote that is not a tie has a margin: margin='verdict' needs "
+                "verdicts on pairs of models that people have voted on, "
+                "margin='features' features in the rows of people."
+            )
+        weight = columns_of(fits.weights, rows) * known
+        slope, solved = fit_judge(
+            np.where(known, x, 0.0),
+            np.empty((len(rows), 0)),
+            weight,
+            weight * y[rows],
+            np.zeros(1),
+            tol=fits.tol,
+        )
+        fits.mark(solved)
+        return slope[:, 0]
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
+        return X.with_columns(
+            scores=scores, new_models=tuple(self.new_models_.tolist())
+        )
+
+
+def _feature_margins(X: Comparisons, rows: NDArray[np.intp]) -> Array:
+    """Mean difference of the features of rows, NaN where one is missing."""
+    if not len(X.feature_names):
+        raise BattlesError("margin='features' needs features of the responses.")
+    left, right = X.features_left[rows], X.features_right[rows]
+    return np.asarray((left - right).mean(axis=1))
