@@ -131,7 +131,7 @@ def _write(path: Path, text: str) -> None:
 
 def _write_pages() -> None:
     """Write the pages that are made before the build."""
-    pages = {**write_pages(DOCS), **command_pages(), **setting_pages()}
+    pages = {**write_pages(), **command_pages(), **setting_pages()}
     for name in ROOT_PAGES:
         if (ROOT / name).exists():
             pages[f"{COPIES}/{name}".removeprefix("docs/")] = (ROOT / name).read_text(

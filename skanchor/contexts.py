@@ -52,6 +52,17 @@ def context_mix(
     ------
     BattlesError
         If a context of the mix lacks a model, or the settings do not go with contexts.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.contexts import context_mix
+    >>> from skanchor.sample import Sample
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> stages = AnchorPipeline().stages
+    >>> context_mix(Sample.admit(data.X, data.y), None, None, stages) is None
+    True
     """
     X = sample.X
     if context is None:
@@ -124,6 +135,20 @@ class ContextResults(Mapping[Any, RankingResult]):
         Results by context, each with scores centred over the same historical models.
     share_groups : bool, default=False
         Whether a group of dependent rows has rows in several contexts.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.contexts import rank_contexts
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(n_models=4, random_state=0)
+    >>> kind = ["chat" if row % 3 else "coding" for row in range(len(data.X))]
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0)
+    >>> found = rank_contexts(anchor, data.X, data.y, kind)
+    >>> list(found)
+    ['coding', 'chat']
+    >>> found["chat"].scores.index.tolist()
+    ['new-model']
     """
 
     def __init__(

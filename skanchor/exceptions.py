@@ -25,6 +25,7 @@ __all__ = [
     "BoundWarning",
     "Call",
     "ConvergenceWarning",
+    "CountWarning",
     "DataWarning",
     "DiagnosticWarning",
     "DisconnectedError",
@@ -49,7 +50,14 @@ class Term(StrEnum):
 
 
 class Remedy(Enum):
-    """Every kind of advice, in the words of Python: templates of its values."""
+    """Every kind of advice, in the words of Python: templates of its values.
+
+    Examples
+    --------
+    >>> from skanchor.exceptions import Remedy
+    >>> Remedy.DROP_BAD_LINES.value
+    'Leave such lines out with read_battles(path, drop_invalid=True).'
+    """
 
     RENAME_COLUMNS = (
         "Rename columns with split_battles(table, columns={{given: standard}})."
@@ -211,6 +219,13 @@ class Advice:
         Which advice.
     values : mapping, optional
         What its words are filled in with, such as ``{"alpha": 0.01}``.
+
+    Examples
+    --------
+    >>> from skanchor.exceptions import Advice, Remedy
+    >>> advice = Advice(Remedy.DROP_BAD_LINES)
+    >>> str(advice)
+    'Leave such lines out with read_battles(path, drop_invalid=True).'
     """
 
     kind: Remedy
@@ -235,6 +250,12 @@ class Call:
         Name of the function; empty until the function that was called says so.
     given : mapping, optional
         Arguments of the call that failed, by name; the first one is shown by position.
+
+    Examples
+    --------
+    >>> from skanchor.exceptions import Call
+    >>> str(Call({"human": ["expert"]}, function="split_battles"))
+    "Write split_battles(['expert'])"
     """
 
     arguments: Mapping[str, Any] = field(hash=False)
@@ -341,7 +362,17 @@ class Advised(Exception):  # noqa: N818 (the base of warnings, too)
 
 # --------------------------------------------------------------------------- warnings
 class SkanchorWarning(Advised, UserWarning):
-    """Base class of every warning that skanchor issues itself."""
+    """Base class of every warning that skanchor issues itself.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skanchor.exceptions import DataWarning, SkanchorWarning
+    >>> warnings.simplefilter("ignore", DataWarning)
+    >>> warnings.warn(DataWarning("3 rows are left out."))
+    >>> issubclass(DataWarning, SkanchorWarning)
+    True
+    """
 
 
 class ConvergenceWarning(SkanchorWarning, _ConvergenceWarning):
@@ -386,11 +417,38 @@ class BoundWarning(SkanchorWarning):
 
 # ----------------------------------------------------------------------------- errors
 class BattlesError(Advised, ValueError):
-    """The battles table, its outcomes or its roles cannot be used."""
+    """The battles table, its outcomes or its roles cannot be used.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor import split_battles
+    >>> from skanchor.exceptions import BattlesError
+    >>> try:
+    ...     split_battles(pd.DataFrame({"winner": ["model_a"]}))
+    ... except BattlesError as error:
+    ...     print(str(error).split(";")[0])
+    ...
+    The battles table lacks the columns ['model_a', 'model_b']
+    """
 
 
 class DisconnectedError(BattlesError):
-    """The human comparisons do not join all models, so no common scale exists."""
+    """The human comparisons do not join all models, so no common scale exists.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor import BTLRegressor
+    >>> from skanchor.exceptions import DisconnectedError
+    >>> votes = pd.DataFrame({"model_a": list("abcd"), "model_b": list("badc")})
+    >>> try:
+    ...     BTLRegressor().fit(votes.assign(judge="human"), [1, 1, 1, 1])
+    ... except DisconnectedError as error:
+    ...     print(str(error).split(". ")[0])
+    ...
+    The human comparisons leave 2 separate groups of models: {a, b}; {c, d}
+    """
 
 
 class LearnerError(Advised, ValueError):
@@ -404,6 +462,12 @@ class LearnerError(Advised, ValueError):
         What to do about it.
     problem : int, default=0
         Which of the problems fitted together it is about.
+
+    Examples
+    --------
+    >>> from skanchor.exceptions import LearnerError
+    >>> print(LearnerError("the learner returned NaN."))
+    the learner returned NaN.
     """
 
     def __init__(

@@ -286,6 +286,16 @@ def log_loss_scorer(estimator: ComparisonEstimator, X: Battles, y: ArrayLike) ->
     -------
     float
         Higher is better.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.metrics import log_loss_scorer
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> round(log_loss_scorer(anchor, X, y), 2)
+    -0.59
     """
     p, values = _judge_rows(estimator, X, y)
     # Probabilities 0 and 1 have infinite logits, for which the loss is defined.
@@ -309,6 +319,16 @@ def brier_scorer(estimator: ComparisonEstimator, X: Battles, y: ArrayLike) -> fl
     -------
     float
         Higher is better.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.metrics import brier_scorer
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> round(brier_scorer(anchor, X, y), 2)
+    -0.16
     """
     p, values = _judge_rows(estimator, X, y)
     return -float(np.mean((p - values) ** 2))

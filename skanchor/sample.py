@@ -101,6 +101,15 @@ class Sample:
         for raters.
     rated : Crossed or None
         Raters and prompts of rows that stand for several; in place of ``raters``.
+
+    Examples
+    --------
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.sample import Sample
+    >>> X, y = load_demo(return_X_y=True)
+    >>> sample = Sample.admit(X, y)
+    >>> sample.weight.shape
+    (4000,)
     """
 
     X: Comparisons

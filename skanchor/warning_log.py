@@ -35,6 +35,17 @@ class WarningLog:
     ----------
     found : list of Warning
         What was collected, in order.
+
+    Examples
+    --------
+    >>> from skanchor.exceptions import DataWarning
+    >>> from skanchor.warning_log import WarningLog, warn
+    >>> with WarningLog() as log:
+    ...     warn(DataWarning("3 rows are left out."))
+    ...     warn(DataWarning("3 rows are left out."))
+    ...
+    >>> [str(warning) for warning in log.distinct]
+    ['3 rows are left out.']
     """
 
     def __init__(self) -> None:
@@ -94,6 +105,16 @@ def warn(warning: Warning, stacklevel: int = 3) -> None:
         One of :mod:`skanchor.exceptions`.
     stacklevel : int, default=3
         Of the caller to be named, where no log is open.
+
+    Examples
+    --------
+    >>> from skanchor.exceptions import DataWarning
+    >>> from skanchor.warning_log import WarningLog, warn
+    >>> with WarningLog() as log:
+    ...     warn(DataWarning("3 rows are left out."))
+    ...
+    >>> len(log.found)
+    1
     """
     log = _open_log.get()
     if log is None:
@@ -103,7 +124,20 @@ def warn(warning: Warning, stacklevel: int = 3) -> None:
 
 
 def warn_at_once(warning: Warning, stacklevel: int = 3) -> None:
-    """Warn now, whatever log is open: of work that is about to take long."""
+    """Warn now, whatever log is open: of work that is about to take long.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skanchor.exceptions import SlowWarning
+    >>> from skanchor.warning_log import WarningLog, warn_at_once
+    >>> with warnings.catch_warnings(record=True) as caught, WarningLog() as log:
+    ...     warnings.simplefilter("always")
+    ...     warn_at_once(SlowWarning("This will take about five minutes."))
+    ...
+    >>> len(caught), len(log.found)
+    (1, 0)
+    """
     warnings.warn(warning, stacklevel=stacklevel)
 
 

@@ -53,7 +53,7 @@ def links(text: str) -> list[str]:
         target
         for line, plain in outside_code(text)
         if plain
-        for _, target, _ in _LINK.findall(line)
+        for _, target, _ in _LINK.findall(re.sub(r"`[^`]*`", "", line))
     ]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
 import skanchor
@@ -93,7 +92,7 @@ def index_page() -> str:
     return "\n".join([title, "=" * len(title), "", text, "", *toctree])
 
 
-def write_pages(docs: Path) -> dict[str, str]:
+def write_pages() -> dict[str, str]:
     """Texts of the pages by their path in the folder of the documentation."""
     pages = {f"{FOLDER}/{module}.rst": module_page(module) for module in modules()}
     return {f"{FOLDER}/index.rst": index_page(), **pages}

@@ -84,6 +84,19 @@ class IntervalCheck:
         Smallest of the p-values times their number: the p-value of all tests together.
     item_effects : str or None
         Treatment of the item effects in all fits; None where the method has none.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.evaluation import check_intervals
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(2000, 200, n_models=6, random_state=0)
+    >>> anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    >>> check = check_intervals(anchor, data.X, data.y)
+    >>> check.n_models, check.compatible <= 6
+    (6, True)
+    >>> check.table.columns.tolist()[:3]
+    ['true_score', 'true_error', 'score']
     """
 
     table: pd.DataFrame

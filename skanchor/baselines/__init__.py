@@ -4,6 +4,12 @@ A method with standard errors has all results of ``AnchorPipeline``. A method th
 scores alone has ``scores_``, ``ranks_`` and ``leaderboard``, and gets intervals from
 :class:`skanchor.bootstrap.Bootstrapped`. A method whose outputs are not on the scale of
 the human scores has ``ranks_``, ``win_rates_`` and ``leaderboard``.
+
+Examples
+--------
+>>> from skanchor.baselines import BASELINES
+>>> BASELINES["DirectScore"]().get_params()["new_models"] is None
+True
 """
 
 from skanchor._base import ComparisonEstimator

@@ -14,7 +14,17 @@ from skanchor.exceptions import LearnerError, locate
 
 @dataclass(frozen=True, slots=True)
 class FitTask:
-    """What one learner is fitted on: the arguments of :meth:`BiasLearner.fit`."""
+    """What one learner is fitted on: the arguments of :meth:`BiasLearner.fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skanchor.bias import FitTask, LinearBias
+    >>> pairs = np.array([[[1.0], [0.0]], [[0.0], [2.0]]])
+    >>> task = FitTask(pairs, np.array([1.0, 0.0]))
+    >>> task.sample_weight is None
+    True
+    """
 
     X: Any
     y: Any

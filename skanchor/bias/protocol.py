@@ -49,6 +49,12 @@ class BiasLearner(Protocol):
         Where it chooses settings of its own: an unfitted copy with the chosen ones.
         Where calibrator and debiaser have the same learner, the Riesz weights take
         what the calibrator has chosen.
+
+    Examples
+    --------
+    >>> from skanchor.bias import BiasLearner, LinearBias
+    >>> isinstance(LinearBias(), BiasLearner)
+    True
     """
 
     def fit(
@@ -88,7 +94,21 @@ class BiasLearner(Protocol):
 
 
 class ContrastMixin:
-    """Derive :meth:`contrast` from a method ``psi(features)``."""
+    """Derive :meth:`contrast` from a method ``psi(features)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skanchor.bias import ContrastMixin
+    >>> class Length(ContrastMixin):
+    ...     def psi(self, features):
+    ...         return 0.1 * features[:, 0]
+    ...
+    >>> pairs = np.array([[[3.0], [1.0]], [[2.0], [2.0]]])
+    >>> Length().contrast(pairs)
+    array([[0.3],
+           [0.2]])
+    """
 
     def psi(self, features: Array) -> Array:
         """Bias of single responses, of shape (n_rows,) or (n_rows, n_targets)."""

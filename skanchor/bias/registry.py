@@ -43,6 +43,12 @@ def make_learner(bias: Any) -> BiasLearner:
     -------
     BiasLearner
         Unfitted where a name is given.
+
+    Examples
+    --------
+    >>> from skanchor.bias import make_learner
+    >>> make_learner("linear")
+    LinearBias()
     """
     return named_learner(bias, LEARNERS)
 

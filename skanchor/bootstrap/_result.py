@@ -38,6 +38,20 @@ class BootstrapResult:
         Values of each resample; NaN where its refit was impossible.
     inner_covariances : ndarray of shape (n_resamples, n_models, n_models) or None
         Covariance of the refits on resamples of each resample.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import DirectScore
+    >>> from skanchor.bootstrap import bootstrap
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> refits = bootstrap(
+    ...     {"plug-in": DirectScore()}, data.X, data.y, n_resamples=20, random_state=0
+    ... )["plug-in"]
+    >>> refits.replicates.shape
+    (20, 11)
+    >>> refits.conf_int(0.9, kind="percentile").columns.tolist()
+    ['low', 'high']
     """
 
     estimator: Any

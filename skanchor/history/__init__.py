@@ -1,4 +1,11 @@
-"""A fitted history, in memory or in a file, by which new models are placed."""
+"""A fitted history, in memory or in a file, by which new models are placed.
+
+Examples
+--------
+>>> from skanchor.history import FILE
+>>> FILE.name, FILE.version
+('history', 1)
+"""
 
 from skanchor.history._estimator import FILE, AnchorHistory
 from skanchor.history._identity import judge_fingerprint

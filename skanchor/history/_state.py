@@ -101,6 +101,19 @@ class HistoryState:
         The rows as counts; None where rows have features, groups or weights.
     unit : float
         Weight of the user that a weight of one stands for, of arrivals, too.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorHistory, AnchorPipeline
+    >>> from skanchor.history import HistoryState
+    >>> from skanchor.datasets import load_demo
+    >>> X, y = load_demo(return_X_y=True)
+    >>> new = ["ivory-lynx", "jade-finch"]
+    >>> known = ~X[["model_a", "model_b"]].isin(new).any(axis=1)
+    >>> history = AnchorHistory(AnchorPipeline(cv=3, random_state=0))
+    >>> state = history.fit(X[known], y[known]).state_
+    >>> isinstance(state, HistoryState)
+    True
     """
 
     history: StoredHistory

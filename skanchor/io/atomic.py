@@ -62,6 +62,18 @@ def write_atomically(
     OSError
         If the directory is missing or not writable, the disk is full, or the file
         exists and may not be replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skanchor.io import write_atomically
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "note.txt")
+    ...     write_atomically(path, "all of it")
+    ...     print(path.read_text())
+    ...
+    all of it
     """
     data = content.encode() if isinstance(content, str) else content
     mode = _mode(path)

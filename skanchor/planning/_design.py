@@ -67,6 +67,19 @@ class Design(PlainState):
         Confidence level.
     is_pilot : bool
         Whether there is no new model yet, and the table deals out a first few verdicts.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> costs = {judge: 0.02 for judge in anchor.calibrator_.judges_}
+    >>> design = anchor.design(10.0, {"human": 1.0, **costs})
+    >>> design.table.columns.tolist()
+    ['source', 'opponent', 'rows', 'spend', 'gain']
+    >>> round(design.certificate, 2) >= 0
+    True
     """
 
     table: pd.DataFrame
@@ -177,6 +190,19 @@ def design_of(
     Returns
     -------
     Design
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.planning import Forecast, design_of
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> parts = anchor.btl_, anchor.calibrator_, anchor.debiaser_
+    >>> forecast = Forecast.of(anchor.result_, anchor.distinct_sample_, *parts)
+    >>> design = design_of(forecast, 10.0, {"human": 1.0})
+    >>> design.spent <= 10
+    True
     """
     level = check_level(level)
     prices = forecast.check_costs(costs)

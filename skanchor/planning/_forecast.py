@@ -90,6 +90,18 @@ class Forecast:
         Of the rows that are there.
     kinds : dict of int to SourceKinds
         Rows on a new model, by source.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.planning import Forecast, worth_of
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> parts = anchor.btl_, anchor.calibrator_, anchor.debiaser_
+    >>> forecast = Forecast.of(anchor.result_, anchor.distinct_sample_, *parts)
+    >>> worth_of(forecast, "ivory-lynx").table.index.names
+    FrozenList(['model', 'judge'])
     """
 
     result: AnchorResult

@@ -44,6 +44,16 @@ class Outlook(PlainState):
         By model: half width ``now``, and those that no number of rows gets below.
     level : float
         Confidence level.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> outlook = anchor.outlook([0.2])
+    >>> outlook.table.columns.tolist()
+    ['votes', 'verdicts', 'both']
     """
 
     table: pd.DataFrame
@@ -106,6 +116,18 @@ def outlook_of(
     Returns
     -------
     Outlook
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.planning import Forecast, outlook_of
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> parts = anchor.btl_, anchor.calibrator_, anchor.debiaser_
+    >>> forecast = Forecast.of(anchor.result_, anchor.distinct_sample_, *parts)
+    >>> outlook_of(forecast, [0.2]).table.columns.tolist()
+    ['votes', 'verdicts', 'both']
     """
     level, asked = check_level(level), _check_widths(widths)
     rows, limits = {}, {}

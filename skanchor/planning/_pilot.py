@@ -48,6 +48,21 @@ def pilot(
     Design
         About five verdicts for each historical model, fewer if money is short, dealt
         evenly over judges and opponents.
+
+    Examples
+    --------
+    >>> from skanchor.planning import pilot
+    >>> costs = {"gpt": 0.02, "claude": 0.01}
+    >>> design = pilot(["a", "b", "c"], ["gpt", "claude"], costs, budget=1.0)
+    >>> design.table
+               source opponent  rows  spend  gain
+    model
+    new model     gpt        a     3   0.06   NaN
+    new model  claude        b     3   0.03   NaN
+    new model     gpt        c     2   0.04   NaN
+    new model  claude        a     3   0.03   NaN
+    new model     gpt        b     2   0.04   NaN
+    new model  claude        c     2   0.02   NaN
     """
     prices = check_costs(costs, [HUMAN, *judges])
     paid = [judge for judge in judges if judge in prices]

@@ -39,6 +39,20 @@ class Worth(PlainState):
         votes that no number of these verdicts, alone, is worth more than. With costs
         also ``cost_per_vote``, what a replaced vote costs in verdicts. Infinite where
         no number of votes does what the verdicts do; NaN where there is no verdict.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> worth = anchor.worth()
+    >>> worth.table.columns.tolist()
+    ['verdicts', 'replaces', 'alone', 'next_verdict', 'never_more']
+    >>> print(worth.lines()[0])
+    The 114 verdicts of judge-alpha on ivory-lynx do the work of 153 human votes
+    beside the other judges (alone: 160 human votes). One more is worth 1.3 human
+    votes, and alone no number of them is worth more than 5,160 human votes.
     """
 
     table: pd.DataFrame
@@ -108,6 +122,18 @@ def worth_of(
     Returns
     -------
     Worth
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.planning import Forecast, worth_of
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> parts = anchor.btl_, anchor.calibrator_, anchor.debiaser_
+    >>> forecast = Forecast.of(anchor.result_, anchor.distinct_sample_, *parts)
+    >>> worth_of(forecast, "ivory-lynx").table.columns.tolist()
+    ['verdicts', 'replaces', 'alone', 'next_verdict', 'never_more']
     """
     prices = None if costs is None else forecast.check_costs(costs)
     judges = [m for m in forecast.kinds if m != PEOPLE]

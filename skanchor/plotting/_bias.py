@@ -60,6 +60,19 @@ class BiasDisplay:
         The axes, one for each feature.
     figure_ : matplotlib Figure
         Their figure.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.plotting import BiasDisplay
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> display = BiasDisplay.from_estimator(anchor)
+    >>> len(display.axes_)
+    2
+    >>> display.effects.columns.tolist()
+    ['value', 'effect', 'standard_error']
     """
 
     axes_: NDArray[Any]

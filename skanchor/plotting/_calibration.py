@@ -98,6 +98,17 @@ class JudgeCalibrationDisplay:
         The axes, one for each judge.
     figure_ : matplotlib Figure
         Their figure.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.plotting import JudgeCalibrationDisplay
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> display = JudgeCalibrationDisplay.from_estimator(anchor)
+    >>> display.calibration.columns.tolist()
+    ['predicted', 'observed', 'standard_error', 'rows']
     """
 
     axes_: NDArray[Any]

@@ -58,6 +58,17 @@ class ContrastDisplay:
         The axes; the upper axis shows the win probability.
     figure_ : matplotlib Figure
         Its figure.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.plotting import ContrastDisplay
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> display = ContrastDisplay.from_estimator(anchor, "ivory-lynx")
+    >>> len(display.decided)
+    9
     """
 
     ax_: Axes

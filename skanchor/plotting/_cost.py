@@ -59,6 +59,17 @@ class CostDisplay:
         The axes.
     figure_ : matplotlib Figure
         Its figure.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor.plotting import CostDisplay
+    >>> cost = pd.Index([0.0, 5.0, 20.0], name="cost")
+    >>> columns = {"design": [0.3, 0.2, 0.15], "verdicts": [0.3, 0.25, 0.2]}
+    >>> widths = pd.DataFrame({**columns, "votes": [0.3, 0.21, 0.16]}, index=cost)
+    >>> display = CostDisplay(widths, limit=0.12, model="ivory-lynx").plot()
+    >>> display.ax_.get_xlabel()
+    'cost of further rows'
     """
 
     ax_: Axes

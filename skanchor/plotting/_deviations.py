@@ -59,6 +59,17 @@ class ItemDeviationDisplay:
         largest item effect, in standard errors, is largest.
     figure_ : matplotlib Figure
         Their figure.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.plotting import ItemDeviationDisplay
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="random", random_state=0).fit(X, y)
+    >>> display = ItemDeviationDisplay.from_estimator(anchor)
+    >>> len(display.axes_)
+    3
     """
 
     axes_: NDArray[Any]

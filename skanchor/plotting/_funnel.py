@@ -64,6 +64,19 @@ class FunnelDisplay:
         The axes.
     figure_ : matplotlib Figure
         Its figure.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.plotting import FunnelDisplay
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> display = FunnelDisplay.from_estimator(anchor, "ivory-lynx")
+    >>> display.names
+    ('ivory-lynx', 'blue-heron')
+    >>> display.breakdown > 0
+    True
     """
 
     ax_: Axes

@@ -52,6 +52,17 @@ class JudgeDisplay:
         The axes of sensitivities and of position effects.
     figure_ : matplotlib Figure
         Their figure.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.plotting import JudgeDisplay
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> display = JudgeDisplay.from_estimator(anchor)
+    >>> display.axes_.shape
+    (2,)
     """
 
     axes_: NDArray[Any]

@@ -58,6 +58,19 @@ class LeftOutDisplay:
         The axes.
     figure_ : matplotlib Figure
         Its figure.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.evaluation import leave_one_model_out
+    >>> from skanchor.plotting import LeftOutDisplay
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(2000, 200, n_models=6, random_state=0)
+    >>> anchor = AnchorPipeline(cv=3, random_state=0)
+    >>> table = leave_one_model_out(anchor, data.X, data.y)
+    >>> display = LeftOutDisplay.from_result(table)
+    >>> display.ax_.get_ylabel()
+    'score without them (logits)'
     """
 
     ax_: Axes

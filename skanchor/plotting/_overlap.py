@@ -88,6 +88,17 @@ class FeatureOverlapDisplay:
         The axes.
     figure_ : matplotlib Figure
         Its figure.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.plotting import FeatureOverlapDisplay
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> display = FeatureOverlapDisplay.from_estimator(anchor)
+    >>> display.ax_.get_xlabel()
+    'standard deviations from the historical mean'
     """
 
     ax_: Axes

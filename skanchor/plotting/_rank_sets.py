@@ -44,6 +44,17 @@ class RankSetDisplay:
         The axes.
     figure_ : matplotlib Figure
         Its figure.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.plotting import RankSetDisplay
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> display = RankSetDisplay.from_estimator(anchor)
+    >>> display.ax_.get_xlabel()
+    'rank, with joint 95 % rank sets'
     """
 
     ax_: Axes

@@ -50,6 +50,17 @@ class VarianceDisplay:
         The axes.
     figure_ : matplotlib Figure
         Its figure.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.plotting import VarianceDisplay
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> display = VarianceDisplay.from_estimator(anchor)
+    >>> display.variance.index.tolist()
+    ['ivory-lynx', 'jade-finch']
     """
 
     ax_: Axes

@@ -1,6 +1,6 @@
 """Results for people to read and for programs to parse."""
 
-from skanchor.reports.answer import answer
+from skanchor.reports.answers import answer
 from skanchor.reports.best import best_note, may_be_best
 from skanchor.reports.checked import check_notes, check_section, check_table
 from skanchor.reports.document import Document as Document

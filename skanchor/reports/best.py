@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from skanchor.reports.answer import label, percent
+from skanchor.reports.answers import label, percent
 
 if TYPE_CHECKING:
     from skanchor.results import RankingResult
@@ -35,6 +35,16 @@ def may_be_best(result: RankingResult, level: float = 0.95) -> pd.Series:
     -------
     Series
         Probabilities by model, best first; NaN where there are no errors.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import may_be_best
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> may_be_best(anchor.result_).round(2).to_dict()
+    {'amber-otter': 0.98, 'blue-heron': 0.02}
     """
     if len(result.models) > _MANY:
         # A rank set that includes rank 1 says that the model may be the best.
@@ -84,5 +94,16 @@ def best_note(found: pd.Series, level: float = 0.95) -> str:
     -------
     str
         Two lines, the second indented.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import best_note, may_be_best
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> print(best_note(may_be_best(anchor.result_)))
+    May be the best, by 95 % set (and probability):
+      amber-otter (0.98), blue-heron (0.02)
     """
     return "\n  ".join(best_lines(found, level))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skanchor._diagnostics import IntervalCheck
-from skanchor.reports.answer import percent
+from skanchor.reports.answers import percent
 from skanchor.reports.document import Block, Points, Section, Table, Text
 from skanchor.reports.tables import table_of
 from skanchor.reports.verdict import interval_verdict
@@ -43,6 +43,18 @@ def check_table(check: IntervalCheck) -> Table:
     -------
     Table
         One row for each model.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.evaluation import check_intervals
+    >>> from skanchor.reports import check_table
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(2000, 200, n_models=6, random_state=0)
+    >>> anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    >>> check = check_intervals(anchor, data.X, data.y)
+    >>> len(check_table(check).rows)
+    6
     """
     return table_of(
         check.table,
@@ -64,6 +76,18 @@ def check_notes(check: IntervalCheck) -> list[str]:
     -------
     list of str
         Sentences.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.evaluation import check_intervals
+    >>> from skanchor.reports import check_notes
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(2000, 200, n_models=6, random_state=0)
+    >>> anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    >>> check = check_intervals(anchor, data.X, data.y)
+    >>> print(check_notes(check)[1])
+    Ranks are among the other models with votes; from and to bound the rank set.
     """
     notes = [
         "The miss is the score by judges less that by votes, in standard errors of "
@@ -91,6 +115,18 @@ def check_section(check: IntervalCheck) -> Section:
     Returns
     -------
     Section
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.evaluation import check_intervals
+    >>> from skanchor.reports import check_section
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(2000, 200, n_models=6, random_state=0)
+    >>> anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    >>> check = check_intervals(anchor, data.X, data.y)
+    >>> check_section(check).title
+    'Check on models whose votes are known'
     """
     verdict = interval_verdict(check)
     blocks: list[Block] = [

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
-from skanchor.reports.answer import joined_names, label, percent
+from skanchor.reports.answers import joined_names, label, percent
 from skanchor.reports.document import (
     Block,
     Cell,
@@ -91,6 +91,19 @@ def change_lines(fitted: Exposed, level: float = 0.95) -> list[str]:
     list of str
         A sentence or two for each statement that would be the first to fall, and one
         on the rank set; those on the best model first.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import change_lines
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> print(change_lines(anchor)[0])
+    ivory-lynx is above early-moth unless judges favour it by more than 0.22 judge
+    logits for reasons not recorded. That is 0.6 times the largest favour that
+    recorded features give it (0.40) and 1.2 times the largest position effect
+    (0.19). The judge that moves this most is judge-alpha.
     """
     found = reversals(fitted, level)
     # Of many models Romano and Wolf's sets would take long.
@@ -248,6 +261,18 @@ def breakdown_table(
     Returns
     -------
     Table
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import breakdown_table, markdown_table
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> own = anchor.breakdown().loc["ivory-lynx"]
+    >>> table = breakdown_table(own, "ivory-lynx", 0.95)
+    >>> len(table.rows)
+    9
     """
     ratios = {
         "ratio_item_sd": "Item effects",

@@ -11,7 +11,7 @@ from typing import Any
 from zlib import crc32
 
 from skanchor._anchor import AnchorPipeline
-from skanchor.reports.answer import label, percent
+from skanchor.reports.answers import label, percent
 from skanchor.reports.document import Figure
 from skanchor.results import AnchorResult, RankingResult, Scale
 

@@ -51,6 +51,17 @@ def to_html(document: Document) -> str:
     ------
     ImportError
         If jinja2 is not installed: ``pip install "skanchor[report]"``.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import report_document, to_html
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> page = to_html(report_document(anchor))
+    >>> page.startswith("<!DOCTYPE html>")
+    True
     """
     script, style = _script_hash("report.js"), _script_hash("report.css")
     page: str = _template().render(

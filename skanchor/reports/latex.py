@@ -68,6 +68,17 @@ def to_latex(document: Document) -> str:
     str
         A complete file. Names in scripts other than Latin need LuaLaTeX or XeLaTeX and
         a font that has these characters.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import report_document, to_latex
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> text = to_latex(report_document(anchor))
+    >>> text.splitlines()[0]
+    '\\\\documentclass{article}'
     """
     parts = [_HEAD + rf"\section*{{{_escaped(document.title)}}}"]
     parts += map(_escaped, document.lead)
@@ -92,6 +103,22 @@ def latex_table(table: Table, environment: str = "tabular") -> str:
     -------
     str
         The environment, with the rules of ``booktabs``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor.reports import latex_table, table_of
+    >>> frame = pd.DataFrame({"score": [0.71, -0.2]}, index=["otter", "heron"])
+    >>> table = table_of(frame, "Scores", {"score": ("Score", 2)})
+    >>> print(latex_table(table))
+    \\begin{tabular}{lr}
+    \\toprule
+     & Score \\\\
+    \\midrule
+    otter & 0.71 \\\\
+    heron & $-$0.20 \\\\
+    \\bottomrule
+    \\end{tabular}
     """
     columns = "".join("r" if heading.is_number else "l" for heading in table.headings)
     lines = [rf"\begin{{{environment}}}{{{columns}}}", r"\toprule"]

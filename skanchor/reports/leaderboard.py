@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skanchor._text import printable
-from skanchor.reports.answer import label, percent
+from skanchor.reports.answers import label, percent
 from skanchor.reports.page import UNBOUNDED
 from skanchor.reports.summary_text import summary_lines
 from skanchor.results import Scale
@@ -54,6 +54,17 @@ def leaderboard_text(
     -------
     LeaderboardText
         For ``rich.print``, or for `skanchor.reports.render`, which gives a string.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import leaderboard_text, render
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> text = render(leaderboard_text(anchor.leaderboard()))
+    >>> print(text.splitlines()[3])
+     1 (1-2)      amber-otter   0.988  0.082  [ 0.834,  1.155]    271    670
     """
     lines = () if summary is None else tuple(summary_lines(summary, words))
     shown = Scale() if scale is None else scale

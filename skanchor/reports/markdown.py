@@ -34,6 +34,17 @@ def to_markdown(document: Document) -> str:
     -------
     str
         The whole text.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import report_document, to_markdown
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> text = to_markdown(report_document(anchor))
+    >>> text.splitlines()[0]
+    '# Where people would rank the models'
     """
     parts = [
         f"# {_escaped_markdown(document.title)}",
@@ -58,6 +69,18 @@ def markdown_table(table: Table) -> str:
     -------
     str
         The lines of the table, numbers aligned on the right.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor.reports import markdown_table, table_of
+    >>> frame = pd.DataFrame({"score": [0.71, -0.2]}, index=["otter", "heron"])
+    >>> table = table_of(frame, "Scores", {"score": ("Score", 2)})
+    >>> print(markdown_table(table))
+    |  | Score |
+    | :--- | ---: |
+    | otter | 0.71 |
+    | heron | −0.20 |
     """
     head = [_escaped_markdown(heading.text) for heading in table.headings]
     rule = ["---:" if heading.is_number else ":---" for heading in table.headings]

@@ -24,6 +24,16 @@ def render(renderable: Any, *, width: int | None = None, terminal: bool = False)
     -------
     str
         The text, lines without trailing blanks.
+
+    Examples
+    --------
+    >>> from rich.table import Table
+    >>> from skanchor.reports import render
+    >>> table = Table("model", "score", box=None)
+    >>> table.add_row("amber-otter", "0.71")
+    >>> print(render(table))
+     model        score
+     amber-otter  0.71
     """
     from io import StringIO
 

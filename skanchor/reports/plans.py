@@ -54,6 +54,16 @@ def worth_table(worth: Worth, model: Any = None) -> Table:
     Returns
     -------
     Table
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import worth_table
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> len(worth_table(anchor.worth(), "ivory-lynx").rows)
+    4
     """
     caption = "What verdicts are worth, in human votes"
     return table_of(_rows(worth.table, model, "judge"), caption, _WORTH, name="worth")
@@ -72,6 +82,16 @@ def outlook_table(outlook: Outlook, model: Any = None) -> Table:
     Returns
     -------
     Table
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import outlook_table
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> len(outlook_table(anchor.outlook([0.2]), "ivory-lynx").rows)
+    1
     """
     rows = _rows(outlook.table, model, "width")
     for name in ("votes", "verdicts", "both"):
@@ -93,6 +113,17 @@ def design_table(design: Design) -> Table:
     Returns
     -------
     Table
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import design_table
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> design = anchor.design(10.0, {"human": 1.0, "judge-beta": 0.02})
+    >>> len(design_table(design).rows) > 0
+    True
     """
     rows = design.table.assign(gain=1e6 * design.table["gain"])
     return table_of(rows, "What to buy next", _DESIGN, name="design")
@@ -112,6 +143,17 @@ def separation_table(design: Design, model: Any) -> Table:
     -------
     Table
         Those in doubt, today or then, nearest first.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import separation_table
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> design = anchor.design(10.0, {"human": 1.0})
+    >>> len(separation_table(design, "ivory-lynx").rows) > 0
+    True
     """
     own = design.separation.loc[model]
     own = own[~own["now"] | (own["probability"] < 0.995)]

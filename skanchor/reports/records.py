@@ -68,6 +68,17 @@ def result_json(
         ``check``, the tests of the intervals, where they were made; ``summary``, the
         facts of the run. Infinite numbers are the strings ``"inf"``
         and ``"-inf"``, undefined ones are None.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import result_json
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> found = result_json(anchor)
+    >>> found["schema_version"], found["level"]
+    (2, 0.95)
     """
     result = pipeline.result_
     board = result.leaderboard(level, **layout)
@@ -178,6 +189,18 @@ def check_json(check: IntervalCheck) -> dict[str, Any]:
     -------
     dict
         The keys are described in ``docs/json.md``.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.evaluation import check_intervals
+    >>> from skanchor.reports import check_json
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(2000, 200, n_models=6, random_state=0)
+    >>> anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    >>> check = check_intervals(anchor, data.X, data.y)
+    >>> check_json(check)["n_models"]
+    6
     """
     verdict = interval_verdict(check)
     largest, top, direction = check.largest, check.top, check.direction

@@ -12,7 +12,7 @@ from skanchor._anchor import AnchorPipeline
 from skanchor._multiplicity import is_significant
 from skanchor._ranking import RankingEstimator
 from skanchor.reports.advice import points
-from skanchor.reports.answer import (
+from skanchor.reports.answers import (
     answer,
     joined_names,
     label,
@@ -98,6 +98,17 @@ def report_document(
     -------
     Document
         For `skanchor.reports.to_html`, `to_markdown` or `to_latex`.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import report_document
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> document = report_document(anchor)
+    >>> [section.title for section in document.sections][:2]
+    ['Before you rely on this', 'Leaderboard']
     """
     result = fitted if isinstance(fitted, RankingResult) else fitted.result_
     facts = summarize(fitted, level) if summary is None else summary
@@ -169,6 +180,16 @@ def leaderboard_table(
     -------
     Table
         One row for each model, with a bar for its interval.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import leaderboard_table
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> len(leaderboard_table(anchor.leaderboard()).rows)
+    10
     """
     digits = Scale().digits if scale is None else scale.digits
     headings = [

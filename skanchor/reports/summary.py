@@ -98,6 +98,17 @@ class RunSummary:
         SHA-256 of the rows that were read.
     folds : str
         Where the folds come from, if they are not those of this fit.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import RunSummary, summarize
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> summary = summarize(anchor)
+    >>> isinstance(summary, RunSummary), summary.method
+    (True, 'AnchorPipeline')
     """
 
     method: str

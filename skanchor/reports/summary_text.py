@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from skanchor._text import printable
-from skanchor.reports.answer import percent
+from skanchor.reports.answers import percent
 from skanchor.reports.best import best_note
 from skanchor.reports.summary import ItemEffects, RunSummary
 from skanchor.warning_log import in_short
@@ -39,6 +39,16 @@ def summary_lines(
     -------
     list of str
         Data, judges and decisions, then warnings, then what is needed to repeat it.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import summarize, summary_lines
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> print(summary_lines(summarize(anchor))[0])
+    May be the best, by 95 % set (and probability):
     """
     lines = [
         *_best(summary),

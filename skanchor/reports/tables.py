@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from skanchor.reports.answer import label
+from skanchor.reports.answers import label
 from skanchor.reports.document import Cell, Heading, Table, number
 
 if TYPE_CHECKING:
@@ -41,6 +41,17 @@ def table_of(
     -------
     Table
         The names of the rows in the first column, then the chosen columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor.reports import table_of
+    >>> frame = pd.DataFrame({"score": [0.71, -0.2]}, index=["otter", "heron"])
+    >>> table = table_of(frame, "Scores", {"score": ("Score", 2)})
+    >>> table.caption
+    'Scores'
+    >>> [heading.text for heading in table.headings]
+    ['', 'Score']
     """
     chosen = {key: shown for key, shown in columns.items() if key in frame}
     headings = [Heading(str(frame.index.name or "").capitalize(), is_number=False)]
@@ -70,6 +81,18 @@ def table_text(table: Table) -> Grid:
     -------
     rich.table.Table
         For ``rich.print``, or for `skanchor.reports.render`, which gives a string.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor.reports import render, table_of, table_text
+    >>> frame = pd.DataFrame({"score": [0.71, -0.2]}, index=["otter", "heron"])
+    >>> table = table_of(frame, "Scores", {"score": ("Score", 2)})
+    >>> print(render(table_text(table)))
+           Score
+    ────────────
+    otter   0.71
+    heron  −0.20
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as Grid

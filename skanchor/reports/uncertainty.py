@@ -12,7 +12,7 @@ from scipy.special import expit
 from skanchor._anchor import AnchorPipeline
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
-from skanchor.reports.answer import label
+from skanchor.reports.answers import label
 from skanchor.reports.document import Block, Cell, Heading, Section, Table, Text, number
 from skanchor.results import (
     AnchorResult,

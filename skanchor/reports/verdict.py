@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from skanchor.reports.answer import label, percent
+from skanchor.reports.answers import label, percent
 
 if TYPE_CHECKING:
     from skanchor._diagnostics import IntervalCheck
@@ -77,6 +77,18 @@ def interval_verdict(check: IntervalCheck) -> Verdict:
         No where so few models placed right have a p-value below 1 %, or all tests
         together one below .1 %; doubtful where the p-value of one test is below 5 %.
         Otherwise unknown with fewer than five models, and yes with more.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.evaluation import check_intervals
+    >>> from skanchor.reports import interval_verdict
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(2000, 200, n_models=6, random_state=0)
+    >>> anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    >>> check = check_intervals(anchor, data.X, data.y)
+    >>> print(interval_verdict(check).statement)
+    No test speaks against the intervals.
     """
     failed = {
         "largest": check.largest is not None and check.largest.p_value < DOUBTFUL,

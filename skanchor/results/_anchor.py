@@ -71,6 +71,18 @@ class AnchorResult(ExposedResult):
     exposures : Exposures or None
         What favours of the judges would do to each score; None for a plug-in, and
         where only the rows tell.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> result = anchor.result_
+    >>> result.ranks.to_dict()
+    {'ivory-lynx': 4, 'jade-finch': 6}
+    >>> result.conf_int(0.9).columns.tolist()
+    ['low', 'high']
     """
 
     rows: InfluenceSource

@@ -201,6 +201,21 @@ class ContextResult(AnchorResult):
     -----
     Everything else is that of :class:`AnchorResult`, for the scores of the mix: sums
     over contexts of share times score, which are linear in the scores by context.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(n_models=4, random_state=0)
+    >>> kind = np.where(np.arange(len(data.X)) % 3 > 0, "chat", "coding")
+    >>> X = data.X.assign(kind=kind)
+    >>> anchor = AnchorPipeline(context="kind", cv=3, random_state=0)
+    >>> result = anchor.fit(X, data.y).result_
+    >>> sorted(result.by_context)
+    ['chat', 'coding']
+    >>> result.under({"chat": 1.0}).scores.index.tolist()
+    ['new-model']
     """
 
     cells: AnchorResult

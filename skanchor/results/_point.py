@@ -33,6 +33,17 @@ class PointResult(ModelResult):
         Rows of each kind.
     inputs : Inputs
         What of the table was used: features, groups, and the columns ignored.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import DirectScore
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> result = DirectScore().fit(data.X, data.y).result_
+    >>> type(result).__name__
+    'PointResult'
+    >>> result.leaderboard().columns.tolist()
+    ['score', 'rank', 'is_new', 'n_human', 'n_judge']
     """
 
     models: NDArray[Any]

@@ -67,6 +67,17 @@ class RankingResult(ModelResult):
         One over the standard error of the logarithm of the scores' common scale, which
         makes intervals longer away from zero than towards it; infinite where they are
         symmetric.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import HumanOnly
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> result = HumanOnly(new_models=["model-03"]).fit(data.X, data.y).result_
+    >>> type(result).__name__
+    'RankingResult'
+    >>> result.rank_sets(0.9, among="board").columns.tolist()
+    ['rank', 'low', 'high']
     """
 
     models: NDArray[Any]

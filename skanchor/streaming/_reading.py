@@ -66,6 +66,14 @@ class Folds:
         Number of folds of a repeat, and of repeats.
     seed : int
         Seed of the assignment of rows to folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skanchor.streaming import Folds
+    >>> folds = Folds(n_splits=3, seed=0)
+    >>> folds.of_rows(np.arange(5)).shape
+    (1, 5)
     """
 
     n_splits: int

@@ -66,6 +66,13 @@ class StreamOptions:
     max_passes : int
         Largest number of passes over the rows for one purpose: all rows, item effects,
         folds.
+
+    Examples
+    --------
+    >>> from skanchor.streaming import StreamOptions
+    >>> options = StreamOptions(columns={"left": "model_a"}, batch_rows=1000)
+    >>> options.batch_rows
+    1000
     """
 
     columns: Mapping[str, str] | None = None
@@ -122,6 +129,18 @@ class StreamedHistory:
         For each pass over the rows: its purpose, number of rows and seconds.
     groups : str or None
         Column of the groups of dependent rows; None where rows are independent.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.simulation import simulate_battles
+    >>> from skanchor.streaming import stream_history
+    >>> data = simulate_battles(n_models=4, random_state=0)
+    >>> new = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1)
+    >>> tables = [data.X.assign(winner=data.y)[~new]]
+    >>> found = stream_history(tables, AnchorPipeline(cv=3, random_state=0))
+    >>> found.n_rows, found.models.tolist()
+    (8000, ['model-01', 'model-02', 'model-03', 'model-04'])
     """
 
     state: HistoryState

@@ -3,6 +3,12 @@
 An :class:`Experiment` says what is drawn, which methods place the new models, and what
 is measured. :func:`run_study` draws and fits; :func:`summarize_study` makes the table
 with Monte-Carlo errors.
+
+Examples
+--------
+>>> from skanchor.studies import EXPERIMENTS, MEASURES
+>>> all(set(one.measures) <= set(MEASURES) for one in EXPERIMENTS.values())
+True
 """
 
 from skanchor.studies._draws import Drawn, draw_battles

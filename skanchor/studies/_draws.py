@@ -33,6 +33,14 @@ class Drawn:
         Seed of the draw, also of the folds and resamples of the methods.
     apart : bool
         Whether each new model is analysed by itself, against the same history.
+
+    Examples
+    --------
+    >>> from skanchor.simulation import simulate_battles
+    >>> from skanchor.studies import Drawn
+    >>> drawn = Drawn(simulate_battles(200, 200, random_state=3), seed=3)
+    >>> drawn.apart
+    False
     """
 
     data: Bunch
@@ -113,6 +121,13 @@ def draw_battles(settings: Mapping[str, Any], seed: int) -> Drawn:
     -------
     Drawn
         Whose new models are analysed together.
+
+    Examples
+    --------
+    >>> from skanchor.studies import draw_battles
+    >>> drawn = draw_battles({"n_historical": 1000, "n_new": 200}, seed=3)
+    >>> drawn.seed, (drawn.data.X["judge"] == "human").sum()
+    (3, np.int64(294))
     """
     return Drawn(simulate_battles(**settings, random_state=seed), seed)
 

@@ -36,6 +36,13 @@ class StudyMethod:
         Intervals of the estimator itself, or from refits on resamples; None for none.
     rank_sets : {"holm", "romano-wolf"} or None
         Procedure of the rank sets; None for none.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import DirectScore
+    >>> from skanchor.studies import StudyMethod
+    >>> StudyMethod("plug-in", DirectScore()).intervals is None
+    True
     """
 
     name: str
@@ -61,6 +68,12 @@ class Cell:
         Arguments of the experiment's ``draw``.
     seconds : float
         Processor seconds of a draw with all methods, as measured on one machine.
+
+    Examples
+    --------
+    >>> from skanchor.studies import Cell
+    >>> Cell("200 votes", {"n_historical": 1000}).seconds
+    1.0
     """
 
     name: str
@@ -92,6 +105,22 @@ class Experiment:
         Draws of each cell; their seeds are 0, 1, and so on.
     n_resamples : int
         Refits for intervals of methods that have none of their own.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import DirectScore
+    >>> from skanchor.studies import Cell, Experiment, StudyMethod, draw_battles
+    >>> experiment = Experiment(
+    ...     name="small",
+    ...     title="The plug-in with few votes",
+    ...     reading="",
+    ...     cells=(Cell("200 votes", {"n_historical": 1000, "n_new": 200}),),
+    ...     methods=(StudyMethod("plug-in", DirectScore()),),
+    ...     measures=("rmse",),
+    ...     draw=draw_battles,
+    ... )
+    >>> [cell.name for cell in experiment.cells]
+    ['200 votes']
     """
 
     name: str
@@ -156,6 +185,23 @@ def study_key(experiment: Experiment) -> str:
     -------
     str
         Hexadecimal digits, other ones with other settings, methods or versions.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import DirectScore
+    >>> from skanchor.studies import Cell, Experiment, StudyMethod, draw_battles
+    >>> from skanchor.studies import study_key
+    >>> experiment = Experiment(
+    ...     name="small",
+    ...     title="The plug-in with few votes",
+    ...     reading="",
+    ...     cells=(Cell("200 votes", {"n_historical": 1000, "n_new": 200}),),
+    ...     methods=(StudyMethod("plug-in", DirectScore()),),
+    ...     measures=("rmse",),
+    ...     draw=draw_battles,
+    ... )
+    >>> study_key(experiment) == study_key(experiment)
+    True
     """
     draw, methods = experiment.draw, experiment.methods
     content = [

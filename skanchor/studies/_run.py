@@ -36,7 +36,26 @@ whether the rank set covers, its size; the variance and its parts.
 
 
 class Unit(NamedTuple):
-    """One draw of one cell of an experiment, by their names and the seed."""
+    """One draw of one cell of an experiment, by their names and the seed.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import DirectScore
+    >>> from skanchor.studies import Cell, Experiment, StudyMethod, draw_battles
+    >>> from skanchor.studies import units_of
+    >>> experiment = Experiment(
+    ...     name="small",
+    ...     title="The plug-in with few votes",
+    ...     reading="",
+    ...     cells=(Cell("200 votes", {"n_historical": 1000, "n_new": 200}),),
+    ...     methods=(StudyMethod("plug-in", DirectScore()),),
+    ...     measures=("rmse",),
+    ...     draw=draw_battles,
+    ... )
+    >>> unit = units_of([experiment], 2)[1]
+    >>> unit.cell, unit.seed
+    ('200 votes', 1)
+    """
 
     experiment: str
     cell: str
@@ -59,6 +78,23 @@ def units_of(
     -------
     list of Unit
         So that a run which is cut off has nearly as many draws of every cell.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import DirectScore
+    >>> from skanchor.studies import Cell, Experiment, StudyMethod, draw_battles
+    >>> from skanchor.studies import units_of
+    >>> experiment = Experiment(
+    ...     name="small",
+    ...     title="The plug-in with few votes",
+    ...     reading="",
+    ...     cells=(Cell("200 votes", {"n_historical": 1000, "n_new": 200}),),
+    ...     methods=(StudyMethod("plug-in", DirectScore()),),
+    ...     measures=("rmse",),
+    ...     draw=draw_battles,
+    ... )
+    >>> len(units_of([experiment], 2))
+    2
     """
     sizes = [replications or each.replications for each in experiments]
     return [
@@ -100,6 +136,23 @@ def run_study(
         The draw.
     rows : list of dict
         Its row for every method, with the columns of the table.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import DirectScore
+    >>> from skanchor.studies import Cell, Experiment, StudyMethod, draw_battles
+    >>> from skanchor.studies import run_study
+    >>> experiment = Experiment(
+    ...     name="small",
+    ...     title="The plug-in with few votes",
+    ...     reading="",
+    ...     cells=(Cell("200 votes", {"n_historical": 1000, "n_new": 200}),),
+    ...     methods=(StudyMethod("plug-in", DirectScore()),),
+    ...     measures=("rmse",),
+    ...     draw=draw_battles,
+    ... )
+    >>> [(unit.seed, len(rows)) for unit, rows in run_study([experiment], 2)]
+    [(0, 1), (1, 1)]
     """
     by_name = {each.name: each for each in experiments}
     finished = set(done)
@@ -195,6 +248,27 @@ def study_table(rows: Iterable[Row], experiments: Sequence[Experiment]) -> pd.Da
     -------
     DataFrame
         A row for each draw, cell and method.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import DirectScore
+    >>> from skanchor.studies import Cell, Experiment, StudyMethod, draw_battles
+    >>> from skanchor.studies import run_study, study_table
+    >>> experiment = Experiment(
+    ...     name="small",
+    ...     title="The plug-in with few votes",
+    ...     reading="",
+    ...     cells=(Cell("200 votes", {"n_historical": 1000, "n_new": 200}),),
+    ...     methods=(StudyMethod("plug-in", DirectScore()),),
+    ...     measures=("rmse",),
+    ...     draw=draw_battles,
+    ... )
+    >>> rows = [row for _, found in run_study([experiment], 2) for row in found]
+    >>> table = study_table(rows, [experiment])
+    >>> table[["cell", "seed", "method"]]
+            cell  seed   method
+    0  200 votes     0  plug-in
+    1  200 votes     1  plug-in
     """
     table = pd.DataFrame(list(rows), columns=list(COLUMNS))
     texts = ["experiment", "cell", "method", "failed", "settings", "key", "versions"]
@@ -238,6 +312,25 @@ def finished_rows(
     ValueError
         If the table has rows of other experiments, settings, methods or versions, or is
         no table of a study.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import DirectScore
+    >>> from skanchor.studies import Cell, Experiment, StudyMethod, draw_battles
+    >>> from skanchor.studies import finished_rows, run_study, study_table
+    >>> experiment = Experiment(
+    ...     name="small",
+    ...     title="The plug-in with few votes",
+    ...     reading="",
+    ...     cells=(Cell("200 votes", {"n_historical": 1000, "n_new": 200}),),
+    ...     methods=(StudyMethod("plug-in", DirectScore()),),
+    ...     measures=("rmse",),
+    ...     draw=draw_battles,
+    ... )
+    >>> rows = [row for _, found in run_study([experiment], 2) for row in found]
+    >>> table = study_table(rows, [experiment])
+    >>> sorted(unit.seed for unit in finished_rows(table, [experiment]))
+    [0, 1]
     """
     if not {"experiment", "cell", "seed", "key"} <= set(table.columns):
         raise ValueError("it is no table of a simulation study")

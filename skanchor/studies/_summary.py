@@ -102,6 +102,25 @@ def summarize_study(table: pd.DataFrame, measures: Sequence[str]) -> pd.DataFram
         By ``cell`` and ``method``, in the order of the table: ``draws``, and each
         measure with its Monte-Carlo error, in columns such as ``rmse`` and
         ``rmse_error``. Draws that failed count in ``draws`` and in no other measure.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import DirectScore
+    >>> from skanchor.studies import Cell, Experiment, StudyMethod, draw_battles
+    >>> from skanchor.studies import run_study, study_table, summarize_study
+    >>> experiment = Experiment(
+    ...     name="small",
+    ...     title="The plug-in with few votes",
+    ...     reading="",
+    ...     cells=(Cell("200 votes", {"n_historical": 1000, "n_new": 200}),),
+    ...     methods=(StudyMethod("plug-in", DirectScore()),),
+    ...     measures=("rmse",),
+    ...     draw=draw_battles,
+    ... )
+    >>> rows = [row for _, found in run_study([experiment], 2) for row in found]
+    >>> table = study_table(rows, [experiment])
+    >>> summarize_study(table, ["rmse"]).columns.tolist()
+    ['draws', 'rmse', 'rmse_error']
     """
     lines = []
     for (cell, method), rows in table.groupby(["cell", "method"], sort=False):
@@ -131,6 +150,25 @@ def paired_differences(
     DataFrame
         By ``cell`` and ``method``: mean ``difference``, its Monte-Carlo ``error``, and
         ``z``.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import DirectScore
+    >>> from skanchor.studies import Cell, Experiment, StudyMethod, draw_battles
+    >>> from skanchor.studies import paired_differences, run_study, study_table
+    >>> experiment = Experiment(
+    ...     name="small",
+    ...     title="The plug-in with few votes",
+    ...     reading="",
+    ...     cells=(Cell("200 votes", {"n_historical": 1000, "n_new": 200}),),
+    ...     methods=(StudyMethod("plug-in", DirectScore()),),
+    ...     measures=("rmse",),
+    ...     draw=draw_battles,
+    ... )
+    >>> rows = [row for _, found in run_study([experiment], 2) for row in found]
+    >>> table = study_table(rows, [experiment])
+    >>> paired_differences(table, "error", "plug-in").columns.tolist()
+    ['difference', 'error', 'z']
     """
     lines = []
     for cell, rows in table.groupby("cell", sort=False):
@@ -156,6 +194,26 @@ def settings_of(table: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         By ``cell``, in the order of the table.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import DirectScore
+    >>> from skanchor.studies import Cell, Experiment, StudyMethod, draw_battles
+    >>> from skanchor.studies import run_study, settings_of, study_table
+    >>> experiment = Experiment(
+    ...     name="small",
+    ...     title="The plug-in with few votes",
+    ...     reading="",
+    ...     cells=(Cell("200 votes", {"n_historical": 1000, "n_new": 200}),),
+    ...     methods=(StudyMethod("plug-in", DirectScore()),),
+    ...     measures=("rmse",),
+    ...     draw=draw_battles,
+    ... )
+    >>> rows = [row for _, found in run_study([experiment], 2) for row in found]
+    >>> table = study_table(rows, [experiment])
+    >>> settings_of(table)
+               n_historical  n_new
+    200 votes          1000    200
     """
     known = table.drop_duplicates("cell").set_index("cell")["settings"]
     return pd.DataFrame({cell: json.loads(text) for cell, text in known.items()}).T

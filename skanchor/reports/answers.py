@@ -39,6 +39,16 @@ def answer(
     list of str
         One text per paragraph. Without new models they are about the models that may
         be the best.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import answer
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> print(answer(anchor.result_)[0].split('. ')[0])
+    People would rank ivory-lynx 4th of 10; its rank lies between 2 and 5
     """
     mix = _about_the_mix(result)
     if not result.is_new.any():
