@@ -27,6 +27,28 @@ _IN_FULL = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """What verdicts on a new model are worth in votes.
+
+    Attributes
+    ----------
+    verdicts : float
+        Number of verdicts on the model.
+    replaces : float
+        Number of votes on the model that would do what these verdicts do.
+    judge : label
+        The judge whose next verdict is worth most.
+    next_verdict : float
+        Number of votes that it is worth.
+    """
+
+    verdicts: float
+    replaces: float
+    judge: Any
+    next_verdict: float
+
+
+@dataclass(frozen=True, slots=True)
 class Reach:
     """Parts of the error of a new model, and how far more data can lower it.
 
@@ -49,10 +71,8 @@ class Reach:
         Limit under any verdicts of any judges.
     votes : float
         Number of votes on the model that would halve its standard error, about.
-    verdicts_now : float or None
-        Number of verdicts on the model; None where their worth is not known.
-    worth : float or None
-        Number of votes on the model that would do what these verdicts do.
+    worth : Exchange or None
+        What verdicts on the model are worth in votes; None where it is not known.
     """
 
     model: Any
@@ -62,8 +82,7 @@ class Reach:
     judges: float | None
     floor: float
     votes: float
-    verdicts_now: float | None = None
-    worth: float | None = None
+    worth: Exchange | None = None
 
 
 def reach_of(fitted: Any) -> list[Reach]:
@@ -114,14 +133,14 @@ def reach_of(fitted: Any) -> list[Reach]:
                 min(math.sqrt(max(bound, 0.0)), error),
                 # From the precision 1 / v^2 to 4 / v^2.
                 3.0 / error**2 / float(np.mean(p * (1.0 - p))),
-                *worth.get(model, (None, None)),
+                worth.get(model),
             )
         )
     return found
 
 
-def _worth(fitted: Any) -> dict[Any, tuple[float, float]]:
-    """Verdicts on each new model, and the votes that do what they do."""
+def _worth(fitted: Any) -> dict[Any, Exchange]:
+    """What verdicts on each new model are worth in votes."""
     if not isinstance(fitted, AnchorPipeline):
         return {}
     try:
@@ -129,9 +148,18 @@ def _worth(fitted: Any) -> dict[Any, tuple[float, float]]:
     except BattlesError:
         # Of a method for which no closed form says what further rows would do.
         return {}
-    # All judges together come last.
-    last = table.groupby(level="model", sort=False)[["verdicts", "replaces"]].last()
-    return {model: (row["verdicts"], row["replaces"]) for model, row in last.iterrows()}
+    found = {}
+    for model in table.index.unique("model"):
+        own = table.loc[model]
+        # All judges together come last, where there are several.
+        best = own["next_verdict"].iloc[: max(len(own) - 1, 1)]
+        found[model] = Exchange(
+            float(own["verdicts"].iloc[-1]),
+            float(own["replaces"].iloc[-1]),
+            best.idxmax(),
+            float(best.max()),
+        )
+    return found
 
 
 def _limit(bound: float, items: float | None, error: float) -> float | None:
@@ -220,6 +248,11 @@ def uncertainty_section(fitted: Any, scale: Scale) -> Section | None:
         "Limits and numbers of votes are approximate: they take the current fit as the "
         "truth. Verdicts and votes are on the new model itself."
     ]
+    if any(each.worth is not None for each in found):
+        notes.append(
+            "skanchor design FILE --budget SUM --cost human=PRICE judges=PRICE (or "
+            "design() in Python) says which rows to buy."
+        )
     if any(each.shares["items"] for each in found):
         notes.append(
             "Item effects are what a judge thinks of a model beyond its score and "
@@ -267,10 +300,13 @@ def reach_in_words(reach: Reach, scale: Scale | None = None) -> str:
         f"The standard error of {label(reach.model)} is {in_unit(reach.error)}; its "
         f"variance is {parts}."
     ]
-    if reach.verdicts_now and reach.worth and math.isfinite(reach.worth):
+    if reach.worth is not None and math.isfinite(reach.worth.replaces):
+        one = reach.worth
         said.append(
-            f"Its {reach.verdicts_now:,.0f} verdicts do the work of about "
-            f"{_rounded(reach.worth)} votes on it."
+            f"Its {one.verdicts:,.0f} verdicts do the work of about "
+            f"{_rounded(one.replaces)} votes on it. One more, by {label(one.judge)}, "
+            f"is worth {one.next_verdict:.2g} votes, so that it pays up to "
+            f"{one.next_verdict:.2g} times the price of a vote."
         )
     if reach.verdicts is not None and reach.verdicts == reach.judges:
         said.append(

@@ -49,9 +49,16 @@ def test_the_worth_of_the_verdicts_is_said():
     anchor = fitted(300, "random", item_sd=0.4, n_new_models=2)
     first, second = reach_of(anchor)
     table = anchor.worth().table["replaces"].xs("all judges", level="judge")
-    assert first.worth == table[first.model] and second.worth == table[second.model]
+    assert [each.worth.replaces for each in (first, second)] == [
+        table[each.model] for each in (first, second)
+    ]
+    one = anchor.worth().table["next_verdict"].loc[first.model].drop("all judges")
+    assert first.worth.judge == one.idxmax() and first.worth.next_verdict == one.max()
     said = reach_in_words(first)
     assert "Its 300 verdicts do the work of about" in said
+    assert f"One more, by {one.idxmax()}, is worth {one.max():.2g} votes" in said
+    section = uncertainty_section(anchor, Scale())
+    assert "skanchor design" in section.blocks[-1].text
     lone = AnchorPipeline(cv=2, item_effects=None, random_state=0)
     lone.set_params(debiaser=RieszDebiaser("calibrator", ridge=0.01))
     data = simulate_battles(3000, 300, rho=0.0, random_state=0)
