@@ -29,7 +29,7 @@ from skanchor._families import family_effects
 from skanchor._folds import DrawnPlan, check_training_sets, make_plans
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
-from skanchor._readouts import AnchorReadouts
+from skanchor._refitting import AnchorRefits
 from skanchor._riesz import TARGETS, RieszDebiaser
 from skanchor._row_rules import TIES
 from skanchor._stages import Stages
@@ -48,7 +48,7 @@ MOST_REPEATS = 10_000
 """Most repeats of the cross-fit."""
 
 
-class AnchorPipeline(AnchorReadouts):
+class AnchorPipeline(AnchorRefits):
     """Human scores of new models from their judge comparisons, with inference.
 
     For each fold, fits the chain ``btl -> calibrator -> arrival -> debiaser`` to the
@@ -353,7 +353,7 @@ class AnchorPipeline(AnchorReadouts):
         self.fold_plan_ = inference.fold_plan
         # Only the reported treatment is computed now; `results_` computes the other.
         full = inference.fit(treatments.reported)
-        self.result_ = inference.result(full)
+        self.result_, self._items = inference.result(full), full.items
         self._known_results: dict[str, AnchorResult] = {}
         self.family_effects_ = None
         if self.families is not None:

@@ -1,0 +1,209 @@
+"""``Fragility``: how few rows change each statement, which they are, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skanchor._plain_state import PlainState
+
+__all__ = ["STATUS", "Fragility"]
+
+STATUS = {
+    "confirmed": "a refit confirms it",
+    "not confirmed": "refits did not confirm it",
+    "not fragile": "no number of rows that may go suffices",
+    "fit fails first": "the fit fails before the statement changes",
+    "stopped": "the search was stopped before a refit confirmed it",
+}
+"""What came of each search."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fragility(PlainState):
+    """How few rows, dropped or reversed, change what is said of new models.
+
+    Attributes
+    ----------
+    table : DataFrame
+        By ``model`` and ``opponent``: ``difference`` in logits, and its ratio to the
+        standard error, ``t``; ``side``, 1 where it is the model being better that
+        changes, -1 where it is the model being worse, and ``gains``, whether that
+        becomes significant; ``allowed``, the number of rows (verdicts, votes, groups)
+        there are; ``first_order``, ``re_solved``, and ``k``, how many of them suffice:
+        by their influence, with weights solved anew, and by refits. Infinite: more than
+        may be dropped; NaN: not searched for. ``k`` is ``re_solved`` where no refit
+        confirms it. ``share`` is k over ``allowed``; ``confirmed``; ``status``, one of
+        ``STATUS``; ``after``, the difference in the refit; ``anew``, the same where the
+        refit estimates the covariance of item effects anew, and ``anew_confirmed``,
+        whether that one changes the statement, too.
+    goal, action, source, by : str
+        What was asked: the goal, what is done to rows, which rows, and by what.
+    dropped : dict of (model, opponent) to DataFrame
+        Rows of ``k``: ``model_a``, ``model_b``, ``judge``, ``outcome``, and how many of
+        them, ``count``, by row number of the table.
+    paths : dict of (model, opponent) to DataFrame
+        ``dropped``, how many units, ``difference`` that is left, and ``by``:
+        "re-solved" or "refit".
+    ranks : dict of model to (int, int)
+        Rank sets, with ``goal="rank"``.
+    finished : bool
+        Whether nothing was left undone when time was up, or on Ctrl-C.
+    """
+
+    table: pd.DataFrame
+    goal: str
+    action: str
+    source: str
+    by: str
+    dropped: dict[tuple[Any, Any], pd.DataFrame]
+    paths: dict[tuple[Any, Any], pd.DataFrame]
+    ranks: dict[Any, tuple[int, int]]
+    finished: bool = True
+
+    def rows(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
+        """Rows whose loss changes what is said of a model and an opponent.
+
+        Parameters
+        ----------
+        model : label
+            A new model.
+        opponent : label, optional
+            None takes the one that needs the fewest rows.
+
+        Returns
+        -------
+        DataFrame
+            As in ``dropped``; empty where no number of rows was found.
+        """
+        return self.dropped[self._key(model, opponent)]
+
+    def path(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
+        """Difference that is left after each number of dropped units.
+
+        Parameters
+        ----------
+        model, opponent : label
+            As in :meth:`rows`.
+
+        Returns
+        -------
+        DataFrame
+            As in ``paths``.
+        """
+        return self.paths[self._key(model, opponent)]
+
+    def cells(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
+        """Rows of :meth:`rows` by models, judge and outcome, with their number.
+
+        Parameters
+        ----------
+        model, opponent : label
+            As in :meth:`rows`.
+
+        Returns
+        -------
+        DataFrame
+            ``model_a``, ``model_b``, ``judge``, ``outcome``, ``count``, most first.
+        """
+        columns = ["model_a", "model_b", "judge", "outcome"]
+        found = self.rows(model, opponent).groupby(columns, sort=True)["count"].sum()
+        return found.sort_values(ascending=False, kind="stable").reset_index()
+
+    def _key(self, model: Hashable, opponent: Hashable | None) -> tuple[Any, Any]:
+        if opponent is None:
+            keys = [key for key in self.table.index if key[0] == model]
+            if keys:
+                found: tuple[Any, Any] = (
+                    self.table.loc[keys, "k"].fillna(np.inf).idxmin()
+                )
+                return found
+        elif (model, opponent) in self.dropped:
+            return model, opponent
+        raise KeyError(
+            f"There is no statement on {model!r} and {opponent!r}; there are "
+            f"{self.table.index.tolist()[:5]}."
+        )
+
+    # -------------------------------------------------------------------------- words
+    def lines(self) -> list[str]:
+        """Say in sentences what was found."""
+        return list(self._sentences())
+
+    def __repr__(self) -> str:
+        shown = self.table.drop(columns=["side", "gains"]).round(3)
+        return "\n".join([repr(shown), "", *self.lines()])
+
+    def _sentences(self) -> Iterator[str]:
+        doing = "dropping" if self.action == "drop" else "reversing"
+        for row in self.to_dict():
+            what, status, k = self._change(row), row["status"], row["k"]
+            of_all = f"of the {row['allowed']:,} {self._units(row)}"
+            # Verbs of ``what`` are in the third person: "puts it above".
+            plain = what.replace("s ", " ", 1)
+            if status == "confirmed":
+                share = f"({100 * row['share']:.2g} %)"
+                yield f"{doing.title()} {k:,.0f} {of_all} {share} {what}."
+                if np.isfinite(row["anew"]) and not row["anew_confirmed"]:
+                    yield (
+                        "They do not suffice in a refit that estimates the covariance "
+                        "of the item effects anew: the difference is then "
+                        f"{row['anew']:+.2f}."
+                    )
+            elif status == "not confirmed" or (status == "stopped" and k < np.inf):
+                yield (
+                    f"By weights that are solved anew, {doing} {k:,.0f} {of_all} "
+                    f"{what}; {STATUS[status]}."
+                )
+            elif status == "stopped":
+                number = row["first_order"]
+                how = f"{doing} {number:,.0f} {of_all} {what}"
+                if np.isinf(number):
+                    how = f"{doing} rows does not {plain}"
+                yield f"By influence alone, {how}; the search was stopped."
+            elif status == "fit fails first":
+                loss = "the loss of" if self.action == "drop" else "reversing"
+                yield f"The fit fails before {loss} {self._units(row)} {what}."
+            else:
+                most = "25 %" if self.source == "arrival" else "10 %"
+                also = ""
+                if self.source == "any" and self.by == "row":
+                    also = f" (25 % of the verdicts on {row['model']})"
+                yield f"{doing.title()} up to {most} {of_all}{also} does not {plain}."
+
+    def _units(self, row: dict[str, Any]) -> str:
+        """Name of the units of a statement."""
+        if self.by == "group":
+            return "groups of rows"
+        return {
+            "any": "rows",
+            "human": "human votes",
+            "arrival": f"verdicts on {row['model']}",
+            "history": "verdicts on historical models",
+        }[self.source]
+
+    def _change(self, row: dict[str, Any]) -> str:
+        """What changes, in words that follow a number of rows."""
+        model, opponent = row["model"], row["opponent"]
+        up = row["side"] > 0
+        if self.goal == "sign":
+            return f"puts {model} {'below' if up else 'above'} {opponent}"
+        proven = f"{model} is {'better' if up else 'worse'} than {opponent}"
+        if self.goal == "interval":
+            if row["gains"]:
+                return f"makes it significant that {proven}"
+            return f"leaves it open whether {proven}"
+        low, high = self.ranks[model]
+        how = "proves" if row["gains"] else "no longer proves"
+        return (
+            f"changes the rank set of {model}, {low} to {high}: it {how} that {proven}"
+        )
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return plain data: the rows of the table."""
+        rows = self.table.reset_index().to_dict("records")
+        return [{str(name): value for name, value in row.items()} for row in rows]
