@@ -55,6 +55,7 @@ _PUBLIC_MODULES = (
     "evaluation",
     "exceptions",
     "features",
+    "fragility",
     "history",
     "io",
     "metrics",

@@ -114,6 +114,11 @@ class AnchorRefits(AnchorReadouts):
         asked = Asked(opponent, goal, action, rows, by, model, level, max_seconds)
         asked.check()
         result, inference = self._result(), self._inference
+        if not hasattr(self, "_items"):
+            raise BattlesError(
+                "This pipeline was saved by an earlier version, without what refits "
+                "need of the item effects: fit it again."
+            )
         with limited_to_inference(inference.admitted.X, self.item_effects):
             return fragility_of(
                 asked,

@@ -15,6 +15,7 @@ DOCS = Path(__file__).parents[1] / "docs"
         "contexts.md",
         "cost.md",
         "design.md",
+        "fragility.md",
         "history.md",
         "plots.md",
         "sensitivity.md",

@@ -179,6 +179,19 @@ for title, where in {
         "test_verdicts_never_do_where_judges_share_their_errors",
     "A ratio of variances below one, or no looks at all":
         "planning.test_looks::test_bad_input",
+    "Fragility of a plug-in, of contexts, of style included, or without a new model":
+        "fragility.test_fragility::test_methods_that_are_refused",
+    "Fragility where a new model is not determined":
+        "fragility.test_fragility::test_a_model_that_is_not_determined",
+    "Fragility of other rows than those of the fit, of models, goals, actions, rows or "
+    "units that there are none of":
+        "fragility.test_fragility::test_what_is_refused",
+    "Rows whose loss breaks the fit":
+        "fragility.test_fragility::test_breaking_is_not_flipping",
+    "A search for few rows that runs out of time, or is interrupted":
+        "fragility.test_fragility::test_an_interrupt_returns_what_was_found",
+    "Fragility of a pipeline that an earlier version has saved":
+        "fragility.test_fragility::test_a_pipeline_of_an_earlier_version",
     "A favour that is negative or no number, a shape, judge or family that there is "
     "none of":
         "test_sensitivity::test_bad_input_is_refused",
