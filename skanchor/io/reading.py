@@ -29,6 +29,7 @@ from skanchor.io._plain_tables import (
     judge_or_people,
     may_be_else,
     may_be_swapped,
+    may_be_tie_flag,
     no_battles,
     read_plain,
     refuse_losers_as_winners,
@@ -310,7 +311,8 @@ def _reader(raw: pd.DataFrame, tool: str) -> Reader | None:
     names = list(map(str, raw.columns))
     if found is not None and found.name == "evalica":
         # A tool that writes no more than a table does, where more columns matter.
-        more = may_be_swapped(names) or any(map(is_people_flag, names))
+        more = [*may_be_swapped(names), *may_be_tie_flag(names)]
+        more += filter(is_people_flag, names)
         return None if more else found
     return found
 

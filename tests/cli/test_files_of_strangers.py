@@ -190,6 +190,26 @@ CASES = {
         ["--columns", "loser=winner"]),
     "winner_and_loser_beside.csv": once(
         csv(standard(winner=T["won"], loser=LOST)[NO_TIES])),
+    "which_is_worse.csv": once(
+        csv(standard(which_is_worse=said("B", "A"))), "names the loser of each row"),
+    "weaker_model.csv": once(csv(standard(weaker_model=LOST)), "losing models"),
+    "runner_up.csv": pasted(
+        csv(table(winner=T["won"], runner_up=LOST, judge=T["who"])[NO_TIES]),
+        "'winner' won against 'runner_up'"),
+    "better_than.csv": pasted(
+        csv(table(model=T["won"], better_than=LOST, judge=T["who"])[NO_TIES]),
+        "'model' won against 'better_than'"),
+    # Ties in a column of their own.
+    "is_tie.csv": once(
+        csv(standard(winner=said("A", "B", ""), is_tie=~NO_TIES)),
+        "'is_tie' says which rows are ties"),
+    "draw.csv": once(
+        csv(standard(winner=said(1, 0, 1).astype(int),
+                     draw=(~NO_TIES).map({True: "yes", False: "no"}))),
+        "'draw' says which rows are ties"),
+    "one_hot.csv": once(
+        csv(standard(winner_model_a=said(1, 0, 0), winner_model_b=said(0, 1, 0),
+                     winner_tie=said(0, 0, 1)))),
     # Several outcomes in a row.
     "both_orders.csv": pasted(
         csv(standard(verdict_ab=said(), verdict_ba=said("B", "A"))),
@@ -206,6 +226,13 @@ CASES = {
         csv(wide("human", "gpt4_ab", "gpt4_ba")), "If only human, gpt4_ab do"),
     "wide_verdicts.csv": once(
         csv(wide("Human vote", "GPT-4o verdict", "verdict_claude"))),
+    "people_and_an_llm.csv": pasted(
+        csv(wide("annotator_1", "annotator_2", "gpt4").query(
+            "model_a != 'new' and model_b != 'new'")),
+        "are people, and the others LLM", ["--no-new"]),
+    "zero_and_one_of_judges.csv": pasted(
+        csv(wide("human", "gpt4", "claude").replace({"A": 1, "B": 0})),
+        "favour 'model_a'"),
     "wide_of_people.csv": pasted(
         csv(wide("vote_ann", "vote_bob", "vote_cem").query(
             "model_a != 'new' and model_b != 'new'")), "votes of a person"),
@@ -247,6 +274,8 @@ CASES = {
         "'b_won' says whether 'model_b' won"),
     "model_b_lost.csv": once(
         csv(standard(model_b_lost=said("yes", "no", "no"))[NO_TIES])),
+    "score_of_a_row.csv": pasted(
+        csv(standard(score=said(2.5, -1.5, 0))), "favour 'model_a'"),
     # Who decided.
     "kinds_and_names.csv": once(
         csv(table(model_a=T["one"], model_b=T["two"], winner=said(),
@@ -278,6 +307,16 @@ CASES = {
     "opponent.csv": once(
         csv(table(model=T["one"], opponent=T["two"], judge=T["who"],
                   result=said("win", "loss", "draw")))),
+    "baseline.csv": once(
+        csv(table(model=T["one"], baseline=T["two"], judge=T["who"],
+                  outcome=said("win", "lose")))),
+    "listed.jsonl": once(jsonl(
+        [{"models": [a, b], "judge": who, "winner": won} for a, b, who, won in
+         zip(T["one"], T["two"], T["who"], T["won"], strict=True)])),
+    "listed_by_place.jsonl": pasted(jsonl(
+        [{"models": [a, b], "judge": who, "winner": won} for a, b, who, won in
+         zip(T["one"], T["two"], T["who"], map(int, said(0, 1, 0)),
+             strict=True)]), "favour 'model_b'"),
     "versus.csv": once(
         csv(table(pair=T["one"] + " vs. " + T["two"], judge=T["who"],
                   winner=T["won"]))),

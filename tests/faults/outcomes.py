@@ -69,6 +69,11 @@ table(
     warns=[(AssumptionWarning, "'is_swapped' says that 'model_b' was shown first")],
 )
 table(
+    "A flag of ties beside the winner",
+    lambda: FRAME.assign(tie=FLAG & (FRAME["winner"] == 1)),
+    warns=[(AssumptionWarning, "'tie' says which rows are ties")],
+)
+table(
     "The column of the loser beside two models",
     lambda: FRAME.assign(
         worse=FRAME["winner"].map({1.0: "model_b", 0.0: "model_a"})

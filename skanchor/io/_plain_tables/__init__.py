@@ -19,6 +19,7 @@ from skanchor.io._plain_tables.sources import (
 )
 from skanchor.io._plain_tables.understood import needs_names
 from skanchor.io._plain_tables.winners import (
+    may_be_tie_flag,
     names_loser,
     refuse_losers_as_winners,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "judge_or_people",
     "may_be_else",
     "may_be_swapped",
+    "may_be_tie_flag",
     "names_loser",
     "needs_names",
     "no_battles",

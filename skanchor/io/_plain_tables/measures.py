@@ -10,7 +10,7 @@ from skanchor.io._plain_tables.names import SCORES, name_key, pairs_of_sides, si
 from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._plain_tables.winners import flags, is_flag
 
-__all__ = ["outcome_of_numbers"]
+__all__ = ["outcome_of_numbers", "says_who_won"]
 
 _RANKS = frozenset("rank ranking ranks place rang".split())
 """Keys of numbers of which less is better."""
@@ -98,6 +98,12 @@ def outcome_of_numbers(
     return table, [said]
 
 
+def says_who_won(column: pd.Series, sides: tuple[str, str]) -> bool:
+    """Whether a column is a flag of the rows that one of the sides has won, or lost."""
+    stem, _ = side_of(str(column.name), sides) or ("", -1)
+    return name_key(stem) in _WINS | _LOSSES and is_flag(column)
+
+
 def _of_shares(
     raw: pd.DataFrame, rest: list[str], sides: tuple[str, str]
 ) -> tuple[pd.DataFrame, list[str]] | None:
@@ -120,6 +126,9 @@ def _of_shares(
         value if side == 0 else 1.0 - value
         for side, value in ((side, _share(raw[name])) for side, name in found.items())
     ]
+    if flagged and len(shares) == 2 and (shares[0] + 1.0 - shares[1]).max() > 1.0:
+        # Where both have won, these may be two outcomes, and no flags of the sides.
+        return None
     table = raw.drop(columns=list(found.values()))
     winner = sum(shares) / len(shares)
     table["winner"] = winner

@@ -99,6 +99,14 @@ SIDES: dict[str, str] = {
 }
 """Keys of the columns of the first model, and of the second one that goes with each."""
 
+_COMPARED = (
+    ("model", "baseline"),
+    ("model", "reference"),
+    ("candidate", "reference"),
+    ("system", "baseline"),
+)
+"""Further keys of the columns of two models."""
+
 OUTCOMES = frozenset(
     "winner winningmodel winnermodel outcome result preference pref preferred "
     "preferredmodel humanpreference vote uservote humanvote label verdict choice "
@@ -235,7 +243,7 @@ def side_pairs(names: Iterable[str]) -> list[tuple[str, str]]:
     by_key = {name_key(name): name for name in names}
     found = [
         (by_key[first], by_key[second])
-        for first, second in SIDES.items()
+        for first, second in (*SIDES.items(), *_COMPARED)
         if first in by_key and second in by_key
     ]
     standard = tuple(by_key.get(key) for key in STANDARD_SIDES)

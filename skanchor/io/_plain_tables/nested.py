@@ -68,7 +68,9 @@ def flattened(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_two_models(raw: pd.DataFrame) -> pd.DataFrame:
-    """Table with a column for each model, where one holds both as in ``owl vs elk``.
+    """Table with a column for each model, where one holds both.
+
+    Cells are texts such as ``owl vs elk``, or lists of two names.
 
     Parameters
     ----------
@@ -84,7 +86,9 @@ def with_two_models(raw: pd.DataFrame) -> pd.DataFrame:
     if side_pairs(names):
         return raw
     for name in candidates(names, _PAIRS):
-        parts = raw[name].astype("str").str.split(_BETWEEN, regex=True)
+        parts = raw[name]
+        if not all(isinstance(cell, list) for cell in parts):
+            parts = parts.astype("str").str.split(_BETWEEN, regex=True)
         if len(parts) and all(len(part) == 2 for part in parts):
             rest = raw.drop(columns=[name, *({"model_a", "model_b"} & {*names})])
             return rest.assign(model_a=parts.str[0], model_b=parts.str[1])

@@ -11,7 +11,7 @@ import pandas as pd
 
 from skanchor.exceptions import BattlesError, Call, DataWarning
 from skanchor.io._plain_tables.measures import outcome_of_numbers
-from skanchor.io._plain_tables.names import LOSERS, WINNER_NAME, name_key
+from skanchor.io._plain_tables.names import WINNER_NAME, name_key
 from skanchor.io._plain_tables.nested import flattened, with_two_models
 from skanchor.io._plain_tables.order import with_order
 from skanchor.io._plain_tables.ratings import Ratings, find_ratings
@@ -28,7 +28,7 @@ from skanchor.io._plain_tables.understood import (
     models_and_outcome,
     read_outcomes,
 )
-from skanchor.io._plain_tables.winners import turned_round
+from skanchor.io._plain_tables.winners import flags, names_loser, tied, turned_round
 from skanchor.io._tools import Options, is_number_or_text, reader_called
 from skanchor.io.generic import NEEDED, fail_invalid, relabelled, standard_names
 from skanchor.warning_log import warn
@@ -94,7 +94,10 @@ def read_plain(
     BattlesError
         If no reading fits, or several do; its advice is the calls that decide.
     """
-    raw, told = with_people_flag(standard_names(with_two_models(flattened(raw))))
+    given, raw = raw, with_two_models(flattened(raw))
+    # Where one cell holds both models, a number may be the place of the winner in it.
+    together = {"model_a", "model_b"} <= {*raw.columns} - {*given.columns}
+    raw, told = with_people_flag(standard_names(raw))
     made = _with_outcome(_comparable(raw), ratings, tie_margin)
     if made is not None:
         raw, told = made.table, [*told, *made.says]
@@ -117,15 +120,20 @@ def read_plain(
         table = relabelled(table, labels)
     if drop_invalid:
         table = fail_invalid(table)
-    trusted = _is_documented(names) if made is None else made.outcomes is None
+    trusted = _is_documented(names) and not together
+    if made is not None:
+        trusted = made.outcomes is None
     reading, says = read_outcomes(
         table, names, levels or {}, trusted=trusted, lenient=drop_invalid
     )
     says = says if made is None or made.outcomes is not None else None
     winner = reading.winner
-    if name_key(names.outcome) in LOSERS and not _name_sides(labels, levels):
+    if names_loser(names.outcome) and not _name_sides(labels, levels):
         winner = turned_round(winner, np.ones(len(table), dtype=bool))
         says = says and says.replace(" won", " lost").replace("winning", "losing")
+    if names.tied is not None:
+        winner = tied(winner, flags(table[names.tied], "are ties"))
+        table = table.drop(columns=names.tied)
     if not winner.equals(table["winner"]):
         table = table.assign(winner=winner)
     said = [*names.says, *([f"{names.outcome!r}: {says}"] if says else [])]

@@ -15,6 +15,7 @@ from skanchor.io._plain_tables.names import (
     PROMPTS,
     SCORES,
     candidates,
+    name_key,
     pairs_of_sides,
     side_pairs,
     words_of,
@@ -43,7 +44,7 @@ _COUNTS = {"votes", "vote", "count", "counts", "voters", "num", "n"}
 _OFFERED = 6
 """Largest number of calls that are offered."""
 
-_GAPS = {"diff", "difference", "margin", "gap", "delta", "advantage"}
+_GAPS = frozenset("score preference diff difference margin gap delta advantage".split())
 """Words of names of differences between the sides, of which there may be many."""
 
 _GRADES = 11
@@ -201,7 +202,8 @@ def _guesses(
         prompts = [
             name
             for name in names
-            if name not in (*models, *scores) and 1 < raw[name].nunique() < len(raw)
+            if name not in (*models, *scores, *candidates(names, JUDGES | PEOPLE))
+            and 1 < raw[name].nunique() < len(raw)
         ]
         return [
             Call({"columns": {models[0]: "model", name: "prompt_id"}},
@@ -234,16 +236,24 @@ def _guesses(
         return calls[:_OFFERED]
     alike = _alike_pairs(raw, few)
     outcome = candidates(names, OUTCOMES)
-    if alike and (outcome or len(few) > 2):
-        first, second = alike[0]
-        last = {}
-        if not outcome:
-            last = {next(n for n in few if n not in alike[0]): "winner"}
+    if not alike:
+        return []
+    first, second = alike[0]
+    outcome = [name for name in outcome if name not in alike[0]]
+    rest = [name for name in few if name not in alike[0]]
+    fits = [n for n in rest if fits_outcomes(raw[n], raw[first], raw[second])]
+    if not (outcome or fits):
         return [
-            Call({"columns": {first: "model_a", second: "model_b", **last}},
-                 f"If {first!r} and {second!r} are the models")
+            Call({"columns": {won: "winner", lost: "loser"}},
+                 f"If {won!r} won against {lost!r} in each row")
+            for won, lost in ((first, second), (second, first))
+            if name_key(lost) not in OUTCOMES
         ]  # fmt: skip
-    return []
+    last = {} if outcome else {fits[0]: "winner"}
+    return [
+        Call({"columns": {first: "model_a", second: "model_b", **last}},
+             f"If {first!r} and {second!r} are the models")
+    ]  # fmt: skip
 
 
 def _of_counts(sided: Mapping[str, tuple[str, str]]) -> list[Call]:

@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, Call
+from skanchor.io._plain_tables.measures import says_who_won
 from skanchor.io._plain_tables.names import (
     JUDGES,
-    LOSERS,
     MEASURES,
     OUTCOMES,
     PEOPLE,
@@ -21,9 +21,10 @@ from skanchor.io._plain_tables.names import (
     words_of,
 )
 from skanchor.io._plain_tables.order import OUTCOME_SWAPPED, SHOWN_SWAPPED
-from skanchor.io._plain_tables.outcomes import is_standard, readings
+from skanchor.io._plain_tables.outcomes import is_standard, label_of, readings
+from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._plain_tables.sources import flag_of_people, human_like, names_machine
-from skanchor.io._plain_tables.winners import is_flag
+from skanchor.io._plain_tables.winners import names_loser
 
 __all__ = ["fits_outcomes", "not_read", "one_outcome_a_row"]
 
@@ -156,23 +157,30 @@ def fits_outcomes(column: pd.Series, one: pd.Series, two: pd.Series) -> bool:
 # ----------------------------------------------------------------------------- reading
 def _columns(raw: pd.DataFrame, sides: tuple[str, str]) -> list[str]:
     """Columns of outcomes: by a word of their names, or by the labels of those."""
-    other = JUDGES | PEOPLE | PROMPTS[0] | PROMPTS[1] | LOSERS | MEASURES
+    other = JUDGES | PEOPLE | PROMPTS[0] | PROMPTS[1] | MEASURES
     names = [
         name
         for name in map(str, raw.columns)
         if name not in sides
         and name_key(name) not in other
-        and flag_of_people(raw[name]) is None
+        and not names_loser(name)
+        and not says_who_won(raw[name], sides)
+        and (flag_of_people(raw[name]) is None or name_key(name) == "human")
     ]
     one, two = (raw[side] for side in sides)
     fits = [name for name in names if fits_outcomes(raw[name], one, two)]
     told = [
         name
         for name in fits
-        if {*words_of(name)} & _WORDS
+        if {*words_of(name)} & (_WORDS | JUDGES | PEOPLE)
         or human_like([name])
-        or (names_machine(name) and not is_flag(raw[name]))
+        or names_machine(name)
     ]
+    if len(told) < 2:
+        # Columns of any name whose labels are those of the sides, such as "A" and "B".
+        words = {name: {*map(label_of, _labels(raw[name]))} for name in fits}
+        told = [name for name in fits if {"model_a", "model_b"} <= words[name]]
+        told = [name for name in told if not is_numeric(raw[name])]
     labels = set().union(*(_labels(raw[name]) for name in told))
     alike = [n for n in fits if n in told or (_labels(raw[n]) <= labels and told)]
     return alike if len(told) > 1 else []
@@ -230,11 +238,20 @@ def _games(
 def _open(found: Sequence[str], known: Sequence[str]) -> BattlesError:
     """Error for columns of outcomes whose judges are open."""
     calls = [Call({"ratings": list(found)}, "If each holds the verdicts of a judge")]
+    people = [n for n in found if n not in known and not {*words_of(n)} & _TURNED]
+    if known and people and not human_like(map(_judge_of, known)):
+        calls.insert(
+            0,
+            Call(
+                {"ratings": list(found), "human": people},
+                f"If {', '.join(people)} are people, and the others LLM judges",
+            ),
+        )
     if known:
         calls.append(Call({"ratings": list(known)}, f"If only {', '.join(known)} do"))
     else:
-        people = {"ratings": list(found), "human": list(found), "no_new": True}
-        calls.append(Call(people, "If each holds the votes of a person"))
+        votes = {"ratings": list(found), "human": list(found), "no_new": True}
+        calls.append(Call(votes, "If each holds the votes of a person"))
         calls.append(
             Call({"columns": {found[0]: "winner"}}, f"If only {found[0]!r} is to count")
         )

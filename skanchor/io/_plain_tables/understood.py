@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, Call
+from skanchor.io._plain_tables.measures import says_who_won
 from skanchor.io._plain_tables.names import (
     JUDGES,
     LOSERS,
@@ -31,7 +32,7 @@ from skanchor.io._plain_tables.outcomes import (
 )
 from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._plain_tables.refusals import unknown_outcomes
-from skanchor.io._plain_tables.several import not_read
+from skanchor.io._plain_tables.several import fits_outcomes, not_read
 from skanchor.io._plain_tables.sources import (
     human_like,
     is_people_flag,
@@ -41,6 +42,9 @@ from skanchor.io._plain_tables.sources import (
 )
 from skanchor.io._plain_tables.winners import (
     flags,
+    is_flag,
+    may_be_tie_flag,
+    names_loser,
     tie_flag,
     won_and_lost,
 )
@@ -71,7 +75,7 @@ class Names:
     says : tuple of str
         What was assumed, in words.
     tied : str or None
-        Column that says which rows are ties, where each row names winner and loser.
+        Column that says which rows are ties.
     """
 
     renames: Mapping[str, str] = field(default_factory=dict)
@@ -98,7 +102,8 @@ def needs_names(names: Sequence[str]) -> bool:
     some = [] if "judge" in names else [*JUDGES, *PEOPLE]
     some += [] if "prompt_id" in names else [*PROMPTS[0], *PROMPTS[1]]
     told = candidates([n for n in names if n != "rater"], some)
-    return bool(told or may_be_swapped(names) or any(map(is_people_flag, names)))
+    told += [*may_be_swapped(names), *may_be_tie_flag(names)]
+    return bool(told or any(map(is_people_flag, names)))
 
 
 def models_and_outcome(
@@ -170,11 +175,15 @@ def find_names(raw: pd.DataFrame) -> Names | None:
             f"the models are in {sides[0]!r} and {sides[1]!r}, shown in this order"
         )
     if not _as_standard((outcome,), ("winner",)) and name_key(outcome) != WINNER_NAME:
-        lost = " names the loser of each row" if name_key(outcome) in LOSERS else ""
+        lost = " names the loser of each row" if names_loser(outcome) else ""
         says.append(f"{outcome!r}{lost}" if lost else f"the outcome is {outcome!r}")
     says += [f"{name!r} is not read" for name in not_read(raw, outcome)]
     renames[outcome] = "winner"
     rest = [name for name in names if name not in renames]
+    ties = [n for n in may_be_tie_flag(rest) if is_flag(raw[n])]
+    tie = next((n for n in ties if flags(raw[n], "are ties").any()), None)
+    if tie is not None:
+        says.append(f"{tie!r} says which rows are ties")
     for more, said in (_judge(raw, rest), _prompt(rest)):
         renames |= more
         says += said
@@ -198,6 +207,7 @@ def find_names(raw: pd.DataFrame) -> Names | None:
         sides,
         outcome,
         tuple(says),
+        tie,
     )
 
 
@@ -271,7 +281,7 @@ def read_outcomes(
     for other in found[1:]:
         differ = ~np.isclose(first, other.numbers(), equal_nan=True)
         if differ.any():
-            if name_key(name) in LOSERS:
+            if names_loser(name):
                 found = [reading.of_losers() for reading in found]
             raise _several(outcome.rename(name), found, int(np.argmax(differ)))
     return found[0], None if found[0].plain or by_name else found[0].means
@@ -294,8 +304,9 @@ def _outcome(raw: pd.DataFrame, sides: tuple[str, str]) -> str | None:
     """The column of the outcome; raise if there are several."""
     rest = [str(name) for name in raw.columns if name not in sides]
     # The loser's column comes last, since it is the winner's turned round.
-    for keys in ({"winner"}, {WINNER_NAME}, OUTCOMES, LOSERS):
-        found = candidates(rest, keys)
+    lost = [name for name in rest if _may_be_loser(raw, name, sides)]
+    for keys in ({"winner"}, {WINNER_NAME}, OUTCOMES, None):
+        found = lost if keys is None else candidates(rest, keys)
         if len(found) == 1:
             return found[0]
         if found:
@@ -307,6 +318,16 @@ def _outcome(raw: pd.DataFrame, sides: tuple[str, str]) -> str | None:
                 ],
             )
     return None
+
+
+def _may_be_loser(raw: pd.DataFrame, name: str, sides: tuple[str, str]) -> bool:
+    """Whether a column holds the loser, by its name and its values."""
+    one, two = (raw[side] for side in sides)
+    if not names_loser(name) or says_who_won(raw[name], sides):
+        return False
+    return name_key(name) in LOSERS or (
+        not is_numeric(raw[name]) and fits_outcomes(raw[name], one, two)
+    )
 
 
 def _check_order(raw: pd.DataFrame, sides: tuple[str, str]) -> None:

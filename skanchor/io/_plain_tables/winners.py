@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,26 @@ from skanchor.io._plain_tables.names import (
     WON_AND_LOST,
     candidates,
     name_key,
+    words_of,
 )
 
 __all__ = [
     "flags",
     "is_flag",
+    "may_be_tie_flag",
     "names_loser",
     "refuse_losers_as_winners",
     "tie_flag",
+    "tied",
     "turned_round",
     "won_and_lost",
 ]
+
+_OF_LOSERS = frozenset(
+    "loser losing worse worst rejected dispreferred weaker weakest inferior lower "
+    "disliked".split()
+)
+"""Words of names of columns that hold the loser, such as ``which_is_worse``."""
 
 _TIE_FLAGS = frozenset("draw draws tie ties tied isdraw istie istied".split())
 
@@ -39,7 +48,7 @@ _OTHER_SIDE = {"model_a": "model_b", "model_b": "model_a"}
 
 def names_loser(name: str) -> bool:
     """Whether a column holds the loser of each row, by its name."""
-    return name_key(name) in LOSERS
+    return name_key(name) in LOSERS or bool({*words_of(name)} & _OF_LOSERS)
 
 
 def won_and_lost(raw: pd.DataFrame) -> tuple[str, str] | None:
@@ -73,6 +82,18 @@ def tie_flag(raw: pd.DataFrame, names: list[str]) -> str | None:
         return None
     flags(raw[found[0]], "are ties")
     return found[0]
+
+
+def may_be_tie_flag(names: Iterable[str]) -> list[str]:
+    """Columns that may say which rows are ties, by their names."""
+    return candidates(names, _TIE_FLAGS)
+
+
+def tied(winner: pd.Series, rows: NDArray[np.bool_]) -> pd.Series:
+    """Outcomes that are ties in some rows, whatever else stands there."""
+    if pd.api.types.is_bool_dtype(winner) or pd.api.types.is_numeric_dtype(winner):
+        return winner.astype(float).mask(rows, 0.5)
+    return winner.astype(object).mask(rows, "tie")
 
 
 def is_flag(column: pd.Series) -> bool:
@@ -147,7 +168,7 @@ def refuse_losers_as_winners(
     """
     for old, new in columns.items():
         winner = name_key(new) in ("winner", WINNER_NAME)
-        if winner and name_key(old) in LOSERS and not meanings:
+        if winner and names_loser(old) and not meanings:
             raise BattlesError(
                 f"Column {old!r} is given as the winner, but by its name it holds the "
                 "loser, which would turn the ranking upside down.",
