@@ -191,7 +191,14 @@ def _text(
     from rich.console import Group
     from rich.text import Text
 
-    from skanchor.reports import breakdown_table, change_lines, table_of, table_text
+    from skanchor.reports import (
+        IN_FULL,
+        breakdown_table,
+        change_lines,
+        change_table,
+        table_of,
+        table_text,
+    )
     from skanchor.results import new_by_score
 
     parts: list[Any] = []
@@ -200,8 +207,12 @@ def _text(
     models = [model for model in new_by_score(result) if known[model]]
     plain = options.shape == "favour" and options.favouring is None
     if plain:
-        for line in change_lines(anchor, options.level):
+        for line in change_lines(anchor, options.level, IN_FULL):
             parts += [Text(line), Text("")]
+    if plain and len(models) > IN_FULL and widened is None:
+        # The numbers of each opponent are in the files and in the JSON.
+        parts += [table_text(change_table(anchor, options.level)), Text("")]
+        models = []
     for model in models:
         if widened is None:
             parts.append(Text(f"{model}", style="bold"))

@@ -5,7 +5,8 @@ from skanchor.reports.best import best_note, may_be_best
 from skanchor.reports.checked import check_notes, check_section, check_table
 from skanchor.reports.document import Document as Document
 from skanchor.reports.document import Table as Table
-from skanchor.reports.favours import breakdown_table, change_lines
+from skanchor.reports.favours import IN_FULL as IN_FULL
+from skanchor.reports.favours import breakdown_table, change_lines, change_table
 from skanchor.reports.html import to_html
 from skanchor.reports.latex import latex_table, to_latex
 from skanchor.reports.leaderboard import LeaderboardText as LeaderboardText
@@ -38,6 +39,7 @@ __all__ = [
     "best_note",
     "breakdown_table",
     "change_lines",
+    "change_table",
     "check_json",
     "check_notes",
     "check_section",

@@ -23,8 +23,8 @@ from skanchor.reports.document import (
 )
 from skanchor.results import RankingResult, new_by_score
 
-_IN_FULL = 3
-"""Largest number of new models that have a table of their own in a report."""
+IN_FULL = 3
+"""Largest number of new models that have sentences and tables of their own."""
 
 _MARKS = {
     "item_sd": ("the usual item effect of these judges", "item_sd"),
@@ -76,7 +76,9 @@ class Reversal:
     marks: list[tuple[str, float, float]]
 
 
-def change_lines(fitted: Exposed, level: float = 0.95) -> list[str]:
+def change_lines(
+    fitted: Exposed, level: float = 0.95, most: int | None = None
+) -> list[str]:
     """Say in sentences what would change the statements on new models.
 
     Parameters
@@ -85,6 +87,8 @@ def change_lines(fitted: Exposed, level: float = 0.95) -> list[str]:
         Fitted.
     level : float, default=0.95
         Confidence level.
+    most : int, optional
+        Largest number of new models, the best of them; all by default.
 
     Returns
     -------
@@ -106,15 +110,71 @@ def change_lines(fitted: Exposed, level: float = 0.95) -> list[str]:
     (0.19). The judge that moves this most is judge-alpha.
     """
     found = reversals(fitted, level)
-    # Of many models Romano and Wolf's sets would take long.
     models = list(dict.fromkeys(each.model for each in found))
-    method = "romano-wolf" if len(models) <= _IN_FULL else "holm"
-    ranks = fitted.rank_breakdown(level=level, method=method)
+    ranks = _rank_breakdown(fitted, level, len(models))
     lines = []
-    for model in models:
+    for model in models[:most]:
         lines += [in_words(each) for each in found if each.model == model]
         lines.append(rank_in_words(model, ranks.loc[model]))
     return lines
+
+
+def change_table(fitted: Exposed, level: float = 0.95, name: str = "change") -> Table:
+    """Lay out what would change the statements on all new models, a row for each.
+
+    Parameters
+    ----------
+    fitted, level
+        As in :func:`change_lines`.
+    name : str, default="change"
+        Target of links to the table.
+
+    Returns
+    -------
+    Table
+    """
+    first: dict[Any, Reversal] = {}
+    for each in reversals(fitted, level):
+        known = first.setdefault(each.model, each)
+        if each.gamma < known.gamma:
+            first[each.model] = each
+    ranks = _rank_breakdown(fitted, level, len(first))
+    rows = []
+    for model, each in first.items():
+        row = ranks.loc[model]
+        low, high = int(row["rank_low"]), int(row["rank_high"])
+        rows.append(
+            [
+                _word(label(model)),
+                _word("above" if each.is_above else "below"),
+                _word(label(each.opponent)),
+                _favour(each.gamma),
+                _favour(each.sign),
+                Cell(str(low) if low == high else f"{low}–{high}", float(low)),
+                number(row["gamma"], 2),
+            ]
+        )
+    headings = [
+        Heading("Model", is_number=False),
+        Heading("It is", is_number=False),
+        Heading("Opponent", is_number=False),
+        Heading("In doubt from"),
+        Heading("Turned from"),
+        Heading("Rank set"),
+        Heading("Holds up to"),
+    ]
+    caption = (
+        "The first statement on each new model that an unrecorded favour would change "
+        f"({percent(level)})"
+    )
+    return Table(name, caption, headings, rows)
+
+
+def _rank_breakdown(fitted: Exposed, level: float, n_models: int) -> pd.DataFrame:
+    """Up to which favours rank sets hold, in a moment."""
+    # Of many models Romano and Wolf's sets would take long.
+    method = "romano-wolf" if n_models <= IN_FULL else "holm"
+    return fitted.rank_breakdown(level=level, method=method)
 
 
 def rank_in_words(model: Any, row: pd.Series) -> str:
@@ -308,8 +368,8 @@ def breakdown_table(
         *(Heading(text) for text in shown.values()),
     ]
     caption = (
-        f"Unrecorded favours for {label(model)}, in judge logits, that would change "
-        f"where it stands ({percent(level)})"
+        f"Unrecorded favours that would change where {label(model)} stands "
+        f"({percent(level)})"
     )
     return Table(name, caption, headings, rows, ordered_by=2)
 
@@ -344,7 +404,7 @@ def change_section(fitted: Any, level: float) -> Section | None:
         return None
     try:
         table = fitted.breakdown(level=level)
-        lines = change_lines(fitted, level)
+        lines = change_lines(fitted, level, IN_FULL)
     except BattlesError:
         return None
     models = [
@@ -353,9 +413,11 @@ def change_section(fitted: Any, level: float) -> Section | None:
         if table.loc[model, "gamma_sign"].notna().any()
     ]
     blocks: list[Block] = [Points([(line, "") for line in lines])]
+    if len(models) > IN_FULL:
+        blocks.append(change_table(fitted, level, "change-all"))
     blocks += [
         breakdown_table(table.loc[model], model, level, f"change-{place}")
-        for place, model in enumerate(models[:_IN_FULL], 1)
+        for place, model in enumerate(models[:IN_FULL], 1)
     ]
     note = (
         "A favour that no column records, such as a judge that knows the model's "

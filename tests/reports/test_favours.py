@@ -7,8 +7,21 @@ import pytest
 from skanchor import AnchorPipeline
 from skanchor.baselines import JointBTL
 from skanchor.datasets import load_demo
-from skanchor.reports import change_lines, report_document, result_json, to_markdown
-from skanchor.reports.favours import Reversal, in_words, rank_in_words
+from skanchor.reports import (
+    Table,
+    change_lines,
+    change_table,
+    report_document,
+    result_json,
+    to_markdown,
+)
+from skanchor.reports.favours import (
+    Reversal,
+    change_section,
+    in_words,
+    rank_in_words,
+)
+from skanchor.simulation import simulate_battles
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +56,34 @@ def test_the_section_says_what_breaks_first(anchor):
     # The result alone tells the same.
     assert change_lines(anchor.result_) == lines
     assert "What would change this" in to_markdown(report_document(anchor.result_))
+
+
+def test_many_new_models_have_a_table_with_a_row_each():
+    data = simulate_battles(
+        n_historical=1500, n_models=6, n_new=300, n_new_models=4,
+        new_score=[1.0, 0.5, 0.0, -0.5], random_state=0,
+    )  # fmt: skip
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    table = change_table(anchor)
+    assert [row[0].text for row in table.rows] == anchor.scores_.sort_values(
+        ascending=False
+    ).index.tolist()
+    broken, ranks = anchor.breakdown(), anchor.rank_breakdown(method="holm")
+    for row in table.rows:
+        model, side, opponent, gamma = (cell.key for cell in row[:4])
+        own = broken.loc[model]
+        clear = own.loc[own["gamma_interval"] > 0, "gamma_interval"]
+        assert gamma == clear.min() and opponent == clear.idxmin()
+        assert (side == "above") == (own.loc[opponent, "difference"] > 0)
+        assert row[-1].key == ranks.loc[model, "gamma"]
+    section = change_section(anchor, 0.95)
+    names = [block.name for block in section.blocks if isinstance(block, Table)]
+    assert names == ["change-all", "change-1", "change-2", "change-3"]
+    # Sentences on the three best; the last may be an opponent there.
+    said = [line for line, _ in section.blocks[0].items]
+    last = table.rows[3][0].text
+    assert said == change_lines(anchor)[: len(said)]
+    assert not any(line.startswith(f"{last} is") for line in said)
 
 
 def test_other_methods_and_plug_ins_have_no_such_section(plug_in):
