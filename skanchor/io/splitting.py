@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -38,6 +38,7 @@ def split_battles(
     outcome: str = "winner",
     labels: Mapping[Any, Any] | None = None,
     levels: Mapping[str, float] | None = None,
+    ratings: Sequence[str] | None = None,
     features: Iterable[str] | None = None,
     drop_features: Iterable[str] | None = None,
 ) -> tuple[Any, Any]:
@@ -66,6 +67,8 @@ def split_battles(
         Name of the outcome column. Outcomes of another name are taken as they are.
     labels, levels : mapping, optional
         What outcomes mean, as in :func:`skanchor.read_battles`.
+    ratings : sequence of str, optional
+        Columns of ratings or verdicts, one for each rater, as there.
     features : list of str, optional
         Names of the feature pairs to use, without ``_a`` and ``_b``; other pairs of
         numbers are dropped. None means all pairs, except those whose names suggest the
@@ -112,7 +115,7 @@ def split_battles(
         frame = _renamed(frame, dict(columns or {}))
         said: list[str] = []
         if outcome == "winner":
-            frame, said = _understood(frame, labels or {}, levels or {})
+            frame, said = _understood(frame, labels or {}, levels or {}, ratings)
         given = listed(human) != [HUMAN] or judges is not None or without is not None
         frame, people, more = _sources(frame, given)
     except BattlesError as error:
@@ -140,16 +143,20 @@ def _renamed(frame: Frame, columns: dict[str, str]) -> Frame:
 
 
 def _understood(
-    frame: Frame, labels: Mapping[Any, Any], levels: Mapping[str, float]
+    frame: Frame,
+    labels: Mapping[Any, Any],
+    levels: Mapping[str, float],
+    ratings: Sequence[str] | None,
 ) -> tuple[Frame, list[str]]:
     """Table with standard names and outcomes, and what was assumed, in words."""
-    if not (labels or levels) and _is_standard(frame):
+    if not (labels or levels or ratings) and _is_standard(frame):
         return frame, []
     found = read_plain(
         frame.to_pandas(),
         lambda table: table,
         labels=labels,
         levels=levels,
+        ratings=ratings,
         is_file=False,
     )
     backend = frame.implementation

@@ -118,6 +118,9 @@ def test_outcomes_in_columns_of_judges_may_be_named(tmp_path):
     )
     with pytest.raises(BattlesError, match="holds 2 outcomes, 'vote_ann', 'vote_bob'"):
         read_battles(renamed)
+    X, y = split(table, ratings=["ann", "bob"], human=["ann"])
+    assert X["judge"].tolist()[:3] == ["human", "bob", "human"]
+    assert list(y) == found["winner"].tolist()
 
 
 def test_zero_and_one_are_said_in_every_run(tmp_path):

@@ -132,20 +132,19 @@ def not_read(raw: pd.DataFrame, outcome: str) -> list[str]:
     -------
     list of str
     """
-    labels = _labels(raw[outcome])
-    return [
+    others = [
         name
         for name in map(str, raw.columns)
-        if name != outcome
-        and {*words_of(name)} & _WORDS
-        and (own := _labels(raw[name]))
-        and own <= labels
+        if name != outcome and {*words_of(name)} & _WORDS
     ]
+    labels = _labels(raw[outcome]) if others else set()
+    return [name for name in others if (own := _labels(raw[name])) and own <= labels]
 
 
 def fits_outcomes(column: pd.Series, one: pd.Series, two: pd.Series) -> bool:
     """Whether the values of a column may be outcomes between two columns of models."""
-    filled = column.mask(column.astype("str").str.strip().eq(""))
+    blank = [each for each in column.unique().tolist() if not str(each).strip()]
+    filled = column.mask(column.isin(blank)) if blank else column
     if not filled.notna().any():
         return False
     numbers = pd.to_numeric(filled, errors="coerce")
@@ -293,5 +292,5 @@ def _judge_of(name: str) -> str:
 
 
 def _labels(column: pd.Series) -> set[str]:
-    texts = column.dropna().astype("str").str.strip().str.casefold()
-    return {text for text in texts.unique().tolist() if text}
+    labels = column.dropna().unique().tolist()
+    return {text for label in labels if (text := str(label).strip().casefold())}

@@ -152,7 +152,7 @@ def with_people_flag(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     names = [str(name) for name in raw.columns]
     by_name = {n: rows for n in names if (rows := flag_of_people(raw[n])) is not None}
     machines = [n for n in names if n not in by_name and names_machine(n)]
-    if any(is_flag(raw[name]) for name in machines):
+    if by_name and any(is_flag(raw[name]) for name in machines):
         # A column for each judge holds outcomes, that of people, too.
         by_name = {name: rows for name, rows in by_name.items() if name != "human"}
     if not by_name:

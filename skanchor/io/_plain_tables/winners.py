@@ -40,8 +40,8 @@ _OF_LOSERS = frozenset(
 
 _TIE_FLAGS = frozenset("draw draws tie ties tied isdraw istie istied".split())
 
-_YES = ("true", "1", "1.0", "yes", "y")
-_NO = ("false", "0", "0.0", "no", "n")
+_YES = frozenset(("true", "1", "1.0", "yes", "y"))
+_NO = frozenset(("false", "0", "0.0", "no", "n"))
 
 _OTHER_SIDE = {"model_a": "model_b", "model_b": "model_a"}
 
@@ -98,8 +98,11 @@ def tied(winner: pd.Series, rows: NDArray[np.bool_]) -> pd.Series:
 
 def is_flag(column: pd.Series) -> bool:
     """Whether a column holds yes and no, and nothing else, in each row."""
-    key = column.astype(str).str.strip().str.casefold()
-    return bool(len(key) and key.isin([*_YES, *_NO]).all())
+    # Distinct values are few where it is one, and rows may be millions.
+    head = {_key(value) for value in column.head(20).tolist()}
+    if not head or not head <= _YES | _NO:
+        return False
+    return {_key(value) for value in column.unique().tolist()} <= _YES | _NO
 
 
 def flags(column: pd.Series, what: str) -> NDArray[np.bool_]:
@@ -116,15 +119,20 @@ def flags(column: pd.Series, what: str) -> NDArray[np.bool_]:
     -------
     ndarray of bool, shape (n_rows,)
     """
-    key = column.astype(str).str.strip().str.casefold()
-    odd = ~key.isin([*_YES, *_NO])
+    codes, values = pd.factorize(column, use_na_sentinel=False)
+    keys = [_key(value) for value in values.tolist()]
+    odd = np.array([key not in _YES | _NO for key in keys], dtype=bool)[codes]
     if odd.any():
         raise BattlesError(
             f"Column {str(column.name)!r} should say which rows {what}, by true and "
             f"false, and holds {column[odd].iloc[0]!r} in {odd.sum():,} rows. Put true "
             "or false there, or leave the column out."
         )
-    return key.isin(_YES).to_numpy()
+    return np.array([key in _YES for key in keys], dtype=bool)[codes]
+
+
+def _key(value: object) -> str:
+    return str(value).strip().casefold()
 
 
 def turned_round(winner: pd.Series, rows: NDArray[np.bool_]) -> pd.Series:
