@@ -33,6 +33,7 @@ from skanchor.baselines import (
     SoftElo,
 )
 from skanchor.evaluation import leave_one_model_out
+from skanchor.exceptions import BattlesError
 from skanchor.io import read_battles
 from skanchor.metrics import (
     exact_insertion_rate,
@@ -114,10 +115,14 @@ def run_table(path: str, options: argparse.Namespace) -> None:
             method.set_params(calibrator=JudgeCalibrator(position_effect=False))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            left_out = leave_one_model_out(
-                method, X, y,
-                judges_by_history=options.judges_by_history, n_jobs=options.jobs,
-            )  # fmt: skip
+            try:
+                left_out = leave_one_model_out(
+                    method, X, y,
+                    judges_by_history=options.judges_by_history, n_jobs=options.jobs,
+                )  # fmt: skip
+            except BattlesError as error:
+                print(f"{name}: {error}")
+                continue
         rows[name] = describe(left_out)
         if "score" in left_out:
             distance = (left_out.score - left_out.true_score).abs()
@@ -130,8 +135,7 @@ def shuffled(X: pd.DataFrame, y: pd.Series) -> tuple[pd.DataFrame, np.ndarray]:
     """The same rows with sides drawn at random, and outcomes turned with them."""
     rng = np.random.default_rng(0)
     swap = rng.random(len(X)) < 0.5
-    turned = {f"{name}_{side}" for name in X for side in "ab"} & set(X)
-    pairs = {name[:-2] for name in turned}
+    pairs = [name[:-2] for name in X if name.endswith("_a") and f"{name[:-2]}_b" in X]
     X, first = X.copy(), X.copy()
     for name in pairs:
         X[f"{name}_a"] = first[f"{name}_a"].where(~swap, first[f"{name}_b"])

@@ -123,7 +123,7 @@ def main(folder: str) -> None:
         figure.savefig(ROOT / "docs" / f"simulation_{name}.png", dpi=80)
         plt.close(figure)
         measures = EXPERIMENTS[name].measures
-        found = summarize_study(table, measures).round(5)
+        found = summarize_study(table, measures).round(7)
         found.to_csv(ROOT / "benchmarks" / "results" / f"simulation_{name}.csv")
         print(f"{name}: {table['seed'].nunique()} draws of each cell")
 
