@@ -1,36 +1,224 @@
-"""The Python examples of pages in ``docs`` run in their order."""
+"""Pages in ``docs`` and the README: what they show is what happens.
 
+Blocks run in their order, in an empty folder: Python blocks in one namespace, the
+commands of console blocks as a terminal of 88 columns would show them. A text block
+directly below a Python block is its output; lines below a command are those it prints.
+``...`` stands for whatever is left out. What takes long stands below ``<!-- slow -->``.
+"""
+
+import contextlib
+import doctest
+import io
+import os
 import re
+import shlex
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
-DOCS = Path(__file__).parents[1] / "docs"
+from skanchor._cli import main
+from skanchor.datasets import load_demo
 
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        "check.md",
-        "contexts.md",
-        "cost.md",
-        "design.md",
-        "fragility.md",
-        "history.md",
-        "plots.md",
-        "sensitivity.md",
-        "simulation.md",
-        "style.md",
-    ],
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+BLOCK = re.compile(
+    r"^(<!-- slow -->\n)?```(python|console)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?",
+    re.S | re.M,
 )
-def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    text = (DOCS / page).read_text("utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
+# Pages of which every block runs.
+PAGES = [
+    "../README.md",
+    "check.md",
+    "contexts.md",
+    "cost.md",
+    "design.md",
+    "fragility.md",
+    "history.md",
+    "plots.md",
+    "sensitivity.md",
+    "simulation.md",
+    "style.md",
+    "start.md",
+    *(f"howto/{page.name}" for page in sorted(DOCS.glob("howto/*.md"))),
+]
+# Pages that fetch real battles.
+NEEDS_DATA = ["start.md"]
+SAME = doctest.OutputChecker()
+HOW = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def printed(work):
+    """What a call prints, on either stream."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        work()
+    return out.getvalue()
+
+
+def check_output(shown, got, of):
+    assert SAME.check_output(shown, got, HOW), f"{of}\nshown:\n{shown}\ngot:\n{got}"
+
+
+def run_console(block):
+    """Run the commands of a block, and compare what they print."""
+    before, *parts = re.split(r"^\$ ", block, flags=re.M)
+    assert not before and parts
+    for part in parts:
+        line, _, shown = part.partition("\n")
+        program, *arguments = shlex.split(line)
+        assert program == "skanchor", line
+        got = printed(lambda words=arguments: main(words))
+        if shown.strip():
+            check_output(shown, got, line)
+
+
+def run_page(page, with_slow=False):
+    """Run the blocks of a page in this folder."""
+    if page in NEEDS_DATA and not os.environ.get("SKANCHOR_DATA_MIRROR"):
+        pytest.skip("SKANCHOR_DATA_MIRROR does not point at the published files")
+    blocks = BLOCK.findall((DOCS / page).read_text("utf-8"))
     assert blocks
     known = {}
-    for block in blocks:
-        exec(compile(block, page, "exec"), known)
+    for slow, kind, code, shown in blocks:
+        if slow and not with_slow:
+            continue
+        if kind == "console":
+            run_console(code)
+            continue
+        got = printed(lambda code=code: exec(compile(code, page, "exec"), known))
+        if shown and "print(" in code:
+            check_output(shown, got, code)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder, and a terminal of 88 columns."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "88")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_of_a_page_run(page, here):
+    run_page(page)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if "<!-- slow -->" in (DOCS / p).read_text("utf-8")]
+)
+def test_slow_examples_of_a_page_run(page, here):
+    run_page(page, with_slow=True)
+
+
+# ------------------------------------------------- "if your file has ..., write ..."
+def votes_and_verdicts():
+    """The demo table, and which of its rows are votes."""
+    table = load_demo().frame
+    return table, table["judge"] == "human"
+
+
+def one_file(change):
+    """The demo table, changed, as ``battles.csv``."""
+
+    def write():
+        table, votes = votes_and_verdicts()
+        change(table, votes).to_csv("battles.csv", index=False)
+
+    return write
+
+
+def file_of_each_judge():
+    table, votes = votes_and_verdicts()
+    for name, rows in (("human", votes), ("gpt-4", table["judge"] == "judge-alpha")):
+        table[rows].drop(columns="judge").to_csv(f"{name}.csv", index=False)
+
+
+def file_of_wins():
+    table, _ = votes_and_verdicts()
+    table["wins_a"] = (table["winner"] == "model_a").astype(int)
+    table["wins_b"] = (table["winner"] == "model_b").astype(int)
+    cells = table.groupby(["model_a", "model_b", "judge"])[["wins_a", "wins_b"]]
+    cells.sum().reset_index().to_csv("wins.csv", index=False)
+
+
+def ratings(judge, prompts):
+    """Ratings of the models of the demo by one judge, in the order of their names."""
+    table, votes = votes_and_verdicts()
+    models = sorted({*table["model_a"], *table["model_b"]})
+    if judge == "human":
+        models = sorted({*table.loc[votes, "model_a"], *table.loc[votes, "model_b"]})
+    noise = np.random.default_rng(len(judge)).normal(size=(prompts, len(models)))
+    scores = np.round(np.arange(len(models)) / 4 + noise, 1)
+    rows = pd.DataFrame(scores, columns=models).melt(
+        var_name="model", value_name="score", ignore_index=False
+    )
+    rows = rows.rename_axis("prompt_id").reset_index()
+    return rows.astype({"prompt_id": str}).assign(judge=judge)
+
+
+def file_of_ratings():
+    both = pd.concat([ratings("human", 60), ratings("gpt-4", 60)])
+    both.to_csv("ratings.csv", index=False)
+
+
+def file_of_scores():
+    ratings("gpt-4", 60).to_json("scores.jsonl", orient="records", lines=True)
+    table, votes = votes_and_verdicts()
+    table = table[votes].drop(columns=[*table.filter(regex="_[ab]$").columns[2:]])
+    table.to_csv("human.csv", index=False)
+
+
+SIDES = {"model_a": "first", "model_b": "second", "tie": "draw"}
+FILES = {
+    "the columns above": one_file(lambda table, votes: table),
+    "columns with other names": one_file(
+        lambda table, votes: table.rename(
+            columns={"model_a": "left", "model_b": "right"}
+        )
+    ),
+    "outcomes with other names": one_file(
+        lambda table, votes: table.assign(winner=table["winner"].map(SIDES))
+    ),
+    "people under other labels than `human`": one_file(
+        lambda table, votes: table.assign(
+            judge=table["judge"].where(~votes, "expert_1")
+        )
+    ),
+    "votes on every model, and you want to test skanchor": one_file(
+        lambda table, votes: table.replace({"cedar-fox": "owl"})
+    ),
+    "votes on every model, and nothing is new": one_file(
+        lambda table, votes: table[
+            ~table.isin(["ivory-lynx", "jade-finch"]).any(axis=1)
+        ]
+    ),
+    "texts of the responses": one_file(
+        lambda table, votes: table.assign(
+            response_a=["word " * int(9 + n) for n in table["length_a"]],
+            response_b=["word " * int(9 + n) for n in table["length_b"]],
+        )
+    ),
+    "one file of votes and one for each judge": file_of_each_judge,
+    "numbers of wins in place of single rows": file_of_wins,
+    "ratings of single responses": file_of_ratings,
+    "only scores of judges, no comparisons": file_of_scores,
+}
+
+
+def test_readme_says_what_to_write(here):
+    text = (ROOT / "README.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| ([^|]+?) \| `(skanchor rank .+?)`", text, re.M))
+    # Formats of tools are read by the tests of `io`, each with files of its own.
+    del rows["the format of a tool (AlpacaEval, Arena-Hard, MT-Bench, ...)"]
+    assert list(rows) == list(FILES)
+    for case, command in rows.items():
+        FILES[case]()
+        code = []
+        words = [*shlex.split(command)[1:], "--folds", "2"]
+        got = printed(lambda words=words, code=code: code.append(main(words)))
+        assert code == [0], f"{case}: {command}\n{got}"
 
 
 def test_every_experiment_is_on_the_page():

@@ -50,13 +50,6 @@ def test_demo_prints_the_leaderboard(run, pipeline):
     assert max(map(len, lines)) < 80
 
 
-def test_readme_shows_what_the_demo_prints(pipeline):
-    page = Path(__file__).parents[2].joinpath("README.md").read_text("utf-8")
-    shown = page.partition("leaderboard of the demo begins\n\n```text\n")[2]
-    shown = shown.partition("```")[0]
-    assert shown and text_of(pipeline).startswith(shown)
-
-
 def test_demo_json_holds_the_result(run, pipeline):
     code, out, err = run("rank", "--demo", "--json", "--level", "0.9")
     assert (code, err) == (0, [])
