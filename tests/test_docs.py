@@ -88,7 +88,7 @@ def run_page(page, with_slow=False):
             run_console(code)
             continue
         got = printed(lambda code=code: exec(compile(code, page, "exec"), known))
-        if shown and "print(" in code:
+        if shown and "print(" in code and not shown.startswith("skanchor "):
             check_output(shown, got, code)
 
 
