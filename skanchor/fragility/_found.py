@@ -53,6 +53,16 @@ class Fragility(PlainState):
         Rank sets, with ``goal="rank"``.
     finished : bool
         Whether nothing was left undone when time was up, or on Ctrl-C.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> found = anchor.fragility(X, y, "cedar-fox", model="ivory-lynx", rows="arrival")
+    >>> found.table["confirmed"].tolist()
+    [True]
     """
 
     table: pd.DataFrame

@@ -35,7 +35,18 @@ class _Stopped(Exception):  # noqa: N818
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a user asks for, as in :meth:`skanchor.AnchorPipeline.fragility`."""
+    """What a user asks for, as in :meth:`skanchor.AnchorPipeline.fragility`.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.fragility import Asked
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> [(model, len(others)) for model, others in Asked().pairs(anchor.result_)]
+    [('ivory-lynx', 9), ('jade-finch', 9)]
+    """
 
     opponent: Hashable | None = None
     goal: str = "sign"

@@ -132,6 +132,16 @@ def change_table(fitted: Exposed, level: float = 0.95, name: str = "change") -> 
     Returns
     -------
     Table
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import change_table
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> len(change_table(anchor).rows)
+    2
     """
     first: dict[Any, Reversal] = {}
     for each in reversals(fitted, level):
