@@ -83,6 +83,16 @@ for title, where in {
         "cli.test_studies::test_check_that_is_stopped_goes_on_from_what_it_has",
     "Kept work whose last line is broken":
         "cli.test_studies::test_a_broken_last_line_is_done_again",
+    "An experiment, method or number of draws that `simulate` does not have":
+        "cli.test_simulate::test_bad_input",
+    "A file of a study with other settings, methods or versions":
+        "cli.test_simulate::test_files_of_another_run_are_refused",
+    "A study that is killed":
+        "cli.test_simulate::test_a_killed_run_is_gone_on_with",
+    "A study on a full disk":
+        "cli.test_simulate::test_a_full_disk_ends_in_one_line",
+    "A worker of a study that is killed":
+        "cli.test_simulate::test_a_worker_that_is_killed_ends_in_one_line",
     "SIGTERM or SIGHUP, workers running":
         "cli.test_program::test_signals_end_workers_and_all",
     "A worker that is killed": "cli.test_program::test_killed_worker",
