@@ -22,7 +22,7 @@ from skanchor.io._plain_tables import (
     read_plain,
     refuse_losers_as_winners,
 )
-from skanchor.io.generic import NEEDED
+from skanchor.io.generic import NEEDED, drop_failed
 from skanchor.warning_log import warn
 
 Frame = nw.DataFrame[Any]
@@ -39,6 +39,7 @@ def split_battles(
     labels: Mapping[Any, Any] | None = None,
     levels: Mapping[str, float] | None = None,
     ratings: Sequence[str] | None = None,
+    drop_invalid: bool = False,
     features: Iterable[str] | None = None,
     drop_features: Iterable[str] | None = None,
 ) -> tuple[Any, Any]:
@@ -69,6 +70,9 @@ def split_battles(
         What outcomes mean, as in :func:`skanchor.read_battles`.
     ratings : sequence of str, optional
         Columns of ratings or verdicts, one for each rater, as there.
+    drop_invalid : bool, default=False
+        Leave out rows whose outcome is empty, a failed verdict such as ``"error"``, or
+        the name of a model that is not compared there; they are counted in a warning.
     features : list of str, optional
         Names of the feature pairs to use, without ``_a`` and ``_b``; other pairs of
         numbers are dropped. None means all pairs, except those whose names suggest the
@@ -115,7 +119,9 @@ def split_battles(
         frame = _renamed(frame, dict(columns or {}))
         said: list[str] = []
         if outcome == "winner":
-            frame, said = _understood(frame, labels or {}, levels or {}, ratings)
+            frame, said = _understood(
+                frame, labels or {}, levels or {}, ratings, drop_invalid
+            )
         given = listed(human) != [HUMAN] or judges is not None or without is not None
         frame, people, more = _sources(frame, given)
     except BattlesError as error:
@@ -147,9 +153,11 @@ def _understood(
     labels: Mapping[Any, Any],
     levels: Mapping[str, float],
     ratings: Sequence[str] | None,
+    drop_invalid: bool,
 ) -> tuple[Frame, list[str]]:
     """Table with standard names and outcomes, and what was assumed, in words."""
-    if not (labels or levels or ratings) and _is_standard(frame):
+    given = labels or levels or ratings or drop_invalid
+    if not given and _is_standard(frame):
         return frame, []
     found = read_plain(
         frame.to_pandas(),
@@ -157,12 +165,14 @@ def _understood(
         labels=labels,
         levels=levels,
         ratings=ratings,
+        drop_invalid=drop_invalid,
         is_file=False,
     )
+    table = drop_failed(found.table, "the table") if drop_invalid else found.table
     backend = frame.implementation
     if backend.is_pandas():
-        return nw.from_native(found.table, eager_only=True), list(found.says)
-    rows = pa.Table.from_pandas(found.table, preserve_index=False)
+        return nw.from_native(table, eager_only=True), list(found.says)
+    rows = pa.Table.from_pandas(table, preserve_index=False)
     return nw.from_arrow(rows, backend=backend), list(found.says)
 
 

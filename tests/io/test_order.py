@@ -99,6 +99,16 @@ def test_both_games_are_rows_of_one_group():
     assert list(y)[1::2] == ["model_b", "model_a", "model_a", "tie"]
 
 
+def test_failed_verdicts_of_a_table_in_memory_may_be_left_out():
+    table = battles(winner=["A", "error", "B", ""])
+    with pytest.raises(BattlesError, match=r"split_battles\(table, drop_invalid=True"):
+        split_battles(table)
+    with pytest.warns(DataWarning, match="2 of 4 rows hold no verdict"):
+        X, y = split(table, drop_invalid=True)
+    assert list(y) == ["model_a", "model_b"]
+    assert X["model_a"].tolist() == ["owl", "fox"]
+
+
 def test_a_second_outcome_is_said_not_to_be_read(tmp_path):
     path = written(battles(winner=WON, winner_2=WON), tmp_path / "b.csv")
     with pytest.warns(AssumptionWarning, match="'winner_2' is not read"):
@@ -188,6 +198,25 @@ def test_a_flag_of_people_and_names_of_judges():
     assert X["judge"].tolist() == ["human", "judge", "judge", "human"]
     with pytest.raises(BattlesError, match="may name the judges of the others"):
         split_battles(table.drop(columns="judge").assign(grader="x"))
+
+
+def test_what_tells_people_must_not_contradict_itself():
+    table = battles(winner=WON, is_human=[True, True, False, True])
+    table["judge"] = ["ann", "gpt-4", "gpt-4", "bob"]
+    with pytest.raises(BattlesError, match="but row 1 is by 'gpt-4' in 'judge'"):
+        split_battles(table)
+    # Kinds of prompts are no kinds of judges.
+    table = battles(winner=WON, prompt_type=["human", "llm", "human", "llm"])
+    assert split(table)[0]["judge"].tolist() == table["judge"].tolist()
+
+
+def test_a_confidence_is_no_verdict():
+    table = battles(human=WON, gpt=WON, gpt_confidence=[1, 2, 1, 2])
+    X, _ = split(table.drop(columns="judge"))
+    assert X["judge"].tolist() == ["human", "gpt"] * 4
+    numbers = table.drop(columns="judge").assign(gpt=[1, 2, 1, 2])
+    with pytest.raises(BattlesError, match="holds 2 outcomes, 'human', 'gpt'"):
+        split_battles(numbers)
 
 
 def test_columns_of_who_wrote_are_none_of_who_decided(tmp_path):

@@ -48,6 +48,12 @@ _GAMES = (
 _NUMBERED = ("1", "2"), ("g1", "g2"), ("game1", "game2"), ("first", "second")
 """What tells two games, or two raters."""
 
+_NO_OUTCOMES = frozenset(
+    "confidence certainty strength score scores rating ratings reason rationale "
+    "explanation length tokens cost time latency prob probability id index".split()
+)
+"""Words of names of columns beside outcomes that are none."""
+
 _TURNED = {"ba", "21", "swapped", "flipped", "reversed", "reverse", "backward"}
 """Words of names of columns whose outcomes may be about swapped sides."""
 
@@ -98,6 +104,9 @@ def one_outcome_a_row(
     turned = [name for name in found if {*words_of(name)} & _TURNED]
     if known and turned:
         raise _open(found, [name for name in found if name not in turned])
+    if len({is_numeric(raw[name]) for name in found}) > 1:
+        # Numbers in one column and words in another need not say the same.
+        raise _open(found, known)
     if len(known) == len(found) == len(set(judges.values())) and "judge" not in raw:
         return _judges(raw, judges)
     if not known and len(found) == 2:
@@ -162,6 +171,7 @@ def _columns(raw: pd.DataFrame, sides: tuple[str, str]) -> list[str]:
         for name in map(str, raw.columns)
         if name not in sides
         and name_key(name) not in other
+        and not {*words_of(name)} & _NO_OUTCOMES
         and not names_loser(name)
         and not says_who_won(raw[name], sides)
         and (flag_of_people(raw[name]) is None or name_key(name) == "human")

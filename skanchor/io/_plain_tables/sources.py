@@ -183,11 +183,13 @@ def with_people_flag(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         )
     labels = raw[found[0]].astype(object)
     human = labels.isin(human_like(labels.dropna().unique().tolist()))
-    if (human & ~people).any():
-        row = int((human & ~people).to_numpy().argmax())
+    # Nobody is one of the people in some rows, and a judge in others.
+    both = {*labels[people].dropna()} & {*labels[~people].dropna()}
+    odd = (human & ~people) | (labels.isin(both) & people)
+    if odd.any():
+        row = int(odd.to_numpy().argmax())
         raise BattlesError(
-            f"Column {said}, but row {row} is by {labels.iloc[row]!r} in {found[0]!r} "
-            f"and not by {flag!r}.",
+            f"Column {said}, but row {row} is by {labels.iloc[row]!r} in {found[0]!r}.",
             advice=[
                 Call({"columns": {flag: "note"}}, f"If {found[0]!r} is right"),
                 Call({"columns": {found[0]: "note"}}, f"If {flag!r} is right"),
@@ -202,7 +204,8 @@ def with_people_flag(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 def _people_of_kinds(column: pd.Series) -> NDArray[np.bool_] | None:
     """Rows of people by a column of kinds, "human" and "llm"; None for others."""
-    if "type" not in words_of(column.name) or not pd.api.types.is_string_dtype(column):
+    words = {*words_of(column.name)}
+    if "type" not in words or words & _WRITTEN or is_flag(column):
         return None
     labels = column.dropna().unique().tolist()
     people = human_like(labels)
