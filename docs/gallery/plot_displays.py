@@ -53,6 +53,16 @@ funnel = FunnelDisplay.from_estimator(anchor, "ivory-lynx")
 print(f"in doubt from a favour of {funnel.breakdown:.2f} judge logits")
 
 # %%
+# How few rows hold a difference up
+# ---------------------------------
+# The difference as rows are dropped, those first that hold it up most: with weights
+# solved anew, and in refits without these rows.
+from skanchor.plotting import DropPathDisplay
+
+path = DropPathDisplay.from_estimator(anchor, X, y, "ivory-lynx")
+print(f"{path.number:.0f} rows hold up what is said of", *path.names)
+
+# %%
 # What money buys
 # ---------------
 # The half width of an interval against the cost of further rows: of the best

@@ -21,6 +21,7 @@ from skanchor._cli.compare import COMPARE
 from skanchor._cli.completion import completion_command
 from skanchor._cli.evaluate import EVALUATE
 from skanchor._cli.fetch import FETCH
+from skanchor._cli.fragility import FRAGILITY
 from skanchor._cli.history import HISTORY
 from skanchor._cli.inspect import INSPECT
 from skanchor._cli.plans import DESIGN, OUTLOOK, WORTH
@@ -47,6 +48,7 @@ COMMANDS: tuple[Command, ...] = (
     PLOT,
     CHECK,
     SENSITIVITY,
+    FRAGILITY,
     WORTH,
     OUTLOOK,
     DESIGN,

@@ -155,9 +155,9 @@ class Refits:
             if np.isfinite(high):
                 guess = low + (high - low) * above / (above - below)
             else:
-                # As far as the last refit has come, and at least a tenth farther.
+                # In proportion to what the last refit has closed, a fifth at least.
                 closed = max(trail.margin - above, 0.2 * trail.margin)
-                guess = max(low * trail.margin / closed, 1.1 * low, top / 2 - low)
+                guess = 1.01 * low * trail.margin / closed
             k = int(np.clip(np.ceil(guess), low + 1, top - 1))
         if self.with_items and np.isfinite(found.k):
             proceed()

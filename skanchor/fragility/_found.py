@@ -90,7 +90,7 @@ class Fragility(PlainState):
         DataFrame
             As in ``dropped``; empty where no number of rows was found.
         """
-        return self.dropped[self._key(model, opponent)]
+        return self.dropped[self.key(model, opponent)]
 
     def path(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
         """Difference that is left after each number of dropped units.
@@ -105,7 +105,7 @@ class Fragility(PlainState):
         DataFrame
             As in ``paths``.
         """
-        return self.paths[self._key(model, opponent)]
+        return self.paths[self.key(model, opponent)]
 
     def cells(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
         """Rows of :meth:`rows` by models, judge and outcome, with their number.
@@ -124,13 +124,28 @@ class Fragility(PlainState):
         found = self.rows(model, opponent).groupby(columns, sort=True)["count"].sum()
         return found.sort_values(ascending=False, kind="stable").reset_index()
 
-    def _key(self, model: Hashable, opponent: Hashable | None) -> tuple[Any, Any]:
+    def key(self, model: Hashable, opponent: Hashable | None = None) -> tuple[Any, Any]:
+        """Statement on a model and an opponent, as in the index of ``table``.
+
+        Parameters
+        ----------
+        model, opponent : label
+            As in :meth:`rows`.
+
+        Returns
+        -------
+        tuple of (model, opponent)
+
+        Raises
+        ------
+        KeyError
+            If nothing was asked for of these.
+        """
         if opponent is None:
             keys = [key for key in self.table.index if key[0] == model]
             if keys:
-                found: tuple[Any, Any] = (
-                    self.table.loc[keys, "k"].fillna(np.inf).idxmin()
-                )
+                number = self.table.loc[keys, "k"].fillna(np.inf)
+                found: tuple[Any, Any] = number.idxmin()
                 return found
         elif (model, opponent) in self.dropped:
             return model, opponent

@@ -7,6 +7,7 @@ from skanchor.reports.document import Document as Document
 from skanchor.reports.document import Table as Table
 from skanchor.reports.favours import IN_FULL as IN_FULL
 from skanchor.reports.favours import breakdown_table, change_lines, change_table
+from skanchor.reports.fragile import fragility_table, rows_table
 from skanchor.reports.html import to_html
 from skanchor.reports.latex import latex_table, to_latex
 from skanchor.reports.leaderboard import LeaderboardText as LeaderboardText
@@ -45,6 +46,7 @@ __all__ = [
     "check_section",
     "check_table",
     "design_table",
+    "fragility_table",
     "interval_verdict",
     "latex_table",
     "leaderboard_table",
@@ -56,6 +58,7 @@ __all__ = [
     "render",
     "report_document",
     "result_json",
+    "rows_table",
     "separation_table",
     "summarize",
     "summary_lines",

@@ -1,0 +1,180 @@
+"""``skanchor fragility``: how few rows change what is said of the new models."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING, Any
+
+from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.method import add_method, check_method, load_task
+from skanchor._cli.output import Forms, add_output, check_output, deliver
+from skanchor._cli.table import add_table, check_table
+
+if TYPE_CHECKING:
+    from skanchor.fragility import Fragility
+
+__all__ = ["FRAGILITY"]
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_table(parser)
+    add_method(parser)
+    parser.add_argument(
+        "--goal",
+        choices=["sign", "interval", "rank"],
+        default="sign",
+        help="what is to change: which of two models is better, whether the interval "
+        "of their difference holds zero, or the rank set of a new model (default: "
+        "%(default)s)",
+    )
+    parser.add_argument(
+        "--reverse",
+        action="store_true",
+        help="turn the outcomes of rows round, in place of dropping them",
+    )
+    parser.add_argument(
+        "--of",
+        choices=["any", "human", "arrival", "history"],
+        default="any",
+        help="which rows: all; votes of people; verdicts on the new model; verdicts on "
+        "old models (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--whole-groups",
+        action="store_true",
+        help="drop groups of dependent rows as a whole",
+    )
+    parser.add_argument(
+        "--model", metavar="NAME", help="the new model (default: all of them)"
+    )
+    parser.add_argument(
+        "--opponent",
+        metavar="NAME",
+        help="the model that it is compared with (default: each in turn)",
+    )
+    parser.add_argument(
+        "--max-seconds",
+        type=float,
+        metavar="SECONDS",
+        help="stop after this time with what was found, as Ctrl-C does",
+    )
+    add_output(parser)
+
+
+def _fragility(options: argparse.Namespace) -> None:
+    check_table(options)
+    check_method(options)
+    seconds = options.max_seconds
+    if seconds is not None and not 0.0 <= seconds < math.inf:
+        raise BadInputError("--max-seconds takes a number of seconds")
+    if options.goal == "rank" and options.opponent is not None:
+        raise BadInputError(
+            "--opponent does not go with --goal rank, which looks for the opponent"
+        )
+    check_output(options, inputs=options.battles)
+    task = load_task(options)
+    given = {"sample_weight": task.weight, "groups": task.groups}
+    anchor = task.pipeline.fit(task.X, task.y, **given)
+    labels = {str(label): label for label in anchor.models_}
+    found = anchor.fragility(
+        task.X,
+        task.y,
+        labels.get(str(options.opponent), options.opponent),
+        options.goal,
+        "reverse" if options.reverse else "drop",
+        options.of,
+        "group" if options.whole_groups else "row",
+        model=labels.get(str(options.model), options.model),
+        level=options.level,
+        max_seconds=seconds,
+        **given,
+    )
+    deliver(_forms(found, options), options)
+
+
+def _forms(found: Fragility, options: argparse.Namespace) -> Forms:
+    """Forms of what was found: sentences with a table, JSON, and files."""
+
+    def text() -> Any:
+        from rich.console import Group
+        from rich.text import Text
+
+        from skanchor.reports import fragility_table, rows_table, table_text
+
+        parts: list[Any] = [Text(line) for line in found.lines()]
+        for model in found.table.index.unique("model"):
+            shown = table_text(fragility_table(found, model))
+            parts += [Text(""), Text(str(model), style="bold"), shown]
+        if len(found.table) == 1 and len(found.rows(*found.table.index[0])):
+            shown = table_text(rows_table(found, *found.table.index[0]))
+            parts += [Text(""), Text("Which rows", style="bold"), shown]
+        return Group(*parts, Text(""), Text(_NOTE, style="dim"))
+
+    def record() -> dict[str, Any]:
+        from skanchor.reports import SCHEMA_VERSION, as_json_value
+
+        rows = [
+            row
+            | {
+                "rows": found.rows(row["model"], row["opponent"])
+                .reset_index()
+                .to_dict("records"),
+                "path": found.path(row["model"], row["opponent"]).to_dict("records"),
+            }
+            for row in found.to_dict()
+        ]
+        asked = {name: getattr(found, name) for name in ("goal", "action", "by")}
+        result: dict[str, Any] = as_json_value(
+            {
+                "schema_version": SCHEMA_VERSION,
+                **asked,
+                "source": found.source,
+                "level": options.level,
+                "finished": found.finished,
+                "fragility": rows,
+            }
+        )
+        return result
+
+    def table() -> Any:
+        from skanchor.reports import fragility_table
+
+        return fragility_table(found)
+
+    return Forms(text, record, lambda: found.table.reset_index("opponent"), table)
+
+
+_NOTE = (
+    "first order: by influence. re-solved: with weights that are solved anew as rows "
+    "go. needed: what a refit without these rows confirms, or else re-solved. more: "
+    "more than a tenth of the votes and of the verdicts on other models, and a quarter "
+    "of those on the new model. t: difference over its error; a large one needs more "
+    "rows, but is no promise."
+)
+
+FRAGILITY = Command(
+    name="fragility",
+    help="see how few rows would have to go for the ranking to change",
+    description="Rank the new models, and say how few votes or verdicts would have to "
+    "be dropped, or turned round, for what the ranking says of them to change. Refits "
+    "without these rows confirm it.",
+    examples=(
+        ("how few rows change an order", "skanchor fragility battles.csv"),
+        (
+            "how few verdicts on the new model put it in doubt who is better",
+            "skanchor fragility battles.csv --goal interval --of arrival",
+        ),
+        (
+            "which votes to look at, for one opponent",
+            "skanchor fragility battles.csv --opponent gpt-4 --of human -o votes.json",
+        ),
+        (
+            "whether one careless prompt moves a rank set, within five minutes",
+            "skanchor fragility battles.csv --goal rank --whole-groups "
+            "--groups prompt_id --max-seconds 300",
+        ),
+    ),
+    add_arguments=_add_arguments,
+    run=_fragility,
+)

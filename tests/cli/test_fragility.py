@@ -1,0 +1,67 @@
+"""``skanchor fragility``: sentences, tables, JSON and files, and what is refused."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from skanchor import AnchorPipeline
+from skanchor.datasets import load_demo
+
+FAST = ["--demo", "--folds", "2", "--item-effects", "none"]
+NEW = "ivory-lynx"
+
+
+@pytest.fixture(scope="module")
+def demo():
+    X, y = load_demo(return_X_y=True)
+    anchor = AnchorPipeline(cv=2, item_effects="none", random_state=0).fit(X, y)
+    return anchor, X, y
+
+
+def test_it_says_how_few_rows_and_which(run, demo):
+    anchor, X, y = demo
+    nearest = anchor.contrasts()["difference"].loc[NEW].abs().idxmin()
+    asked = ["--model", NEW, "--opponent", nearest, "--of", "arrival"]
+    code, out, err = run("fragility", *FAST, *asked)
+    assert (code, err) == (0, [])
+    found = anchor.fragility(X, y, nearest, model=NEW, rows="arrival")
+    said = " ".join(out.split())
+    assert found.lines()[0] in said
+    assert "Which rows" in said and "re-solved" in said.lower()
+    code, out, _ = run("fragility", *FAST, *asked, "--json")
+    record = json.loads(out)
+    assert record["goal"] == "sign" and record["finished"] is True
+    (row,) = record["fragility"]
+    assert row["k"] == found.table["k"].iloc[0]
+    gone = found.rows(NEW)
+    assert [each["row"] for each in row["rows"]] == gone.index.tolist()
+    assert {point["by"] for point in row["path"]} == {"re-solved", "refit"}
+
+
+def test_files_and_a_limit_of_time(run, tmp_path):
+    path = tmp_path / "fragility.csv"
+    assert run(
+        "fragility", *FAST, "--goal", "interval", "--reverse", "--max-seconds", 0,
+        "-o", path,
+    ) == (0, "", [])  # fmt: skip
+    table = pd.read_csv(path)
+    assert set(table["status"]) == {"stopped"} and len(table) == 18
+    code, out, _ = run("fragility", *FAST, "--max-seconds", 0)
+    assert code == 0 and "the search was stopped" in " ".join(out.split())
+    assert "not searched" in out
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        (["--max-seconds", "-1"], "--max-seconds takes a number of seconds"),
+        (["--goal", "rank", "--opponent", "owl"], "--opponent does not go with"),
+        (["--opponent", "owl"], "opponent='owl' is no model of this fit"),
+        (["--model", "owl"], "'owl' is none of the new models"),
+        (["--whole-groups", "--groups", "none"], "none"),
+    ],
+)
+def test_what_is_refused(run, flags, why):
+    code, out, err = run("fragility", *FAST, *flags)
+    assert (code, out) == (2, "") and why in " ".join(err)
