@@ -20,7 +20,7 @@ from skanchor.warning_log import WarningLog
 
 __all__ = ["Confirmed", "Refit", "Refits", "rows_of_units"]
 
-MOST_REFITS = 5
+MOST_REFITS = 6
 """Refits for one statement; two or three are usual."""
 
 CLOSE = 0.02
@@ -136,7 +136,7 @@ class Refits:
         """
         # The largest number that does not reach the goal, the smallest that does, and
         # the smallest that breaks the fit; and margins.
-        low, above, high, below = 0, trail.margin, np.inf, np.nan
+        fewer, low, above, high, below = 0, 0, trail.margin, np.inf, np.nan
         ceiling, k = len(trail.queue) + 1, int(trail.resolved)
         for _ in range(MOST_REFITS):
             proceed()
@@ -148,7 +148,7 @@ class Refits:
                 high, below = k, margin
                 found.k, found.after = float(k), now
             else:
-                low, above = k, margin
+                fewer, low, above = low, k, margin
             top = int(min(high, ceiling))
             if top - low <= max(1, CLOSE * top):
                 break
@@ -158,6 +158,9 @@ class Refits:
                 # In proportion to what the last refit has closed, a fifth at least.
                 closed = max(trail.margin - above, 0.2 * trail.margin)
                 guess = 1.01 * low * trail.margin / closed
+                if fewer:
+                    # Rows count for less the more have gone: go twice as far as before.
+                    guess = max(guess, low + 2 * (low - fewer))
             k = int(np.clip(np.ceil(guess), low + 1, top - 1))
         if self.with_items and np.isfinite(found.k):
             proceed()
