@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from skanchor._assembly import Inference
@@ -113,7 +113,48 @@ class AnchorRefits(AnchorReadouts):
         """
         asked = Asked(opponent, goal, action, rows, by, model, level, max_seconds)
         asked.check()
-        result, inference = self._result(), self._inference
+        self._result()
+        return self._fragility(asked, self._rows_of_fit(X, y, sample_weight, groups))
+
+    def fragility_by_influence(
+        self,
+        opponent: Hashable | None = None,
+        goal: Literal["sign", "interval", "rank"] = "sign",
+        rows: Literal["any", "human", "arrival", "history"] = "any",
+        model: Hashable | None = None,
+        level: float = 0.95,
+    ) -> Fragility:
+        """First order of :meth:`fragility`, at once and without the rows of the fit.
+
+        Parameters
+        ----------
+        opponent, goal, rows, model, level
+            As in :meth:`fragility`.
+
+        Returns
+        -------
+        Fragility
+            With ``first_order`` alone; nothing is confirmed.
+
+        Examples
+        --------
+        >>> from skanchor import AnchorPipeline
+        >>> from skanchor.simulation import simulate_battles
+        >>> data = simulate_battles(random_state=0)
+        >>> anchor = AnchorPipeline(random_state=0).fit(data.X, data.y)
+        >>> print(anchor.fragility_by_influence("model-04").lines()[0])
+        By influence alone, dropping 5 of the 8,500 rows puts new-model above model-04;
+        no refit confirms it.
+        """
+        asked = Asked(
+            opponent, goal, rows=rows, model=model, level=level, by_influence=True
+        )
+        asked.check()
+        self._result()
+        return self._fragility(asked, np.arange(len(self._inference.cells.rows)))
+
+    def _fragility(self, asked: Asked, origin: NDArray[np.intp]) -> Fragility:
+        inference = self._inference
         if not hasattr(self, "_items"):
             raise BattlesError(
                 "This pipeline was saved by an earlier version, without what refits "
@@ -122,13 +163,13 @@ class AnchorRefits(AnchorReadouts):
         with limited_to_inference(inference.admitted.X, self.item_effects):
             return fragility_of(
                 asked,
-                result,
+                self._result(),
                 inference,
                 self.distinct_sample_,
                 self.debiaser_,
                 1.0 if self._items is None else self._items.inflation,
                 self._refit,
-                self._rows_of_fit(X, y, sample_weight, groups),
+                origin,
                 self.verbose,
             )
 

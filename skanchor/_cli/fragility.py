@@ -170,9 +170,9 @@ FRAGILITY = Command(
             "skanchor fragility battles.csv --opponent gpt-4 --of human -o votes.json",
         ),
         (
-            "whether one careless prompt moves a rank set, within five minutes",
+            "whether one prompt moves a rank set, within five minutes",
             "skanchor fragility battles.csv --goal rank --whole-groups "
-            "--groups prompt_id --max-seconds 300",
+            "--max-seconds 300",
         ),
     ),
     add_arguments=_add_arguments,

@@ -18,6 +18,7 @@ STATUS = {
     "not confirmed": "refits did not confirm it",
     "not fragile": "no number of rows that may go suffices",
     "fit fails first": "the fit fails before the statement changes",
+    "first order": "no refit confirms it",
     "stopped": "the search was stopped before a refit confirmed it",
 }
 """What came of each search."""
@@ -184,12 +185,12 @@ class Fragility(PlainState):
                     f"By weights that are solved anew, {doing} {k:,.0f} {of_all} "
                     f"{what}; {STATUS[status]}."
                 )
-            elif status == "stopped":
+            elif status in ("first order", "stopped"):
                 number = row["first_order"]
                 how = f"{doing} {number:,.0f} {of_all} {what}"
                 if np.isinf(number):
                     how = f"{doing} rows does not {plain}"
-                yield f"By influence alone, {how}; the search was stopped."
+                yield f"By influence alone, {how}; {STATUS[status]}."
             elif status == "fit fails first":
                 loss = "the loss of" if self.action == "drop" else "reversing"
                 yield f"The fit fails before {loss} {self._units(row)} {what}."

@@ -37,6 +37,8 @@ class _Stopped(Exception):  # noqa: N818
 class Asked:
     """What a user asks for, as in :meth:`skanchor.AnchorPipeline.fragility`.
 
+    With ``by_influence`` nothing is solved or fitted anew.
+
     Examples
     --------
     >>> from skanchor import AnchorPipeline
@@ -56,6 +58,7 @@ class Asked:
     model: Hashable | None = None
     level: float = 0.95
     max_seconds: float | None = None
+    by_influence: bool = False
 
     def check(self) -> None:
         """Refuse what is no choice."""
@@ -204,9 +207,15 @@ def fragility_of(
             # Verdicts on another new model arrive, too.
             models = (model, other) if other in new else (model,)
             works.append(_Work(fitted(*models), [goal]))
-    finished = _run(works, asked.max_seconds, verbose, lambda units: Refits(
-        refit, result, cells, units, result.item_covariances is not None
-    ))  # fmt: skip
+    for work in works:
+        work.trails = [first_order(work.fitted, goal) for goal in work.goals]
+    with_items = result.item_covariances is not None
+    finished = asked.by_influence or _run(
+        works,
+        asked.max_seconds,
+        verbose,
+        lambda units: Refits(refit, result, cells, units, with_items),
+    )
     return _collected(asked, result, cells, origin, works, finished)
 
 
@@ -248,8 +257,6 @@ def _run(
         if monotonic() >= end:
             raise _Stopped
 
-    for work in works:
-        work.trails = [first_order(work.fitted, goal) for goal in work.goals]
     try:
         for work in works:
             for trail in work.trails:
@@ -288,7 +295,7 @@ def _collected(
     for work in works:
         trail = work.trail
         key = trail.goal.model, trail.goal.opponent
-        table[key] = row = _row(work)
+        table[key] = row = _row(work, by_influence=asked.by_influence)
         paths[key] = pd.DataFrame(
             _path(work), columns=["dropped", "difference", "by"]
         ).sort_values(["by", "dropped"], ascending=[False, True], ignore_index=True)
@@ -308,7 +315,7 @@ def _collected(
     )  # fmt: skip
 
 
-def _row(work: _Work) -> dict[str, Any]:
+def _row(work: _Work, *, by_influence: bool) -> dict[str, Any]:
     """Row of the table of one statement."""
     trail, seen, units = work.trail, work.confirmed, work.fitted.units
     now, _ = trail.goal.measure(work.fitted.result)
@@ -319,7 +326,7 @@ def _row(work: _Work) -> dict[str, Any]:
     elif trail.breaks or (work.is_done and seen.breaks):
         status, k = "fit fails first", np.inf
     elif not work.is_done:
-        status = "stopped"
+        status = "first order" if by_influence else "stopped"
     else:
         status = "not confirmed" if np.isfinite(k) else "not fragile"
     return {

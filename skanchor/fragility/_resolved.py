@@ -77,8 +77,10 @@ class Resolved:
         Resolved
         """
         sample = units.changed(gone)
-        with WarningLog():
-            solved = clone(debiaser).fit_sample(sample)
+        solved = debiaser
+        if len(gone):
+            with WarningLog():
+                solved = clone(debiaser).fit_sample(sample)
         rows = np.flatnonzero(sample.counts)
         sums = solved.influence_sums([RowEvidence.held(sample, rows)])
         system = solved.system_

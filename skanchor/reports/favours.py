@@ -21,6 +21,7 @@ from skanchor.reports.document import (
     Text,
     number,
 )
+from skanchor.reports.fragile import influence_lines
 from skanchor.results import RankingResult, new_by_score
 
 IN_FULL = 3
@@ -438,6 +439,9 @@ def change_section(fitted: Any, level: float) -> Section | None:
         "columns count the favour in sizes that the data record. Item effects allow "
         "for favours of the usual size; these come on top."
     )
+    fragile = influence_lines(fitted, models[:IN_FULL], level)
+    if fragile:
+        blocks.append(Points([(line, "") for line in fragile]))
     remedy = (
         "More verdicts of the same judges make intervals shorter, but leave a favour "
         "as it is. Votes on the model, or judges that do not share the favour, make "

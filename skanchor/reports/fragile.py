@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skanchor.exceptions import BattlesError
 from skanchor.fragility import Fragility
 from skanchor.reports.document import Table
 from skanchor.reports.tables import table_of
@@ -54,6 +55,44 @@ def fragility_table(found: Fragility, model: Any = None) -> Table:
         for each in rows["share"].tolist()
     ]
     return table_of(rows, "How few rows change this", _STATEMENTS, name="fragility")
+
+
+def influence_lines(fitted: Any, models: list[Any], level: float) -> list[str]:
+    """Say how few rows would leave the weakest clear difference open, by influence.
+
+    Parameters
+    ----------
+    fitted : RankingEstimator or RankingResult
+        A fitted method, or a result; others than pipelines have no rows.
+    models : list of label
+        New models.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    list of str
+        A sentence for each model with a clear difference. No refit confirms it.
+    """
+    if not hasattr(fitted, "fragility_by_influence"):
+        return []
+    lines = []
+    contrasts = fitted.contrasts(level)
+    clear = contrasts[(contrasts["low"] > 0) | (contrasts["high"] < 0)]
+    ratio = (clear["difference"] / clear["standard_error"]).abs()
+    for model in models:
+        if model not in ratio.index.get_level_values("model"):
+            continue
+        opponent = ratio.xs(model, level="model").idxmin()
+        try:
+            found = fitted.fragility_by_influence(
+                opponent, "interval", model=model, level=level
+            )
+        except BattlesError:
+            # Contexts, and styles that are included, have none.
+            return []
+        lines += found.lines()
+    return lines
 
 
 def rows_table(found: Fragility, model: Any, opponent: Any) -> Table:

@@ -18,6 +18,7 @@ from skanchor.fragility._goals import Goal
 from skanchor.fragility._resolved import Fitted
 from skanchor.fragility._search import Trail
 from skanchor.fragility._units import Queue, Units
+from skanchor.reports import report_document, to_markdown
 from skanchor.simulation import simulate_battles
 
 NEW = "new-model"
@@ -119,6 +120,23 @@ def test_dropping_the_most_influential_arrivals(paper, table):
         assert_allclose(found, exact, rtol=0.1)
         # Within 6 % where first order misses a sixth.
         assert_allclose(moved, found, rtol=0.06)
+
+
+def test_first_order_alone_needs_no_rows(small):
+    """The same numbers at once, said to be unconfirmed, also in reports."""
+    anchor, X, y = small
+    whole = anchor.fragility(X, y, goal="interval").table
+    found = anchor.fragility_by_influence(goal="interval")
+    assert_allclose(found.table["first_order"], whole["first_order"])
+    assert set(found.table["status"]) == {"first order"} and found.finished
+    assert found.table["k"].isna().all() and not found.table["confirmed"].any()
+    assert all(line.startswith("By influence alone") for line in found.lines())
+    assert all(line.endswith("no refit confirms it.") for line in found.lines())
+    lost = found.table[~found.table["gains"].astype(bool)]
+    weakest = lost["t"].abs().idxmin()[1]
+    (line,) = anchor.fragility_by_influence(weakest, "interval").lines()
+    assert line in to_markdown(report_document(anchor)).replace("\n", " ")
+    assert line not in to_markdown(report_document(anchor.result_)).replace("\n", " ")
 
 
 # ---------------------------------------------------------------------- by brute force
