@@ -12,14 +12,17 @@ import io
 import os
 import re
 import shlex
+from importlib import import_module
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from skanchor._cli import main
 from skanchor.datasets import load_demo
+from skanchor.exceptions import DiagnosticWarning
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -41,7 +44,8 @@ PAGES = [
     "simulation.md",
     "style.md",
     "start.md",
-    *(f"howto/{page.name}" for page in sorted(DOCS.glob("howto/*.md"))),
+    *(f"{page.parent.name}/{page.name}" for page in sorted(DOCS.glob("howto/*.md"))),
+    *(f"{page.parent.name}/{page.name}" for page in sorted(DOCS.glob("guide/*.md"))),
 ]
 # Pages that fetch real battles.
 NEEDS_DATA = ["start.md"]
@@ -110,6 +114,37 @@ def test_examples_of_a_page_run(page, here):
 )
 def test_slow_examples_of_a_page_run(page, here):
     run_page(page, with_slow=True)
+
+
+# ------------------------------------------------------------- pictures of the guide
+@pytest.fixture
+def draw(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "pictures")
+    module = import_module("draw")
+    yield module
+    plt.close("all")
+
+
+def test_pictures_of_the_guide_show_what_the_text_says(draw):
+    figure, hits = draw.coverage(n_draws=2)
+    assert [ax.get_title() for ax in figure.axes] == [
+        f"{name}:\n{count} of 2 hold" for name, count in hits.items()
+    ]
+    # intervals.md: two orders of the same table.
+    with pytest.warns(DiagnosticWarning, match="One row carries"):
+        _, anchor = draw.overlap()
+    board = anchor.leaderboard()
+    assert board.loc["model-02", "high"] > board.loc["model-06", "low"]
+    assert board.loc["model-06", "rank_high"] < board.loc["model-02", "rank_low"]
+    assert board.loc["model-01", "high"] < board.loc["model-10", "low"]
+    assert board.loc["model-01", "rank_low"] <= board.loc["model-10", "rank_high"]
+    assert len(draw.judges().axes[0].lines) == 5
+
+
+@pytest.mark.slow
+def test_intervals_of_the_guide_hold_as_often_as_it_says(draw):
+    _, hits = draw.coverage()
+    assert list(hits.values()) == [24, 38]
 
 
 # ------------------------------------------------- "if your file has ..., write ..."
