@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose
 from planning_fits import fitted, plain_table
 from sklearn.base import clone
 
-from skanchor import AnchorPipeline
+from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor.bias import BoostedBias
 from skanchor.exceptions import BattlesError
 from skanchor.fragility import _confirm
 from skanchor.fragility._confirm import Confirmed, Refits
@@ -324,6 +325,30 @@ def test_two_new_models_and_the_difference_of_both():
     assert set(everything.table.index.get_level_values("model")) == {
         "new-model-1", "new-model-2",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(n_repeats=2),
+        # A learner without a span: each step of the search fits it anew.
+        dict(calibrator=JudgeCalibrator(bias=BoostedBias(max_rounds=2))),
+        # A model with votes that is named as new keeps its role in refits.
+        dict(new_models=[NEW, "model-05"]),
+    ],
+    ids=["repeats", "boosted", "warm"],
+)
+def test_other_settings_are_served(settings):
+    data = simulate_battles(n_models=5, n_new=150, n_historical=900, random_state=0)
+    X, y = data.X, data.y
+    anchor = AnchorPipeline(cv=2, item_effects=None, random_state=0, **settings)
+    anchor.fit(X, y)
+    opponent = anchor.contrasts().loc[NEW, "difference"].abs().idxmin()
+    found = anchor.fragility(X, y, opponent, model=NEW)
+    row = found.table.iloc[0]
+    assert row["confirmed"]
+    again = refit(anchor, X, y, found.rows(NEW).index)
+    assert_allclose(difference(again, opponent), row["after"], atol=1e-9)
 
 
 # ----------------------------------------------------------------- what is no change
