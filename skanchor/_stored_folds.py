@@ -236,7 +236,7 @@ class StoredHistory:
         stages, sample, chain = full.stages, full.sample, full.chain
         if stages.btl.bias is not None:
             raise LearnerError(
-                "A history cannot be kept where people have a bias of their own "
+                "A history cannot be stored where people have a bias of their own "
                 "(human_bias): fit all rows together, or keep it with human_bias=None."
             )
         fitted = HistoricalFit(chain.btl, chain.calibrator, chain.X)

@@ -319,7 +319,7 @@ def test_a_history_is_not_kept_with_style(table):
     anchor = pipeline(new_models=[], item_effects=None)
     old = (data.X[["model_a", "model_b"]] != "new-model").all(axis=1).to_numpy()
     anchor.fit(data.X[old], y[old])
-    with pytest.raises(LearnerError, match="cannot be kept"):
+    with pytest.raises(LearnerError, match="cannot be stored"):
         StoredHistory.of(anchor._inference.fit("none"), anchor.fold_plan_)
 
 

@@ -252,7 +252,7 @@ def _update(options: argparse.Namespace) -> None:
             "update; nothing was written. Run this one again"
         )
     history.save(options.output, overwrite=options.force)
-    what = {"counts": "counts of rows that it has kept", "rows": "all rows"}
+    what = {"counts": "counts of rows that it has stored", "rows": "all rows"}
     print_line(f"the history was fitted again from {what[history.updated_from_]}")
 
 

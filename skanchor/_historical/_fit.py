@@ -256,7 +256,7 @@ def _of_drift(judges: Collection[Any]) -> WeakJudgeWarning:
     return WeakJudgeWarning(
         f"Where judges {named} help to place the historical models, their verdicts are "
         "separated by the scores, or nearly so: no finite sensitivity fits them. They "
-        "are calibrated, but have no say in those scores.",
+        "are calibrated, but are excluded from the joint fit of those scores.",
         advice=Advice(Remedy.DROP_JUDGES, {"judges": named}),
     )
 

@@ -228,7 +228,7 @@ class Placement:
         # Where all are equal there is no scale to limit.
         if len(against) and not (against > 0).any():
             raise BattlesError(
-                "No human vote goes against the order of the scores that votes and "
+                "No human vote contradicts the order of the scores that votes and "
                 "verdicts agree on: the votes put no limit on the scale of the scores.",
                 advice=Advice(Remedy.ADD_VOTES, {"alpha": slight_ridge(len(y))}),
             )

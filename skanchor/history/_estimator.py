@@ -80,7 +80,7 @@ class AnchorHistory(BaseEstimator):
 
     Notes
     -----
-    The page "A history that is kept" explains what the file holds, which results are
+    The page "A history in a file" explains what the file holds, which results are
     exact, and what to consider when new models are ranked every day.
 
     Examples
@@ -251,7 +251,7 @@ class AnchorHistory(BaseEstimator):
         counts = self.state_.counts
         if counts is None:
             raise BattlesError(
-                f"The history {self._reason_without_counts()}, so that it has kept "
+                f"The history {self._reason_without_counts()}, so that it has stored "
                 "sums, not its rows as counts: it must be fitted on all rows.",
                 advice=Advice(Remedy.GIVE_PAST),
             )
@@ -366,7 +366,7 @@ class AnchorHistory(BaseEstimator):
         -------
         AnchorResult
             The result ``AnchorPipeline.result_`` of all rows. Its influence values and
-            fold plan cover the arrivals only; see the page "A history that is kept".
+            fold plan cover the arrivals only; see the page "A history in a file".
 
         Raises
         ------
@@ -473,7 +473,7 @@ def _refuse_curves(anchor: AnchorPipeline) -> None:
     debiaser = anchor.stages().debiaser
     if debiaser is not None and debiaser.judge_scale == "curved":
         raise BattlesError(
-            "A history cannot be kept where the scales of judges may be curved "
+            "A history cannot be stored where the scales of judges may be curved "
             "(judge_scale='curved'): fit all rows together, or keep it with "
             "judge_scale='straight'."
         )

@@ -108,7 +108,7 @@ def _check_linear(learner: Any, judge: Any, n_features: int) -> None:
         return
     if type(learner) is not LinearBias or learner.feature_map is not None:
         raise BattlesError(
-            f"The learner of judge {judge!r}, {learner!r:.60}, cannot be kept in a "
+            f"The learner of judge {judge!r}, {learner!r:.60}, cannot be stored in a "
             "file, which holds numbers and no objects. Add the columns of a feature "
             "map to the table, and give LinearBias() those.",
             advice=Advice(Remedy.KEEP_LINEAR),

@@ -89,7 +89,7 @@ def _packed(value: Any, name: str) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
         return {"array": value.tolist()}
     raise BattlesError(
-        f"The setting {name}={value!r:.60} cannot be kept in a file, which holds "
+        f"The setting {name}={value!r:.60} cannot be stored in a file, which holds "
         "numbers and texts, and no objects."
     )
 
@@ -132,7 +132,7 @@ def pack_labels(labels: Iterable[Any], what: str) -> dict[str, Any]:
     for label in values:
         if type(label) not in (str, int, float, bool):
             raise BattlesError(
-                f"The labels of {what} must be text or numbers to be kept in a file, "
+                f"The labels of {what} must be text or numbers to be stored in a file, "
                 f"but {label!r} is a {type(label).__name__}."
             )
     return {"dtype": array.dtype.str, "values": values}

@@ -155,8 +155,8 @@ class HistoryState:
             )
         if inference.stages.debiaser.weight_bound is not None:
             raise BattlesError(
-                "weight_bound needs the rows, of which only sums are kept: leave it at "
-                "None."
+                "weight_bound needs the rows, of which only sums are stored: leave it "
+                "at None."
             )
         reported = inference.treatments.reported
         full = inference.fit(reported)

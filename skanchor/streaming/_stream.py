@@ -423,13 +423,15 @@ def _check_streamable(anchor: AnchorPipeline) -> None:
 def _check_served(stages: Stages) -> None:
     """Refuse stages that cannot be fitted from sums."""
     if stages.debiaser is None:
-        raise ValueError("A kept history needs a debiaser: its sums serve the errors.")
+        raise ValueError(
+            "A stored history needs a debiaser: its sums serve the errors."
+        )
     if stages.debiaser.weight_bound is not None:
         raise ValueError(
             "weight_bound needs the rows, of which a stream keeps only sums."
         )
     if stages.debiaser.judge_scale == "curved":
         raise BattlesError(
-            "A history cannot be kept where the scales of judges may be curved "
+            "A history cannot be stored where the scales of judges may be curved "
             "(judge_scale='curved'): use judge_scale='straight'."
         )

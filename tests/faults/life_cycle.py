@@ -42,7 +42,7 @@ for title, where in {
     "A damaged checkpoint": CHECKPOINT + "damaged_bytes_are_refused",
     "A checkpoint that is a pickle": CHECKPOINT + "pickles_are_never_opened",
     "Two runs that write one checkpoint": CHECKPOINT + "two_runs_do_not_share_a_file",
-    "A checkpoint that cannot be kept": CHECKPOINT
+    "A checkpoint that cannot be stored": CHECKPOINT
     + "what_cannot_be_kept_is_told_before_the_work",
     "A damaged, foreign or newer history": HISTORY
     + "damaged_foreign_and_newer_files_are_refused",

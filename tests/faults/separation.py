@@ -211,7 +211,7 @@ table(
     lambda: FRAME.assign(
         winner=np.where(HUMAN, FRAME["model_a"] < FRAME["model_b"], FRAME["winner"])
     ),
-    raises=(BattlesError, "No human vote goes against .* the scale of the scores"),
+    raises=(BattlesError, "No human vote contradicts .* the scale of the scores"),
 )
 table(
     "A chain in which each model beats the next ones always, in two steps",

@@ -237,10 +237,10 @@ def test_a_given_covariance_is_saved(simple, tmp_path):
     one, other = (each.place(X[late], y[late]) for each in (history, again))
     np.testing.assert_array_equal(one.estimates, other.estimates)
     words = AnchorPipeline(cv=N_FOLDS, calibrator=JudgeCalibrator({"j": object()}))
-    with pytest.raises(BattlesError, match="cannot be kept in a file"):
+    with pytest.raises(BattlesError, match="cannot be stored in a file"):
         pack_settings(words, N_FOLDS)
     words.set_params(calibrator=JudgeCalibrator({"j": np.array(["linear"])}))
-    with pytest.raises(BattlesError, match="cannot be kept in a file"):
+    with pytest.raises(BattlesError, match="cannot be stored in a file"):
         pack_settings(words, N_FOLDS)
 
 
@@ -450,7 +450,7 @@ def test_what_cannot_be_kept_is_refused_by_name(simple, tmp_path):
         AnchorHistory().fit(X[judged], y[judged])
     splines = JudgeCalibrator(LinearBias(SplineTransformer(3)))
     history, *_ = fitted(X, y, new, AnchorPipeline(cv=2, calibrator=splines))
-    with pytest.raises(BattlesError, match=r"judge-1.* cannot be kept in a file"):
+    with pytest.raises(BattlesError, match=r"judge-1.* cannot be stored in a file"):
         history.save(tmp_path / "history")
 
 
