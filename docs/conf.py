@@ -47,6 +47,7 @@ extensions = [
 exclude_patterns = ["_build", "gallery", "_ext", "_templates"]
 templates_path = ["_templates"]
 default_role = "literal"
+toc_object_entries_show_parents = "hide"
 suppress_warnings = ["config.cache"]
 
 # Markdown
@@ -83,10 +84,11 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"skanchor {release}"
 html_static_path = ["_static"]
 html_css_files = ["skanchor.css"]
+html_js_files = ["skanchor.js"]
 html_show_sourcelink = False
 html_theme_options = {
     "github_url": _repository,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 4,
     "navigation_with_keys": False,
     "collapse_navigation": True,
     "show_toc_level": 2,
