@@ -52,6 +52,16 @@ class DropPathDisplay:
         The axes.
     figure_ : matplotlib Figure
         Its figure.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor.plotting import DropPathDisplay
+    >>> path = pd.DataFrame({"dropped": [0, 5, 9], "difference": [0.2, 0.1, -0.1]})
+    >>> path["by"] = ["refit", "re-solved", "refit"]
+    >>> display = DropPathDisplay(path, 9, ("ivory-lynx", "cedar-fox")).plot()
+    >>> display.names
+    ('ivory-lynx', 'cedar-fox')
     """
 
     ax_: Axes

@@ -45,6 +45,17 @@ def fragility_table(found: Fragility, model: Any = None) -> Table:
     Returns
     -------
     Table
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import fragility_table
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> found = anchor.fragility(X, y, "cedar-fox", model="ivory-lynx", rows="arrival")
+    >>> len(fragility_table(found).rows)
+    1
     """
     rows = found.table if model is None else found.table.loc[[model]]
     rows = rows.reset_index().set_index("model" if model is None else "opponent")
@@ -108,6 +119,17 @@ def rows_table(found: Fragility, model: Any, opponent: Any) -> Table:
     Returns
     -------
     Table
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import rows_table
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> found = anchor.fragility(X, y, "cedar-fox", model="ivory-lynx", rows="arrival")
+    >>> len(rows_table(found, "ivory-lynx", "cedar-fox").rows) > 0
+    True
     """
     cells: pd.DataFrame = found.cells(model, opponent).set_index("model_a")
     return table_of(cells, "Which rows", _ROWS, name="fragile-rows")
