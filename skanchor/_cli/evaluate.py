@@ -53,7 +53,7 @@ def _evaluate(options: argparse.Namespace) -> None:
         n_jobs=options.jobs,
         verbose=int(is_watched()),
     )
-    deliver(_forms(_by_source(rows), options.method), options)
+    deliver(_evaluation_forms(_by_source(rows), options.method), options)
 
 
 def _by_source(rows: pd.DataFrame) -> pd.DataFrame:
@@ -83,7 +83,7 @@ def _by_source(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame.from_dict(table, "index").rename_axis("source")
 
 
-def _forms(table: pd.DataFrame, method: str) -> Forms:
+def _evaluation_forms(table: pd.DataFrame, method: str) -> Forms:
     """Forms of the table of losses."""
     from skanchor.reports import as_json_value, table_of
 

@@ -80,7 +80,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _fitted(options: argparse.Namespace) -> AnchorPipeline:
+def _fit_for_plans(options: argparse.Namespace) -> AnchorPipeline:
     """Check the flags that all have, and fit."""
     check_table(options)
     check_method(options)
@@ -88,7 +88,7 @@ def _fitted(options: argparse.Namespace) -> AnchorPipeline:
     return fit_method(options)
 
 
-def _label(known: Iterable[Any], name: str | None) -> Any:
+def _typed_label(known: Iterable[Any], name: str | None) -> Any:
     """Label of the table that was typed; as typed where it has none."""
     return {str(label): label for label in known}.get(str(name), name)
 
@@ -102,11 +102,11 @@ def _add_worth(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
 
 
-def _worth(options: argparse.Namespace) -> None:
+def _run_worth(options: argparse.Namespace) -> None:
     _prices(options.cost)
-    anchor = _fitted(options)
+    anchor = _fit_for_plans(options)
     costs = costs_of(options, anchor.judges_) if options.cost else None
-    found = anchor.worth(costs, _label(anchor.new_models_, options.model))
+    found = anchor.worth(costs, _typed_label(anchor.new_models_, options.model))
 
     def tables() -> list[tuple[Any, Table]]:
         from skanchor.reports import worth_table
@@ -120,7 +120,7 @@ def _worth(options: argparse.Namespace) -> None:
         return worth_table(found)
 
     deliver(
-        _forms(
+        _plan_forms(
             found.lines,
             tables,
             lambda: {"worth": found.to_dict()},
@@ -150,8 +150,8 @@ def _outlook(options: argparse.Namespace) -> None:
     given = options.widths
     if given is not None and not all(0.0 < one < math.inf for one in given):
         raise BadInputError("--widths takes half widths in logits, above zero")
-    anchor = _fitted(options)
-    model = _label(anchor.new_models_, options.model)
+    anchor = _fit_for_plans(options)
+    model = _typed_label(anchor.new_models_, options.model)
     found = anchor.outlook(given, model, options.level)
 
     def tables() -> list[tuple[Any, Table]]:
@@ -166,7 +166,7 @@ def _outlook(options: argparse.Namespace) -> None:
         return outlook_table(found)
 
     deliver(
-        _forms(
+        _plan_forms(
             found.lines,
             tables,
             found.to_dict,
@@ -210,11 +210,14 @@ def _design(options: argparse.Namespace) -> None:
     check_budget(options)
     if options.difference and options.targets != "scores":
         raise BadInputError("--difference does not go with --targets")
-    anchor = _fitted(options)
+    anchor = _fit_for_plans(options)
     targets: Any = options.targets
     if options.difference:
         known = anchor.models_
-        targets = [(_label(known, a), _label(known, b)) for a, b in options.difference]
+        targets = [
+            (_typed_label(known, a), _typed_label(known, b))
+            for a, b in options.difference
+        ]
     found = anchor.design(
         options.budget,
         costs_of(options, anchor.judges_),
@@ -242,12 +245,14 @@ def _design(options: argparse.Namespace) -> None:
 
     note = _PILOT_NOTE if found.is_pilot else _DESIGN_NOTE
     deliver(
-        _forms(found.lines, tables, found.to_dict, lambda: found.table, table, note),
+        _plan_forms(
+            found.lines, tables, found.to_dict, lambda: found.table, table, note
+        ),
         options,
     )
 
 
-def _forms(
+def _plan_forms(
     lines: Callable[[], list[str]],
     tables: Callable[[], list[tuple[Any, Table]]],
     record: Callable[[], dict[str, Any]],
@@ -312,7 +317,7 @@ WORTH = Command(
         ),
     ),
     add_arguments=_add_worth,
-    run=_worth,
+    run=_run_worth,
 )
 
 OUTLOOK = Command(

@@ -85,10 +85,10 @@ def _run_sensitivity(options: argparse.Namespace) -> None:
         raise BadInputError("--gamma must be finite and not negative")
     if options.exact and (options.shape != "favour" or options.gamma is not None):
         raise BadInputError("--exact goes with --shape favour, and without --gamma")
-    deliver(_forms(_fitted(options), options), options)
+    deliver(_favour_forms(_fitted_or_placed(options), options), options)
 
 
-def _fitted(options: argparse.Namespace) -> AnchorPipeline | AnchorResult:
+def _fitted_or_placed(options: argparse.Namespace) -> AnchorPipeline | AnchorResult:
     """A fitted pipeline, or what a history says of the new models."""
     if options.history is None:
         if options.fingerprints is not None:
@@ -108,7 +108,9 @@ def _fitted(options: argparse.Namespace) -> AnchorPipeline | AnchorResult:
     return placed_by_history(options).result_
 
 
-def _forms(anchor: AnchorPipeline | AnchorResult, options: argparse.Namespace) -> Forms:
+def _favour_forms(
+    anchor: AnchorPipeline | AnchorResult, options: argparse.Namespace
+) -> Forms:
     """Forms of breakdowns, and of what holds for favours of given sizes."""
     from skanchor.reports import (
         SCHEMA_VERSION,
@@ -158,7 +160,9 @@ def _forms(anchor: AnchorPipeline | AnchorResult, options: argparse.Namespace) -
             frame(), "Differences and ranks that allow for favours", _SENSITIVITY
         )
 
-    return Forms(lambda: _text(anchor, broken, widened, options), record, frame, table)
+    return Forms(
+        lambda: _favour_text(anchor, broken, widened, options), record, frame, table
+    )
 
 
 _BREAKDOWN: dict[str, tuple[str, int | str]] = {
@@ -181,7 +185,7 @@ _SENSITIVITY: dict[str, tuple[str, int | str]] = {
 }
 
 
-def _text(
+def _favour_text(
     anchor: AnchorPipeline | AnchorResult,
     broken: pd.DataFrame,
     widened: pd.DataFrame | None,

@@ -72,7 +72,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _simulate(options: argparse.Namespace) -> None:
-    _check_flags(options)
+    _check_study_flags(options)
     experiments = _chosen(options)
     if options.list:
         print_result("".join(_described(experiments, options.experiment is not None)))
@@ -80,8 +80,8 @@ def _simulate(options: argparse.Namespace) -> None:
     from skanchor.studies import run_study, study_table
 
     done = _earlier(options, experiments)
-    kept = _open(options, experiments)
-    done |= {_unit(name): part["rows"] for name, part in kept.parts.items()}
+    kept = _open_journal(options, experiments)
+    done |= {_unit_of_part(name): part["rows"] for name, part in kept.parts.items()}
     try:
         for unit, rows in run_study(
             experiments,
@@ -105,7 +105,7 @@ def _simulate(options: argparse.Namespace) -> None:
 
 
 # ----------------------------------------------------------------------------- flags
-def _check_flags(options: argparse.Namespace) -> None:
+def _check_study_flags(options: argparse.Namespace) -> None:
     """Refuse flags before any work."""
     check_stdout()
     if options.experiment is None and not options.list:
@@ -167,7 +167,7 @@ def _chosen(options: argparse.Namespace) -> list[Experiment]:
 
 
 # ----------------------------------------------------------------------------- files
-def _open(
+def _open_journal(
     options: argparse.Namespace, experiments: Sequence[Experiment]
 ) -> FinishedParts:
     """Draws of the journal, which is begun where there is none."""
@@ -178,7 +178,7 @@ def _open(
     return open_parts(options.output and options.output + _JOURNAL, key)
 
 
-def _unit(name: tuple[str, str]) -> Unit:
+def _unit_of_part(name: tuple[str, str]) -> Unit:
     """The draw that a part of the journal belongs to."""
     from skanchor.studies import Unit
 

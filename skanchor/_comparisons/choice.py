@@ -48,7 +48,7 @@ def choose_features(
     pairs, half = stems_of(frame)
     named = _names(features if drop_features is None else drop_features, pairs)
     if drop_features is not None:
-        return frame.drop(_columns(named))
+        return frame.drop(_chosen_columns(named))
     for name in named:
         if feature_kind(frame[f"{name}_a"]) == "text":
             raise BattlesError(
@@ -62,9 +62,9 @@ def choose_features(
         if name not in named and feature_kind(frame[f"{name}_a"]) != "text"
     ]
     # Half pairs are dropped with the others; otherwise they would be refused later.
-    columns = _columns(named)
-    standard = _columns(map(declared, named))
-    return frame.drop(_columns(others) + half).rename(
+    columns = _chosen_columns(named)
+    standard = _chosen_columns(map(declared, named))
+    return frame.drop(_chosen_columns(others) + half).rename(
         dict(zip(columns, standard, strict=True))
     )
 
@@ -81,5 +81,5 @@ def _names(given: Any, pairs: list[str]) -> list[str]:
     return names
 
 
-def _columns(names: Iterable[str]) -> list[str]:
+def _chosen_columns(names: Iterable[str]) -> list[str]:
     return [name + side for name in names for side in ("_a", "_b")]

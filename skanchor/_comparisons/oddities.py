@@ -150,7 +150,7 @@ def _warn_of_look_alikes(X: Comparisons, weight: Array) -> None:
             names |= {name: most for name in alike if name != most}
         warn(
             DataWarning(
-                f"The models {_several(groups)} {difference}, and each counts as a "
+                f"The models {_in_groups(groups)} {difference}, and each counts as a "
                 "model of its own.",
                 advice=_merged(names),
             )
@@ -173,7 +173,7 @@ def _difference(alike: list[str]) -> str:
     return f"look alike but hold different characters{escaped}"
 
 
-def _several(groups: list[list[str]]) -> str:
+def _in_groups(groups: list[list[str]]) -> str:
     """Groups of labels in words, five of them at most."""
     shown = list(map(str, groups[:5]))
     if len(groups) > 5:

@@ -211,7 +211,7 @@ def fit_item_covariance(
     """
     n_historical, n_models = int((~model.X.is_new).sum()), count_historical(model.X)
     _check_models(n_models)
-    _check_memory(model)
+    _check_evidence_memory(model)
     historical_rows = _HistoricalRows(model)
     identity = np.eye(historical_rows.model.n_judges)
     covariance, shrinkage = prior.variance * identity, Shrinkage()
@@ -295,7 +295,7 @@ def _signs(slopes: Array) -> Array:
     return np.where(slopes < -NO_SLOPE * np.abs(slopes).max(initial=0.0), -1.0, 1.0)
 
 
-def _check_memory(model: ItemLikelihood) -> None:
+def _check_evidence_memory(model: ItemLikelihood) -> None:
     """Refuse item effects that do not fit into memory, before any is allocated."""
     # A double has 8 bytes.
     needed = MATRICES * 8 * model.size**2

@@ -275,7 +275,7 @@ class RowEvidence:
         -------
         dict of int to SourceSums
         """
-        found = {m: self.information(m, own) for m, own in _by_source(learners)}
+        found = {m: self.information(m, own) for m, own in _with_people(learners)}
         return {m: sums for m, sums in found.items() if sums is not None}
 
     def held_out_sums(self, learners: Sequence[WeightLearner]) -> dict[int, SourceSums]:
@@ -292,7 +292,8 @@ class RowEvidence:
         """
         residual = self._residuals()
         return {
-            m: self._residual_sums(m, own, residual) for m, own in _by_source(learners)
+            m: self._residual_sums(m, own, residual)
+            for m, own in _with_people(learners)
         }
 
     def _residual_sums(
@@ -392,7 +393,7 @@ def _weight_learner(system: RieszSystem, m: int) -> WeightLearner | None:
     return learner if is_linear else None
 
 
-def _by_source(
+def _with_people(
     learners: Sequence[WeightLearner],
 ) -> list[tuple[int, WeightLearner]]:
     """People, whose weights are linear in the items alone, and each judge."""

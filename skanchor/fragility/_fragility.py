@@ -29,7 +29,7 @@ from skanchor.sample import Sample
 __all__ = ["Asked", "fragility_of"]
 
 
-class _Stopped(Exception):  # noqa: N818
+class _SearchEnds(Exception):  # noqa: N818
     """The search has to stop."""
 
 
@@ -210,7 +210,7 @@ def fragility_of(
     for work in works:
         work.trails = [first_order(work.fitted, goal) for goal in work.goals]
     with_items = result.item_covariances is not None
-    finished = asked.by_influence or _run(
+    finished = asked.by_influence or _run_searches(
         works,
         asked.max_seconds,
         verbose,
@@ -244,7 +244,7 @@ class _Work:
         return min(self.trails, key=number)
 
 
-def _run(
+def _run_searches(
     works: list[_Work],
     max_seconds: float | None,
     verbose: int,
@@ -255,7 +255,7 @@ def _run(
 
     def proceed() -> None:
         if monotonic() >= end:
-            raise _Stopped
+            raise _SearchEnds
 
     try:
         for work in works:
@@ -266,7 +266,7 @@ def _run(
                 refits = refits_of(work.fitted.units)
                 refits.confirm(work.trail, work.confirmed, proceed)
             work.is_done = True
-    except (_Stopped, KeyboardInterrupt):
+    except (_SearchEnds, KeyboardInterrupt):
         return False
     return True
 
@@ -295,14 +295,14 @@ def _collected(
     for work in works:
         trail = work.trail
         key = trail.goal.model, trail.goal.opponent
-        table[key] = row = _row(work, by_influence=asked.by_influence)
+        table[key] = row = _row_of_work(work, by_influence=asked.by_influence)
         paths[key] = pd.DataFrame(
             _path(work), columns=["dropped", "difference", "by"]
         ).sort_values(["by", "dropped"], ascending=[False, True], ignore_index=True)
         number = 0 if not np.isfinite(row["k"]) else int(row["k"])
         units = work.fitted.units
         rows = rows_of_units(cells, units, trail.queue.first(number))
-        dropped[key] = _listed(cells.rows, rows, origin)
+        dropped[key] = _listed_rows(cells.rows, rows, origin)
     found = pd.DataFrame.from_dict(table, orient="index")
     found.index = pd.MultiIndex.from_tuples(list(table), names=["model", "opponent"])
     ranks = {}
@@ -315,7 +315,7 @@ def _collected(
     )  # fmt: skip
 
 
-def _row(work: _Work, *, by_influence: bool) -> dict[str, Any]:
+def _row_of_work(work: _Work, *, by_influence: bool) -> dict[str, Any]:
     """Row of the table of one statement."""
     trail, seen, units = work.trail, work.confirmed, work.fitted.units
     now, _ = trail.goal.measure(work.fitted.result)
@@ -355,7 +355,7 @@ def _path(work: _Work) -> Iterator[tuple[int, float, str]]:
             yield number, now.difference, "refit"
 
 
-def _listed(
+def _listed_rows(
     rows: Sample, at: NDArray[np.intp], origin: NDArray[np.intp]
 ) -> pd.DataFrame:
     """Rows of the table in the labels of the user."""

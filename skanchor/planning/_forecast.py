@@ -140,7 +140,7 @@ class Forecast:
         ValueError
             If the method has no closed form for further rows.
         """
-        _check_method(result, sample, debiaser)
+        _check_plannable(result, sample, debiaser)
         assert debiaser is not None
         system = debiaser.system_
         used = sample.counts & np.isfinite(sample.X.logits()) & ~sample.X.is_human
@@ -385,7 +385,7 @@ def _penalty(X: Any, curvature: Array, m: int, learner: Any) -> Array:
     return np.asarray(known.sum() * learner.ridge(cut.pairs, own))
 
 
-def _check_method(
+def _check_plannable(
     result: AnchorResult, sample: Sample, debiaser: RieszDebiaser | None
 ) -> None:
     """Refuse methods for which no closed form says what further rows would do."""

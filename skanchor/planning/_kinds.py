@@ -166,7 +166,7 @@ def kinds_of_source(
     span = np.empty((0, n_span))
     if len(cut):
         # A feature map may refuse to see no rows.
-        span = _span(learner, cut.pairs)
+        span = _span_of_pairs(learner, cut.pairs)
     z = np.column_stack([np.ones(len(cut)), cut.order, span])
     seen = np.zeros((len(model), z.shape[1], z.shape[1]))
     n_rows = np.zeros(len(model))
@@ -197,24 +197,26 @@ def kinds_of_source(
     known = np.ones(len(model), dtype=bool)
     for q, pair in enumerate(zip(model.tolist(), opponent.tolist(), strict=True)):
         if learner is None:
-            unit[q] = _unit(X, cut, m, pair, delta[q], None, None, None)
+            unit[q] = _unit_information(X, cut, m, pair, delta[q], None, None, None)
         elif not n_rows[q]:
             pairs = _drawn(X, m, pair)
             known[q] = pairs is not None
             if pairs is not None:
-                unit[q] = _unit(X, cut, m, pair, delta[q], learner, bias, pairs)
+                unit[q] = _unit_information(
+                    X, cut, m, pair, delta[q], learner, bias, pairs
+                )
     found = SourceKinds(m, model, opponent, delta, n, unit, seen, n_rows)
     return found if known.all() else found[known]
 
 
-def _span(learner: Any, pairs: FeaturePairs) -> Array:
+def _span_of_pairs(learner: Any, pairs: FeaturePairs) -> Array:
     """Columns of the span of a bias function, of shape (n_rows, n_span)."""
     if learner is None:
         return np.empty((len(pairs), 0))
     return np.asarray(learner.span(pairs))
 
 
-def _unit(
+def _unit_information(
     X: Comparisons,
     cut: JudgeRows,
     m: int,
@@ -240,7 +242,7 @@ def _unit(
     if bias is not None and pairs is not None:
         base += np.asarray(bias.contrast(pairs)).ravel()
     # Where no display order is known, the position effect is in none of the rows.
-    span = [] if pairs is None else [_span(learner, pairs)]
+    span = [] if pairs is None else [_span_of_pairs(learner, pairs)]
     orders = (1.0, -1.0) if cut.order.any() else (0.0,)
     total: Any = 0.0
     for order in orders:

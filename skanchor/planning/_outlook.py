@@ -139,9 +139,9 @@ def outlook_of(
             "verdicts": evenly(forecast, label, judges),
         }
         units["both"] = units["votes"] + units["verdicts"]
-        now = _width(target, forecast.split(target), level)
+        now = _half_width(target, forecast.split(target), level)
         ends = {
-            way: _width(target, forecast.split(target, endless=unit), level)
+            way: _half_width(target, forecast.split(target, endless=unit), level)
             for way, unit in units.items()
         }
         limits[label] = {"now": now, **ends}
@@ -159,7 +159,7 @@ def outlook_of(
     return Outlook(table, known, level)
 
 
-def _width(target: Targets, split: tuple[Array, Array], level: float) -> float:
+def _half_width(target: Targets, split: tuple[Array, Array], level: float) -> float:
     """Half width of the interval of a single target."""
     return float(target.half_widths(split, level)[0])
 
@@ -169,7 +169,7 @@ def _width_by_rows(
 ) -> Callable[[float], float]:
     """The same by the number of further rows of one kind."""
     along = forecast.along(target, unit)
-    return lambda n: _width(target, along(n), level)
+    return lambda n: _half_width(target, along(n), level)
 
 
 def _check_widths(widths: Sequence[float] | None) -> list[float]:

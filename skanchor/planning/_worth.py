@@ -67,7 +67,10 @@ class Worth(PlainState):
     def _sentences(self) -> Iterator[str]:
         for row in self.to_dict():
             model, judge, n = row["model"], row["judge"], row["verdicts"]
-            most, following = _votes(row["never_more"]), _votes(row["next_verdict"])
+            most, following = (
+                _humans(row["never_more"]),
+                _humans(row["next_verdict"]),
+            )
             if not n:
                 yield (
                     f"{judge} has no verdict on {model} yet. The first is worth "
@@ -76,14 +79,14 @@ class Worth(PlainState):
             elif judge == ALL_JUDGES:
                 yield (
                     f"All {n:,.0f} verdicts on {model} do the work of "
-                    f"{_votes(row['replaces'])}; no number of them is worth more than "
+                    f"{_humans(row['replaces'])}; no number of them is worth more than "
                     f"{most}."
                 )
             else:
                 yield (
                     f"The {n:,.0f} verdicts of {judge} on {model} do the work of "
-                    f"{_votes(row['replaces'])} beside the other judges (alone: "
-                    f"{_votes(row['alone'])}). One more is worth {following}, and "
+                    f"{_humans(row['replaces'])} beside the other judges (alone: "
+                    f"{_humans(row['alone'])}). One more is worth {following}, and "
                     f"alone no number of them is worth more than {most}."
                 )
 
@@ -93,7 +96,7 @@ class Worth(PlainState):
         return [{str(name): value for name, value in row.items()} for row in rows]
 
 
-def _votes(number: float) -> str:
+def _humans(number: float) -> str:
     if np.isinf(number):
         return "more human votes than there can be"
     if number < 0.005:
@@ -141,7 +144,7 @@ def worth_of(
         raise BattlesError("There is no judge whose verdicts could be worth something.")
     found = {}
     for label in forecast.check_model(model):
-        exchange = _Exchange.of(forecast, label)
+        exchange = _VotesForVerdicts.of(forecast, label)
         for m in judges:
             found[label, forecast.label(m)] = exchange.row([m], prices)
         if len(judges) > 1:
@@ -152,7 +155,7 @@ def worth_of(
 
 
 @dataclass(frozen=True, eq=False)
-class _Exchange:
+class _VotesForVerdicts:
     """Variances of one new score when rows on the model come or go.
 
     Attributes
@@ -180,7 +183,7 @@ class _Exchange:
     vote: Array
 
     @classmethod
-    def of(cls, forecast: Forecast, model: Hashable) -> _Exchange:
+    def of(cls, forecast: Forecast, model: Hashable) -> _VotesForVerdicts:
         code = forecast.models.tolist().index(model)
         information, seen, n_rows, kind = forecast.information, {}, {}, {}
         shares = np.zeros(len(forecast.models))

@@ -156,9 +156,9 @@ def change_table(fitted: Exposed, level: float = 0.95, name: str = "change") -> 
         low, high = int(row["rank_low"]), int(row["rank_high"])
         rows.append(
             [
-                _word(label(model)),
-                _word("above" if each.is_above else "below"),
-                _word(label(each.opponent)),
+                _word_cell(label(model)),
+                _word_cell("above" if each.is_above else "below"),
+                _word_cell(label(each.opponent)),
                 _favour(each.gamma),
                 _favour(each.sign),
                 Cell(str(low) if low == high else f"{low}–{high}", float(low)),
@@ -357,11 +357,13 @@ def breakdown_table(
     own = own.iloc[np.lexsort(order[::-1])]
     rows = [
         [
-            _word(label(opponent)),
-            _word("above" if row["difference"] > 0 else "below"),
+            _word_cell(label(opponent)),
+            _word_cell("above" if row["difference"] > 0 else "below"),
             _favour(row["gamma_interval"]),
             _favour(row["gamma_sign"]),
-            _word("–" if row["weakest_judge"] is None else label(row["weakest_judge"])),
+            _word_cell(
+                "–" if row["weakest_judge"] is None else label(row["weakest_judge"])
+            ),
             _favour(row["weakest_gamma"]),
             *(_favour(row[key]) for key in refitted),
             *(number(row[key], 1) for key in shown),
@@ -390,7 +392,7 @@ def _favour(value: float) -> Cell:
     return Cell("now", 0.0) if value == 0 else number(value, 2)
 
 
-def _word(text: str) -> Cell:
+def _word_cell(text: str) -> Cell:
     return Cell(text, text)
 
 

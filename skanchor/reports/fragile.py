@@ -60,7 +60,7 @@ def fragility_table(found: Fragility, model: Any = None) -> Table:
     rows = found.table if model is None else found.table.loc[[model]]
     rows = rows.reset_index().set_index("model" if model is None else "opponent")
     for name in ("first_order", "re_solved", "k"):
-        rows[name] = [_number(each) for each in rows[name].tolist()]
+        rows[name] = [_number_found(each) for each in rows[name].tolist()]
     rows["share"] = [
         "" if np.isnan(each) else f"{100 * each:.2g} %"
         for each in rows["share"].tolist()
@@ -135,7 +135,7 @@ def rows_table(found: Fragility, model: Any, opponent: Any) -> Table:
     return table_of(cells, "Which rows", _ROWS, name="fragile-rows")
 
 
-def _number(value: float) -> str:
+def _number_found(value: float) -> str:
     if np.isnan(value):
         return "not searched"
     return "more" if np.isinf(value) else f"{value:,.0f}"

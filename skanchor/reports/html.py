@@ -127,33 +127,33 @@ def _direction(table: Table, column: int) -> str:
     return "descending" if keys == sorted(keys, reverse=True) else "none"
 
 
-def _scale(table: Table) -> tuple[float, float]:
+def _shared_scale(table: Table) -> tuple[float, float]:
     """Ends of the axis that all bars of a table share; it includes the reference."""
     finite = [v for bar in table.bars for v in bar if math.isfinite(v)]
     first, last = min([*finite, table.middle]), max([*finite, table.middle])
     return first, last if last > first else first + 1.0
 
 
-def _place(table: Table, at: float) -> float:
+def _place_on_page(table: Table, at: float) -> float:
     """Position of a value on an axis of 100 units, with a margin of 4 at each end."""
-    first, last = _scale(table)
+    first, last = _shared_scale(table)
     return round(4 + 92 * (at - first) / (last - first), 1)
 
 
 def _axis(table: Table) -> list[tuple[float, str]]:
     """Positions and labels of the ticks of an axis: the reference, and its sides."""
-    first, last = _scale(table)
+    first, last = _shared_scale(table)
     # The largest of 1, 2 or 5 times a power of ten that lies within the longer side.
     side = 0.9 * max(last - table.middle, table.middle - first)
     power = 10.0 ** math.floor(math.log10(side))
     step = next(power * m for m in (5, 2, 1) if power * m <= side)
     if table.bars_in_percent:
         ticks = [tick for tick in (0.0, 0.25, 0.5, 0.75, 1.0) if first <= tick <= last]
-        return [(_place(table, tick), f"{100 * tick:.0f}") for tick in ticks]
+        return [(_place_on_page(table, tick), f"{100 * tick:.0f}") for tick in ticks]
     ticks = [table.middle + k * step for k in (-1, 0, 1)]
     ticks = [tick for tick in ticks if first <= tick <= last]
     digits = max(0, -math.floor(math.log10(step)))
-    return [(_place(table, tick), number(tick, digits).text) for tick in ticks]
+    return [(_place_on_page(table, tick), number(tick, digits).text) for tick in ticks]
 
 
 def _bar(table: Table, row: int) -> dict[str, float] | None:
@@ -162,8 +162,8 @@ def _bar(table: Table, row: int) -> dict[str, float] | None:
     if not all(map(math.isfinite, (low, value, high))):
         return None
     return {
-        "low": _place(table, low),
-        "value": _place(table, value),
-        "high": _place(table, high),
-        "width": round(_place(table, high) - _place(table, low), 1),
+        "low": _place_on_page(table, low),
+        "value": _place_on_page(table, value),
+        "high": _place_on_page(table, high),
+        "width": round(_place_on_page(table, high) - _place_on_page(table, low), 1),
     }

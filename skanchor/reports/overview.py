@@ -212,7 +212,7 @@ def overview(
             "unused": int((~used).sum()),
         },
         models=models[(models["n_human"] + models["n_judge"]) > 0],
-        judges=_judges(rows, y, used),
+        judges=_judges_part(rows, y, used),
         n_raters=n_raters,
         outcomes={
             "first": int((y == 1.0).sum()),
@@ -225,13 +225,15 @@ def overview(
         ignored=[] if sample.inputs is None else list(sample.inputs.ignored),
         groups=groups_found,
         order_known=float(np.mean(rows.order != 0.0)),
-        parts=_parts(rows, human),
+        parts=_connected_parts(rows, human),
         left_out=list(log.distinct),
         refusal=refusal,
     )
 
 
-def _judges(X: Comparisons, y: NDArray[Any], used: NDArray[np.bool_]) -> pd.DataFrame:
+def _judges_part(
+    X: Comparisons, y: NDArray[Any], used: NDArray[np.bool_]
+) -> pd.DataFrame:
     """Facts of each judge, by judge."""
     found = {}
     for code, judge in enumerate(X.judges.tolist()):
@@ -265,7 +267,7 @@ def _judges(X: Comparisons, y: NDArray[Any], used: NDArray[np.bool_]) -> pd.Data
     return table.astype({"rows": int, "new_models": int})
 
 
-def _parts(X: Comparisons, human: NDArray[np.bool_]) -> list[list[Any]]:
+def _connected_parts(X: Comparisons, human: NDArray[np.bool_]) -> list[list[Any]]:
     """Models that human rows join, the largest group first."""
     n = len(X.models)
     links = np.zeros((n, n), dtype=bool)

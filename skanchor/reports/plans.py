@@ -66,7 +66,9 @@ def worth_table(worth: Worth, model: Any = None) -> Table:
     4
     """
     caption = "What verdicts are worth, in human votes"
-    return table_of(_rows(worth.table, model, "judge"), caption, _WORTH, name="worth")
+    return table_of(
+        _rows_of_model(worth.table, model, "judge"), caption, _WORTH, name="worth"
+    )
 
 
 def outlook_table(outlook: Outlook, model: Any = None) -> Table:
@@ -93,7 +95,7 @@ def outlook_table(outlook: Outlook, model: Any = None) -> Table:
     >>> len(outlook_table(anchor.outlook([0.2]), "ivory-lynx").rows)
     1
     """
-    rows = _rows(outlook.table, model, "width")
+    rows = _rows_of_model(outlook.table, model, "width")
     for name in ("votes", "verdicts", "both"):
         rows[name] = [
             "never" if np.isinf(each) else f"{np.ceil(each):,.0f}"
@@ -163,7 +165,7 @@ def separation_table(design: Design, model: Any) -> Table:
     return table_of(own, caption, shown, name="separation")
 
 
-def _rows(table: pd.DataFrame, model: Any, by: str) -> pd.DataFrame:
+def _rows_of_model(table: pd.DataFrame, model: Any, by: str) -> pd.DataFrame:
     """Rows of a model by judge or width, or of all models by model."""
     if model is None:
         return table.reset_index(by)

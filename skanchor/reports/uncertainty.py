@@ -114,7 +114,7 @@ def reach_of(fitted: Any) -> list[Reach]:
         return []
     variance, errors = result.variance, result.standard_errors
     old = result.all_scores[~result.is_new].to_numpy()
-    worth, found = _worth(fitted), []
+    worth, found = _worth_by_model(fitted), []
     for model in new_by_score(result):
         error, parts = float(errors[model]), variance.loc[model]
         total = float(parts[["human", "judge", "cross", "items"]].sum())
@@ -128,8 +128,8 @@ def reach_of(fitted: Any) -> list[Reach]:
                 model,
                 error,
                 {name: float(parts[name]) / total for name in _SHARES},
-                _limit(bound, alone, error),
-                _limit(bound, many, error),
+                _least_width(bound, alone, error),
+                _least_width(bound, many, error),
                 min(math.sqrt(max(bound, 0.0)), error),
                 # From the precision 1 / v^2 to 4 / v^2.
                 3.0 / error**2 / float(np.mean(p * (1.0 - p))),
@@ -139,7 +139,7 @@ def reach_of(fitted: Any) -> list[Reach]:
     return found
 
 
-def _worth(fitted: Any) -> dict[Any, Exchange]:
+def _worth_by_model(fitted: Any) -> dict[Any, Exchange]:
     """What verdicts on each new model are worth in votes."""
     if not isinstance(fitted, AnchorPipeline):
         return {}
@@ -162,7 +162,7 @@ def _worth(fitted: Any) -> dict[Any, Exchange]:
     return found
 
 
-def _limit(bound: float, items: float | None, error: float) -> float | None:
+def _least_width(bound: float, items: float | None, error: float) -> float | None:
     return None if items is None else min(math.sqrt(max(bound, 0.0) + items), error)
 
 
@@ -243,7 +243,7 @@ def uncertainty_section(fitted: Any, scale: Scale) -> Section | None:
         Text(reach_in_words(each, scale)) for each in found[:_IN_FULL]
     ]
     if len(found) > 1:
-        blocks.append(_table(found, scale))
+        blocks.append(_parts_table(found, scale))
     notes = [
         "Limits and numbers of votes are approximate: they take the current fit as the "
         "truth. Verdicts and votes are on the new model itself."
@@ -292,7 +292,7 @@ def reach_in_words(reach: Reach, scale: Scale | None = None) -> str:
         return f"{error * shown.per_logit:.{shown.digits}f}"
 
     parts = ", ".join(
-        f"{_percent(reach.shares[name])} {words}"
+        f"{_percent_of_variance(reach.shares[name])} {words}"
         for name, words in _SHARES.items()
         if abs(reach.shares[name]) >= 0.005
     )
@@ -335,7 +335,7 @@ def reach_in_words(reach: Reach, scale: Scale | None = None) -> str:
     return " ".join(said)
 
 
-def _table(found: list[Reach], scale: Scale) -> Table:
+def _parts_table(found: list[Reach], scale: Scale) -> Table:
     shown = [
         name for name in _SHARES if any(abs(r.shares[name]) >= 0.005 for r in found)
     ]
@@ -361,7 +361,7 @@ def _table(found: list[Reach], scale: Scale) -> Table:
                 Cell(label(each.model), label(each.model)),
                 limit(each.error),
                 *(
-                    Cell(_percent(each.shares[name]), each.shares[name])
+                    Cell(_percent_of_variance(each.shares[name]), each.shares[name])
                     for name in shown
                 ),
                 limit(each.verdicts),
@@ -373,7 +373,7 @@ def _table(found: list[Reach], scale: Scale) -> Table:
     )
 
 
-def _percent(share: float) -> str:
+def _percent_of_variance(share: float) -> str:
     return f"{100 * share:.0f} %".replace("-", "−")
 
 

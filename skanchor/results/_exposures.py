@@ -294,7 +294,7 @@ class Unrecorded:
             In logits, not negative.
         """
         exposed = self.of_pairs(first, second)
-        rising, falling = _sides(exposed)
+        rising, falling = _sums_by_sign(exposed)
         if not self.is_drift:
             both = gamma * (rising + falling)
             return both, both
@@ -330,7 +330,7 @@ class Unrecorded:
         return np.array([self._until(one[None], margin, upward) for one in exposed])
 
     def _until(self, exposed: Array, margin: Array, upward: NDArray[np.bool_]) -> Array:
-        rising, falling = _sides(exposed)
+        rising, falling = _sums_by_sign(exposed)
         total = rising + falling
         if self.is_drift:
             rising, falling = (
@@ -352,6 +352,6 @@ class Unrecorded:
         return np.where(reached, found, np.inf)
 
 
-def _sides(exposed: Array) -> tuple[Array, Array]:
+def _sums_by_sign(exposed: Array) -> tuple[Array, Array]:
     """Sums over judges of the positive and of the negative exposures, in size."""
     return np.maximum(exposed, 0.0).sum(axis=0), np.maximum(-exposed, 0.0).sum(axis=0)

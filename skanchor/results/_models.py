@@ -41,6 +41,7 @@ class ModelResult:
     inputs: Inputs
 
     worth, outlook, design = _OfPipelines(), _OfPipelines(), _OfPipelines()
+    fragility = _OfPipelines()
 
     @property
     def _index(self) -> pd.Index:

@@ -60,7 +60,7 @@ def find_groups(
         first = next((t for p in data.parts() for t in p.tables(None, n_rows)), None)
         schema = None if first is None else first.schema
     known = [] if schema is None else schema.names
-    if raters in known and GroupSketch.of(_labels(data, raters, n_rows)).repeats:
+    if raters in known and GroupSketch.of(_values_of(data, raters, n_rows)).repeats:
         warn(
             DataWarning(
                 "A stream stores no sums by rater, so that its errors do not allow for "
@@ -70,7 +70,7 @@ def find_groups(
         )
     if column not in known:
         return replace(reading, groups=None)
-    sketch = GroupSketch.of(_labels(data, column, n_rows))
+    sketch = GroupSketch.of(_values_of(data, column, n_rows))
     if not sketch.repeats:
         return replace(reading, groups=None)
     if sketch.n_groups < FEW_GROUPS:
@@ -86,7 +86,7 @@ def find_groups(
     return replace(reading, groups=PROMPT_COLUMN)
 
 
-def _labels(data: Data, column: str, n_rows: int) -> Iterator[pa.ChunkedArray]:
+def _values_of(data: Data, column: str, n_rows: int) -> Iterator[pa.ChunkedArray]:
     """Values of a column, some rows at a time."""
     for part in data.parts():
         for table in part.tables([column], n_rows):

@@ -151,7 +151,7 @@ class GroupTable:
     def of(cls, keys: Iterable[NDArray[Any]], values: Array) -> Self:
         """Sum the values, of shape (n_rows, n_values), by these keys of the rows."""
         columns = np.column_stack([np.asarray(key, np.int64) for key in keys])
-        return cls([_summed(columns, values)])
+        return cls([_summed_by_key(columns, values)])
 
     def gain(self, other: GroupTable) -> None:
         """Add the sums of other rows to these, in place."""
@@ -170,7 +170,7 @@ class GroupTable:
         """Keys, each once, and the sums of each."""
         if len(self.parts) > 1:
             keys, values = zip(*self.parts, strict=True)
-            self.parts = [_summed(np.concatenate(keys), np.concatenate(values))]
+            self.parts = [_summed_by_key(np.concatenate(keys), np.concatenate(values))]
         self._waiting = 0
         return self.parts[0]
 
@@ -228,7 +228,9 @@ class GroupedHeld:
         return found
 
 
-def _summed(keys: NDArray[np.int64], values: Array) -> tuple[NDArray[np.int64], Array]:
+def _summed_by_key(
+    keys: NDArray[np.int64], values: Array
+) -> tuple[NDArray[np.int64], Array]:
     """Sum values by key, keys in the order in which they come first."""
     # One number for all keys of a row, mixed after each of them, as their order counts.
     one = keys[:, 0]
@@ -307,7 +309,7 @@ def grouped_dispersion(
         residual = residual - information * (step[left] - step[right])
         used = information > 0
         low, high = np.minimum(left, right)[used], np.maximum(left, right)[used]
-        cells, known = _summed(
+        cells, known = _summed_by_key(
             np.column_stack([group[used], low * n_items + high]),
             information[used, None],
         )
@@ -319,7 +321,7 @@ def grouped_dispersion(
         taken = per_group * float(np.sum(known[:, 0] ** 2 * variance))
     # By model and group, without an array of all models and groups.
     models, both = np.concatenate([left, right]), np.concatenate([group, group])
-    _, sums = _summed(
+    _, sums = _summed_by_key(
         np.column_stack([both, models]), np.concatenate([residual, -residual])[:, None]
     )
     return 0.5 * float(np.sum(sums**2)) / max(total - taken, 0.5 * total)

@@ -287,14 +287,14 @@ class Reading:
 
     def people(self, judge: pa.ChunkedArray) -> list[Any]:
         """Labels of a table's judge column that mark human rows."""
-        return people_of(_labels(judge), self.human)
+        return people_of(_judge_labels(judge), self.human)
 
     def labels(self, table: pa.Table) -> tuple[Any, ...]:
         """Labels of the judge column, where the user has named those of people."""
         if self.human == (HUMAN,):
             return ()
         renamed = {new: old for old, new in (self.columns or {}).items()}
-        return tuple(_labels(table[renamed.get("judge", "judge")]))
+        return tuple(_judge_labels(table[renamed.get("judge", "judge")]))
 
     def check_people(self, known: Sequence[Any]) -> None:
         """Refuse labels of people that no row of the stream holds, as in memory."""
@@ -403,7 +403,7 @@ class Reading:
         )  # fmt: skip
 
 
-def _labels(judge: pa.ChunkedArray) -> list[Any]:
+def _judge_labels(judge: pa.ChunkedArray) -> list[Any]:
     """Distinct labels of a column; without nulls, which are refused elsewhere."""
     return [label for label in judge.unique().to_pylist() if label is not None]
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from skanchor.studies._draws import Drawn, draw_battles
 
-__all__ = ["Cell", "Experiment", "StudyMethod", "study_key", "versions"]
+__all__ = ["Cell", "Experiment", "StudyMethod", "library_versions", "study_key"]
 
 _PACKAGES = ("skanchor", "numpy", "scipy", "pandas", "scikit-learn")
 
@@ -214,11 +214,11 @@ def study_key(experiment: Experiment) -> str:
              sorted(m.estimator.get_params(deep=True).items(), key=lambda one: one[0]))
             for m in methods
         ],
-        versions(),
+        library_versions(),
     ]  # fmt: skip
     return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
 
-def versions() -> str:
+def library_versions() -> str:
     """Versions of what results depend on, as JSON."""
     return json.dumps({name: version(name) for name in _PACKAGES})

@@ -32,15 +32,15 @@ from skanchor.studies._experiment import Cell, Experiment, StudyMethod
 __all__ = ["EXPERIMENTS"]
 
 
-def _calibrator(bias: str = "linear") -> JudgeCalibrator:
+def _paper_calibrator(bias: str = "linear") -> JudgeCalibrator:
     """Judges without position effects, as in the paper."""
     return JudgeCalibrator(bias=bias, position_effect=False)
 
 
-def _anchor(bias: str = "linear", **settings: Any) -> AnchorPipeline:
+def _paper_anchor(bias: str = "linear", **settings: Any) -> AnchorPipeline:
     """The paper's method: two steps, no item or position effects, plain errors."""
     paper = {
-        "calibrator": _calibrator(bias),
+        "calibrator": _paper_calibrator(bias),
         "historical_fit": "two-step",
         "item_effects": None,
         "disagreement": "ignore",
@@ -75,27 +75,29 @@ def _graphs(seconds: float) -> tuple[Cell, ...]:
     )
 
 
-ANCHOR = _own("ANCHOR", _anchor())
+ANCHOR = _own("ANCHOR", _paper_anchor())
 DEFAULTS = _own("defaults", AnchorPipeline())
 """``AnchorPipeline()`` as it comes: a further method of every experiment."""
 
 _WITH_SETS = (
-    _own("ANCHOR", _anchor(), "holm"),
+    _own("ANCHOR", _paper_anchor(), "holm"),
     _own("defaults", AnchorPipeline(), "romano-wolf"),
 )
 _REFERENCES = (_own("HumanOnly", HumanOnly()), _own("Oracle", Oracle()))
 _SCORES: dict[str, Any] = {
     "JointBTL": JointBTL(),
-    "DirectScore": DirectScore(calibrator=_calibrator()),
-    "IPWOnly": IPWOnly(calibrator=_calibrator()),
-    "HistoricalPPI": HistoricalPPI(calibrator=_calibrator()),
+    "DirectScore": DirectScore(calibrator=_paper_calibrator()),
+    "IPWOnly": IPWOnly(calibrator=_paper_calibrator()),
+    "HistoricalPPI": HistoricalPPI(calibrator=_paper_calibrator()),
 }
 _MORE_SCORES: dict[str, Any] = {
-    "PooledLLM": PooledLLM(calibrator=_calibrator()),
-    "ScalarJudge": ScalarJudge(calibrator=_calibrator()),
-    "MeanShift": MeanShift(calibrator=_calibrator()),
-    "PerJudgeBTL": PerJudgeBTL(calibrator=_calibrator()),
-    "PerJudgeBTL, plug-in": PerJudgeBTL(calibrator=_calibrator(), plug_in_average=True),
+    "PooledLLM": PooledLLM(calibrator=_paper_calibrator()),
+    "ScalarJudge": ScalarJudge(calibrator=_paper_calibrator()),
+    "MeanShift": MeanShift(calibrator=_paper_calibrator()),
+    "PerJudgeBTL": PerJudgeBTL(calibrator=_paper_calibrator()),
+    "PerJudgeBTL, plug-in": PerJudgeBTL(
+        calibrator=_paper_calibrator(), plug_in_average=True
+    ),
 }
 _RANKS: dict[str, Any] = {
     "HistoricalPPR": HistoricalPPR(),
@@ -122,7 +124,7 @@ _ALL = (
             DEFAULTS,
             _own("defaults, no item effects", AnchorPipeline(item_effects=None)),
             *_REFERENCES,
-            _own("JointMLE", JointMLE(calibrator=_calibrator())),
+            _own("JointMLE", JointMLE(calibrator=_paper_calibrator())),
             *(
                 StudyMethod(name, method)
                 for name, method in (_SCORES | _MORE_SCORES | _RANKS | _OTHERS).items()
@@ -261,7 +263,7 @@ _ALL = (
         _cells([{"n_historical": n} for n in (500, 1000, 2000, 4000)], [0.4] * 4),
         (
             ANCHOR,
-            _own("ANCHOR, joint history", _anchor(historical_fit="joint")),
+            _own("ANCHOR, joint history", _paper_anchor(historical_fit="joint")),
             DEFAULTS,
         ),
         ("rmse", "width", "coverage", "failed"),
@@ -277,13 +279,13 @@ _ALL = (
             ANCHOR,
             _own(
                 "ANCHOR, network weights",
-                _anchor(debiaser=RieszDebiaser(learner="network")),
+                _paper_anchor(debiaser=RieszDebiaser(learner="network")),
             ),
             _own(
                 "ANCHOR, network bias",
-                _anchor("network", debiaser=RieszDebiaser(learner="linear")),
+                _paper_anchor("network", debiaser=RieszDebiaser(learner="linear")),
             ),
-            _own("ANCHOR, network bias and weights", _anchor("network")),
+            _own("ANCHOR, network bias and weights", _paper_anchor("network")),
             DEFAULTS,
         ),
         ("rmse", "width", "coverage"),
@@ -299,7 +301,7 @@ _ALL = (
         _cells([{"n_historical": n} for n in (4000, 8000)], [0.46, 0.55]),
         (
             StudyMethod("DirectScore", _SCORES["DirectScore"], "basic"),
-            StudyMethod("ANCHOR, plug-in", _anchor(debiaser="passthrough")),
+            StudyMethod("ANCHOR, plug-in", _paper_anchor(debiaser="passthrough")),
             StudyMethod("HistoricalPPI", _SCORES["HistoricalPPI"], "basic"),
             ANCHOR,
             DEFAULTS,

@@ -13,7 +13,7 @@ from skanchor._folds import stream_plan
 from skanchor._numerics.machine import limited_threads
 from skanchor.metrics import spearman
 from skanchor.studies._draws import Drawn
-from skanchor.studies._experiment import Experiment, study_key, versions
+from skanchor.studies._experiment import Experiment, library_versions, study_key
 from skanchor.studies._place import place
 
 __all__ = ["Unit", "finished_rows", "run_study", "study_table", "units_of"]
@@ -188,7 +188,7 @@ def _run_unit(experiment: Experiment, unit: Unit) -> tuple[Unit, list[Row]]:
     known = {
         "settings": json.dumps(cell.settings),
         "key": study_key(experiment),
-        "versions": versions(),
+        "versions": library_versions(),
     }
     return unit, [row | known for row in rows]
 

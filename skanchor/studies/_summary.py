@@ -16,7 +16,7 @@ __all__ = ["MEASURES", "paired_differences", "settings_of", "summarize_study"]
 Measure = Callable[[pd.DataFrame], tuple[float, float]]
 
 
-def _mean(values: Array) -> tuple[float, float]:
+def _mean_and_error(values: Array) -> tuple[float, float]:
     """Mean of the draws, and its Monte-Carlo error."""
     values = values[np.isfinite(values)]
     if not len(values):
@@ -26,27 +26,29 @@ def _mean(values: Array) -> tuple[float, float]:
 
 
 def _of(column: str) -> Measure:
-    return lambda rows: _mean(rows[column].to_numpy(float))
+    return lambda rows: _mean_and_error(rows[column].to_numpy(float))
 
 
 def _ratio(column: str) -> Measure:
     """Mean ratio of the variance to a part."""
 
     def measure(rows: pd.DataFrame) -> tuple[float, float]:
-        return _mean(rows["variance"].to_numpy(float) / rows[column].to_numpy(float))
+        return _mean_and_error(
+            rows["variance"].to_numpy(float) / rows[column].to_numpy(float)
+        )
 
     return measure
 
 
-def _rmse(rows: pd.DataFrame) -> tuple[float, float]:
-    mean, error = _mean(rows["squared_error"].to_numpy(float))
+def _rmse_and_error(rows: pd.DataFrame) -> tuple[float, float]:
+    mean, error = _mean_and_error(rows["squared_error"].to_numpy(float))
     root = np.sqrt(mean)
     # The root's derivative, 1 / (2 root), carries the error of the mean square over.
     return float(root), float(error / (2.0 * root)) if root > 0 else np.nan
 
 
 def _absolute_bias(rows: pd.DataFrame) -> tuple[float, float]:
-    mean, error = _mean(rows["error"].to_numpy(float))
+    mean, error = _mean_and_error(rows["error"].to_numpy(float))
     return abs(mean), error
 
 
@@ -61,13 +63,13 @@ def _empirical_variance(rows: pd.DataFrame) -> tuple[float, float]:
 
 
 def _failed(rows: pd.DataFrame) -> tuple[float, float]:
-    return _mean(np.asarray(rows["failed"] != "", dtype=np.float64))
+    return _mean_and_error(np.asarray(rows["failed"] != "", dtype=np.float64))
 
 
 MEASURES: Mapping[str, Measure] = {
     "coverage": _of("covered"),
     "width": _of("width"),
-    "rmse": _rmse,
+    "rmse": _rmse_and_error,
     "absolute_bias": _absolute_bias,
     "insertion_mae": _of("displaced"),
     "exact": _of("exact"),
@@ -175,7 +177,9 @@ def paired_differences(
         wide = rows.pivot(index="seed", columns="method", values=column)
         for name in rows["method"].unique():
             if name != method:
-                mean, error = _mean((wide[name] - wide[method]).to_numpy(float))
+                mean, error = _mean_and_error(
+                    (wide[name] - wide[method]).to_numpy(float)
+                )
                 z = mean / error if error > 0 else np.nan
                 lines.append((cell, name, mean, error, z))
     columns = ["cell", "method", "difference", "error", "z"]

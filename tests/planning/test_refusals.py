@@ -138,7 +138,7 @@ def test_results_say_where_to_ask():
     placed = history.place(X[new], y[new])
     for result in (placed, JointBTL().fit(X, y).result_):
         again = pickle.loads(pickle.dumps(copy.copy(result)))
-        for name in ("worth", "outlook", "design"):
+        for name in ("worth", "outlook", "design", "fragility"):
             assert not hasattr(result, name)
             with pytest.raises(AttributeError, match=rf"AnchorPipeline .* {name}\(\)"):
                 getattr(again, name)

@@ -124,7 +124,9 @@ def _of_shares(
         return None
     shares = [
         value if side == 0 else 1.0 - value
-        for side, value in ((side, _share(raw[name])) for side, name in found.items())
+        for side, value in (
+            (side, _as_share(raw[name])) for side, name in found.items()
+        )
     ]
     if flagged and len(shares) == 2 and (shares[0] + 1.0 - shares[1]).max() > 1.0:
         # Where both have won, these may be two outcomes, and no flags of the sides.
@@ -143,7 +145,7 @@ def _of_shares(
     return table, [named + more]
 
 
-def _share(column: pd.Series) -> pd.Series:
+def _as_share(column: pd.Series) -> pd.Series:
     """Numbers in [0, 1] of shares, which may be percentages."""
     if is_flag(column):
         return pd.Series(flags(column, "were won"), index=column.index).astype(float)

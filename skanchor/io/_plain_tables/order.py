@@ -90,7 +90,7 @@ def with_order(
         rows = flags(table[known[0]], _WHAT) if told is None else told
         if known[0] == OUTCOME_SWAPPED:
             table = table.assign(winner=turned_round(table["winner"], rows))
-        return _shown(table, rows).drop(columns=known[0]), []
+        return _in_shown_order(table, rows).drop(columns=known[0]), []
     if "shown_first" in table:
         return table, []
     found = {name: _swapped(table[name]) for name in may_be_swapped(table.columns)}
@@ -99,7 +99,9 @@ def with_order(
         return table, []
     name, rows = next(iter(swapped.items()))
     if by_name and len(swapped) == 1:
-        return _shown(table, rows), [f"{name!r} says that 'model_b' was shown first"]
+        return _in_shown_order(table, rows), [
+            f"{name!r} says that 'model_b' was shown first"
+        ]
     labels = ", ".join(repr(str(label)) for label in list(shown)[:3])
     calls = [
         Call({"columns": {name: new}}, case)
@@ -121,7 +123,7 @@ def with_order(
     )
 
 
-def _shown(table: pd.DataFrame, rows: NDArray[np.bool_]) -> pd.DataFrame:
+def _in_shown_order(table: pd.DataFrame, rows: NDArray[np.bool_]) -> pd.DataFrame:
     """Table whose rows have their display order."""
     order = np.where(rows, "model_b", "model_a").astype(object)
     return table.assign(shown_first=order)

@@ -15,7 +15,7 @@ from skanchor.io._plain_tables.names import name_key
 from skanchor.io._tools._grades import GRADES, grade
 from skanchor.io.columns import label_key, values_of_codes
 
-__all__ = ["OutcomeReading", "is_standard", "label_of", "on_scale", "readings"]
+__all__ = ["OutcomeReading", "holds_standard", "label_of", "on_scale", "readings"]
 
 _FIRST = frozenset(
     "modela a 1 left first model1 systema system1 responsea response1 answera answer1 "
@@ -103,7 +103,7 @@ class OutcomeReading:
         return np.array([*values, np.nan], dtype=float)[codes]
 
 
-def is_standard(outcome: pd.Series) -> bool:
+def holds_standard(outcome: pd.Series) -> bool:
     """Whether outcomes are standard labels, or numbers in [0, 1]."""
     if pd.api.types.is_bool_dtype(outcome):
         return True
@@ -150,7 +150,7 @@ def readings(
     codes, labels = pd.factorize(outcome, use_na_sentinel=True)
     values = labels.tolist()
     found = []
-    named = _by_name(outcome, first, second, lenient)
+    named = _by_winners_name(outcome, first, second, lenient)
     if named is not None:
         found.append(named)
     if by_name or not values:
@@ -168,7 +168,7 @@ def readings(
         found += _of_numbers(outcome, values, numbers.tolist(), sides, mapped)
     elif all(sided) and not _mixes_zero(keys):
         meant = {v: side for v, side in zip(values, sided, strict=True) if side}
-        mapped(meant, _said(meant, sides), labels=_labels(meant))
+        mapped(meant, _said(meant, sides), labels=_label_map(meant))
     told = {n for n in numbers.tolist() if n == n}
     words = [key for key, n in zip(keys, numbers, strict=True) if n != n]
     if told in ({0.0, 1.0}, {-1.0, 1.0}) and words and all(map(_tie, words)):
@@ -179,9 +179,9 @@ def readings(
                 value: (_tie(key) or "") if n != n else (high if n == 1.0 else other)
                 for value, key, n in zip(values, keys, numbers, strict=True)
             }
-            mapped(meant, _said(meant, sides), labels=_labels(meant))
+            mapped(meant, _said(meant, sides), labels=_label_map(meant))
     grades = [
-        grade(str(value)) or _worded(key)
+        grade(str(value)) or _reading_in_words(key)
         for value, key in zip(values, keys, strict=True)
     ]
     if not all(sided) and all(grades):
@@ -213,7 +213,7 @@ def on_scale(outcome: pd.Series, levels: Mapping[str, float]) -> OutcomeReading 
 
 
 # --------------------------------------------------------------------------- readings
-def _by_name(
+def _by_winners_name(
     outcome: pd.Series, first: pd.Series, second: pd.Series, lenient: bool
 ) -> OutcomeReading | None:
     """Outcomes that are the winner's name, or words for a tie."""
@@ -260,13 +260,13 @@ def _of_numbers(
     if known == {1.0, 2.0}:
         label = {1: "model_a", 2: "model_b"}
         meant = {v: label[int(n)] for v, n in zip(values, numbers, strict=True)}
-        mapped(meant, _said(meant, sides), labels=_labels(meant))
+        mapped(meant, _said(meant, sides), labels=_label_map(meant))
         return []
     if known == {0.0, 1.0, 2.0}:
         for tie, one, two in ((0, 1, 2), (2, 0, 1), (2, 1, 0)):
             at = {tie: "tie", one: "model_a", two: "model_b"}
             meant = {v: at[int(n)] for v, n in zip(values, numbers, strict=True)}
-            mapped(meant, _said(meant, sides), labels=_labels(meant))
+            mapped(meant, _said(meant, sides), labels=_label_map(meant))
         return []
     low, high = _scale(min(known), max(known))
     column = pd.to_numeric(outcome, errors="coerce")
@@ -316,7 +316,7 @@ def _value_key(value: Any) -> str:
 
     Signs such as those of ``A>B`` and ``-1`` have a meaning, so they must not be lost.
     """
-    text = _text(value)
+    text = _shown_value(value)
     return "" if _SIGNED.search(text) else name_key(text)
 
 
@@ -341,7 +341,7 @@ def _mixes_zero(keys: list[str]) -> bool:
     return "c" in keys and not {"a", "b"} & set(keys)
 
 
-def _worded(key: str) -> str | None:
+def _reading_in_words(key: str) -> str | None:
     """Grade of a verdict in words, such as "A is much better"; None for others."""
     if _tie(key):
         return "A=B"
@@ -365,11 +365,11 @@ def _plain(column: pd.Series) -> pd.Series:
     return column.astype("str").str.strip()
 
 
-def _labels(meant: Mapping[Any, str]) -> dict[str, str]:
-    return {_text(value): label for value, label in meant.items()}
+def _label_map(meant: Mapping[Any, str]) -> dict[str, str]:
+    return {_shown_value(value): label for value, label in meant.items()}
 
 
-def _text(value: Any) -> str:
+def _shown_value(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value)
@@ -382,4 +382,6 @@ def _said(meant: Mapping[Any, str], sides: tuple[str, str]) -> str:
     words["both_bad"] = "both bad"
     order = list(words)
     pairs = sorted(meant.items(), key=lambda item: order.index(item[1]))
-    return ", ".join(f"{_text(value)} is {words[label]}" for value, label in pairs)
+    return ", ".join(
+        f"{_shown_value(value)} is {words[label]}" for value, label in pairs
+    )

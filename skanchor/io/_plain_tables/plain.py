@@ -224,7 +224,7 @@ def _of_ratings(raw: pd.DataFrame, found: Ratings, tie_margin: float) -> Plain:
         table = table.rename(columns={"judge": found.rater})
     by = " and column" if found.wide else f" and {found.rater!r}" if who else ""
     said = (
-        f"ratings of {found.model!r} in {_listed(found.scores)} are compared in pairs, "
+        f"ratings of {found.model!r} in {_names(found.scores)} are compared in pairs, "
         f"by {found.prompt!r}{by}; a higher one is better, and a gap of up to "
         f"{tie_margin:g} is a tie"
     )
@@ -262,7 +262,7 @@ def _long(raw: pd.DataFrame, found: Ratings) -> pd.DataFrame:
     return raw[others].rename(columns=names)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _names(names: Sequence[str]) -> str:
     shown = [repr(name) for name in names[:5]]
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(shown) + more

@@ -66,12 +66,12 @@ def find_ratings(
         None if the table is none of ratings, or one that can be read in several ways.
     """
     names = list(raw.columns)
-    model = _only(_named(names, MODELS, "model"))
-    prompt = _prompt(raw)
+    model = _only(_named_columns(names, MODELS, "model"))
+    prompt = _prompt_of(raw)
     if model is None or prompt is None or side_pairs(names):
         return None
     rest = [name for name in names if name not in (model, prompt)]
-    scores = _named(rest, SCORES, "score")
+    scores = _named_columns(rest, SCORES, "score")
     raters = candidates(rest, JUDGES | PEOPLE)
     if given is not None:
         return Ratings(model, prompt, tuple(given), None, wide=True)
@@ -98,7 +98,7 @@ def is_board(raw: pd.DataFrame) -> bool:
 
 def model_columns(raw: pd.DataFrame) -> list[str]:
     """Columns that may name the one model of a row."""
-    return _named(list(map(str, raw.columns)), MODELS, "model")
+    return _named_columns(list(map(str, raw.columns)), MODELS, "model")
 
 
 def is_numeric(column: pd.Series) -> bool:
@@ -120,10 +120,10 @@ def _on_one_scale(table: pd.DataFrame) -> bool:
     return bool(few and alike and lowest.min() >= 0.0)
 
 
-def _prompt(raw: pd.DataFrame) -> str | None:
+def _prompt_of(raw: pd.DataFrame) -> str | None:
     """The one column that names prompts; None if there is none, or several."""
     for keys in (*PROMPTS, _IDS):
-        found = _named(list(raw.columns), keys, "prompt_id")
+        found = _named_columns(list(raw.columns), keys, "prompt_id")
         if found:
             one = _only(found)
             return (
@@ -136,7 +136,9 @@ def _repeats(column: pd.Series) -> bool:
     return bool(column.duplicated().any())
 
 
-def _named(names: Iterable[str], keys: Iterable[str], standard: str) -> list[str]:
+def _named_columns(
+    names: Iterable[str], keys: Iterable[str], standard: str
+) -> list[str]:
     """Columns with one of the keys; the standard name alone, if it is there."""
     names = list(names)
     return [standard] if standard in names else candidates(names, keys)

@@ -79,7 +79,7 @@ def unknown_outcomes(
     if failed and readings(rest, first, second, {}):
         n = int(outcome.isin(failed).sum())
         return BattlesError(
-            f"Column {outcome.name!r} holds no verdict in {n} rows ({_shown(failed)}).",
+            f"Column {outcome.name!r} holds no verdict in {n} rows ({_some(failed)}).",
             advice=Call({"drop_invalid": True}, "To leave them out"),
         )
     named = [value for value in labels if value in {*first.unique(), *second.unique()}]
@@ -107,7 +107,7 @@ def unknown_outcomes(
         ties = {str(value): "tie" for value in unknown}
         none = {str(value): "invalid" for value in unknown}
         return BattlesError(
-            f"{what}; the others are {_shown(known)}.",
+            f"{what}; the others are {_some(known)}.",
             advice=[
                 Call({"labels": ties}, "If they are ties"),
                 Call({"labels": none, "drop_invalid": True}, "If they are no verdicts"),
@@ -316,6 +316,6 @@ def _alike_pairs(raw: pd.DataFrame, names: Sequence[str]) -> list[tuple[str, str
     return [pair for _, pair in sorted(found, key=lambda each: -each[0])]
 
 
-def _shown(values: Sequence[Any]) -> str:
+def _some(values: Sequence[Any]) -> str:
     more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
     return ", ".join(repr(str(value)) for value in values[:_SHOWN]) + more

@@ -21,7 +21,7 @@ from skanchor.io._plain_tables.names import (
     words_of,
 )
 from skanchor.io._plain_tables.order import OUTCOME_SWAPPED, SHOWN_SWAPPED
-from skanchor.io._plain_tables.outcomes import is_standard, label_of, readings
+from skanchor.io._plain_tables.outcomes import holds_standard, label_of, readings
 from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._plain_tables.sources import flag_of_people, human_like, names_machine
 from skanchor.io._plain_tables.winners import names_loser
@@ -93,25 +93,25 @@ def one_outcome_a_row(
                 f"The columns of ratings {absent} are not there; the table has "
                 f"{list(raw)[:20]}."
             )
-        return _judges(raw, {name: name for name in given})
+        return _rows_of_judges(raw, {name: name for name in given})
     if "winner" in raw:
         return _with_second(raw)
-    found = _columns(raw, sides)
+    found = _outcome_columns(raw, sides)
     if len(found) < 2:
         return None
-    judges = {name: _judge_of(name) for name in found}
+    judges = {name: _judge_name(name) for name in found}
     known = [n for n, of in judges.items() if human_like([of]) or names_machine(of)]
     turned = [name for name in found if {*words_of(name)} & _TURNED]
     if known and turned:
-        raise _open(found, [name for name in found if name not in turned])
+        raise _open_judges(found, [name for name in found if name not in turned])
     if len({is_numeric(raw[name]) for name in found}) > 1:
         # Numbers in one column and words in another need not say the same.
-        raise _open(found, known)
+        raise _open_judges(found, known)
     if len(known) == len(found) == len(set(judges.values())) and "judge" not in raw:
-        return _judges(raw, judges)
+        return _rows_of_judges(raw, judges)
     if not known and len(found) == 2:
-        return _games(raw, (found[0], found[1]), sides)
-    raise _open(found, known)
+        return _both_games(raw, (found[0], found[1]), sides)
+    raise _open_judges(found, known)
 
 
 def _with_second(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]] | None:
@@ -119,7 +119,7 @@ def _with_second(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]] | None:
     for second in (_SECOND, _SECOND_SHOWN):
         if second in raw:
             flag = OUTCOME_SWAPPED if second == _SECOND_SHOWN else None
-            table = _stacked(
+            table = _stacked_columns(
                 raw,
                 {"winner": _mark(flag, "no"), second: _mark(flag, "yes")},
             )
@@ -146,8 +146,8 @@ def not_read(raw: pd.DataFrame, outcome: str) -> list[str]:
         for name in map(str, raw.columns)
         if name != outcome and {*words_of(name)} & _WORDS
     ]
-    labels = _labels(raw[outcome]) if others else set()
-    return [name for name in others if (own := _labels(raw[name])) and own <= labels]
+    labels = _labels_of(raw[outcome]) if others else set()
+    return [name for name in others if (own := _labels_of(raw[name])) and own <= labels]
 
 
 def fits_outcomes(column: pd.Series, one: pd.Series, two: pd.Series) -> bool:
@@ -159,11 +159,11 @@ def fits_outcomes(column: pd.Series, one: pd.Series, two: pd.Series) -> bool:
     numbers = pd.to_numeric(filled, errors="coerce")
     if numbers.notna().eq(filled.notna()).all():
         return {*numbers.dropna().astype(float)} <= _NUMBERS
-    return is_standard(filled) or bool(readings(filled, one, two, {}))
+    return holds_standard(filled) or bool(readings(filled, one, two, {}))
 
 
 # ----------------------------------------------------------------------------- reading
-def _columns(raw: pd.DataFrame, sides: tuple[str, str]) -> list[str]:
+def _outcome_columns(raw: pd.DataFrame, sides: tuple[str, str]) -> list[str]:
     """Columns of outcomes: by a word of their names, or by the labels of those."""
     other = JUDGES | PEOPLE | PROMPTS[0] | PROMPTS[1] | MEASURES
     names = [
@@ -187,24 +187,24 @@ def _columns(raw: pd.DataFrame, sides: tuple[str, str]) -> list[str]:
     ]
     if len(told) < 2:
         # Columns of any name whose labels are those of the sides, such as "A" and "B".
-        words = {name: {*map(label_of, _labels(raw[name]))} for name in fits}
+        words = {name: {*map(label_of, _labels_of(raw[name]))} for name in fits}
         told = [name for name in fits if {"model_a", "model_b"} <= words[name]]
         told = [name for name in told if not is_numeric(raw[name])]
-    labels = set().union(*(_labels(raw[name]) for name in told))
-    alike = [n for n in fits if n in told or (_labels(raw[n]) <= labels and told)]
+    labels = set().union(*(_labels_of(raw[name]) for name in told))
+    alike = [n for n in fits if n in told or (_labels_of(raw[n]) <= labels and told)]
     return alike if len(told) > 1 else []
 
 
-def _judges(
+def _rows_of_judges(
     raw: pd.DataFrame, judges: Mapping[str, str]
 ) -> tuple[pd.DataFrame, list[str]]:
     """Rows of all judges that have a column each."""
-    table = _stacked(raw, {n: {"judge": of} for n, of in judges.items()})
+    table = _stacked_columns(raw, {n: {"judge": of} for n, of in judges.items()})
     listed = ", ".join(map(repr, judges))
     return table, [f"columns {listed} hold the verdicts of a judge each"]
 
 
-def _games(
+def _both_games(
     raw: pd.DataFrame, names: tuple[str, str], sides: tuple[str, str]
 ) -> tuple[pd.DataFrame, list[str]]:
     """Rows of both games of a pair; raise if the second one may mean two things."""
@@ -222,10 +222,12 @@ def _games(
     ]
     if all(named):
         flag = SHOWN_SWAPPED if marks in _GAMES else None
-        table = _stacked(raw, {first: _mark(flag, "no"), second: _mark(flag, "yes")})
+        table = _stacked_columns(
+            raw, {first: _mark(flag, "no"), second: _mark(flag, "yes")}
+        )
         return table, [f"each row holds two outcomes, {first!r} and {second!r}"]
     if marks not in (*_GAMES, *_NUMBERED):
-        raise _open(names, [])
+        raise _open_judges(names, [])
     calls = [
         Call(
             {"columns": {first: "winner", second: _SECOND_SHOWN}},
@@ -244,11 +246,11 @@ def _games(
     )
 
 
-def _open(found: Sequence[str], known: Sequence[str]) -> BattlesError:
+def _open_judges(found: Sequence[str], known: Sequence[str]) -> BattlesError:
     """Error for columns of outcomes whose judges are open."""
     calls = [Call({"ratings": list(found)}, "If each holds the verdicts of a judge")]
     people = [n for n in found if n not in known and not {*words_of(n)} & _TURNED]
-    if known and people and not human_like(map(_judge_of, known)):
+    if known and people and not human_like(map(_judge_name, known)):
         calls.insert(
             0,
             Call(
@@ -270,7 +272,7 @@ def _open(found: Sequence[str], known: Sequence[str]) -> BattlesError:
     )
 
 
-def _stacked(
+def _stacked_columns(
     raw: pd.DataFrame, columns: Mapping[str, Mapping[str, Any]]
 ) -> pd.DataFrame:
     """One row for each filled cell of some columns, with further cells of each."""
@@ -293,7 +295,7 @@ def _mark(flag: str | None, value: str) -> dict[str, Any]:
     return {"shown_first": "model_a" if value == "no" else ""}
 
 
-def _judge_of(name: str) -> str:
+def _judge_name(name: str) -> str:
     """Name of a column without the word for an outcome."""
     for word in {*words_of(name)} & _WORDS:
         rest = re.sub(rf"(?i)(?<![^\W_]){word}(?![^\W_])", "", name).strip(" _-.:()")
@@ -301,6 +303,6 @@ def _judge_of(name: str) -> str:
     return name
 
 
-def _labels(column: pd.Series) -> set[str]:
+def _labels_of(column: pd.Series) -> set[str]:
     labels = column.dropna().unique().tolist()
     return {text for label in labels if (text := str(label).strip().casefold())}

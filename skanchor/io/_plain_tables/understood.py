@@ -26,7 +26,7 @@ from skanchor.io._plain_tables.names import (
 from skanchor.io._plain_tables.order import may_be_swapped
 from skanchor.io._plain_tables.outcomes import (
     OutcomeReading,
-    is_standard,
+    holds_standard,
     on_scale,
     readings,
 )
@@ -132,7 +132,7 @@ def models_and_outcome(
         return None, None
     if len(pairs) > 1:
         raise BattlesError(
-            f"The models may be in {_listed(pairs)}.",
+            f"The models may be in {_listed_readings(pairs)}.",
             advice=[
                 Call(
                     {"columns": {pair[0]: "model_a", pair[1]: "model_b"}},
@@ -141,7 +141,7 @@ def models_and_outcome(
                 for pair in pairs
             ],
         )
-    _check_order(raw, pairs[0])
+    _check_both_orders(raw, pairs[0])
     return pairs[0], _outcome(raw, pairs[0])
 
 
@@ -184,7 +184,7 @@ def find_names(raw: pd.DataFrame) -> Names | None:
     tie = next((n for n in ties if flags(raw[n], "are ties").any()), None)
     if tie is not None:
         says.append(f"{tie!r} says which rows are ties")
-    for more, said in (_judge(raw, rest), _prompt(rest)):
+    for more, said in (_judge_column(raw, rest), _prompt(rest)):
         renames |= more
         says += said
     copies = {}
@@ -200,7 +200,7 @@ def find_names(raw: pd.DataFrame) -> Names | None:
     if features:
         for name, pair in features.items():
             renames |= {pair[0]: f"{name}_a", pair[1]: f"{name}_b"}
-        says.append(f"pairs of features are {_listed(list(features))}")
+        says.append(f"pairs of features are {_listed_readings(list(features))}")
     return Names(
         {old: new for old, new in renames.items() if old != new},
         copies,
@@ -254,7 +254,7 @@ def read_outcomes(
         return scaled, None
     by_name = name_key(name) == WINNER_NAME
     numeric = pd.api.types.is_numeric_dtype(outcome)
-    plain = is_standard(outcome) and (trusted or not numeric)
+    plain = holds_standard(outcome) and (trusted or not numeric)
     found = (
         [] if not plain else [OutcomeReading(outcome, "standard labels", plain=True)]
     )
@@ -311,7 +311,7 @@ def _outcome(raw: pd.DataFrame, sides: tuple[str, str]) -> str | None:
             return found[0]
         if found:
             raise BattlesError(
-                f"The outcome may be in {_listed(found)}.",
+                f"The outcome may be in {_listed_readings(found)}.",
                 advice=[
                     Call({"columns": {name: "winner"}}, f"If it is in {name!r}")
                     for name in found
@@ -330,7 +330,7 @@ def _may_be_loser(raw: pd.DataFrame, name: str, sides: tuple[str, str]) -> bool:
     )
 
 
-def _check_order(raw: pd.DataFrame, sides: tuple[str, str]) -> None:
+def _check_both_orders(raw: pd.DataFrame, sides: tuple[str, str]) -> None:
     """Refuse a table that has the same two models of each row in another order, too."""
     others = [str(name) for name in raw.columns if name not in sides]
     one, two = (raw[side].astype("str") for side in sides)
@@ -364,7 +364,7 @@ def _winner_and_loser(raw: pd.DataFrame) -> Names | None:
     tied = tie_flag(raw, rest)
     if tied is not None:
         says += f"; {tied!r} says which rows are ties"
-    judge, said = _judge(raw, rest)
+    judge, said = _judge_column(raw, rest)
     prompt, told = _prompt(rest)
     return Names(
         {sides[0]: "model_a", sides[1]: "model_b", **judge, **prompt},
@@ -376,7 +376,9 @@ def _winner_and_loser(raw: pd.DataFrame) -> Names | None:
     )
 
 
-def _judge(raw: pd.DataFrame, rest: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+def _judge_column(
+    raw: pd.DataFrame, rest: Sequence[str]
+) -> tuple[dict[str, str], list[str]]:
     """The column of judges, if one of the candidates holds a label of people."""
     if "judge" in rest:
         return {}, []
@@ -408,7 +410,9 @@ def _prompt(rest: Sequence[str]) -> tuple[dict[str, str], list[str]]:
             said = [] if same else [f"rows of one {found[0]!r} belong together"]
             return {found[0]: "prompt_id"}, said
         if found:
-            return {}, [f"rows count as independent, although {_listed(found)} repeat"]
+            return {}, [
+                f"rows count as independent, although {_listed_readings(found)} repeat"
+            ]
     return {}, []
 
 
@@ -472,7 +476,7 @@ def _check_range(reading: OutcomeReading, name: str) -> None:
         )
 
 
-def _listed(names: Sequence[Any]) -> str:
+def _listed_readings(names: Sequence[Any]) -> str:
     shown = [
         " and ".join(map(repr, name)) if isinstance(name, tuple) else repr(name)
         for name in names[:_SHOWN]

@@ -99,10 +99,10 @@ def tied(winner: pd.Series, rows: NDArray[np.bool_]) -> pd.Series:
 def is_flag(column: pd.Series) -> bool:
     """Whether a column holds yes and no, and nothing else, in each row."""
     # Distinct values are few where it is one, and rows may be millions.
-    head = {_key(value) for value in column.head(20).tolist()}
+    head = {_plain_key(value) for value in column.head(20).tolist()}
     if not head or not head <= _YES | _NO:
         return False
-    return {_key(value) for value in column.unique().tolist()} <= _YES | _NO
+    return {_plain_key(value) for value in column.unique().tolist()} <= _YES | _NO
 
 
 def flags(column: pd.Series, what: str) -> NDArray[np.bool_]:
@@ -120,7 +120,7 @@ def flags(column: pd.Series, what: str) -> NDArray[np.bool_]:
     ndarray of bool, shape (n_rows,)
     """
     codes, values = pd.factorize(column, use_na_sentinel=False)
-    keys = [_key(value) for value in values.tolist()]
+    keys = [_plain_key(value) for value in values.tolist()]
     odd = np.array([key not in _YES | _NO for key in keys], dtype=bool)[codes]
     if odd.any():
         raise BattlesError(
@@ -131,7 +131,7 @@ def flags(column: pd.Series, what: str) -> NDArray[np.bool_]:
     return np.array([key in _YES for key in keys], dtype=bool)[codes]
 
 
-def _key(value: object) -> str:
+def _plain_key(value: object) -> str:
     return str(value).strip().casefold()
 
 

@@ -20,7 +20,7 @@ __all__ = ["ARENA_55K", "ARENA_100K", "ARENA_140K", "COMPARIA", "FASTCHAT"]
 _HUMAN = "human"
 
 
-def _texts(raw: pd.DataFrame) -> dict[str, Any]:
+def _texts_of_turns(raw: pd.DataFrame) -> dict[str, Any]:
     """Prompt and responses as plain text, as far as the file has them."""
     columns: dict[str, Any] = {}
     for side in "ab":
@@ -52,7 +52,7 @@ def _votes(raw: pd.DataFrame, battle: str, **more: str) -> pd.DataFrame:
         judge=_HUMAN,
         **vote_labels(raw["winner"]),
         **others,
-        **_texts(raw),
+        **_texts_of_turns(raw),
     )
 
 
@@ -161,7 +161,7 @@ def _read_comparia(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
         judge=_HUMAN,
         winner=winner,
         **({"rater": raw[rater]} if rater else {}),
-        **_texts(raw),
+        **_texts_of_turns(raw),
     )
 
 

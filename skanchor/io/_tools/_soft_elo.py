@@ -38,7 +38,7 @@ def _mean_points(cell: Any, name: str, row: int) -> float:
     return float(points.mean()) if points.size else np.nan
 
 
-def _points(column: pd.Series) -> pd.Series:
+def _points_of_cells(column: pd.Series) -> pd.Series:
     """Mean points of a column whose cells are lists, objects or JSON of either."""
     found = []
     for row, cell in enumerate(column):
@@ -63,7 +63,7 @@ def _read_soft_elo(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     sides = {
         "model_a": raw["model_a"],
         "model_b": raw["model_b"],
-        "margin": _points(raw["scores_a"]) - _points(raw["scores_b"]),
+        "margin": _points_of_cells(raw["scores_a"]) - _points_of_cells(raw["scores_b"]),
         # Vote and verdict are about the same two responses.
         "prompt_id": raw[key] if key else [f"row-{i}" for i in range(len(raw))],
     }
