@@ -95,6 +95,7 @@ def test_parts_come_back_from_worker_processes():
 def test_every_template_is_filled_by_its_values():
     for kind in Remedy:
         known = {"alpha": 0.01, "judge": "'gpt'", "judges": ["gpt"]}
+        known["models"] = {"Owl": "owl"}
         values = {name: v for name, v in known.items() if f"{{{name}}}" in kind.value}
         words = str(Advice(kind, values))
         assert words.endswith(".")

@@ -62,6 +62,8 @@ SETTINGS = {
     "JointBTL": LOOSE,
     "HistoricalPPR": LOOSE,
     "LogisticJudge": LOOSE,
+    # People and judges of these checks share no pair of models.
+    "SoftElo": {**LOOSE, "margin": "features"},
 }
 ESTIMATORS = [
     BTLRegressor(disconnected="warn"),

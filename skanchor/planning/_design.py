@@ -95,7 +95,8 @@ class Design(PlainState):
     @property
     def spent(self) -> float:
         """Cost of the rows of the table."""
-        return float(self.table["spend"].sum())
+        # Rounded, because a sum of many products by 0.1 may exceed what it stands for.
+        return round(float(self.table["spend"].sum()), 9)
 
     def lines(self) -> list[str]:
         """Say in sentences what to buy, and what it brings."""
