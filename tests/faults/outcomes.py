@@ -96,6 +96,10 @@ table(
     ).drop(columns="winner"),
     raises=(BattlesError, "Each row holds two outcomes, 'verdict_ab' and 'verdict_ba'"),
 )
+see(
+    "Several outcomes in each row named as ratings, beside a column of judges",
+    "io.test_order::test_columns_of_outcomes_do_not_replace_a_column_of_judges",
+)
 table(
     "Both games of a judge among columns of judges",
     lambda: FRAME.drop(columns=["winner", "judge"]).assign(

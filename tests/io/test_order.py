@@ -320,3 +320,18 @@ def test_empty_columns_of_spreadsheets_are_left_out(tmp_path):
     path.write_text(text.replace(",x,y", ",,").replace(",,\nelk", ",7,8\nelk"))
     with pytest.raises(BattlesError, match="occur more than once"):
         read_battles(path)
+
+
+def test_columns_of_outcomes_do_not_replace_a_column_of_judges(tmp_path):
+    """Judges would count as people, or under the names of the columns, in silence."""
+    file = tmp_path / "both.csv"
+    file.write_text(
+        "model_1,model_2,judge,verdict_forward,verdict_reversed\n"
+        "owl,elk,human,model_1,\nowl,elk,gpt,model_1,model_2\n"
+    )
+    names = ["verdict_forward", "verdict_reversed"]
+    with pytest.raises(BattlesError, match="'judge' already says who decided"):
+        read_battles(file, ratings=names)
+    with pytest.raises(BattlesError, match="two outcomes, 'verdict_forward'") as told:
+        read_battles(file)
+    assert "second_winner" in str(told.value)

@@ -41,6 +41,7 @@ _GAMES = (
     ("original", "swapped"),
     ("normal", "swapped"),
     ("forward", "reverse"),
+    ("forward", "reversed"),
     ("forward", "backward"),
 )
 """What tells the two orders of a pair in names of columns."""
@@ -199,6 +200,13 @@ def _rows_of_judges(
     raw: pd.DataFrame, judges: Mapping[str, str]
 ) -> tuple[pd.DataFrame, list[str]]:
     """Rows of all judges that have a column each."""
+    if "judge" in raw and human_like(_labels_of(raw["judge"])):
+        # Their names would take the place of those in the table, in silence.
+        raise BattlesError(
+            f"Columns {list(judges)} cannot be those of a judge each: column 'judge' "
+            "already says who decided in each row. Read the table without naming them "
+            "as ratings, and the message says what they may be."
+        )
     table = _stacked_columns(raw, {n: {"judge": of} for n, of in judges.items()})
     listed = ", ".join(map(repr, judges))
     return table, [f"columns {listed} hold the verdicts of a judge each"]
