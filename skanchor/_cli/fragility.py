@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from skanchor._cli.command import BadInputError, Command
 from skanchor._cli.method import add_method, check_method, load_task
 from skanchor._cli.output import Forms, add_output, check_output, deliver
-from skanchor._cli.table import add_table, check_table
+from skanchor._cli.table import add_table, check_table, typed_label
 
 if TYPE_CHECKING:
     from skanchor.fragility import Fragility
@@ -76,16 +76,15 @@ def _fragility(options: argparse.Namespace) -> None:
     task = load_task(options)
     given = {"sample_weight": task.weight, "groups": task.groups}
     anchor = task.pipeline.fit(task.X, task.y, **given)
-    labels = {str(label): label for label in anchor.models_}
     found = anchor.fragility(
         task.X,
         task.y,
-        labels.get(str(options.opponent), options.opponent),
+        typed_label(anchor.models_, options.opponent),
         options.goal,
         "reverse" if options.reverse else "drop",
         options.of,
         "group" if options.whole_groups else "row",
-        model=labels.get(str(options.model), options.model),
+        model=typed_label(anchor.models_, options.model),
         level=options.level,
         max_seconds=seconds,
         **given,

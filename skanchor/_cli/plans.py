@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from skanchor._cli.command import BadInputError, Command
 from skanchor._cli.method import add_method, check_method, fit_method
 from skanchor._cli.output import Forms, add_output, check_output, deliver
-from skanchor._cli.table import add_table, check_table
+from skanchor._cli.table import add_table, check_table, typed_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,11 +88,6 @@ def _fit_for_plans(options: argparse.Namespace) -> AnchorPipeline:
     return fit_method(options)
 
 
-def _typed_label(known: Iterable[Any], name: str | None) -> Any:
-    """Label of the table that was typed; as typed where it has none."""
-    return {str(label): label for label in known}.get(str(name), name)
-
-
 # ----------------------------------------------------------------------- commands
 def _add_worth(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
@@ -106,7 +101,7 @@ def _run_worth(options: argparse.Namespace) -> None:
     _prices(options.cost)
     anchor = _fit_for_plans(options)
     costs = costs_of(options, anchor.judges_) if options.cost else None
-    found = anchor.worth(costs, _typed_label(anchor.new_models_, options.model))
+    found = anchor.worth(costs, typed_label(anchor.new_models_, options.model))
 
     def tables() -> list[tuple[Any, Table]]:
         from skanchor.reports import worth_table
@@ -151,7 +146,7 @@ def _outlook(options: argparse.Namespace) -> None:
     if given is not None and not all(0.0 < one < math.inf for one in given):
         raise BadInputError("--widths takes half widths in logits, above zero")
     anchor = _fit_for_plans(options)
-    model = _typed_label(anchor.new_models_, options.model)
+    model = typed_label(anchor.new_models_, options.model)
     found = anchor.outlook(given, model, options.level)
 
     def tables() -> list[tuple[Any, Table]]:
@@ -215,7 +210,7 @@ def _design(options: argparse.Namespace) -> None:
     if options.difference:
         known = anchor.models_
         targets = [
-            (_typed_label(known, a), _typed_label(known, b))
+            (typed_label(known, a), typed_label(known, b))
             for a, b in options.difference
         ]
     found = anchor.design(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from skanchor._cli.again import with_arguments, with_file_before
@@ -22,6 +23,7 @@ __all__ = [
     "group_names",
     "groups_of",
     "load_battles",
+    "typed_label",
     "weights_of",
 ]
 
@@ -456,3 +458,8 @@ def group_names(options: argparse.Namespace) -> list[str]:
     """Names of the columns of groups, as the user typed them."""
     given = ",".join(options.groups or []).split(",")
     return [name.strip() for name in given if name.strip()]
+
+
+def typed_label(known: Iterable[Any], name: str | None) -> Any:
+    """Label of the table that was typed; as typed where it has none."""
+    return {str(label): label for label in known}.get(str(name), name)

@@ -68,8 +68,8 @@ class Worth(PlainState):
         for row in self.to_dict():
             model, judge, n = row["model"], row["judge"], row["verdicts"]
             most, following = (
-                _humans(row["never_more"]),
-                _humans(row["next_verdict"]),
+                _worded_votes(row["never_more"]),
+                _worded_votes(row["next_verdict"]),
             )
             if not n:
                 yield (
@@ -79,15 +79,16 @@ class Worth(PlainState):
             elif judge == ALL_JUDGES:
                 yield (
                     f"All {n:,.0f} verdicts on {model} do the work of "
-                    f"{_humans(row['replaces'])}; no number of them is worth more than "
-                    f"{most}."
+                    f"{_worded_votes(row['replaces'])}; no number of them is worth "
+                    f"more than {most}."
                 )
             else:
                 yield (
                     f"The {n:,.0f} verdicts of {judge} on {model} do the work of "
-                    f"{_humans(row['replaces'])} beside the other judges (alone: "
-                    f"{_humans(row['alone'])}). One more is worth {following}, and "
-                    f"alone no number of them is worth more than {most}."
+                    f"{_worded_votes(row['replaces'])} beside the other judges "
+                    f"(alone: {_worded_votes(row['alone'])}). One more is worth "
+                    f"{following}, and alone no number of them is worth more than "
+                    f"{most}."
                 )
 
     def to_dict(self) -> list[dict[str, Any]]:
@@ -96,7 +97,7 @@ class Worth(PlainState):
         return [{str(name): value for name, value in row.items()} for row in rows]
 
 
-def _humans(number: float) -> str:
+def _worded_votes(number: float) -> str:
     if np.isinf(number):
         return "more human votes than there can be"
     if number < 0.005:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
+from typing import Any
 
 __all__ = [
     "JUDGES",
@@ -25,6 +26,7 @@ __all__ = [
     "candidates",
     "name_key",
     "pairs_of_sides",
+    "quoted",
     "side_of",
     "side_pairs",
     "words_of",
@@ -326,3 +328,9 @@ def _without(name: str, mark: str) -> str | None:
     if lower.startswith(mark) and lower[len(mark) :][:1] in tuple(signs):
         return plain[len(mark) :].lstrip(signs)
     return None
+
+
+def quoted(values: Sequence[Any]) -> str:
+    """The first five values in quotes, and how many more there are."""
+    shown = ", ".join(repr(str(value)) for value in values[:5])
+    return shown + (f" and {len(values) - 5} more" if len(values) > 5 else "")

@@ -11,7 +11,7 @@ import pandas as pd
 
 from skanchor.exceptions import BattlesError, Call, DataWarning
 from skanchor.io._plain_tables.measures import outcome_of_numbers
-from skanchor.io._plain_tables.names import WINNER_NAME, name_key
+from skanchor.io._plain_tables.names import WINNER_NAME, name_key, quoted
 from skanchor.io._plain_tables.nested import flattened, with_two_models
 from skanchor.io._plain_tables.order import with_order
 from skanchor.io._plain_tables.ratings import Ratings, find_ratings
@@ -224,7 +224,7 @@ def _of_ratings(raw: pd.DataFrame, found: Ratings, tie_margin: float) -> Plain:
         table = table.rename(columns={"judge": found.rater})
     by = " and column" if found.wide else f" and {found.rater!r}" if who else ""
     said = (
-        f"ratings of {found.model!r} in {_names(found.scores)} are compared in pairs, "
+        f"ratings of {found.model!r} in {quoted(found.scores)} are compared in pairs, "
         f"by {found.prompt!r}{by}; a higher one is better, and a gap of up to "
         f"{tie_margin:g} is a tie"
     )
@@ -260,9 +260,3 @@ def _long(raw: pd.DataFrame, found: Ratings) -> pd.DataFrame:
     taken = set(names.values()) - set(names)
     others = [name for name in raw.columns if name not in taken]
     return raw[others].rename(columns=names)
-
-
-def _names(names: Sequence[str]) -> str:
-    shown = [repr(name) for name in names[:5]]
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(shown) + more

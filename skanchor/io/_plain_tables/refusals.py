@@ -17,6 +17,7 @@ from skanchor.io._plain_tables.names import (
     candidates,
     name_key,
     pairs_of_sides,
+    quoted,
     side_pairs,
     words_of,
 )
@@ -79,7 +80,7 @@ def unknown_outcomes(
     if failed and readings(rest, first, second, {}):
         n = int(outcome.isin(failed).sum())
         return BattlesError(
-            f"Column {outcome.name!r} holds no verdict in {n} rows ({_some(failed)}).",
+            f"Column {outcome.name!r} holds no verdict in {n} rows ({quoted(failed)}).",
             advice=Call({"drop_invalid": True}, "To leave them out"),
         )
     named = [value for value in labels if value in {*first.unique(), *second.unique()}]
@@ -107,7 +108,7 @@ def unknown_outcomes(
         ties = {str(value): "tie" for value in unknown}
         none = {str(value): "invalid" for value in unknown}
         return BattlesError(
-            f"{what}; the others are {_some(known)}.",
+            f"{what}; the others are {quoted(known)}.",
             advice=[
                 Call({"labels": ties}, "If they are ties"),
                 Call({"labels": none, "drop_invalid": True}, "If they are no verdicts"),
@@ -314,8 +315,3 @@ def _alike_pairs(raw: pd.DataFrame, names: Sequence[str]) -> list[tuple[str, str
             if shared >= 0.5 and not is_numeric(raw[first]) and len(one | two) > 2:
                 found.append((shared, (first, second)))
     return [pair for _, pair in sorted(found, key=lambda each: -each[0])]
-
-
-def _some(values: Sequence[Any]) -> str:
-    more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
-    return ", ".join(repr(str(value)) for value in values[:_SHOWN]) + more
