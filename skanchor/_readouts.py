@@ -17,7 +17,7 @@ from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor._diagnostics import FitSums
 from skanchor._exposures import exposures_of_rows
-from skanchor._favour_refits import KnownFavours, exact_breakdown
+from skanchor._favour_refits import LARGEST, KnownFavours, exact_breakdown
 from skanchor._inference import relative_spread
 from skanchor._items import ItemCovariance
 from skanchor._judges import JudgeCalibrator
@@ -162,33 +162,59 @@ class AnchorReadouts(RankingEstimator):
         exact : bool, default=False
             Whether to add breakdowns by refits, in which the favours are known: at
             least four for each new model and each set of the judges' worst signs, of
-            the time that a fit takes. For ``shape="favour"`` alone.
+            the time that a fit takes. Not for ``shape="rowwise"``, nor for families
+            with historical models.
 
         Returns
         -------
         DataFrame
             As there. With ``exact`` also ``exact_sign`` and ``exact_interval``: the
             favours that move the difference in refits as far as ``gamma_sign`` and
-            ``gamma_interval`` do to first order; NaN beyond 3 judge logits.
+            ``gamma_interval`` do to first order; NaN beyond 3 judge logits, and beyond
+            a drift of 1.
+
+        Raises
+        ------
+        BattlesError
+            As there, and where no refit can take such favours as known.
         """
-        if exact and shape != "favour":
-            raise ValueError(
-                f"exact=True makes refits of shape='favour', not of {shape!r}: leave "
-                "exact at False."
-            )
         result = self._exposed(shape)
         table = result.breakdown(shape, judges, family, level)
         if not exact:
             return table
+        if shape == "rowwise":
+            raise BattlesError(
+                "Exact breakdowns come from refits in which the favours are known, and "
+                "the worst ones of shape='rowwise' differ by row and by pair of "
+                "models: there is the first order alone."
+            )
+        new = set(self.new_models_.tolist())
+        old = [model for model in family or () if model not in new]
+        if old:
+            raise BattlesError(
+                f"Models {old[:5]!r} of the family are historical. Judges are "
+                "calibrated on their rows, so that a refit cannot take a favour there "
+                "as known: for such a family there is the first order alone."
+            )
         covariance = self.item_covariance_
         items = None if covariance is None else ItemCovariance(covariance)
-        known = result.exposures
+        known, refits = result.exposures, KnownFavours(self._inference, items)
         assert known is not None
+
+        def refit(model: Hashable, changes: dict[Any, float]) -> AnchorResult:
+            if shape == "drift":
+                return refits.drifting(changes)
+            return refits.liking([model] if family is None else family, changes)
+
+        member = None
+        if family is not None:
+            member = pd.Index(result.models).isin(list(family))
         return exact_breakdown(
             table,
-            known.unrecorded(result.is_new, shape, judges, None),
+            known.unrecorded(result.is_new, shape, judges, member),
             {model: place for place, model in enumerate(result.models.tolist())},
-            KnownFavours(self._inference, items).result,
+            refit,
+            LARGEST[shape],
         )
 
     def rank_breakdown(

@@ -1,16 +1,18 @@
-"""What a fitted pipeline tells by fits of other rows: fragility."""
+"""What a fitted pipeline tells by other fits: fragility, features that are left out."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from skanchor._assembly import Inference
 from skanchor._engine import FullFit
+from skanchor._exposures import MOST_FEATURES
 from skanchor._folds import FoldPlan
 from skanchor._items import ItemCovariance
 from skanchor._readouts import AnchorReadouts
@@ -23,6 +25,10 @@ from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
 __all__ = ["AnchorRefits"]
+
+
+ALL_FEATURES = "all features"
+"""Label of the fit without any feature."""
 
 
 class AnchorRefits(AnchorReadouts):
@@ -152,6 +158,80 @@ class AnchorRefits(AnchorReadouts):
         asked.check()
         self._result()
         return self._fragility(asked, np.arange(len(self._inference.cells.rows)))
+
+    def omitted_features(
+        self, features: Sequence[Hashable] | None = None
+    ) -> pd.DataFrame:
+        """What leaving out a recorded feature would do, as the size of a favour.
+
+        Judges favour or disfavour a new model by its features, too. Fits without one of
+        them say how far a thing of that strength moves a score if no column records
+        it: a size to compare :meth:`breakdown` with.
+
+        Parameters
+        ----------
+        features : sequence of str, optional
+            Features to leave out, one at a time; None takes all, or none of them where
+            there are more than 32. All features together always come last.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by (``model``, ``feature``) of the new models, ``"all features"``
+            last: ``score`` without the feature, its ``shift`` in logits, and ``gamma``,
+            the favour in judge logits of all judges that moves the score as far, each
+            judge with its worst sign. NaN where a score is not determined.
+
+        Raises
+        ------
+        BattlesError
+            As for :meth:`breakdown`, without features, and for names that are none.
+
+        Notes
+        -----
+        One fit for each, with the folds of the fit; the covariance of item effects is
+        estimated anew, because what no feature explains becomes part of them.
+
+        Examples
+        --------
+        >>> from skanchor import AnchorPipeline
+        >>> from skanchor.simulation import simulate_battles
+        >>> data = simulate_battles(random_state=0)
+        >>> anchor = AnchorPipeline(random_state=0, cv=5).fit(data.X, data.y)
+        >>> anchor.omitted_features(["x2"])["gamma"].round(1).tolist()
+        [0.2, 0.3]
+        """
+        exposures = self._exposed("favour").benchmarks()["exposure"].abs()
+        sample, result = self._inference.cells.rows, self._result()
+        names = sample.X.feature_names
+        if not names:
+            raise BattlesError("There are no features that could be left out.")
+        some = names if len(names) <= MOST_FEATURES else ()
+        if features is not None:
+            some = tuple(dict.fromkeys(map(str, features)))
+        strangers = [name for name in some if name not in names]
+        if strangers:
+            raise BattlesError(
+                f"Features {strangers[:5]!r} are none of this fit; it has "
+                f"{list(names[:10])!r}."
+            )
+        total = exposures.groupby(level="model", sort=False).sum()
+        before, found = result.scores.where(np.isfinite(result.standard_errors)), {}
+        for name in (*some, ALL_FEATURES):
+            rest = tuple(k for k in names if name not in (k, ALL_FEATURES))
+            with WarningLog():
+                again = self._refit(
+                    sample.with_battles(sample.X.with_features(rest)), anew=True
+                )
+            score = again.scores.where(np.isfinite(again.standard_errors))
+            shift = score.reindex(total.index) - before.reindex(total.index)
+            found[name] = pd.DataFrame(
+                {"score": score, "shift": shift, "gamma": shift.abs() / total},
+                index=total.index,
+            )
+        table = pd.concat(found, names=["feature", "model"]).swaplevel()
+        order = [(model, name) for model in total.index for name in found]
+        return table.reindex(pd.MultiIndex.from_tuples(order, names=table.index.names))
 
     def _fragility(self, asked: Asked, origin: NDArray[np.intp]) -> Fragility:
         inference = self._inference

@@ -72,8 +72,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--exact",
         action="store_true",
-        help="add breakdowns by refits, in which the favours are known: takes the time "
-        "of eight fits or more for each new model",
+        help="add breakdowns by refits, in which the favours are known, and what "
+        "leaving out a feature would do: takes the time of eight fits or more for each "
+        "new model, and of one for each feature",
     )
     add_output(parser)
 
@@ -83,8 +84,10 @@ def _run_sensitivity(options: argparse.Namespace) -> None:
         raise BadInputError("--shape family and --liked go together")
     if options.gamma is not None and not all(0 <= one < 1e9 for one in options.gamma):
         raise BadInputError("--gamma must be finite and not negative")
-    if options.exact and (options.shape != "favour" or options.gamma is not None):
-        raise BadInputError("--exact goes with --shape favour, and without --gamma")
+    if options.exact and (options.shape == "rowwise" or options.gamma is not None):
+        raise BadInputError(
+            "--exact goes neither with --shape rowwise nor with --gamma"
+        )
     deliver(_favour_forms(_fitted_or_placed(options), options), options)
 
 
@@ -128,6 +131,7 @@ def _favour_forms(
     }
     more: dict[str, Any] = {"exact": True} if options.exact else {}
     broken = anchor.breakdown(**chosen, **more)
+    omitted = _omitted(anchor) if options.exact else None
     sizes = [] if options.gamma is None else options.gamma
     widened = anchor.sensitivity(sizes, **chosen) if sizes else None
 
@@ -146,6 +150,9 @@ def _favour_forms(
                 if widened is None
                 else widened.reset_index().to_dict("records"),
                 "benchmarks": benchmarks_json(anchor.benchmarks()),
+                "omitted_features": []
+                if omitted is None
+                else omitted.reset_index().to_dict("records"),
             }
         )
         return found
@@ -161,8 +168,16 @@ def _favour_forms(
         )
 
     return Forms(
-        lambda: _favour_text(anchor, broken, widened, options), record, frame, table
+        lambda: _favour_text(anchor, broken, widened, omitted, options),
+        record,
+        frame,
+        table,
     )
+
+
+def _omitted(anchor: Any) -> pd.DataFrame | None:
+    """What leaving out features would do; None where there are none."""
+    return anchor.omitted_features() if len(anchor.features_) else None
 
 
 _BREAKDOWN: dict[str, tuple[str, int | str]] = {
@@ -174,6 +189,13 @@ _BREAKDOWN: dict[str, tuple[str, int | str]] = {
     "weakest_gamma": ("by it alone", 2),
     "exact_interval": ("doubt by refits", 2),
     "exact_sign": ("turned by refits", 2),
+}
+_OMITTED_CAPTION = "Favours that move a score as far as leaving out a feature does"
+_OMITTED: dict[str, tuple[str, int | str]] = {
+    "feature": ("left out", "text"),
+    "score": ("score", 2),
+    "shift": ("shift", 2),
+    "gamma": ("favour", 2),
 }
 _SENSITIVITY: dict[str, tuple[str, int | str]] = {
     "opponent": ("opponent", "text"),
@@ -189,6 +211,7 @@ def _favour_text(
     anchor: AnchorPipeline | AnchorResult,
     broken: pd.DataFrame,
     widened: pd.DataFrame | None,
+    omitted: pd.DataFrame | None,
     options: argparse.Namespace,
 ) -> Any:
     """Sentences, then tables, for a screen."""
@@ -228,6 +251,10 @@ def _favour_text(
             shown = table_of(own, str(model), _SENSITIVITY)
             parts += [Text(f"{model}", style="bold"), table_text(shown)]
         parts.append(Text(""))
+    if omitted is not None and options.shape != "drift":
+        own = omitted.reset_index().set_index("model")
+        shown = table_of(own, _OMITTED_CAPTION, _OMITTED)
+        parts += [Text(_OMITTED_CAPTION, style="bold"), table_text(shown), Text("")]
     parts.append(Text(_NOTE[options.shape], style="dim"))
     return Group(*parts)
 

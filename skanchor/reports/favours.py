@@ -259,7 +259,8 @@ def reversals(fitted: Exposed, level: float) -> list[Reversal]:
                     row["difference"] > 0,
                     float(row["gamma_interval"]),
                     float(row["gamma_sign"]),
-                    row["weakest_judge"],
+                    # pandas makes a NaN of None in some rows.
+                    None if pd.isna(row["weakest_judge"]) else row["weakest_judge"],
                     [
                         (words, float(largest[column]), float(row[f"ratio_{name}"]))
                         for name, (words, column) in _MARKS.items()
@@ -362,7 +363,7 @@ def breakdown_table(
             _favour(row["gamma_interval"]),
             _favour(row["gamma_sign"]),
             _word_cell(
-                "–" if row["weakest_judge"] is None else label(row["weakest_judge"])
+                "–" if pd.isna(row["weakest_judge"]) else label(row["weakest_judge"])
             ),
             _favour(row["weakest_gamma"]),
             *(_favour(row[key]) for key in refitted),

@@ -277,7 +277,7 @@ class Unrecorded:
         return np.where(forward, found, -found)
 
     def bias(
-        self, first: Indices, second: Indices, gamma: float
+        self, first: Indices, second: Indices, gamma: float | Array
     ) -> tuple[Array, Array]:
         """Largest bias of differences up and down, for favours of up to gamma.
 
@@ -285,7 +285,7 @@ class Unrecorded:
         ----------
         first, second : ndarray of shape (n_pairs,)
             Models, the first of which, or else the second, is new.
-        gamma : float
+        gamma : float or ndarray of shape (n_pairs,)
             Size of the favours.
 
         Returns
