@@ -25,6 +25,7 @@ from skanchor._documented import DocumentedMixin
 from skanchor._numerics.logistic import log_loss_terms
 from skanchor._numerics.machine import limited_threads, threads_for
 from skanchor._numerics.parameters import count_parameters
+from skanchor._pickles import VersionedPickle
 from skanchor._plain_state import PlainState
 from skanchor._row_rules import RowRules, drops_ties
 from skanchor._typing import Array
@@ -35,7 +36,9 @@ from skanchor.warning_log import WarningLog
 __all__ = ["ComparisonEstimator"]
 
 
-class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEstimator):
+class ComparisonEstimator(
+    VersionedPickle, PlainState, DocumentedMixin, ClassifierMixin, BaseEstimator
+):
     """Base of the estimators that read battles.
 
     A subclass implements the hooks ``_fit``, which learns from an admitted sample and

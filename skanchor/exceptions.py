@@ -35,6 +35,7 @@ __all__ = [
     "SeparationWarning",
     "SkanchorWarning",
     "SlowWarning",
+    "VersionWarning",
     "WeakJudgeWarning",
 ]
 
@@ -401,6 +402,10 @@ class SlowWarning(SkanchorWarning):
 
 class SeparationWarning(SkanchorWarning):
     """The likelihood has no finite maximum: scores or verdicts are separated."""
+
+
+class VersionWarning(SkanchorWarning):
+    """A pickle was written by another version of skanchor."""
 
 
 class WeakJudgeWarning(SkanchorWarning):

@@ -17,6 +17,7 @@ from skanchor._comparisons import Comparisons
 from skanchor._comparisons.grouping import AUTO
 from skanchor._comparisons.labels import is_in
 from skanchor._folds import make_plans
+from skanchor._pickles import VersionedPickle
 from skanchor._treatments import limited_to_inference
 from skanchor.contexts import refuse_contexts
 from skanchor.exceptions import Advice, BattlesError, Remedy
@@ -42,7 +43,7 @@ FILE = ArchiveKind("history", 1)
 """Format and version of the file of a history."""
 
 
-class AnchorHistory(BaseEstimator):
+class AnchorHistory(VersionedPickle, BaseEstimator):
     """History that is fitted once, and by which new models are then placed.
 
     :meth:`fit` fits everything that depends on the historical rows alone, on all rows

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._comparisons import Inputs
+from skanchor._pickles import VersionedPickle
 
 __all__ = ["ModelResult"]
 
@@ -31,7 +32,7 @@ class _OfPipelines:
         )
 
 
-class ModelResult:
+class ModelResult(VersionedPickle):
     """What results by model share: labels, inputs, a short look at the new models."""
 
     models: NDArray[Any]

@@ -43,6 +43,7 @@ NO_EXAMPLE |= {
         "Instability",
         "Separation",
         "Slow",
+        "Version",
         "WeakJudge",
     )
 }

@@ -62,6 +62,37 @@ def test_the_citation_names_the_software_and_the_paper():
     ]
 
 
+def test_a_release_has_its_dated_heading_in_the_changelog():
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    found = re.findall(r"^## \[([^]]+)\](?: - (\d{4}-\d\d-\d\d))?$", text, re.M)
+    assert found[0] == ("Unreleased", "")
+    assert all(date for _, date in found[1:])
+    # A version in development has none yet.
+    if "dev" not in PROJECT["version"]:
+        assert found[1][0] == PROJECT["version"]
+        citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+        assert str(citation["date-released"]) == found[1][1]
+
+
+def test_the_address_of_the_repository_is_in_two_files():
+    """It may have to change: so the fewer places, the better."""
+    address = PROJECT["urls"]["Repository"].removeprefix("https://")
+    files = [*ROOT.glob("*.*"), *(ROOT / ".github").rglob("*.*")]
+    for folder in ("docs", "skanchor", "tests", "benchmarks"):
+        files += [
+            path
+            for kind in ("*.py", "*.md", "*.html", "*.js")
+            for path in (ROOT / folder).rglob(kind)
+            if not {"_build", "generated", "auto_examples"} & set(path.parts)
+        ]
+    found = {
+        path.name
+        for path in files
+        if path.is_file() and address in path.read_text("utf-8", errors="ignore")
+    }
+    assert found == {"pyproject.toml", "CITATION.cff"}
+
+
 def test_workflows_call_the_scripts_and_repeat_nothing():
     called = set()
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):
