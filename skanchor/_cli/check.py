@@ -6,11 +6,11 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command
-from skanchor._cli.method import Task, add_method, check_method, load_task
-from skanchor._cli.output import Forms, add_output, check_output, deliver
+from skanchor._cli.method import Task, add_method, check_flags, load_task
+from skanchor._cli.output import Forms, add_output, deliver
 from skanchor._cli.resume import FinishedParts, add_resume, finished_parts
 from skanchor._cli.streams import is_watched
-from skanchor._cli.table import add_table, check_table
+from skanchor._cli.table import add_table
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
@@ -110,14 +110,12 @@ def add_models(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_check(options: argparse.Namespace) -> None:
-    check_table(options)
-    check_method(options)
+    check_flags(options)
     if options.no_new or options.new or options.hide_votes_of:
         raise BadInputError(
             "check treats every model with votes in turn as if it were new; leave out "
             "--new, --no-new and --hide-votes-of, or name some with --models"
         )
-    check_output(options, inputs=options.battles)
     task = load_task(options)
     fitted = _as_ranked(task)
     found = check_of_task(task, fitted, options, options.models)

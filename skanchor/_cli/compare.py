@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.check import add_models, models_left_out_of
 from skanchor._cli.command import BadInputError, Command
-from skanchor._cli.method import Task, add_method, check_method, load_task
+from skanchor._cli.method import Task, add_method, check_flags, load_task
 from skanchor._cli.methods import ANCHOR, METHODS, check_method_names, make_method
-from skanchor._cli.output import Forms, add_output, check_output, deliver
+from skanchor._cli.output import Forms, add_output, deliver
 from skanchor._cli.resume import add_resume, finished_parts
-from skanchor._cli.table import add_table, check_table
+from skanchor._cli.table import add_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,8 +66,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _compare(options: argparse.Namespace) -> None:
-    check_table(options)
-    check_method(options)
+    check_flags(options)
     names = options.methods or list(_DEFAULT)
     if names == ["all"]:
         names = list(METHODS)
@@ -80,7 +79,6 @@ def _compare(options: argparse.Namespace) -> None:
     chosen = options.judges_by_history
     if chosen is not None and chosen < 1:
         raise BadInputError(f"--judges-by-history must be at least 1, got {chosen}")
-    check_output(options, inputs=options.battles)
     task = load_task(options)
     task.pipeline.set_params(n_jobs=None, verbose=0)
     import pandas as pd

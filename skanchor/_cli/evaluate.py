@@ -6,11 +6,11 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import Command
-from skanchor._cli.method import add_method, check_method, load_task
+from skanchor._cli.method import add_method, check_flags, load_task
 from skanchor._cli.methods import add_method_name, check_method_names, make_method
-from skanchor._cli.output import Forms, add_output, check_output, deliver
+from skanchor._cli.output import Forms, add_output, deliver
 from skanchor._cli.streams import is_watched
-from skanchor._cli.table import add_table, check_table
+from skanchor._cli.table import add_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,10 +34,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    check_table(options)
-    check_method(options)
+    check_flags(options)
     check_method_names([options.method])
-    check_output(options, inputs=options.battles)
     task = load_task(options)
     task.pipeline.set_params(n_jobs=None, verbose=0)
 

@@ -7,9 +7,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command
-from skanchor._cli.method import add_method, check_method, load_task
-from skanchor._cli.output import Forms, add_output, check_output, deliver
-from skanchor._cli.table import add_table, check_table, typed_label
+from skanchor._cli.method import add_method, check_flags, load_task
+from skanchor._cli.output import Forms, add_output, deliver
+from skanchor._cli.table import add_table, typed_label
 
 if TYPE_CHECKING:
     from skanchor.fragility import Fragility
@@ -63,8 +63,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _fragility(options: argparse.Namespace) -> None:
-    check_table(options)
-    check_method(options)
+    check_flags(options)
     seconds = options.max_seconds
     if seconds is not None and not 0.0 <= seconds < math.inf:
         raise BadInputError("--max-seconds takes a number of seconds")
@@ -72,7 +71,6 @@ def _fragility(options: argparse.Namespace) -> None:
         raise BadInputError(
             "--opponent does not go with --goal rank, which looks for the opponent"
         )
-    check_output(options, inputs=options.battles)
     task = load_task(options)
     given = {"sample_weight": task.weight, "groups": task.groups}
     anchor = task.pipeline.fit(task.X, task.y, **given)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from skanchor._cli.command import BadInputError
 from skanchor._cli.contexts import contexts_of
+from skanchor._cli.output import check_output
 from skanchor._cli.streams import is_watched
-from skanchor._cli.table import groups_of, load_battles, weights_of
+from skanchor._cli.table import check_table, groups_of, load_battles, weights_of
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
@@ -142,6 +143,13 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
         "models at equal features, included adds what each model's features are worth "
         "to people; both need features in human rows (default: %(default)s)",
     )
+
+
+def check_flags(options: argparse.Namespace) -> None:
+    """Refuse invalid flags of the table, the method and the output before any work."""
+    check_table(options)
+    check_method(options)
+    check_output(options, inputs=options.battles)
 
 
 def check_method(options: argparse.Namespace) -> None:

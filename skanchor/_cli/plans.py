@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command
-from skanchor._cli.method import add_method, check_method, fit_method
-from skanchor._cli.output import Forms, add_output, check_output, deliver
-from skanchor._cli.table import add_table, check_table, typed_label
+from skanchor._cli.method import add_method, check_flags, fit_method
+from skanchor._cli.output import Forms, add_output, deliver
+from skanchor._cli.table import add_table, typed_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,9 +82,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 
 def _fit_for_plans(options: argparse.Namespace) -> AnchorPipeline:
     """Check the flags that all have, and fit."""
-    check_table(options)
-    check_method(options)
-    check_output(options, inputs=options.battles)
+    check_flags(options)
     return fit_method(options)
 
 

@@ -11,12 +11,12 @@ from skanchor._cli.history import add_fingerprints, place_new_models, refuse_met
 from skanchor._cli.layout import add_layout, check_layout
 from skanchor._cli.method import (
     add_method,
-    check_method,
+    check_flags,
     fit_method,
 )
-from skanchor._cli.output import add_output, check_output, deliver
+from skanchor._cli.output import add_output, deliver
 from skanchor._cli.report import check_report, write_report
-from skanchor._cli.table import add_table, check_table
+from skanchor._cli.table import add_table
 
 __all__ = ["RANK"]
 
@@ -52,11 +52,9 @@ def _rank(options: argparse.Namespace) -> None:
         return
     if options.fingerprints is not None:
         raise BadInputError("--fingerprints goes with --history")
-    check_table(options)
-    check_method(options)
+    check_flags(options)
     check_mix_flag(options)
     check_layout(options)
-    check_output(options, inputs=options.battles)
     if options.report is not None:
         check_report(options, "report")
     pipeline = fit_method(options)

@@ -12,9 +12,9 @@ from skanchor._cli.history import (
     placed_by_history,
     refuse_method,
 )
-from skanchor._cli.method import add_method, check_method, fit_method
-from skanchor._cli.output import Forms, add_output, check_output, deliver
-from skanchor._cli.table import add_table, check_table
+from skanchor._cli.method import add_method, check_flags, fit_method
+from skanchor._cli.output import Forms, add_output, deliver
+from skanchor._cli.table import add_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,10 +96,8 @@ def _fitted_or_placed(options: argparse.Namespace) -> AnchorPipeline | AnchorRes
     if options.history is None:
         if options.fingerprints is not None:
             raise BadInputError("--fingerprints goes with --history")
-        check_table(options)
-        check_method(options)
+        check_flags(options)
         check_mix_flag(options)
-        check_output(options, inputs=options.battles)
         return fit_method(options)
     if options.exact or options.shape == "rowwise":
         raise BadInputError(

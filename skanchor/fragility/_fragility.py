@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from skanchor._assembly import Inference
 from skanchor._cells import Cells
 from skanchor._checks import check_level
-from skanchor._comparisons import HUMAN, has_contexts
+from skanchor._comparisons import HUMAN
 from skanchor._riesz import RieszDebiaser
+from skanchor._served import check_served
 from skanchor.exceptions import BattlesError
 from skanchor.fragility._confirm import Confirmed, Refit, Refits, rows_of_units
 from skanchor.fragility._found import Fragility
@@ -126,22 +127,6 @@ class Asked:
         return found
 
 
-def check_method(debiaser: RieszDebiaser | None, sample: Sample) -> RieszDebiaser:
-    """Refuse methods whose fragility is not known."""
-    why = None
-    if debiaser is None:
-        why = "a plug-in, debiaser='passthrough', has no errors, and no influence"
-    elif has_contexts(sample.X):
-        why = "with contexts a row counts for several scores of a model"
-    elif debiaser.responses_ is not None:
-        why = "with target='style_included' scores depend on the responses that remain"
-    if why is not None or debiaser is None:
-        raise BattlesError(
-            f"fragility cannot be computed: {why}. Fit an AnchorPipeline without it."
-        )
-    return debiaser
-
-
 def fragility_of(
     asked: Asked,
     result: AnchorResult,
@@ -181,7 +166,7 @@ def fragility_of(
     Fragility
     """
     asked.check()
-    known = check_method(debiaser, sample)
+    known = check_served("fragility", debiaser, sample, in_closed_form=False)
     cells = inference.cells
     if sample.is_grouped and sample.groups is None:
         # Cells may hold rows of several groups.

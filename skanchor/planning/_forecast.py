@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons import HUMAN, has_contexts, usable_features
+from skanchor._comparisons import HUMAN, usable_features
 from skanchor._inference import combine_repeats, satterthwaite, t_quantile
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._riesz import RowEvidence, WeightLearner
+from skanchor._served import check_served
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.planning._information import WholeInformation
@@ -140,9 +141,9 @@ class Forecast:
         ValueError
             If the method has no closed form for further rows.
         """
-        _check_plannable(result, sample, debiaser)
-        assert debiaser is not None
-        system = debiaser.system_
+        system = check_served(
+            "worth, outlook and design", debiaser, sample, in_closed_form=True
+        ).system_
         used = sample.counts & np.isfinite(sample.X.logits()) & ~sample.X.is_human
         sample = sample.with_battles(usable_features(sample.X, used))
         X, rows = sample.X, RowEvidence.of(sample, sample.weight)
@@ -383,32 +384,3 @@ def _penalty(X: Any, curvature: Array, m: int, learner: Any) -> Array:
     historical = np.where(cut.involves(X.is_new), 0.0, known)
     own = historical if historical.any() and m != PEOPLE else known
     return np.asarray(known.sum() * learner.ridge(cut.pairs, own))
-
-
-def _check_plannable(
-    result: AnchorResult, sample: Sample, debiaser: RieszDebiaser | None
-) -> None:
-    """Refuse methods for which no closed form says what further rows would do."""
-    why = None
-    if debiaser is None:
-        why = "a plug-in, debiaser='passthrough', has no errors"
-    elif has_contexts(sample.X):
-        why = "with contexts a row counts for several scores of a model"
-    elif debiaser.responses_ is not None:
-        why = "with target='style_included' scores depend on the responses drawn"
-    elif debiaser.judge_scale == "curved":
-        why = "with judge_scale='curved' the weights depend on how scales bend"
-    elif debiaser.ridge > 0.0 or debiaser.weight_bound is not None:
-        why = "with ridge or weight_bound the weights of the debiaser are shortened"
-    else:
-        sources = [*debiaser.system_.projections, debiaser.system_.people]
-        labels = [*sample.X.judges.tolist(), "people"]
-        for label, one in zip(labels, sources, strict=True):
-            if one is not None and one.learner is not None and one.coef is None:
-                why = (
-                    f"the learner of {label} has no linear span, so that the "
-                    "information of further rows is not known"
-                )
-                break
-    if why is not None:
-        raise BattlesError(f"worth, outlook and design cannot be computed: {why}.")

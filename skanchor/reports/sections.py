@@ -119,7 +119,7 @@ def report_document(
         Section("before", "Before you rely on this", blocks),
         Section("leaderboard", "Leaderboard", _leaderboard(board, facts, scale)),
     ]
-    errors = uncertainty_section(fitted, scale)
+    errors = uncertainty_section(fitted, scale, level)
     if errors is not None:
         sections.append(errors)
     if isinstance(result, ContextResult):

@@ -12,8 +12,17 @@ from scipy.special import expit
 from skanchor._anchor import AnchorPipeline
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
-from skanchor.reports.answers import label
-from skanchor.reports.document import Block, Cell, Heading, Section, Table, Text, number
+from skanchor.planning import Outlook
+from skanchor.reports.answers import label, percent
+from skanchor.reports.document import (
+    Block,
+    Cell,
+    Heading,
+    Section,
+    Table,
+    Text,
+    number,
+)
 from skanchor.results import (
     AnchorResult,
     ContextResult,
@@ -50,19 +59,19 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Parts of the error of a new model, and how far more data can lower it.
+    """Parts of the error of a new model, and how far more data narrow its interval.
 
     Attributes
     ----------
     model : label
         The model.
-    error : float
-        Standard error of its score, in logits.
+    half_width : float
+        Of the interval of its score, in logits.
     shares : dict of str to float
         Shares of its variance: ``human``, ``judge``, ``cross`` and ``items``.
     verdicts : float or None
-        Limit of the standard error under more and more verdicts of the same judges on
-        the model; None where it is not known.
+        Limit of the half width under more and more verdicts of the same judges on the
+        model; None where it is not known.
     judges : float or None
         Limit under more and more judges that are as good as the best of these, and
         whose item effects agree with one another as those of these judges do. None if
@@ -70,13 +79,13 @@ class Reach:
     floor : float
         Limit under any verdicts of any judges.
     votes : float
-        Number of votes on the model that would halve its standard error, about.
+        Number of votes on the model that would halve the interval, about.
     worth : Exchange or None
         What verdicts on the model are worth in votes; None where it is not known.
     """
 
     model: Any
-    error: float
+    half_width: float
     shares: dict[str, float]
     verdicts: float | None
     judges: float | None
@@ -85,7 +94,7 @@ class Reach:
     worth: Exchange | None = None
 
 
-def reach_of(fitted: Any) -> list[Reach]:
+def reach_of(fitted: Any, level: float = 0.95) -> list[Reach]:
     """Parts of the errors and limits of the new models, best first.
 
     Parameters
@@ -93,6 +102,8 @@ def reach_of(fitted: Any) -> list[Reach]:
     fitted : AnchorPipeline or AnchorResult
         A fitted pipeline, or its result, of which the limits beside item effects are
         not known.
+    level : float, default=0.95
+        Confidence level of the intervals.
 
     Returns
     -------
@@ -101,42 +112,67 @@ def reach_of(fitted: Any) -> list[Reach]:
 
     Notes
     -----
-    Without item effects, verdicts can lower the variance to ``B_l``, the error of the
-    scale of the human scores. With them, the verdicts of judges whose sensitivities are
-    c and whose item effects have the covariance S leave ``(1 + 1/K) / (c' S^-1 c)``
-    besides, with K historical models. Infinitely many judges leave the mean correlation
-    of two judges times the smallest variance of one, in units of the score. On three
-    designs the first is within 2 % of the limit of the whole system. A vote adds the
-    information ``p (1 - p)``.
+    The limit of verdicts and the number of votes are those of
+    :meth:`skanchor.AnchorPipeline.outlook`. Where it has none, and there are no item
+    effects, verdicts leave ``B_l``, the error of the scale of the human scores, and a
+    vote adds the information ``p (1 - p)``. New judges leave ``B_l`` and, with item
+    effects, the mean correlation of two judges times the smallest variance of one, in
+    units of the score.
     """
     result = fitted if isinstance(fitted, RankingResult) else fitted.result_
     if not isinstance(result, AnchorResult):
         return []
     variance, errors = result.variance, result.standard_errors
+    limits = result.conf_int(level)
     old = result.all_scores[~result.is_new].to_numpy()
-    worth, found = _worth_by_model(fitted), []
+    outlook, worth, found = _outlook(fitted, level), _worth_by_model(fitted), []
     for model in new_by_score(result):
         error, parts = float(errors[model]), variance.loc[model]
         total = float(parts[["human", "judge", "cross", "items"]].sum())
         bound = float(parts["lower_bound"])
         if not (0 < error < math.inf and total > 0 and math.isfinite(bound)):
             continue
-        alone, many = _item_limits(fitted, result, model)
+        low, high = limits.loc[model]
+        half = 0.5 * float(high - low)
         p = expit(result.scores[model] - old)
+        # From the precision 1 / v^2 to 4 / v^2.
+        votes = 3.0 / error**2 / float(np.mean(p * (1.0 - p)))
+        floor = min(math.sqrt(max(bound, 0.0)) / error, 1.0)
+        verdicts = floor if result.item_covariances is None else None
+        if outlook is not None:
+            known = outlook.limits.loc[model]
+            verdicts = min(float(known["verdicts"] / known["now"]), 1.0)
+            # The second of the default widths is half of today's.
+            votes = float(outlook.table["votes"].loc[model].iloc[1])
+        judges = verdicts
+        if result.item_covariances is not None:
+            many = _many_judges(fitted, result, model)
+            judges = None if many is None else math.sqrt(max(bound, 0.0) + many) / error
+            if judges is not None:
+                judges = min(judges, 1.0 if verdicts is None else verdicts)
         found.append(
             Reach(
                 model,
-                error,
+                half,
                 {name: float(parts[name]) / total for name in _SHARES},
-                _least_width(bound, alone, error),
-                _least_width(bound, many, error),
-                min(math.sqrt(max(bound, 0.0)), error),
-                # From the precision 1 / v^2 to 4 / v^2.
-                3.0 / error**2 / float(np.mean(p * (1.0 - p))),
+                None if verdicts is None else verdicts * half,
+                None if judges is None else judges * half,
+                floor * half,
+                votes,
                 worth.get(model),
             )
         )
     return found
+
+
+def _outlook(fitted: Any, level: float) -> Outlook | None:
+    """How many rows narrow the intervals; None where no closed form says."""
+    if not isinstance(fitted, AnchorPipeline):
+        return None
+    try:
+        return fitted.outlook(level=level)
+    except BattlesError:
+        return None
 
 
 def _worth_by_model(fitted: Any) -> dict[Any, Exchange]:
@@ -162,44 +198,31 @@ def _worth_by_model(fitted: Any) -> dict[Any, Exchange]:
     return found
 
 
-def _least_width(bound: float, items: float | None, error: float) -> float | None:
-    return None if items is None else min(math.sqrt(max(bound, 0.0) + items), error)
-
-
-def _item_limits(
-    fitted: Any, result: AnchorResult, model: Any
-) -> tuple[float | None, float | None]:
-    """Variances that item effects leave: of these judges, and of many such judges."""
-    if result.item_covariances is None:
-        return 0.0, 0.0
+def _many_judges(fitted: Any, result: AnchorResult, model: Any) -> float | None:
+    """Variance that the item effects of many judges like these leave."""
     if not isinstance(fitted, AnchorPipeline) or isinstance(result, ContextResult):
-        return None, None
+        return None
     covariance, debiaser = fitted.item_covariance_, fitted.debiaser_
     if covariance is None or debiaser is None:
-        return None, None
+        return None
     seen = _judges_of(fitted, model)
     c = fitted.calibrator_.sensitivities_.loc[fitted.judges_[seen]].to_numpy()
     # In units of the score, as far as a judge tells models apart at all.
     clear = c > 0
-    if not clear.any():
-        return None, None
     c, S = c[clear], covariance[np.ix_(seen, seen)][np.ix_(clear, clear)]
+    if len(c) < 2:
+        return None
+    own = np.diagonal(S)
+    if not own.all():
+        return 0.0
     at = debiaser.models_.tolist().index(model)
     plain = float(debiaser.system_.item_covariance()[at, at])
     items = float(result.variance.loc[model, "items"])
     # What estimating the covariance, and disagreement about the model, add.
     factor = items / plain if plain > 0 else 1.0
     factor *= 1.0 + 1.0 / max(int((~result.is_new).sum()), 1)
-    precision = float(c @ np.linalg.pinv(S, hermitian=True) @ c)
-    alone = factor / precision if precision > 0 else 0.0
-    if len(c) == 1:
-        return alone, None
-    own = np.diagonal(S)
-    if not own.all():
-        return alone, 0.0
     alike = (S / np.sqrt(np.outer(own, own)))[~np.eye(len(c), dtype=bool)].mean()
-    many = factor * max(float(alike), 0.0) * float((own / c**2).min())
-    return alone, min(many, alone)
+    return factor * max(float(alike), 0.0) * float((own / c**2).min())
 
 
 def _judges_of(fitted: AnchorPipeline, model: Any) -> Array:
@@ -221,7 +244,9 @@ _SHARES = {
 }
 
 
-def uncertainty_section(fitted: Any, scale: Scale) -> Section | None:
+def uncertainty_section(
+    fitted: Any, scale: Scale, level: float = 0.95
+) -> Section | None:
     """Section of a report about the errors of the new models.
 
     Parameters
@@ -229,24 +254,26 @@ def uncertainty_section(fitted: Any, scale: Scale) -> Section | None:
     fitted : AnchorPipeline or RankingResult
         A fitted pipeline, or a result.
     scale : Scale
-        Unit of the errors.
+        Unit of the scores.
+    level : float, default=0.95
+        Confidence level of the intervals.
 
     Returns
     -------
     Section or None
         None where nothing is known of the errors.
     """
-    found = reach_of(fitted)
+    found = reach_of(fitted, level)
     if not found:
         return None
     blocks: list[Block] = [
-        Text(reach_in_words(each, scale)) for each in found[:_IN_FULL]
+        Text(reach_in_words(each, scale, level)) for each in found[:_IN_FULL]
     ]
     if len(found) > 1:
-        blocks.append(_parts_table(found, scale))
+        blocks.append(_parts_table(found, scale, level))
     notes = [
-        "Limits and numbers of votes are approximate: they take the current fit as the "
-        "truth. Verdicts and votes are on the new model itself."
+        "Limits and numbers of votes take the current fit as the truth. Verdicts and "
+        "votes are on the new model itself, dealt evenly over its opponents."
     ]
     if any(each.worth is not None for each in found):
         notes.append(
@@ -265,22 +292,26 @@ def uncertainty_section(fitted: Any, scale: Scale) -> Section | None:
         )
     if scale.anchor is not None:
         notes.append(
-            "Errors are measured from the mean of the historical models, not from the "
-            "anchor."
+            "Intervals are of scores measured from the mean of the historical models, "
+            "not from the anchor."
         )
     blocks.append(Text(" ".join(notes), is_note=True))
     return Section("errors", "What would narrow the intervals", blocks)
 
 
-def reach_in_words(reach: Reach, scale: Scale | None = None) -> str:
-    """Describe the parts of an error and its limits in sentences.
+def reach_in_words(
+    reach: Reach, scale: Scale | None = None, level: float = 0.95
+) -> str:
+    """Describe the parts of an error, and the limits of an interval, in sentences.
 
     Parameters
     ----------
     reach : Reach
         Of a new model.
     scale : Scale, optional
-        Unit of the errors; logits if not given.
+        Unit of the scores; logits if not given.
+    level : float, default=0.95
+        Confidence level of the interval.
 
     Returns
     -------
@@ -288,8 +319,8 @@ def reach_in_words(reach: Reach, scale: Scale | None = None) -> str:
     """
     shown = Scale() if scale is None else scale
 
-    def in_unit(error: float) -> str:
-        return f"{error * shown.per_logit:.{shown.digits}f}"
+    def in_unit(width: float) -> str:
+        return f"±{width * shown.per_logit:.{shown.digits}f}"
 
     parts = ", ".join(
         f"{_percent_of_variance(reach.shares[name])} {words}"
@@ -297,8 +328,8 @@ def reach_in_words(reach: Reach, scale: Scale | None = None) -> str:
         if abs(reach.shares[name]) >= 0.005
     )
     said = [
-        f"The standard error of {label(reach.model)} is {in_unit(reach.error)}; its "
-        f"variance is {parts}."
+        f"The {percent(level)} interval of {label(reach.model)} is "
+        f"{in_unit(reach.half_width)}; its variance is {parts}."
     ]
     if reach.worth is not None and math.isfinite(reach.worth.replaces):
         one = reach.worth
@@ -310,47 +341,49 @@ def reach_in_words(reach: Reach, scale: Scale | None = None) -> str:
         )
     if reach.verdicts is not None and reach.verdicts == reach.judges:
         said.append(
-            "More verdicts, of these judges or of new ones, lower it to "
+            "More verdicts, of these judges or of new ones, narrow it to "
             f"{in_unit(reach.verdicts)} at best, however many."
         )
     elif reach.verdicts is not None:
         said.append(
-            "More verdicts of these judges lower it to "
+            "More verdicts of these judges narrow it to "
             f"{in_unit(reach.verdicts)} at best, however many."
         )
     if reach.judges is not None and reach.verdicts != reach.judges:
         said.append(
             "New judges, as good as the best of these and agreeing with one another as "
-            f"these do, lower it to {in_unit(reach.judges)} at best."
+            f"these do, narrow it to {in_unit(reach.judges)} at best."
         )
     if reach.judges is None:
         said.append(
-            f"New judges lower it to {in_unit(reach.floor)} at best, if their item "
+            f"New judges narrow it to {in_unit(reach.floor)} at best, if their item "
             "effects are independent of one another."
         )
-    said.append(
-        "Only votes on the model itself have no limit: about "
-        f"{_rounded(reach.votes)} would halve it."
-    )
+    if math.isfinite(reach.votes):
+        said.append(
+            "Only votes on the model itself have no limit: about "
+            f"{_rounded(reach.votes)} would halve it."
+        )
     return " ".join(said)
 
 
-def _parts_table(found: list[Reach], scale: Scale) -> Table:
+def _parts_table(found: list[Reach], scale: Scale, level: float) -> Table:
     shown = [
         name for name in _SHARES if any(abs(r.shares[name]) >= 0.005 for r in found)
     ]
 
-    def limit(error: float | None) -> Cell:
+    def limit(width: float | None) -> Cell:
         return number(
-            math.nan if error is None else error * scale.per_logit, scale.digits
+            math.nan if width is None else width * scale.per_logit, scale.digits
         )
 
     return Table(
         "errors-table",
-        "Standard error of each new model, shares of its variance, and its limits",
+        f"Half width of the {percent(level)} interval of each new model, shares of its "
+        "variance, and its limits",
         [
             Heading("Model", is_number=False),
-            Heading("Standard error"),
+            Heading("Half width"),
             *(Heading(_SHARES[name].capitalize(), first_down=True) for name in shown),
             Heading("With more verdicts"),
             Heading("With new judges"),
@@ -359,7 +392,7 @@ def _parts_table(found: list[Reach], scale: Scale) -> Table:
         [
             [
                 Cell(label(each.model), label(each.model)),
-                limit(each.error),
+                limit(each.half_width),
                 *(
                     Cell(_percent_of_variance(each.shares[name]), each.shares[name])
                     for name in shown
@@ -379,6 +412,8 @@ def _percent_of_variance(share: float) -> str:
 
 def _rounded(value: float) -> str:
     """A number to two digits, with commas between thousands."""
+    if math.isinf(value):
+        return "never"
     if value < 10:
         return f"{math.ceil(value)}"
     digits = 1 - math.floor(math.log10(value))

@@ -93,10 +93,14 @@ def test_differences_and_errors_are_on_the_scale(anchor):
     table = table_called(report_document(anchor, scale="elo"), "wins-1")
     difference = anchor.contrasts().loc[("ivory-lynx", table.rows[0][0].text)]
     assert table.rows[0][4].key == pytest.approx(difference["difference"] * 400 / LN10)
-    error = anchor.standard_errors_["ivory-lynx"] * 400 / LN10
+    low, high = anchor.conf_int().loc["ivory-lynx"] * 400 / LN10
     said = to_markdown(report_document(anchor, scale="elo", anchor={"hazel-newt": 800}))
-    assert f"The standard error of ivory-lynx is {error:.0f}; its variance is" in said
-    assert "Errors are measured from the mean of the historical models" in said
+    half = (high - low) / 2
+    assert f"The 95 % interval of ivory-lynx is ±{half:.0f}; its variance is" in said
+    assert (
+        "Intervals are of scores measured from the mean of the historical models"
+        in said
+    )
 
 
 def table_called(document, name):

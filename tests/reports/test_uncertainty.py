@@ -20,18 +20,37 @@ def fitted(n_new, item_effects, seed=0, **more):
     return made.fit(data.X[PLAIN], data.y)
 
 
-def test_shares_add_up_and_votes_halve_the_error():
+def test_shares_add_up_and_limits_are_those_of_the_outlook():
     anchor = fitted(300, "none")
     (found,) = reach_of(anchor)
     assert sum(found.shares.values()) == pytest.approx(1.0)
-    assert found.error == anchor.standard_errors_["new-model"]
+    low, high = anchor.conf_int().loc["new-model"]
+    assert found.half_width == 0.5 * (high - low)
+    outlook = anchor.outlook()
+    limits = outlook.limits.loc["new-model"]
+    assert found.verdicts / found.half_width == limits["verdicts"] / limits["now"]
+    assert found.votes == outlook.table["votes"].iloc[1]
     # Without item effects verdicts of any judges have the one limit.
     bound = np.sqrt(anchor.variance_["lower_bound"].iloc[0])
-    assert found.verdicts == found.judges == found.floor == bound < found.error
+    ratio = bound / anchor.standard_errors_["new-model"]
+    assert found.floor / found.half_width == ratio < 1
+    assert found.judges == found.verdicts == pytest.approx(found.floor, rel=0.05)
+
+
+def test_without_an_outlook_votes_halve_the_error_by_their_information():
+    data = simulate_battles(3000, 300, rho=0.0, random_state=0)
+    made = AnchorPipeline(
+        cv=2, item_effects=None, random_state=0,
+        debiaser=RieszDebiaser("calibrator", ridge=0.01),
+    )  # fmt: skip
+    anchor = made.fit(data.X[PLAIN], data.y)
+    (found,) = reach_of(anchor)
+    assert found.verdicts == found.judges == found.floor < found.half_width
     old = anchor.result_.all_scores[~anchor.result_.is_new]
     p = 1 / (1 + np.exp(old - anchor.scores_["new-model"]))
-    precision = 1 / found.error**2 + found.votes * (p * (1 - p)).mean()
-    assert precision == pytest.approx(4 / found.error**2)
+    precision = 1 / anchor.standard_errors_["new-model"] ** 2
+    later = precision + found.votes * (p * (1 - p)).mean()
+    assert later == pytest.approx(4 * precision)
 
 
 @pytest.mark.parametrize("item_effects", ["none", "random"])
@@ -40,8 +59,8 @@ def test_the_limit_of_verdicts_is_reached_by_very_many(item_effects):
     more = {"item_sd": 0.4, "item_corr": 0.5} if item_effects == "random" else {}
     (found,) = reach_of(fitted(300, item_effects, **more))
     (later,) = reach_of(fitted(15_000, item_effects, **more))
-    assert later.error < found.error
-    assert found.verdicts == pytest.approx(later.error, rel=0.3)
+    assert later.half_width < found.half_width
+    assert found.verdicts == pytest.approx(later.half_width, rel=0.3)
     assert found.floor <= found.judges <= found.verdicts
 
 
@@ -71,7 +90,7 @@ def test_of_a_result_alone_the_limits_beside_item_effects_are_unknown():
     (found,) = reach_of(anchor.result_)
     assert found.verdicts is found.judges is None
     said = reach_in_words(found)
-    assert "verdicts of these judges" not in said and "New judges lower it to" in said
+    assert "verdicts of these judges" not in said and "New judges narrow it to" in said
 
 
 def test_the_section_is_in_the_unit_of_the_board():
@@ -81,5 +100,5 @@ def test_the_section_is_in_the_unit_of_the_board():
     assert len(texts) == 3 and len(table.rows) == 4
     first = reach_of(anchor)[0]
     per = Scale.of("elo", None).per_logit
-    assert table.rows[0][1].key == pytest.approx(first.error * per)
+    assert table.rows[0][1].key == pytest.approx(first.half_width * per)
     assert "item effects" in texts[0].text and "would halve it" in texts[0].text

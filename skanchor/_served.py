@@ -1,0 +1,72 @@
+"""Fits whose statements can be followed to other rows, or the reason why not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skanchor._comparisons import has_contexts
+from skanchor.exceptions import BattlesError
+
+if TYPE_CHECKING:
+    from skanchor._riesz import RieszDebiaser
+    from skanchor.sample import Sample
+
+__all__ = ["check_served"]
+
+
+def check_served(
+    what: str, debiaser: RieszDebiaser | None, sample: Sample, *, in_closed_form: bool
+) -> RieszDebiaser:
+    """Refuse methods of which nobody knows what other rows would do to them.
+
+    Parameters
+    ----------
+    what : str
+        What cannot be computed then.
+    debiaser : RieszDebiaser or None
+        Fitted; None for a plug-in.
+    sample : Sample
+        Rows that were fitted.
+    in_closed_form : bool
+        Whether the weights must be known of rows that are not there, by a formula.
+
+    Returns
+    -------
+    RieszDebiaser
+        As given.
+
+    Raises
+    ------
+    BattlesError
+        With the reason.
+    """
+    if debiaser is None:
+        why = "a plug-in, debiaser='passthrough', has no errors"
+    elif has_contexts(sample.X):
+        why = "with contexts a row counts for several scores of a model"
+    elif debiaser.responses_ is not None:
+        why = "with target='style_included' scores depend on the responses of the rows"
+    else:
+        why = _without_formula(debiaser, sample) if in_closed_form else ""
+        if not why:
+            return debiaser
+    raise BattlesError(
+        f"{what} cannot be computed: {why}. Fit an AnchorPipeline without it."
+    )
+
+
+def _without_formula(debiaser: RieszDebiaser, sample: Sample) -> str:
+    """Why no formula gives the weights of rows that are not there, or an empty text."""
+    if debiaser.judge_scale == "curved":
+        return "with judge_scale='curved' the weights depend on how scales bend"
+    if debiaser.ridge > 0.0 or debiaser.weight_bound is not None:
+        return "with ridge or weight_bound the weights of the debiaser are shortened"
+    sources = [*debiaser.system_.projections, debiaser.system_.people]
+    labels = [*sample.X.judges.tolist(), "people"]
+    for label, one in zip(labels, sources, strict=True):
+        if one is not None and one.learner is not None and one.coef is None:
+            return (
+                f"the learner of {label} has no linear span, so that the information "
+                "of further rows is not known"
+            )
+    return ""
