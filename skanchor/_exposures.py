@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -60,11 +61,12 @@ def exposures_of_sums(
     n_judges = len(X.judges)
     favour = np.zeros((n_judges + 1, n, n))
     drift = np.zeros((n_judges, n))
+    # The code of people, -1, is the last place.
+    of_sources = [*system.judge_columns(), system.all_columns(PEOPLE)]
     for m in range(PEOPLE, n_judges):
-        moved = _moved(system, sums, m)
+        moved = _moved(system, sums, m, of_sources[m])
         if moved is None:
             return None
-        # The code of people, -1, is the last place.
         favour[m] = moved[:n]
         if m != PEOPLE:
             blocks = sums.sources[m].sums.blocks
@@ -79,15 +81,15 @@ def exposures_of_sums(
     return _with_benchmarks(X, sums, calibrator, favour, drift, debiaser)
 
 
-def _moved(system: RieszSystem, sums: FitSums, m: int) -> Array | None:
+def _moved(system: RieszSystem, sums: FitSums, m: int, columns: Array) -> Array | None:
     """``sum a V x`` of a source by its summed columns, (n_columns, n_scores).
 
-    None where weights have columns that are not summed.
+    The weights of its rows have the coefficients ``columns``. None where these are of
+    columns that are not summed.
     """
     own = sums.sources[m].sums
     blocks, gram = own.blocks, own.information
     assert gram is not None
-    columns = system.all_columns(m)
     items, n_span = blocks["items"], blocks.widths[-1]
     n = items.stop
     weighted = np.zeros((blocks.size, columns.shape[1]))
@@ -166,13 +168,13 @@ def _with_benchmarks(
 ) -> Exposures:
     """Add what is recorded of favours, position effects and item effects."""
     n_judges, n = len(X.judges), len(X.models)
-    by_feature: list[dict[str, Array]] = []
+    by_feature: list[tuple[Sequence[str], Array]] = []
     whole = np.full((n_judges, n), np.nan)
     for m, judge in enumerate(X.judges.tolist()):
         learner: Any
         learner, own = calibrator.biases_.get(judge), sums.sources[m].sums
         span, items = own.blocks["span"], own.blocks["items"]
-        by_feature.append({})
+        by_feature.append(((), np.empty((n, 0))))
         width = span.stop - span.start
         if linearity(learner) != "fixed" or not width or len(learner.coef_) != width:
             continue
@@ -186,14 +188,14 @@ def _with_benchmarks(
         )  # fmt: skip
         favours = mean * learner.coef_
         whole[m] = favours.sum(axis=1)
-        names = span_names(learner, tuple(calibrator.features_), width)
         if width <= MOST_FEATURES:
-            by_feature[m] = dict(zip(names, favours.T, strict=True))
-    features = tuple(dict.fromkeys(name for own in by_feature for name in own))
+            own_names = span_names(learner, tuple(calibrator.features_), width)
+            by_feature[m] = own_names, favours
+    features = tuple(dict.fromkeys(name for names, _ in by_feature for name in names))
+    place = {name: k for k, name in enumerate(features)}
     recorded = np.full((n_judges, n, len(features)), np.nan)
-    for m, own_favours in enumerate(by_feature):
-        for name, values in own_favours.items():
-            recorded[m, :, features.index(name)] = values
+    for of_judge, (names, favours) in zip(recorded, by_feature, strict=True):
+        of_judge[:, [place[name] for name in names]] = favours
     none = np.full(n_judges, np.nan)
     covariance, effects = X.item_covariance, X.deviations
     return Exposures(

@@ -162,6 +162,10 @@ class Sample:
                 "requires y to be passed, but the target y is None: give the outcomes "
                 "(see split_battles)."
             )
+        # Encoded rows have no table any more, and have been admitted before. A table is
+        # wrapped once for all that read it.
+        frame = None if isinstance(X, Comparisons) else as_frame(X)
+        X = X if frame is None else frame
         encoded = Comparisons.from_battles(X)
         if len(encoded) == 0:
             raise BattlesError(
@@ -176,8 +180,6 @@ class Sample:
                 "Outcomes of positive weight have only one class; both sides must win "
                 "at least once."
             )
-        # Encoded rows have no table any more, and have been admitted before.
-        frame = None if isinstance(X, Comparisons) else as_frame(X)
         outcomes = outcomes.marked(_marked_both_bad(frame))
         raters = default_raters(groups, X, encoded.is_human & (weight > 0))
         groups = default_groups(groups, X)

@@ -95,12 +95,15 @@ class FittedSource:
         assert self.sums.score is not None
         return self.sums.score
 
-    def __add__(self, other: FittedSource) -> FittedSource:
+    def plus(self, late: FittedSource, places: NDArray[np.intp]) -> FittedSource:
+        """Add sums of arrivals, among whose models these models have the ``places``."""
+        sums = late.sums.copy()
+        sums.gain(self.sums, places)
         return FittedSource(
-            self.sums + other.sums,
-            self.ridge + other.ridge,
-            self.pull + other.pull,
-            self.rows + other.rows,
+            sums,
+            self.ridge + late.ridge,
+            self.pull + late.pull,
+            late.rows + np.bincount(places, self.rows, len(late.rows)),
         )
 
     def scaled(self, factor: float) -> FittedSource:
@@ -115,12 +118,6 @@ class FittedSource:
             ridge=factor * self.ridge,
             pull=factor * self.pull,
         )
-
-    def embed(self, places: NDArray[np.intp], n_items: int) -> FittedSource:
-        """The same sums among more items, of which these have the ``places``."""
-        rows = np.zeros(n_items)
-        rows[places] = self.rows
-        return replace(self, sums=self.sums.embed(places, n_items), rows=rows)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -199,15 +196,33 @@ class FitSums:
         counts = count_rows(X, sample.weight, sample.multiplicity)
         return cls(sources, *counts, verdicts, apart, noise)
 
-    def __add__(self, other: FitSums) -> FitSums:
-        """Add the sums of other rows; noise and features stay what they are."""
-        both = {m: sums + other.sources[m] for m, sums in self.sources.items()}
+    def plus(self, late: FitSums, places: NDArray[np.intp]) -> FitSums:
+        """Add the sums of arrivals; noise and features stay what they are.
+
+        Parameters
+        ----------
+        late : FitSums
+            Of the arrivals, by these models and new ones.
+        places : ndarray of shape (n_models,)
+            Index of each of these models among those of the arrivals.
+
+        Returns
+        -------
+        FitSums
+            By the models of the arrivals.
+        """
+
+        def added(name: str) -> NDArray[Any]:
+            total = getattr(late, name).copy()
+            total[places] += getattr(self, name)
+            return np.asarray(total)
+
         return FitSums(
-            both,
-            self.n_human + other.n_human,
-            self.n_judge + other.n_judge,
-            self.verdicts + other.verdicts,
-            self.spread_of_scores + other.spread_of_scores,
+            {m: own.plus(late.sources[m], places) for m, own in self.sources.items()},
+            added("n_human"),
+            added("n_judge"),
+            added("verdicts"),
+            self.spread_of_scores + late.spread_of_scores,
             self.noise,
             self.features,
         )
@@ -232,22 +247,6 @@ class FitSums:
         )
         thin = tuple(None if one is None else one.thinned() for one in found)
         return replace(self, features=thin)
-
-    def embed(self, places: NDArray[np.intp], n_items: int) -> FitSums:
-        """The same sums among more items, of which these have the ``places``."""
-
-        def moved(values: NDArray[Any]) -> NDArray[Any]:
-            result = np.zeros(n_items, dtype=values.dtype)
-            result[places] = values
-            return result
-
-        return replace(
-            self,
-            sources={m: s.embed(places, n_items) for m, s in self.sources.items()},
-            n_human=moved(self.n_human),
-            n_judge=moved(self.n_judge),
-            verdicts=moved(self.verdicts),
-        )
 
 
 def _people(sample: Sample, eta: Array, bias: Any) -> FittedSource:

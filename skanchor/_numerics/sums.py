@@ -286,14 +286,48 @@ class SourceSums:
             **{name: None if a is None else a + b for name, (a, b) in pairs.items()},
         )
 
-    def gain(self, other: SourceSums) -> None:
-        """Add the same sums of other rows to these, in place."""
-        assert self.blocks == other.blocks and self.by_group is None
-        for name in _AXES:
+    def copy(self) -> SourceSums:
+        """The same sums in arrays of their own."""
+        return self._mapped(lambda values, axes: values.copy())
+
+    def gain(self, other: SourceSums, places: NDArray[np.intp] | None = None) -> None:
+        """Add the same sums of other rows to these, in place.
+
+        Parameters
+        ----------
+        other : SourceSums
+            Of the other rows, by the same items or by fewer.
+        places : ndarray of shape (n_other_items,), optional
+            Index among these items of each item of the other sums, ascending or not.
+            None where both are by the same items.
+        """
+        assert self.by_group is None
+        runs = [(slice(None), slice(None))]
+        if places is None:
+            assert self.blocks == other.blocks
+        else:
+            # The item columns come first, the other blocks follow all of them.
+            n_items = self.blocks["items"].stop
+            assert self.blocks == other.blocks.with_items(n_items)
+            others = np.arange(n_items, self.blocks.size)
+            runs = _runs(np.concatenate([places, others]))
+        for name, axes in _AXES.items():
             mine, more = getattr(self, name), getattr(other, name)
             assert (mine is None) == (more is None)
-            if mine is not None:
+            if mine is None:
+                continue
+            if axes == 0:
                 np.add(mine, more, out=mine)
+            # Only the last ``axes`` axes are of columns; leading axes stay as they are.
+            # Views are added to: ``mine[...] += x`` would copy each sum once more.
+            for old, new in runs if axes else ():
+                if axes == 1:
+                    own = mine[..., new]
+                    own += more[..., old]
+                    continue
+                for old_column, new_column in runs:
+                    own = mine[..., new, new_column]
+                    own += more[..., old, old_column]
 
     def __getitem__(self, at: Any) -> SourceSums:
         """Sums at an index of the leading axes, such as those of one fold."""
@@ -315,30 +349,20 @@ class SourceSums:
         SourceSums
         """
         blocks = self.blocks.with_items(n_items)
-        # The item columns come first, the other blocks follow all of them. Column j of
-        # these sums becomes column places[j], or others[j - n_own] behind the items.
-        others = n_items + np.arange(blocks.size - n_items)
-        runs = _runs(np.concatenate([places, others]))
 
-        def wider(values: Array, axes: int) -> Array:
-            if axes == 0:
-                return values
-            # Only the last ``axes`` axes are of columns; leading axes stay as they are.
-            shape = (*values.shape[: values.ndim - axes], *(blocks.size,) * axes)
-            result = np.zeros(shape)
-            for old, new in runs:
-                if axes == 1:
-                    result[..., new] = values[..., old]
-                    continue
-                for old_column, new_column in runs:
-                    result[..., new, new_column] = values[..., old, old_column]
-            return result
+        def nothing(values: Array, axes: int) -> Array:
+            lead = values.shape[: values.ndim - axes]
+            return np.zeros((*lead, *(blocks.size,) * axes), values.dtype)
 
-        found = self._mapped(wider, blocks)
+        own = replace(self, by_group=None)
+        found = own._mapped(nothing, blocks)
+        found.gain(own, places)
         if self.by_group is None:
             return found
-        totals = GroupTotals(self.by_group.groups, wider(self.by_group.totals, 1))
-        return replace(found, by_group=totals)
+        totals = nothing(self.by_group.totals, 1)
+        others = np.arange(n_items, blocks.size)
+        totals[:, np.concatenate([places, others])] = self.by_group.totals
+        return replace(found, by_group=GroupTotals(self.by_group.groups, totals))
 
     def in_columns(self, blocks: Blocks, change: Array) -> SourceSums:
         """The same sums by other columns, each a linear combination of these.

@@ -252,6 +252,9 @@ class RieszSolution:
     @property
     def undetermined(self) -> NDArray[np.bool_]:
         """Targets that the information leaves open, of shape (..., n_targets)."""
+        if self.is_full:
+            lead, n_targets = self.weights.shape[:-2], self.weights.shape[-1]
+            return np.zeros((*lead, n_targets), dtype=np.bool_)
         missing = np.abs(self._reached - self.targets)
         return np.asarray(missing.max(axis=-2) > 1e-5)
 
@@ -308,11 +311,20 @@ class RieszSolution:
         -------
         ndarray of shape (..., n_columns, n_targets)
         """
-        columns = self.columns(m)
-        projection = self.projection(m)
         if m == PEOPLE and self.people.learner is None:
-            return columns[..., : self.layout.n_items, :]
+            return self._by_item[..., : self.layout.n_items, :]
+        columns, projection = self.columns(m), self.projection(m)
         return columns if projection is None else projection.extended(columns)
+
+    def judge_columns(self) -> list[Array]:
+        """As :meth:`all_columns`, of every judge."""
+        columns = self.layout.local_of_judges(self._by_item, self.slopes)
+        return [
+            own if projection is None else projection.extended(own)
+            for own, projection in zip(
+                np.moveaxis(columns, -3, 0), self.projections, strict=True
+            )
+        ]
 
     def item_covariance(self) -> Array:
         """Variance that the item effects leave in the targets, W_u' R W_u.

@@ -139,14 +139,12 @@ def place(
     rows, fits = fit_at_once(stack, stages, sample, weights, items)
     if fits is None:
         return None
-    # Numbers of the historical models among all.
-    places, n_items = np.flatnonzero(~sample.X.is_new), len(sample.X.models)
-    late_people, late_judges = _arrival_information(rows, fits)
-    # The sums of the history among all items, to which those of the arrivals are added.
-    people = stack.people.embed(places, n_items)
-    judges = stack.judges.embed(places, n_items)
-    people.gain(late_people)
-    judges.gain(late_judges)
+    # Information of the arrivals, to which that of the history is added; the numbers of
+    # the historical models among all.
+    people, judges = _arrival_information(rows, fits)
+    places = np.flatnonzero(~sample.X.is_new)
+    people.gain(stack.people, places)
+    judges.gain(stack.judges, places)
     of_votes, *blocks = _blocks(stack, whole, people, judges)
     X = _annotated(stack, sample.X, rows, fits, items)
     assert stages.debiaser is not None
@@ -217,7 +215,7 @@ def _folds(
     """Results of each fold."""
     of_people = system.all_columns(PEOPLE)
     # Of shape (n_folds, n_judges, n_columns, n_items).
-    columns = np.stack([system.all_columns(m) for m in range(stack.slopes.shape[1])], 1)
+    columns = np.stack(system.judge_columns(), axis=1)
     known = _of_history(stack, sample.X.is_new, columns, of_people)
     is_human = sample.X.is_human
     influence = _influence(rows, fits, tests, columns, of_people)
@@ -284,6 +282,8 @@ def _of_history(
     """Sums over the influence of the historical rows held out, by fold."""
     n_folds, n = len(columns), columns.shape[-1]
     places = np.flatnonzero(~is_new)
+    # The history has no sums by new items: the other columns are enough.
+    kept = np.append(places, np.arange(len(is_new), columns.shape[-2]))
     if stack.held_people.outer is None:
         found = []
         for k, stored in enumerate(stack.sums):
@@ -297,16 +297,17 @@ def _of_history(
             ]  # fmt: skip
             found.append(reduce(add, parts))
         return found
-    people = stack.held_people.embed(places, n)
-    judges = stack.held_judges.embed(places, n)
+    of_people, columns = of_people[:, places], columns.take(kept, axis=2)
+    people, judges = stack.held_people, stack.held_judges
     assert people.score is not None and judges.score is not None
     assert people.outer is not None and judges.outer is not None
     total = (judges.score[:, :, None] @ columns)[:, :, 0].sum(axis=1)
     total += (people.score[:, None] @ of_people)[:, 0]
     outer = np.zeros((n_folds, 3, n, n))
     outer[:, 0] = of_people.transpose(0, 2, 1) @ people.outer @ of_people
-    each = columns.transpose(0, 1, 3, 2) @ judges.outer @ columns
-    outer[:, 1] = each.sum(axis=1)
+    # C' O C, summed over the columns of all judges by one product for each fold.
+    both = (judges.outer @ columns).reshape(n_folds, -1, n)
+    outer[:, 1] = columns.reshape(n_folds, -1, n).transpose(0, 2, 1) @ both
     nothing = np.full(n, np.nan)
     return [
         InfluenceSums(own, square, nothing)

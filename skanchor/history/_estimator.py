@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._anchor import AnchorPipeline
-from skanchor._comparisons import Comparisons
+from skanchor._comparisons import Comparisons, as_frame
 from skanchor._comparisons.grouping import AUTO
 from skanchor._comparisons.labels import is_in
 from skanchor._folds import make_plans
@@ -390,6 +390,8 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
     ) -> AnchorResult:
         """Place arrivals, without the warnings of the diagnostics."""
         state, rules = self.state_, self._rules
+        frame = None if isinstance(X, Comparisons) else as_frame(X)
+        X = X if frame is None else frame
         groups = groups_of_arrivals(groups, X, state.groups)
         sample, labels = rules.admit(X, y, sample_weight, groups)
         sample = among_groups(sample.in_units(state.unit), labels, state.groups)

@@ -256,7 +256,7 @@ class HistoryState:
             fitted = full.sample.with_battles(X)
             order, calibrator = full.sample.X.order, full.chain.calibrator
             late = FitSums.of(fitted, order, calibrator, self.sums.noise)
-        return self.sums.embed(places, len(X.models)) + late
+        return self.sums.plus(late, places)
 
 
 def _board_of_rows(inference: Inference) -> Board | None:

@@ -101,6 +101,11 @@ def test_systems_are_solved_as_each_alone(rng, deviations, ridge):
         for m in range(PEOPLE, N_JUDGES):
             own, other = found.all_columns(m)[k], system.all_columns(m)
             assert_allclose(own, other, atol=1e-9)
+        for m, (own, other) in enumerate(
+            zip(found.judge_columns(), system.judge_columns(), strict=True)
+        ):
+            assert_allclose(own[k], other, atol=1e-9)
+            assert_allclose(other, system.all_columns(m), atol=1e-12)
         for name in ("item_covariance", "expected_covariance"):
             own, other = getattr(found, name)()[k], getattr(system, name)()
             assert_allclose(own, other, atol=1e-9, err_msg=name)

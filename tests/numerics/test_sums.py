@@ -65,6 +65,11 @@ def test_sums_among_more_items_in_any_order():
     wide[..., places], wide[..., 5:] = x[..., :N_ITEMS], x[..., N_ITEMS:]
     expected = of_rows(wide, w, residual, fitted_columns(5, N_SPAN))
     assert_same(of_rows(x, w, residual).embed(places, 5), expected)
+    # Sums of rows that have more items gain them in place.
+    late = of_rows(wide[:, :5], w[:, :5], residual[:, :5], fitted_columns(5, N_SPAN))
+    own = late.copy()
+    own.gain(of_rows(x, w, residual), places)
+    assert_same(own, late + expected)
 
 
 def test_sums_by_other_columns():
