@@ -27,6 +27,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _inspect(options: argparse.Namespace) -> None:
     from skanchor._cli.wording import command_lines, worded
     from skanchor.reports import as_json_value, overview
+    from skanchor.warning_log import WarningLog
 
     check_stdout()
     check_table(options)
@@ -34,9 +35,13 @@ def _inspect(options: argparse.Namespace) -> None:
     asked: list[str] = []
     all_human = options.all_human
     try:
-        X, y, _ = load_battles(options)
+        # A second reading below would say again what was assumed.
+        with WarningLog() as log:
+            X, y, _ = load_battles(options)
+        log.issue()
     except BadInputError as error:
         if not error.lines or all_human:
+            log.issue()
             raise
         asked = [str(error), *error.lines]
         options.all_human = True

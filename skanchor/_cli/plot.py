@@ -61,7 +61,7 @@ def _plot(options: argparse.Namespace) -> None:
     check_table(options)
     check_method(options)
     if options.output is None:
-        raise BadInputError("give a file to draw into, as in -o leaderboard.png")
+        raise BadInputError(f"give a file to draw into, as in -o {options.kind}.png")
     check_suffix(options.output, _SUFFIXES, ", ".join(_SUFFIXES))
     if options.model is not None and options.kind not in _OF_A_MODEL:
         raise BadInputError("--model goes with contrasts, funnel and cost")

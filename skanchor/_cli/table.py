@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from skanchor._cli.again import with_arguments, with_file_before
@@ -303,11 +303,12 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
     from skanchor._cli.texts import with_text_features
     from skanchor._comparisons import HUMAN
     from skanchor.io import judge_columns, split_battles
+    from skanchor.io.generic import few_labelled
 
     renames = renames if options.demo else {}
     if options.all_human and "judge" not in table and "rater" not in table:
         renames = {name: "rater" for name in judge_columns(table)[:1]}
-    check_judges(options, list(table.columns), len(table))
+    check_judges(options, list(table.columns), len(table), few_labelled(table))
     X, y = split_battles(
         with_text_features(table, options.text_columns),
         columns=renames,
@@ -351,7 +352,10 @@ def _without_votes(X: Any, y: Any, models: list[str]) -> tuple[Any, Any]:
 
 
 def check_judges(
-    options: argparse.Namespace, columns: list[str], n_rows: int | None = None
+    options: argparse.Namespace,
+    columns: list[str],
+    n_rows: int | None = None,
+    others: Sequence[str] = (),
 ) -> None:
     """Refuse to take all rows for human votes unless the user says that they are.
 
@@ -363,6 +367,8 @@ def check_judges(
         Columns of the table.
     n_rows : int, optional
         Its rows. Not given of a stream, which reads columns by their exact names.
+    others : sequence of str, optional
+        Columns whose names say nothing of judges, but whose values may be their names.
     """
     if "judge" in {*columns, *column_renames(options).values()}:
         if options.all_human:
@@ -382,7 +388,7 @@ def check_judges(
     by_people = with_arguments(options.typed, {"all_human": True}, options.battles)
     commands = [("If people gave these outcomes", by_people)]
     raters = [name for name in columns if name == "rater"]
-    for name in [*judge_columns(columns), *raters]:
+    for name in dict.fromkeys([*judge_columns(columns), *raters, *others]):
         words = with_arguments(
             options.typed, {"columns": {name: "judge"}}, options.battles
         )

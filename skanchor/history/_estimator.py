@@ -305,7 +305,8 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
         model : label
             Label of the model.
         X, y, sample_weight, groups, fingerprints
-            Rows of the model, which must include human votes.
+            Rows of the model, which must include human votes. A history does not store
+            the rows of models that it places, so give the verdicts on the model again.
         past : tuple, optional
             As in :meth:`update`, which adds the rows.
 
@@ -362,6 +363,8 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
             one such list for each repeat. None draws them.
         fingerprints : mapping, optional
             Fingerprint of each judge; judges whose fingerprint has changed are refused.
+            Without them a warning says that nothing was compared, if the history has
+            fingerprints.
 
         Returns
         -------

@@ -50,7 +50,8 @@ def check_fingerprints(
     known : mapping
         Fingerprints in the history, by judge.
     given : mapping or None
-        Fingerprints of the judges of arrivals; None skips the check.
+        Fingerprints of the judges of arrivals. None skips the check, with a warning
+        where the history has fingerprints.
 
     Raises
     ------
@@ -58,6 +59,13 @@ def check_fingerprints(
         If the fingerprint of a judge has changed.
     """
     if given is None:
+        if known:
+            warn(
+                DataWarning(
+                    f"The history has fingerprints of {len(known)} judges, and none "
+                    "was given here, so nothing shows whether they have changed."
+                )
+            )
         return
     changed = [
         judge for judge, own in known.items() if judge in given and given[judge] != own

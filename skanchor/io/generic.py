@@ -20,6 +20,9 @@ NEEDED = ("model_a", "model_b", "winner")
 
 _STANDARD = (*NEEDED, "judge", "prompt_id", "shown_first", "rater")
 
+_FEW_LABELS = 20
+"""Most labels of a column that may name judges."""
+
 
 def column_called(names: Iterable[str], wanted: str) -> str | None:
     """Find a column by its name, ignoring case and blanks around it.
@@ -42,6 +45,30 @@ def column_called(names: Iterable[str], wanted: str) -> str | None:
     key = wanted.strip().casefold()
     alike = [name for name in names if name.strip().casefold() == key]
     return alike[0] if len(alike) == 1 else None
+
+
+def few_labelled(table: pd.DataFrame) -> list[str]:
+    """Columns of text with few labels, each in ten rows or more on average.
+
+    Such a column may name the judges. At most three are returned.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The table.
+
+    Returns
+    -------
+    list of str
+    """
+    found = []
+    for name in table.columns:
+        if name in _STANDARD or pd.api.types.is_numeric_dtype(table[name]):
+            continue
+        n_labels = table[name].nunique()
+        if 2 <= n_labels <= _FEW_LABELS and 10 * n_labels <= len(table):
+            found.append(name)
+    return found[:3]
 
 
 def renamed(raw: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:

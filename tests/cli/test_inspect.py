@@ -58,6 +58,22 @@ def test_what_must_be_decided_is_a_finding(run, tmp_path):
     assert run(*lines[0].split()[1:], "--folds", "2")[0] == 0
 
 
+def test_a_column_that_may_name_the_judges_is_proposed_once(run, tmp_path):
+    frame = load_demo().frame.rename(columns={"judge": "referee", "winner": "outcome"})
+    names = ["volunteers", "north", "south", "west"]
+    labels = ["human", "judge-alpha", "judge-beta", "judge-gamma"]
+    frame["referee"] = frame["referee"].map(dict(zip(labels, names, strict=True)))
+    frame.to_csv(path := tmp_path / "votes.csv", index=False)
+    code, out, err = run("inspect", path)
+    assert code == 0 and len(err) == len(set(err)) == 1
+    rows = out.splitlines()
+    at = rows.index("If 'referee' names the judges:")
+    proposed = rows[at + 1].split()
+    assert proposed[-2:] == ["--columns", "referee=judge"]
+    code, out, _ = run("inspect", *proposed[2:], "--human", "volunteers")
+    assert code == 0 and "Judges: 3." in out
+
+
 def test_parts_and_what_is_left_out_are_said(run, tmp_path):
     rows = [("x", "y"), ("y", "x"), ("u", "v"), ("v", "u")] * 4 + [("x", "x")]
     table = pd.DataFrame(rows, columns=["model_a", "model_b"])

@@ -532,7 +532,7 @@ BAD_FLAGS = {
     "plot": "KIND",
     "plot scores --demo": "invalid choice: 'scores'",
     "plot ranks": "give a FILE of battles, or --demo",
-    "plot ranks --demo": "-o leaderboard.png",
+    "plot ranks --demo": "-o ranks.png",
     "plot ranks --demo -o x.bmp": "known are .png, .svg, .pdf",
     "plot ranks --demo --model owl -o x.png": "--model goes with contrasts",
     "completion": "shell",

@@ -54,6 +54,8 @@ for title, where in {
     "an_update_beside_another_one_loses_neither",
     "A judge that has changed since the history": HISTORY
     + "changed_judges_are_refused",
+    "A history with fingerprints, and none given where new models are placed": HISTORY
+    + "changed_judges_are_refused",
 }.items():
     see(title, where)
 call(
