@@ -14,12 +14,14 @@ from skanchor._cli.contexts import add_contexts, check_mix_flag
 from skanchor._cli.layout import add_layout, check_layout, layout_of
 from skanchor._cli.method import add_method, check_method, fit_method, load_task
 from skanchor._cli.output import add_file, add_force, check_file, goes_to_file
+from skanchor._cli.plans import add_costs, check_budget, costs_of
 from skanchor._cli.resume import add_resume
 from skanchor._cli.streams import check_stdout, print_result
 from skanchor._cli.table import add_table, check_table
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
+    from skanchor.planning import Design
 
 __all__ = ["REPORT", "check_report", "write_report"]
 
@@ -75,9 +77,18 @@ def _content(pipeline: AnchorPipeline, options: argparse.Namespace, suffix: str)
         words=worded,
         command=shlex.join(["skanchor", *options.typed]),
         figures=render is to_html,
+        design=_design(pipeline, options),
         **layout_of(options),
     )
     return render(document)
+
+
+def _design(pipeline: AnchorPipeline, options: argparse.Namespace) -> Design | None:
+    """What the budget buys, where one is given."""
+    if getattr(options, "budget", None) is None:
+        return None
+    prices = costs_of(options, pipeline.judges_)
+    return pipeline.design(options.budget, prices, level=options.level)
 
 
 def _check_jinja() -> None:
@@ -97,6 +108,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_method(parser)
     add_contexts(parser)
     add_layout(parser)
+    add_costs(parser, budget=True)
     parser.add_argument(
         "--check",
         action="store_true",
@@ -122,6 +134,8 @@ def _report(options: argparse.Namespace) -> None:
             "--check cannot test the intervals of a mix of contexts; leave out --check "
             "or --context"
         )
+    if options.budget is not None or options.cost:
+        check_budget(options)
     if options.resume is not None and not options.check:
         raise BadInputError("--resume goes with --check")
     if goes_to_file(options):
@@ -160,6 +174,11 @@ REPORT = Command(
         (
             "with tests of its intervals",
             "skanchor report battles.csv --check -o r.html",
+        ),
+        (
+            "with the rows that a budget is best spent on",
+            "skanchor report battles.csv --budget 500 --cost human=1 judges=0.02 "
+            "-o report.html",
         ),
         ("for a paper, or a repository", "skanchor report battles.csv -o report.tex"),
         ("try it on a bundled table", "skanchor report --demo -o report.html"),

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
+from skanchor.planning import Design
 from skanchor.reports.answers import joined_names, label, percent
+from skanchor.reports.buying import buying_blocks
 from skanchor.reports.document import (
     Block,
     Cell,
@@ -397,7 +399,9 @@ def _word_cell(text: str) -> Cell:
     return Cell(text, text)
 
 
-def change_section(fitted: Any, level: float) -> Section | None:
+def change_section(
+    fitted: Any, level: float, design: Design | None = None
+) -> Section | None:
     """Section of a report about what would change its statements.
 
     Parameters
@@ -406,6 +410,8 @@ def change_section(fitted: Any, level: float) -> Section | None:
         A fitted method, or a result.
     level : float
         Confidence level.
+    design : Design, optional
+        What a budget buys next.
 
     Returns
     -------
@@ -448,8 +454,8 @@ def change_section(fitted: Any, level: float) -> Section | None:
     remedy = (
         "More verdicts of the same judges make intervals shorter, but leave a favour "
         "as it is. Votes on the model, or judges that do not share the favour, make "
-        "its score rest less on it: skanchor design says which rows a budget is best "
-        "spent on."
+        "its score rest less on it."
     )
     blocks += [Text(remedy), Text(note, is_note=True)]
+    blocks += buying_blocks(fitted, models[:IN_FULL], level, design)
     return Section("change", "What would change this", blocks)

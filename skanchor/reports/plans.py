@@ -12,32 +12,32 @@ from skanchor.reports.document import Table
 from skanchor.reports.tables import table_of
 
 _WORTH: dict[str, tuple[str, int | str]] = {
-    "judge": ("judge", "text"),
-    "verdicts": ("verdicts", 0),
-    "replaces": ("replace", 0),
-    "alone": ("alone", 0),
-    "next_verdict": ("one more", 3),
-    "never_more": ("never more", 0),
-    "cost_per_vote": ("cost of a vote", 3),
+    "judge": ("Judge", "text"),
+    "verdicts": ("Verdicts", 0),
+    "replaces": ("Replace", 0),
+    "alone": ("Alone", 0),
+    "next_verdict": ("One more", 3),
+    "never_more": ("Never more", 0),
+    "cost_per_vote": ("Cost of a vote", 3),
 }
 _OUTLOOK: dict[str, tuple[str, int | str]] = {
-    "width": ("+-", 3),
-    "votes": ("votes", "text"),
-    "verdicts": ("verdicts", "text"),
-    "both": ("of each", "text"),
+    "width": ("±", 3),
+    "votes": ("Votes", "text"),
+    "verdicts": ("Verdicts", "text"),
+    "both": ("Of each", "text"),
 }
 _DESIGN: dict[str, tuple[str, int | str]] = {
-    "source": ("source", "text"),
-    "opponent": ("opponent", "text"),
-    "rows": ("rows", 0),
-    "spend": ("cost", 2),
-    "gain": ("gain (1e-6)", 2),
+    "source": ("Source", "text"),
+    "opponent": ("Opponent", "text"),
+    "rows": ("Rows", 0),
+    "spend": ("Cost", 2),
+    "gain": ("Gain (1e-6)", 2),
 }
 _SEPARATION: dict[str, tuple[str, int | str]] = {
-    "opponent": ("opponent", "text"),
-    "difference": ("difference", 2),
-    "now": ("separated now", "yes"),
-    "probability": ("then", "share"),
+    "opponent": ("Opponent", "text"),
+    "difference": ("Difference", 2),
+    "now": ("Separated now", "yes"),
+    "probability": ("Then", "share"),
 }
 
 

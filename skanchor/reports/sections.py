@@ -11,6 +11,7 @@ import pandas as pd
 from skanchor._anchor import AnchorPipeline
 from skanchor._multiplicity import is_significant
 from skanchor._ranking import RankingEstimator
+from skanchor.planning import Design
 from skanchor.reports.advice import points
 from skanchor.reports.answers import (
     answer,
@@ -19,6 +20,7 @@ from skanchor.reports.answers import (
     percent,
 )
 from skanchor.reports.best import best_lines
+from skanchor.reports.buying import BUYING
 from skanchor.reports.checked import check_section
 from skanchor.reports.document import (
     Block,
@@ -68,6 +70,7 @@ def report_document(
     title: str = "Where people would rank the models",
     command: str | None = None,
     figures: bool = False,
+    design: Design | None = None,
     **layout: Any,
 ) -> Document:
     """Put together the report of a fit.
@@ -90,6 +93,9 @@ def report_document(
     figures : bool, default=False
         Whether to add figures. Only HTML shows them, and without matplotlib there are
         none.
+    design : Design, optional
+        Of :meth:`skanchor.AnchorPipeline.design`: the rows to buy next, which the
+        report then lists; without it, it shows some budgets and prices.
     **layout
         Further arguments of the leaderboard: ``scale``, ``anchor``, ``sort``,
         ``ranks``.
@@ -126,7 +132,7 @@ def report_document(
         sections.append(_context_section(result, board, level, scale, layout))
     if result.is_new.any():
         sections.append(_contrast_section(result, level, scale))
-        change = change_section(fitted, level)
+        change = change_section(fitted, level, design)
         if change is not None:
             sections.append(change)
     if len(facts.judges):
@@ -156,7 +162,10 @@ def _add_figures(
         by_name["wins"].append(contrast_figure(result, model, place, level, scale))
     if "change" in by_name:
         for place, model in enumerate(new_by_score(result)[:1], 1):
-            by_name["change"].append(funnel_figure(fitted, model, place, level))
+            # Before what to buy next.
+            blocks = by_name["change"]
+            at = blocks.index(BUYING) if BUYING in blocks else len(blocks)
+            blocks.insert(at, funnel_figure(fitted, model, place, level))
     if isinstance(fitted, AnchorPipeline) and "judges" in by_name:
         by_name["judges"] += judge_figures(fitted, level)
 

@@ -69,7 +69,7 @@ def test_outlook(run, anchor, tmp_path):
     assert pd.read_csv(path)["width"].tolist() == [0.2, 0.2]
     page = tmp_path / "outlook.md"
     assert run("outlook", *FAST, "-o", page) == (0, "", [])
-    assert "verdicts" in page.read_text("utf-8")
+    assert "Verdicts" in page.read_text("utf-8")
 
 
 def test_design(run, anchor, tmp_path):
@@ -77,7 +77,7 @@ def test_design(run, anchor, tmp_path):
     assert (code, err) == (0, [])
     found = anchor.design(30, {"human": 1.0, "judges": 0.05})
     assert all(line in words_of(out) for line in found.lines())
-    assert "Separated from ivory-lynx?" in out and "gain (1e-6)" in out
+    assert "Separated from ivory-lynx?" in out and "Gain (1e-6)" in out
     code, out, _ = run("design", *FAST, "--budget", 30, *PRICES, "--json")
     assert json.loads(out)["rows"] == as_json_value(found.to_dict())["rows"]
     pair = ["--difference", "ivory-lynx", "hazel-newt"]

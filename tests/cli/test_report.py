@@ -101,3 +101,18 @@ def test_report_holds_the_check(run, tmp_path):
     assert code == 2 and "--check cannot test the intervals of a mix" in err[0]
     code, _, err = run("report", "--demo", "--resume", kept)
     assert code == 2 and "--resume goes with --check" in err[0]
+
+
+def test_a_budget_puts_rows_to_buy_into_the_report(run, tmp_path):
+    path = tmp_path / "report.md"
+    bought = ["--budget", 50, "--cost", "human=1", "judges=0.1"]
+    assert run("report", "--demo", *FAST, *bought, "-o", path) == (0, "", [])
+    text = path.read_text("utf-8")
+    assert "A budget of 50 is best spent on" in text and "Gain (1e-6)" in text
+    for flags, says in (
+        (["--budget", 50], "--cost takes the price of a row"),
+        (["--cost", "human=1"], "--budget takes what may be spent"),
+        (["--budget", 50, "--cost", "owl=1"], "costs names 'owl', which is no source"),
+    ):
+        code, _, err = run("report", "--demo", *FAST, *flags, "-o", tmp_path / "x.md")
+        assert code == 2 and says in err[-1]
