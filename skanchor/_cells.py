@@ -43,12 +43,13 @@ class Cells:
     sample : Sample
         One row for each cell; the rows themselves where too few are equal.
     cell : ndarray of shape (n_rows,) or None
-        Cell of each row of the table; None where each row is its own.
+        Cell of each row of the table, in integers that may be narrow; None where each
+        row is its own.
     """
 
     given: Sample
     sample: Sample
-    cell: NDArray[np.intp] | None = None
+    cell: NDArray[Any] | None = None
 
     @classmethod
     def of(cls, given: Sample, *, by_features: bool = False) -> Self:
@@ -92,7 +93,8 @@ class Cells:
             sample = replace(sample, raters=None, rated=rated)
         if number is not None:
             cell = np.repeat(cell, number.astype(np.intp))
-        return cls(given, sample, cell)
+        # Narrow integers: of all that is kept, this alone is as long as the table.
+        return cls(given, sample, cell.astype(np.min_scalar_type(len(first))))
 
     @property
     def rows(self) -> Sample:
@@ -140,7 +142,7 @@ def _prompts(rows: Sample) -> NDArray[np.intp]:
     return np.arange(len(rows)) if rows.groups is None else rows.groups
 
 
-def _divide(plan: FoldPlan, cell: NDArray[np.intp], number: Array) -> list[Fold]:
+def _divide(plan: FoldPlan, cell: NDArray[Any], number: Array) -> list[Fold]:
     """Folds of cells: how many rows of each are in training, and held out.
 
     ``number`` has the rows of each cell that count.
@@ -149,7 +151,8 @@ def _divide(plan: FoldPlan, cell: NDArray[np.intp], number: Array) -> list[Fold]
     pairs: list[tuple[NDArray[Any], NDArray[Any]]]
     if isinstance(plan, DrawnPlan):
         # All folds at once: rows that count for nothing fall before the first.
-        at = cell * (plan.n_folds + 1)
+        at = cell.astype(np.intp)
+        at *= plan.n_folds + 1
         at += plan.fold
         at += 1
         table = np.bincount(at, minlength=size * (plan.n_folds + 1))

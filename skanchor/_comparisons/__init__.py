@@ -9,7 +9,12 @@ from skanchor._comparisons.contexts import (
     with_contexts,
 )
 from skanchor._comparisons.encoded import Comparisons
-from skanchor._comparisons.equal_rows import EqualRows, chunks, number_rows
+from skanchor._comparisons.equal_rows import (
+    EqualRows,
+    chunks,
+    first_rows,
+    number_rows,
+)
 from skanchor._comparisons.grouping import join_groups
 from skanchor._comparisons.inputs import Inputs
 from skanchor._comparisons.judge_rows import JudgeRows
@@ -38,6 +43,7 @@ __all__ = [
     "constant",
     "count_rows",
     "decide_roles",
+    "first_rows",
     "has_contexts",
     "is_constant",
     "join_groups",

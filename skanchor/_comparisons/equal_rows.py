@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons.labels import is_constant, value_range
 
-__all__ = ["EqualRows", "chunks", "number_rows"]
+__all__ = ["EqualRows", "chunks", "first_rows", "number_rows"]
 
 _STEP = 1 << 16
 """Rows of a chunk that stays in the processor's cache."""
@@ -71,11 +71,29 @@ def number_rows(*columns: NDArray[Any]) -> EqualRows:
             part += codes[rows]
             part -= low
     kind, number = _compact(key, size)
-    first = np.zeros(len(number), dtype=np.intp)
+    return EqualRows(kind, first_rows(kind, len(number)), number)
+
+
+def first_rows(kind: NDArray[Any], n_kinds: int) -> NDArray[np.intp]:
+    """First row of each kind; the number of rows where a kind has none.
+
+    Parameters
+    ----------
+    kind : ndarray of shape (n_rows,)
+        Kind of each row, from zero.
+    n_kinds : int
+        Number of kinds.
+
+    Returns
+    -------
+    ndarray of shape (n_kinds,)
+    """
+    n_rows = len(kind)
+    first = np.full(n_kinds, n_rows)
     # Of values written in turn the last remains: backwards, the first row of each.
     for rows in reversed(list(chunks(n_rows))):
         first[kind[rows][::-1]] = np.arange(rows.start, min(rows.stop, n_rows))[::-1]
-    return EqualRows(kind, first, number)
+    return first
 
 
 def chunks(n_rows: int) -> Iterator[slice]:

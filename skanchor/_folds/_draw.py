@@ -76,17 +76,19 @@ def _draw_plan(
     """Assign folds, again where a training set would lose what joins its models."""
     # Rows that count for nothing take no place in a fold.
     is_counted = sample.counts if cell is None else sample.counts.take(cell)
-    n_rows, counted = len(is_counted), np.flatnonzero(is_counted)
+    n_rows, is_whole = len(is_counted), bool(is_counted.all())
+    counted: Any = slice(None) if is_whole else np.flatnonzero(is_counted)
     # A generator, unlike its seed, gives other folds each time.
     splitter = SourceKFold(n_folds, random_state=np.random.RandomState(seed))
     groups = None if sample.groups is None else sample.groups[counted]
     # What is derived of the rows is shared where none is left out.
     part, part_cell = sample.X, cell
-    if len(counted) < n_rows and cell is None:
+    if not is_whole and cell is None:
         part = part.without_features()[counted]
-    elif len(counted) < n_rows and cell is not None:
+    elif not is_whole and cell is not None:
         part_cell = cell[counted]
-    fold = np.full(n_rows, -1)
+    # Narrow integers, as a table may have many rows.
+    fold = np.full(n_rows, -1, dtype=np.min_scalar_type(-n_folds))
     for _ in range(MOST_DRAWS):
         fold[counted] = splitter.assign_folds(part, groups, part_cell)
         if _keeps_scale(sample, fold, n_folds, cell):
@@ -105,7 +107,8 @@ def _keeps_scale(
     votes = X.is_human & ~X.involves_new
     rows = (fold >= 0) & (votes if cell is None else votes.take(cell))
     own = rows if cell is None else cell[rows]
-    left, right, at, y = X.left[own], X.right[own], fold[rows], sample.y[own]
+    left, right, y = X.left[own], X.right[own], sample.y[own]
+    at = fold[rows].astype(np.intp)
     size = len(X.models)
     places = (at * size + left) * size + right, (at * size + right) * size + left
     counts = [

@@ -40,12 +40,13 @@ class DrawnPlan(Sequence[Split]):
     Attributes
     ----------
     fold : ndarray of shape (n_rows,)
-        Fold that holds each row out, -1 for rows that count for nothing.
+        Fold that holds each row out, -1 for rows that count for nothing; integers that
+        may be narrow.
     n_folds : int
         Number of folds.
     """
 
-    fold: NDArray[np.intp]
+    fold: NDArray[Any]
     n_folds: int
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
-from skanchor._comparisons import Comparisons, decide_roles, number_rows
+from skanchor._comparisons import Comparisons, decide_roles, first_rows, number_rows
 from skanchor._comparisons.grouping import default_groups, resolve_groups
 from skanchor._folds._plan import Split
 from skanchor._typing import Seed
@@ -159,9 +159,9 @@ class SourceKFold(BaseCrossValidator):
             )
         if encoded.new_models is None or self.new_models is not None:
             encoded = decide_roles(encoded, np.ones(len(encoded)), self.new_models)
-        return _assign_folds(
-            encoded, codes, self.n_splits, check_random_state(self.random_state), cell
-        )
+        random = check_random_state(self.random_state)
+        found = _assign_folds(encoded, codes, self.n_splits, random, cell)
+        return found.astype(np.intp, copy=False)
 
 
 def _assign_folds(
@@ -170,66 +170,70 @@ def _assign_folds(
     n_splits: int,
     random: np.random.RandomState,
     cell: NDArray[np.intp] | None,
-) -> NDArray[np.intp]:
+) -> NDArray[Any]:
     """Fold number of each row.
 
     Units (rows, or whole groups) are put in the order of what they share, at random
     within it, and assigned to the folds in turn: every stratum is divided evenly. The
     order is that of the rows alone, so that names decide nothing.
     """
-    source = _in_row_order(X.rows.sources, cell)
+    first = None if cell is None else first_rows(cell, len(X))
+    source = _in_row_order(X.rows.sources, first)
     if groups is None:
         n_models = len(X.models) + 1
         low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
         # Rows of one source and one pair of models, whichever side is first, are one
         # kind. Dealt in this order, each kind is spread evenly over the folds.
-        pair = _in_row_order((low + 1) * n_models + high + 1, cell)
+        pair = _in_row_order((low + 1) * n_models + high + 1, first)
         kind = source * (int(pair.max(initial=0)) + 1) + pair
         # numpy sorts integers of 16 bits in linear time.
         kind = kind.astype(np.min_scalar_type(int(kind.max(initial=0))))
-        order = _sorted_within(kind if cell is None else kind.take(cell), random)
-        fold = np.empty(len(order), dtype=np.intp)
-        fold[order] = np.resize(np.arange(n_splits), len(order))
-        return fold
+        kind = kind if cell is None else kind.take(cell)
+        folds = np.arange(n_splits, dtype=np.min_scalar_type(n_splits))
+        return _deal(folds, kind, _narrow(random.permutation(len(kind))))
     groups = _in_row_order(groups)
     n_groups = int(groups.max()) + 1
     # Groups that hold the same number of rows of each source are alike.
     table = np.zeros((n_groups, int(source.max()) + 1), dtype=np.intp)
     known = X.rows.is_usable
     np.add.at(table, (groups[known], source[known]), 1)
-    order = _sorted_within(number_rows(*table.T).kind, random)
+    turn = random.permutation(n_groups)
     # Assigned in rounds, each in an order of its own: groups may all differ, and then
     # nothing else is left to chance.
     rounds = random.random_sample((-(-n_groups // n_splits), n_splits))
-    assigned = np.empty(n_groups, dtype=np.intp)
-    assigned[order] = rounds.argsort(axis=1).ravel()[:n_groups]
-    return assigned[groups]
+    in_rounds = rounds.argsort(axis=1).ravel()[:n_groups]
+    return _deal(in_rounds, number_rows(*table.T).kind, turn)[groups]
 
 
 def _in_row_order(
-    codes: NDArray[np.intp], cell: NDArray[np.intp] | None = None
+    codes: NDArray[np.intp], first: NDArray[np.intp] | None = None
 ) -> NDArray[np.intp]:
     """Codes renumbered from zero by the first row of the table that has each.
 
-    ``cell`` has, for each row of the table, its place in ``codes``.
+    ``first`` has the first row of the table that each code is of; None where codes are
+    those of the rows themselves.
     """
-    if cell is None:
+    if first is None:
         return pd.factorize(codes)[0]
-    # Of rows written in turn the last remains: backwards, the first of each cell.
-    first = np.full(len(codes), len(cell))
-    first[cell[::-1]] = np.arange(len(cell))[::-1]
     order = np.argsort(first, kind="stable")
     found = np.empty(len(codes), dtype=np.intp)
     found[order] = pd.factorize(codes[order])[0]
     return found
 
 
-def _sorted_within(
-    kind: NDArray[np.intp], random: np.random.RandomState
-) -> NDArray[Any]:
-    """Order that sorts by kind, at random within a kind."""
-    # Narrow integers: much of the time goes into memory.
-    each = np.arange(len(kind), dtype=np.min_scalar_type(len(kind)))
-    shuffled = np.empty_like(each)
-    shuffled[random.permutation(len(kind))] = each
-    return shuffled.take(np.argsort(kind.take(shuffled), kind="stable"))
+def _deal(values: NDArray[Any], kind: NDArray[Any], turn: NDArray[Any]) -> NDArray[Any]:
+    """Values handed out to rows by kind, and by their turn within a kind.
+
+    ``turn`` is a permutation. Values are repeated where they are fewer than the rows.
+    """
+    of_turn = np.empty_like(kind)
+    of_turn[turn] = kind
+    del kind
+    dealt = np.empty(len(turn), dtype=values.dtype)
+    np.put(dealt, np.argsort(of_turn, kind="stable"), values)
+    return dealt.take(turn)
+
+
+def _narrow(numbers: NDArray[np.intp]) -> NDArray[Any]:
+    """Row numbers in narrow integers: much of the time and memory goes into them."""
+    return numbers.astype(np.min_scalar_type(len(numbers)))

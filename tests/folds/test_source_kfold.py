@@ -23,6 +23,31 @@ def test_folds_partition_the_rows_and_follow_the_seed():
     assert splitter.get_n_splits() == 4
 
 
+def test_folds_are_dealt_by_source_and_pair_in_the_order_of_a_shuffle():
+    """By hand, row by row; more folds and kinds than an integer of 8 bits holds."""
+    data = simulate_battles(2000, 100, n_models=20, random_state=0)
+    X = data.X.reset_index(drop=True)
+    turn = np.random.RandomState(5).permutation(len(X))
+    sources: dict[tuple, int] = {}
+    pairs: dict[frozenset, int] = {}
+    voted = X["model_a"][X["judge"] == "human"], X["model_b"][X["judge"] == "human"]
+    old = set(voted[0]) | set(voted[1])
+    keys = []
+    for a, b, judge in X[["model_a", "model_b", "judge"]].itertuples(index=False):
+        new = tuple(sorted(one for one in (a, b) if one not in old))
+        source = sources.setdefault((judge, new), len(sources))
+        keys.append((source, pairs.setdefault(frozenset((a, b)), len(pairs))))
+    assert len(set(keys)) > 256
+    expected = np.empty(len(X), dtype=int)
+    for number, row in enumerate(
+        sorted(range(len(X)), key=lambda row: (keys[row], turn[row]))
+    ):
+        expected[row] = number % 300
+    fold = SourceKFold(300, random_state=5).assign_folds(X)
+    assert fold.dtype == np.intp
+    assert fold.tolist() == expected.tolist()
+
+
 def test_rows_of_a_source_and_a_pair_are_divided_evenly():
     """Whichever model stands first, and beside rows that compare nobody."""
     data = simulate_battles(500, 60, n_models=4, random_state=0)
