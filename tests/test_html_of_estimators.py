@@ -102,6 +102,8 @@ def test_every_link_has_a_place_to_lead_to(installed):
             if kind.__name__ in home.__all__:
                 seen.add(kind.__name__)
                 _, _, place = kind._get_doc_link(kind.__new__(kind)).partition("#")
-                assert page.count(f'<a id="{place}"></a>') == 1, kind
+                link = f'<a id="{place}"></a>'
+                said = f"{kind.__name__} links to {link}: put it in docs/api.md, once"
+                assert page.count(link) == 1, said
     assert {"AnchorPipeline", "BTLRegressor", "JointBTL", "EmbeddingFeatures"} <= seen
     assert ("NetworkBias" in seen) or find_spec("torch") is None

@@ -4,6 +4,7 @@
 others read and refuse them, and ``adapter`` makes battles of what they have read.
 """
 
+import inspect
 import os
 import re
 import subprocess
@@ -37,7 +38,6 @@ RIDGED = {
     # Rows of these checks have no display, and one side of them wins.
     "calibrator": JudgeCalibrator(LinearBias(alpha=0.1), position_effect=False),
 }
-LOOSE = {"btl": RIDGED["btl"]}
 
 
 class Mean:
@@ -55,20 +55,25 @@ TRUTH = {
     "sensitivities": pd.Series({"judge": 1.0}),
     "bias": {"judge": Mean()},
 }
-# What a baseline needs beside its defaults to stand tables without signal.
+# What single baselines need beside the stages of `RIDGED` that they have.
 SETTINGS = {
-    "HumanOnly": {**LOOSE, "new_models": ["new"]},
+    "HumanOnly": {"new_models": ["new"]},
     "Oracle": {"truth": TRUTH},
-    "JointBTL": LOOSE,
-    "HistoricalPPR": LOOSE,
-    "LogisticJudge": LOOSE,
     # People and judges of these checks share no pair of models.
-    "SoftElo": {**LOOSE, "margin": "features"},
+    "SoftElo": {"margin": "features"},
 }
+
+
+def baseline_of_rows(name):
+    own = inspect.signature(BASELINES[name]).parameters
+    stages = {stage: value for stage, value in RIDGED.items() if stage in own}
+    return OF_ROWS[name](**stages, **SETTINGS.get(name, {}))
+
+
 ESTIMATORS = [
     BTLRegressor(disconnected="warn"),
     LinearBias(loss="squared"),
-    *(OF_ROWS[name](**SETTINGS.get(name, RIDGED)) for name in BASELINES),
+    *map(baseline_of_rows, BASELINES),
     OF_ROWS["Bootstrapped"](BASELINES["DirectScore"](**RIDGED), 3, random_state=0),
     BoostedBias(loss="squared", max_rounds=10),
     AutoBias(["linear"], n_splits=2, loss="squared"),

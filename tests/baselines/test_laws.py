@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
 from skanchor import AnchorPipeline, JudgeCalibrator, SourceKFold
+from skanchor._ranking import RankingEstimator, RankOnlyEstimator
 from skanchor.baselines import (
     BASELINES,
     DirectScore,
@@ -23,12 +24,16 @@ from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError, BoundWarning
 from skanchor.simulation import simulate_battles
 
-RANK_ONLY = {"HistoricalPPR", "LogisticJudge"}
+RANK_ONLY = {
+    name for name, kind in BASELINES.items() if issubclass(kind, RankOnlyEstimator)
+}
 WITH_FEATURES = {
     "Oracle", "PooledLLM", "MeanShift", "DirectScore", "IPWOnly", "HistoricalPPI",
     "JointMLE",
 }  # fmt: skip
-WITH_ERRORS = {"HumanOnly", "Oracle", "JointBTL", "JointMLE", "JudgeAwareBTL"}
+WITH_ERRORS = {
+    name for name, kind in BASELINES.items() if issubclass(kind, RankingEstimator)
+}
 
 
 def fitted(name, data):
@@ -55,7 +60,8 @@ def test_what_a_baseline_offers(name, data):
         old = board.index[~board["is_new"]]
         assert_allclose(board.loc[old, "score"].mean(), 0, atol=1e-9)
     used = baseline.result_.inputs
-    assert used.features == (("x1", "x2", "x3") if name in WITH_FEATURES else ())
+    expected = ("x1", "x2", "x3") if name in WITH_FEATURES else ()
+    assert used.features == expected, f"{name}: see WITH_FEATURES of this module"
     ignored = [f"x{k}_{side}" for k in (1, 2, 3) for side in "ab"]
     assert used.ignored == (() if name in WITH_FEATURES else tuple(ignored))
     assert repr(baseline.result_).endswith(f"\n{used}")

@@ -12,7 +12,10 @@ import pytest
 from joblib import Parallel, delayed
 
 from skanchor import AnchorPipeline
+from skanchor._cli.methods import ANCHOR, METHODS
+from skanchor._cli.program import COMMANDS
 from skanchor._cli.signals import Stopped, raised_as_interrupts
+from skanchor.baselines import BASELINES
 
 # What the resource tracker of joblib's pool writes, and the line of code it quotes.
 TRACKER = re.compile(rb"resource_tracker|^\s+warnings\.warn\(")
@@ -23,6 +26,23 @@ def test_version_and_help(run):
     code, out, _ = run("rank", "--help")
     assert code == 0
     assert "--position-effect" in out
+
+
+def test_every_baseline_that_a_table_can_feed_is_a_method():
+    # These need true scores, votes on the new models, or another method.
+    needs_more = {"Oracle", "HumanOnly", "ConformalRanking"}
+    missing = set(BASELINES) - needs_more - set(METHODS)
+    assert not missing, f"put {sorted(missing)} in METHODS of _cli/methods.py"
+    assert set(METHODS) <= {ANCHOR, *BASELINES}
+
+
+def test_every_command_has_a_row_on_the_page():
+    page = Path(__file__).parents[2] / "docs" / "command_line.md"
+    if not page.exists():
+        pytest.skip("needs the pages")
+    text = page.read_text("utf-8")
+    missing = [one.name for one in COMMANDS if f"| `skanchor {one.name} " not in text]
+    assert not missing, f"give {missing} a row in docs/command_line.md"
 
 
 def test_interrupt(run, monkeypatch):
