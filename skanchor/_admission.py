@@ -133,7 +133,7 @@ def warn_of_no_judges(sample: Sample) -> None:
         warn(
             DataWarning(
                 f"There is no column 'judge', so all {n_rows} rows count as human "
-                "votes, and no judge is heard.",
+                "votes, and no row is by a judge.",
                 advice=Advice(Remedy.NAME_JUDGES),
             )
         )
@@ -175,8 +175,8 @@ def _check_votes_left(sample: Sample) -> None:
         return
     raise BattlesError(
         f"No human row is left between two of the {np.count_nonzero(~X.is_new)} "
-        f"historical models {X.models[~X.is_new].tolist()[:5]}, so nothing ties their "
-        "scores to people. Add votes between them."
+        f"historical models {X.models[~X.is_new].tolist()[:5]}, so human votes do not "
+        f"determine their scores. Add votes between them."
     )
 
 

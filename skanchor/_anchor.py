@@ -390,7 +390,7 @@ class AnchorPipeline(AnchorRefits):
         """
         if self.families is not None and self.context is not None:
             raise ValueError(
-                "families and context do not go together: leave families at None, or "
+                "families and context cannot be combined: leave families at None, or "
                 "rank each context by itself (skanchor.contexts.rank_contexts)."
             )
         stages = self.stages()

@@ -78,7 +78,8 @@ def context_mix(
         )
     if stages.btl.bias is not None:
         raise ValueError(
-            "human_bias does not go with context: fit the contexts one by one with "
+            "human_bias cannot be combined with context: fit the contexts one by one "
+            "with "
             "rank_contexts, or leave one of the two out."
         )
     names = X.rows.items.contexts.tolist()
@@ -110,7 +111,8 @@ def refuse_contexts(estimator: Any, what: str) -> None:
     method = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     if getattr(method, "context", None) is not None:
         raise ValueError(
-            f"{what} does not know contexts, and context={method.context!r} asks for "
+            f"{what} does not support contexts, and context={method.context!r} asks "
+            f"for "
             "them: leave it at None, and give the rows of one context at a time."
         )
 
@@ -241,8 +243,9 @@ def _check_same_models(results: dict[Any, RankingResult]) -> None:
         lost = sorted(every - models, key=str)
         if lost:
             raise BattlesError(
-                f"Context {name!r} has no row that places models {lost[:5]}: nothing "
-                "tells their scores there. Leave the context out of the mix, add "
+                f"Context {name!r} has no row that places models {lost[:5]}: their "
+                f"scores there are not determined. Leave the context out of the mix, "
+                f"add "
                 "rows, or leave these models out."
             )
 

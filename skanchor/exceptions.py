@@ -67,9 +67,9 @@ class Remedy(Enum):
         "Rename columns with read_battles(path, columns={{given: standard}}), name the "
         "tool with format=..., or read the file as it is with format='table'."
     )
-    TELL_FORMAT = "Tell which it is with read_battles(path, format=...)."
+    TELL_FORMAT = "Say which it is with read_battles(path, format=...)."
     TELL_ENCODING = (
-        "If the text is in another encoding, tell it with read_battles(path, "
+        "If the text is in another encoding, name it: read_battles(path, "
         "encoding='latin-1')."
     )
     DROP_INVALID = (
@@ -82,7 +82,7 @@ class Remedy(Enum):
     )
     READ_AS_TABLE = "Leave them out, or read the files with format='table'."
     CHOOSE_FEATURES = (
-        "Drop them, or ask for those that are features: split_battles(table, "
+        "Drop them, or name those that are features: split_battles(table, "
         "features=[...])."
     )
     LABEL_HUMANS = (
@@ -101,7 +101,7 @@ class Remedy(Enum):
         "If they are one, give them one name: read_battles(path, models={models})."
     )
     PUT_SIDES_FOR_NAMES = (
-        "Put in their place the column that names the winner, 'model_a' or 'model_b': "
+        "Use instead a column that names the winner, 'model_a' or 'model_b': "
         "y.mask(y == X['model_a'], 'model_a').mask(y == X['model_b'], 'model_b')."
     )
     RELABEL_OUTCOMES = (
@@ -109,9 +109,10 @@ class Remedy(Enum):
     )
     CONVERT_OUTCOMES = "Convert them: y.astype(float)."
     LEAVE_OUT_TIES = (
-        "Where scikit-learn takes ties for a class of their own, leave their rows out: "
+        "Where scikit-learn takes ties for a third class, leave their rows out, "
+        "because "
         "there is no probability of a tie. metrics.log_loss_scorer scores with ties, "
-        "and win_probability counts one as half a win."
+        "and win_probability counts a tie as half a win."
     )
     KEEP_TIES = "Count them as half a win: ties='half'."
     ALLOW_CURVES = (
@@ -177,7 +178,7 @@ class Remedy(Enum):
         "without={judges})."
     )
     GROUP_BY_PROMPT = (
-        "Give groups='prompt_id' for errors by prompt all the same, or groups=None if "
+        "Give groups='prompt_id' if you still want errors by prompt, or groups=None if "
         "rows are independent."
     )
     FIT_ITEM_EFFECTS = "Draw results_['random'], or fit with item_effects='random'."

@@ -326,7 +326,7 @@ def test_a_history_is_not_kept_with_style(table):
 @pytest.mark.parametrize("method", [DirectScore, JointBTL])
 def test_baselines_know_no_style(table, method):
     data, y, _ = table
-    with pytest.raises(ValueError, match="Baselines know no bias of people"):
+    with pytest.raises(ValueError, match="Baselines do not support a bias"):
         method(btl=BTLRegressor(bias="linear")).fit(data.X, y)
 
 

@@ -452,11 +452,11 @@ def test_what_does_not_go_with_contexts_is_refused_by_name(table):
     X, y = table
     with pytest.raises(ValueError, match="name their column by context"):
         anchor(context=None, context_mix={"chat": 1.0}).fit(X, y)
-    with pytest.raises(ValueError, match="human_bias does not go with context"):
+    with pytest.raises(ValueError, match="human_bias cannot be combined with"):
         anchor(human_bias="linear").fit(X, y)
-    with pytest.raises(ValueError, match="leave_one_model_out does not know contexts"):
+    with pytest.raises(ValueError, match="leave_one_model_out does not support"):
         leave_one_model_out(anchor(), X, y)
-    with pytest.raises(ValueError, match="AnchorHistory does not know contexts"):
+    with pytest.raises(ValueError, match="AnchorHistory does not support contexts"):
         AnchorHistory(anchor()).fit(X, y)
     with pytest.raises(BattlesError, match="no column 'topic'"):
         anchor(context="topic").fit(X, y)

@@ -227,5 +227,5 @@ def test_what_needs_the_rows_says_so():
     bounded = RieszDebiaser("calibrator", weight_bound=3.0)
     stages = Stages(stages.btl, stages.calibrator, stages.arrival, bounded)
     kept = StoredHistory.of(fit(stages, history, False), early)
-    with pytest.raises(ValueError, match="weight_bound needs the rows, of which only"):
+    with pytest.raises(ValueError, match="weight_bound needs the rows, but only"):
         kept.place(arrivals, late)

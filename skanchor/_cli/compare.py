@@ -74,7 +74,7 @@ def _compare(options: argparse.Namespace) -> None:
     if options.bootstrap is not None and options.bootstrap < LEAST_RESAMPLES:
         raise BadInputError(
             f"--bootstrap must be at least {LEAST_RESAMPLES}, got {options.bootstrap}: "
-            "fewer refits have no tails to read limits from"
+            "limits need more refits"
         )
     chosen = options.judges_by_history
     if chosen is not None and chosen < 1:

@@ -151,7 +151,7 @@ def completion_command(commands: Callable[[], Sequence[Command]]) -> Command:
     return Command(
         name="completion",
         help="print what your shell needs to complete commands and flags",
-        description="Print a script by which a shell completes commands, flags, and "
+        description="Print a script with which a shell completes commands, flags, and "
         "the words that a flag takes.",
         examples=(
             (

@@ -113,8 +113,8 @@ EVALUATE = Command(
     name="evaluate",
     help="see how well votes and verdicts left out are predicted",
     description="Predict every row by a fit to the rows of other folds, and say how "
-    "well that goes for people and for each judge. A judge that is predicted no better "
-    "than a coin tells nothing about the models.",
+    "well that goes for people and for each judge. A judge that is predicted no "
+    "better than by chance says nothing about the models.",
     examples=(
         ("how well each judge is understood", "skanchor evaluate battles.csv"),
         ("by another method", "skanchor evaluate battles.csv --method JointBTL"),

@@ -31,7 +31,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reverse",
         action="store_true",
-        help="turn the outcomes of rows round, in place of dropping them",
+        help="reverse the outcomes of rows instead of dropping them",
     )
     parser.add_argument(
         "--of",
@@ -152,9 +152,9 @@ _NOTE = (
 
 FRAGILITY = Command(
     name="fragility",
-    help="see how few rows would have to go for the ranking to change",
+    help="see how few rows, dropped or reversed, change the ranking",
     description="Rank the new models, and say how few votes or verdicts would have to "
-    "be dropped, or turned round, for what the ranking says of them to change. Refits "
+    "be dropped or reversed to change what the ranking says about them. Refits "
     "without these rows confirm it.",
     examples=(
         ("how few rows change an order", "skanchor fragility battles.csv"),

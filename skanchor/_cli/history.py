@@ -406,8 +406,8 @@ _ACTIONS: tuple[Action, ...] = (
 HISTORY = Command(
     name="history",
     help="fit a history once, and place new models by it",
-    description="Fit the models with human votes once, keep what that learned in a "
-    "file whose size does not depend on the number of rows, and place new models by it "
+    description="Fit the models with human votes once, store the result in a file "
+    "whose size does not depend on the number of rows, and place new models by it "
     "as they come.",
     examples=(
         (

@@ -37,7 +37,7 @@ def add_stream(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoint",
         metavar="FILE",
-        help="with --stream: keep finished work there, and go on from it",
+        help="with --stream: store finished work there, and go on from it",
     )
     parser.add_argument(
         "--jobs",

@@ -77,9 +77,10 @@ def _files(X: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 INSPECT = Command(
     name="inspect",
-    help="say what files are understood to hold, without ranking",
-    description="Say what files are understood to hold: rows, models, judges, people, "
-    "outcomes, features, groups, display orders and connectivity; what will be left "
+    help="say what skanchor understands of the files, without ranking",
+    description="Say what skanchor understands of the files: rows, models, judges, "
+    "people, outcomes, features, groups, display orders and connectivity; what will be "
+    "left "
     "out; and the command to go on with.",
     examples=(
         ("a table of your own", "skanchor inspect battles.csv"),

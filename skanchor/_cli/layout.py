@@ -17,7 +17,7 @@ def add_layout(parser: argparse.ArgumentParser) -> None:
         choices=["logit", "elo"],
         default="logit",
         help="what scores are measured in: log-odds of a human vote, or Elo points, "
-        "400 / ln 10 to the logit (default: %(default)s)",
+        "400 / ln 10 for each logit (default: %(default)s)",
     )
     parser.add_argument(
         "--anchor",

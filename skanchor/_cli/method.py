@@ -94,16 +94,17 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
         "--item-effects",
         choices=["auto", "none", "random", "conservative"],
         default="auto",
-        help="whether judges deviate from models beyond score and features: auto lets "
-        "a test decide, random takes such deviations into account, conservative even "
-        "more of them, none leaves them out (default: %(default)s)",
+        help="whether intervals allow for judges that like or dislike single models: "
+        "auto lets a test decide, random allows for it, conservative allows for more, "
+        "none does not (default: %(default)s)",
     )
     parser.add_argument(
         "--item-prior",
         metavar="SD,DF",
-        help="what is known of such deviations beforehand: their standard deviation in "
-        "judge logits, and its degrees of freedom; with fewer than five models that "
-        "have votes, intervals rest on it (default: 0.3,2)",
+        help="what is known beforehand of how much judges like or dislike single "
+        "models: the standard deviation in judge logits, and its degrees of freedom; "
+        "with fewer than five models that have votes, intervals rest on it (default: "
+        "0.3,2)",
     )
     parser.add_argument(
         "--family",
@@ -139,9 +140,9 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
         "--style",
         choices=["ignored", "controlled", "included"],
         default="ignored",
-        help="what people make of the features of responses: controlled compares "
-        "models at equal features, included adds what each model's features are worth "
-        "to people; both need features in human rows (default: %(default)s)",
+        help="how people's liking for features of responses counts: controlled "
+        "compares models at equal features, included adds what each model's features "
+        "are worth to people; both need features in human rows (default: %(default)s)",
     )
 
 

@@ -53,7 +53,7 @@ _KNOWN = (
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add the flags of a result that can be written in several forms."""
     parser.add_argument(
-        "--json", action="store_true", help="print JSON with all that is known"
+        "--json", action="store_true", help="print JSON with the whole result"
     )
     add_file(
         parser,

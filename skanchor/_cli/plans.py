@@ -299,9 +299,9 @@ _PILOT_NOTE = "About five verdicts for each old model are enough to plan by."
 WORTH = Command(
     name="worth",
     help="see how many human votes the verdicts are worth",
-    description="Rank the new models, and say how many human votes on them would do "
-    "what each judge's verdicts do, what one more verdict is worth, and what no number "
-    "of verdicts is worth more than.",
+    description="Rank the new models, and say how many human votes on them are worth "
+    "as much as each judge's verdicts, what one more verdict is worth, and the most "
+    "that any number of verdicts can be worth.",
     examples=(
         ("what the judges are worth", "skanchor worth battles.csv"),
         (
@@ -315,7 +315,7 @@ WORTH = Command(
 
 OUTLOOK = Command(
     name="outlook",
-    help="see how many more rows an interval of a wanted width takes",
+    help="see how many more rows an interval of a given width needs",
     description="Rank the new models, and say how many more votes, or verdicts, bring "
     "their intervals to some half widths, or that no number does.",
     examples=(
@@ -334,7 +334,7 @@ DESIGN = Command(
     help="see what to buy next, within a budget",
     description="Rank the new models, and spend a budget on votes and verdicts where "
     "it lowers their errors most: by whom, and against which old models. Without a new "
-    "model (--no-new) it deals out a pilot.",
+    "model (--no-new) it plans a pilot study.",
     examples=(
         (
             "votes at 1, verdicts of all judges at 0.02",

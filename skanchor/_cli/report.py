@@ -165,7 +165,7 @@ def _fitted(options: argparse.Namespace) -> AnchorPipeline:
 
 REPORT = Command(
     name="report",
-    help="rank, and write a page to hand on",
+    help="rank, and write a report",
     description="Write a report on the models of a battles table: the answer first, in "
     "plain words, then what to know before you rely on it, the leaderboard, the new "
     "models against every other, the judges, and how to make it again.",

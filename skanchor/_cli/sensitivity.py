@@ -271,10 +271,10 @@ _NOTE = {
 
 SENSITIVITY = Command(
     name="sensitivity",
-    help="see how large an unrecorded favour must be that undoes the ranking",
+    help="see how large an unrecorded favour of judges must be to change the ranking",
     description="Rank the new models, and say how large a favour of the judges that no "
-    "column records would have to be to undo what the ranking says of them, beside "
-    "favours that are recorded.",
+    "column records must be to change what the ranking says about them, and compare "
+    "it with favours that are recorded.",
     examples=(
         ("what would undo the ranking", "skanchor sensitivity battles.csv"),
         (

@@ -200,7 +200,7 @@ def _earlier(
         return finished_rows(pd.read_parquet(options.output), experiments)
     except ValueError as error:
         raise BadInputError(
-            f"{options.output} cannot be gone on with: {error}; name another file"
+            f"{options.output} does not let a run go on: {error}; name another file"
         ) from None
 
 

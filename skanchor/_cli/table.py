@@ -43,9 +43,8 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="FILE",
         help="battles: .csv, .tsv, .jsonl (each also .gz, .bz2, .zst, .zip), .parquet, "
-        ".feather, or - for standard input; several are joined, and name their judges "
-        "where they have no column judge; while 50 MB or more are read a bar tells "
-        "how far",
+        ".feather, or - for standard input; several files are joined, and each names "
+        "its judge if it has no column judge; from 50 MB on a bar shows the progress",
     )
     parser.add_argument(
         "--demo", action="store_true", help="use the bundled (simulated) table instead"
@@ -56,13 +55,13 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         default="auto",
         metavar="FORMAT,...",
         help="tool that wrote the files, such as alpaca_eval or arena_hard, or table; "
-        "one for all, or one for each (default: auto, told by their columns)",
+        "one for all, or one for each (default: auto, recognised by the columns)",
     )
     parser.add_argument(
         "--format",
         dest="file_format",
         metavar="SUFFIX",
-        help="csv, jsonl, ... where the name of a file does not tell it",
+        help="csv, jsonl, ... if the name of a file does not show it",
     )
     parser.add_argument(
         "--encoding", help="of text that is neither UTF-8 nor UTF-16, such as latin-1"
@@ -92,7 +91,7 @@ def _add_meanings(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="OLD=NEW,...",
-        help="other names of models, as in GPT-4=gpt-4, where two names are one's",
+        help="other names of models, as in GPT-4=gpt-4, if both are names of one model",
     )
     parser.add_argument(
         "--levels",
@@ -107,7 +106,8 @@ def _add_meanings(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=0.0,
         metavar="GAP",
-        help="ratings that differ by no more are a tie (default: %(default)s)",
+        help="ratings that differ by this much or less are a tie (default: "
+        "%(default)s)",
     )
     parser.add_argument(
         "--ratings",
@@ -438,7 +438,7 @@ def groups_of(X: Any, options: argparse.Namespace) -> Any:
     groups = pd.Series(join_groups(X, names), name=", ".join(names))
     if len(groups) > 1 and groups.nunique() == 1:
         raise BadInputError(
-            f"--groups {','.join(names)}: all rows hang together by shared values; "
+            f"--groups {','.join(names)}: shared values connect all rows; "
             "name fewer columns"
         )
     return groups

@@ -27,9 +27,9 @@ ADVICE = {
     Remedy.RENAME_COLUMNS: "Rename columns with --columns given=standard.",
     Remedy.NAME_COLUMNS: "Rename columns with --columns given=standard, or name the "
     "tool with --from.",
-    Remedy.TELL_FORMAT: "Tell which it is with --from.",
-    Remedy.TELL_ENCODING: "If the text is in another encoding, tell it with --encoding "
-    "latin-1.",
+    Remedy.TELL_FORMAT: "Say which it is with --from.",
+    Remedy.TELL_ENCODING: "If the text is in another encoding, name it, as in "
+    "--encoding latin-1.",
     Remedy.DROP_INVALID: "Drop those battles, or leave out failed verdicts with "
     "--drop-invalid.",
     Remedy.DROP_BAD_LINES: "Leave such lines out with --drop-invalid.",
@@ -44,8 +44,8 @@ ADVICE = {
     Remedy.NAME_JUDGES: "If a judge gave these outcomes, name it with --judge, and add "
     "the file of people's votes.",
     Remedy.MERGE_MODELS: "If they are one, give them one name: --rename-models {flag}.",
-    Remedy.PUT_SIDES_FOR_NAMES: "Put in their place the column that names the winner, "
-    "'model_a' or 'model_b'.",
+    Remedy.PUT_SIDES_FOR_NAMES: "Use instead a column that names the winner, 'model_a' "
+    "or 'model_b'.",
     Remedy.RELABEL_OUTCOMES: "Say what they mean, as in --labels left=model_a.",
     Remedy.CONVERT_OUTCOMES: "Write them as numbers.",
     Remedy.LEAVE_OUT_TIES: None,
@@ -78,7 +78,8 @@ ADVICE = {
     Remedy.SHRINK_BIAS: None,
     Remedy.SHRINK_OR_DROP_JUDGE: "Drop the judge with --drop-judges.",
     Remedy.DROP_JUDGES: "Where intervals are wide, leave them out with --drop-judges.",
-    Remedy.GROUP_BY_PROMPT: "Add --groups prompt_id for errors by prompt all the same, "
+    Remedy.GROUP_BY_PROMPT: "Add --groups prompt_id if you still want errors by "
+    "prompt, "
     "or --groups none if rows are independent.",
     Remedy.FIT_ITEM_EFFECTS: "Give --item-effects random.",
     Remedy.FIT_RATERS_TOGETHER: "skanchor rank on all rows has errors by rater; "

@@ -26,7 +26,8 @@ def check_plain(btl: BTLRegressor) -> None:
     """Refuse a bias of people, which baselines and their bootstraps do not model."""
     if btl.bias is not None:
         raise ValueError(
-            "Baselines know no bias of people: give a BTLRegressor with bias=None. "
+            "Baselines do not support a bias of people: give a BTLRegressor with "
+            "bias=None. "
             "AnchorPipeline(human_bias=...) controls for style."
         )
 

@@ -350,7 +350,7 @@ class SplitSums:
 
     def mean_square(self, system: RieszSystem) -> tuple[Array, int]:
         """Refuse: the weights of single rows cannot be computed from sums."""
-        raise ValueError("weight_bound needs the rows, of which only sums were stored.")
+        raise ValueError("weight_bound needs the rows, but only sums were stored.")
 
     def influence(
         self,

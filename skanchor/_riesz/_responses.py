@@ -53,8 +53,8 @@ class ResponseMeans:
         if linearity(learner) != "fixed":
             raise LearnerError(
                 "target='style_included' needs a human bias that is linear in fixed "
-                f"columns, as 'linear' is; {type(learner).__name__} is not. Take "
-                "LinearBias, with a feature_map if it shall curve, or "
+                f"columns, as 'linear' is; {type(learner).__name__} is not. Use "
+                f"LinearBias, with a feature_map for curves, or "
                 "target='style_controlled'."
             )
         old = (~X.is_new).astype(float)
@@ -74,7 +74,7 @@ class ResponseMeans:
             raise BattlesError(
                 f"Models {lost[:5]} have no response whose style could be included in "
                 "their scores: historical models need human rows, new ones arrival "
-                "rows. Scores at equal style need none."
+                "rows. Scores at equal style need no such response."
             )
         return cls(learner, origin, sums / totals[:, None], totals, centre)
 

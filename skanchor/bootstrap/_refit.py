@@ -205,7 +205,9 @@ def _check_counts(n_resamples: Any, n_inner: Any) -> None:
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}.")
     if n_inner == 1:
-        raise ValueError("n_inner must be 0 or at least 2: one refit has no spread.")
+        raise ValueError(
+            "n_inner must be 0 or at least 2: one refit shows no variation."
+        )
 
 
 def _fit_on_all_rows(
@@ -365,8 +367,8 @@ def _collect(
     )
     if n - result.failed < 2:
         raise ValueError(
-            f"{name} could not be fitted on any of {n} resamples; the rows of some "
-            "model or judge are too few to draw from."
+            f"{name} could not be fitted on any of {n} resamples; some model or judge "
+            f"has too few rows."
         )
     if result.failed:
         warnings.warn(

@@ -55,7 +55,7 @@ def run_key(
         given = joblib.hash(settings)
     except Exception as error:
         raise TypeError(
-            "A checkpoint must know its run again, but the settings of the methods "
+            "A checkpoint must identify its run, but the settings of the methods "
             f"have no fingerprint ({error}). Give functions of a module rather than "
             "lambdas, or no checkpoint."
         ) from error

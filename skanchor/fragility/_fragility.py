@@ -93,7 +93,7 @@ class Asked:
         new = result.models[result.is_new].tolist()
         lost = dict(zip(result.models.tolist(), result.unbounded, strict=True))
         if not new:
-            raise BattlesError("There is no new model of which anything is said.")
+            raise BattlesError("There is no new model, so no statement could change.")
         if self.model is not None and self.model not in new:
             raise BattlesError(
                 f"{self.model!r} is none of the new models; these are {new[:10]}."
@@ -107,13 +107,13 @@ class Asked:
         if undetermined:
             raise BattlesError(
                 f"The scores of {undetermined[:5]} are not determined: their errors "
-                "are infinite, so that no row changes what is said. Fit again without "
+                "are infinite, so no row can change a statement. Fit again without "
                 "these models."
             )
         if self.opponent is not None and lost[self.opponent]:
             raise BattlesError(
-                f"The score of {self.opponent!r} is not determined, so that nothing is "
-                "said of the difference to it."
+                f"The score of {self.opponent!r} is not determined, so there is no "
+                f"statement on the difference to it."
             )
         models = new if self.model is None else [self.model]
         if self.opponent is None:

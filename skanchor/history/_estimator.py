@@ -197,7 +197,7 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
         refuse_contexts(anchor, "AnchorHistory")
         if anchor.families is not None:
             raise ValueError(
-                "A history does not keep what the effects of families are made from: "
+                "A history does not store what family effects are computed from: "
                 "leave families of the anchor at None, and fit AnchorPipeline for them."
             )
         if anchor.new_models is not None:

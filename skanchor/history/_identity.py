@@ -73,15 +73,15 @@ def check_fingerprints(
     if changed:
         raise BattlesError(
             f"Judges {changed[:5]} have changed since the history was fitted: their "
-            "fingerprints differ. What was learned of their sensitivity and bias does "
-            "not hold for their new verdicts.",
+            "fingerprints differ. Their old sensitivity and bias do not apply to "
+            "their new verdicts.",
             advice=Advice(Remedy.CALIBRATE_CHANGED),
         )
     unknown = [judge for judge in given if judge not in known]
     if unknown:
         warn(
             DataWarning(
-                f"The history has no fingerprint of judges {unknown[:5]}, so that "
-                "nobody can tell whether they are still what they were."
+                f"The history has no fingerprint of judges {unknown[:5]}, so it is "
+                f"unknown whether they have changed."
             )
         )

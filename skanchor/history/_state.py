@@ -151,11 +151,12 @@ class HistoryState:
         """
         if inference.stages.debiaser is None:
             raise BattlesError(
-                "debiaser='passthrough' has no standard errors, and no history to keep."
+                "debiaser='passthrough' has no standard errors, so there is no history "
+                "to store."
             )
         if inference.stages.debiaser.weight_bound is not None:
             raise BattlesError(
-                "weight_bound needs the rows, of which only sums are stored: leave it "
+                "weight_bound needs the rows, but only sums are stored: leave it "
                 "at None."
             )
         reported = inference.treatments.reported

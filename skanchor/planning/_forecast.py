@@ -276,8 +276,8 @@ class Forecast:
         new = self.result.models[self.result.is_new].tolist()
         if not new:
             raise BattlesError(
-                "There is no new model: what verdicts are worth, and what to buy, is "
-                "said of a new model's score."
+                "There is no new model: the worth of verdicts and the rows to buy are "
+                "about the score of a new model."
             )
         if model is not None and model not in new:
             raise BattlesError(
@@ -288,7 +288,7 @@ class Forecast:
         if not found:
             raise BattlesError(
                 f"The scores of {asked[:5]} are not determined: their errors are "
-                "infinite, so that nothing says what a row is worth. "
+                "infinite, so the worth of a row is unknown. "
                 "Get verdicts of a judge with historical verdicts on them first."
             )
         return found

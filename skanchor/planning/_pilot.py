@@ -68,8 +68,8 @@ def pilot(
     paid = [judge for judge in judges if judge in prices]
     if not paid:
         raise BattlesError(
-            "A new model is placed by verdicts first: give the cost of a judge's "
-            f"verdict; judges are {list(judges)[:10]}."
+            "A new model needs verdicts: give the cost of a judge's verdict; judges "
+            "are {list(judges)[:10]}."
         )
     # Round by round every opponent meets another judge, so that rows that are left over
     # go to all of them alike.

@@ -142,7 +142,9 @@ def worth_of(
     prices = None if costs is None else forecast.check_costs(costs)
     judges = [m for m in forecast.kinds if m != PEOPLE]
     if not judges:
-        raise BattlesError("There is no judge whose verdicts could be worth something.")
+        raise BattlesError(
+            "There is no judge, so there are no verdicts whose worth could be computed."
+        )
     found = {}
     for label in forecast.check_model(model):
         exchange = _VotesForVerdicts.of(forecast, label)

@@ -113,7 +113,8 @@ class Mixture:
             if lost:
                 raise BattlesError(
                     f"Context {name!r} has no row that places models {lost[:5]}: "
-                    "nothing tells their scores there. Leave the context out of the "
+                    "their scores there are not determined. Leave the context out of "
+                    "the "
                     "mix, add rows, or leave these models out."
                 )
         chosen = np.flatnonzero(shown)

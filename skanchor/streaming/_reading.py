@@ -430,7 +430,7 @@ def _refuse_turned_outcomes(names: Sequence[str], columns: dict[str, str]) -> No
     if lost:
         raise BattlesError(
             f"Column {lost[0]!r} is given as the winner, but by its name it holds the "
-            "loser, which would turn the ranking upside down. Turn its outcomes round."
+            "loser, which would reverse the ranking. Reverse its outcomes."
         )
     known = [columns.get(name, name) for name in names]
     swapped = [

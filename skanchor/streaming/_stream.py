@@ -409,13 +409,14 @@ def _check_streamable(anchor: AnchorPipeline) -> None:
         )
     if anchor.families is not None:
         raise ValueError(
-            "families of the anchor must be None: a history does not keep what their "
-            "effects are made from."
+            "families of the anchor must be None: a history does not store what family "
+            "effects are computed from."
         )
     if anchor.human_bias is not None:
         raise BattlesError(
-            "human_bias needs the features of the votes, of which a stream keeps "
-            "counts by pair of models: leave it at None, or fit AnchorHistory in "
+            "human_bias needs the features of the votes, but a stream stores only "
+            "counts of votes by pair of models: leave it at None, or fit AnchorHistory "
+            "in "
             "memory."
         )
 
@@ -424,12 +425,11 @@ def _check_served(stages: Stages) -> None:
     """Refuse stages that cannot be fitted from sums."""
     if stages.debiaser is None:
         raise ValueError(
-            "A stored history needs a debiaser: its sums serve the errors."
+            "A stored history needs a debiaser, because its sums are for the standard "
+            "errors."
         )
     if stages.debiaser.weight_bound is not None:
-        raise ValueError(
-            "weight_bound needs the rows, of which a stream keeps only sums."
-        )
+        raise ValueError("weight_bound needs the rows, but a stream stores only sums.")
     if stages.debiaser.judge_scale == "curved":
         raise BattlesError(
             "A history cannot be stored where the scales of judges may be curved "

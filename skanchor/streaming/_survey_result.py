@@ -346,7 +346,7 @@ def _with_enough_rows(
         warn(
             DataWarning(
                 f"Judges {few[:5]} have fewer rows than the {needed} that their "
-                "features ask for; their rows are left out."
+                f"features need; their rows are left out."
             )
         )
     return np.array([j for j in judges.tolist() if j not in few], dtype=object)

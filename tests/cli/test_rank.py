@@ -274,7 +274,7 @@ def test_groups_that_all_hang_together(run, battles, tmp_path):
     frame["batch"] = frame.index % 2
     frame.to_csv(path := tmp_path / "b.csv", index=False)
     code, _, err = run("rank", path, *FAST, "--groups", "prompt_id,batch")
-    assert (code, len(err)) == (2, 1) and "prompt_id,batch: all rows hang" in err[0]
+    assert (code, len(err)) == (2, 1) and "prompt_id,batch: shared values" in err[0]
 
 
 def test_failed_verdicts_are_dropped_when_asked(run, battles, tmp_path):
@@ -657,7 +657,7 @@ def test_a_mix_of_contexts(run, kinds):
         (["--context", "kind", "--mix", "1=0.5,1=0.5"], "has 1 twice"),
         (["--context", "kind", "--mix", "poetry=1"], "names poetry; column kind holds"),
         (["--context", "topic"], "there is no column topic"),
-        (["--context", "kind", "--style", "controlled"], "does not go with context"),
+        (["--context", "kind", "--style", "controlled"], "cannot be combined"),
     ],
 )
 def test_contexts_that_cannot_be_are_one_line(run, kinds, flags, said):

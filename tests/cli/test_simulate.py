@@ -133,7 +133,7 @@ def test_files_of_another_run_are_refused(run_tiny, tiny, tmp_path, monkeypatch)
     assert "no table of a simulation study" in refused(*words)
     path.write_bytes(b"no Parquet")
     content = path.read_bytes()
-    assert "cannot be gone on with" in refused(*words)
+    assert "does not let a run go on" in refused(*words)
 
 
 def test_a_journal_of_another_run_is_refused(run_tiny, tmp_path):

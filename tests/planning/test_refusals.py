@@ -119,7 +119,7 @@ def test_people_alone():
     X, y = data.X[data.X["judge"] == "human"], data.y[data.X["judge"] == "human"]
     X, y = pd.concat([X, data.extra_X]), np.concatenate([y, data.extra_y])
     anchor = AnchorPipeline(cv=2, new_models=["new-model"], random_state=0).fit(X, y)
-    with pytest.raises(BattlesError, match="no judge whose verdicts"):
+    with pytest.raises(BattlesError, match="no verdicts whose worth"):
         anchor.worth()
     table = anchor.outlook([0.1]).table.iloc[0]
     assert np.isinf(table["verdicts"]) and table["both"] == table["votes"]

@@ -173,7 +173,7 @@ def no_battles(
     if not (near or pairs) and any({a, b} <= set(names) for a, b in _RESPONSES):
         return BattlesError(
             "The table holds pairs of responses, but not the models that gave them, so "
-            "that there is nothing to rank. Add columns 'model_a' and 'model_b'."
+            "there is nothing to rank. Add columns 'model_a' and 'model_b'."
         )
     scores = [name for name in candidates(names, SCORES) if is_numeric(raw[name])]
     guesses = _guesses(raw, names, pairs, models, scores)

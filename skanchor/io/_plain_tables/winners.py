@@ -179,7 +179,7 @@ def refuse_losers_as_winners(
         if winner and names_loser(old) and not meanings:
             raise BattlesError(
                 f"Column {old!r} is given as the winner, but by its name it holds the "
-                "loser, which would turn the ranking upside down.",
+                "loser, which would reverse the ranking.",
                 advice=[
                     Call({"columns": {old: "loser"}}, "If it names the loser"),
                     Call({"columns": {old: "outcome"}}, "If it names the winner"),

@@ -73,8 +73,9 @@ def _sides(keys: Iterable[str]) -> list[tuple[str, str]]:
         ways = known or half
         if len(ways) != 1:
             raise BattlesError(
-                f"Column 'cmp_key' holds {key!r}, which joins two models by '_' in a "
-                "way that cannot be told; add columns model_a, model_b, winner and "
+                f"Column 'cmp_key' holds {key!r}, which joins two models by '_', and "
+                f"the two names cannot be separated; add columns model_a, model_b, "
+                f"winner and "
                 "read it as a table."
             )
         found.append(ways[0])
