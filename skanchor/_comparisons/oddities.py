@@ -85,7 +85,8 @@ def warn_of_odd_rows(
                     "cast them; a column 'rater' then tells them apart."
                 )
             )
-    if frame is not None and not grouped and not copies.any():
+    has_features = X.features_left.shape[1] > 0
+    if frame is not None and has_features and not grouped and not copies.any():
         # Without prompts, or where copies were given prompts of their own.
         _warn_of_equal_rows(X, y, (weight > 0) & ~alone)
 
@@ -93,7 +94,7 @@ def warn_of_odd_rows(
 def _warn_of_equal_rows(X: Comparisons, y: Array, rows: NDArray[np.bool_]) -> None:
     """Warn of rows that agree in all columns, where features tell most rows apart."""
     at = np.flatnonzero(rows)
-    if not X.features_left.shape[1] or not len(at):
+    if not len(at):
         return
     # One number for the features of each row: rows are compared only if some agree.
     factors = np.random.default_rng(0).random((2, X.features_left.shape[1]))
@@ -184,9 +185,8 @@ def _in_groups(groups: list[list[str]]) -> str:
 def _warn_of_other_spellings(X: Comparisons, weight: Array) -> None:
     """Warn of models without votes whose names resemble those of models with votes."""
     used = weight > 0
-    human = used & X.is_human
-    voted = X.rows.appearances(human) > 0
-    judged = (X.rows.appearances(used & ~human) > 0) & ~voted
+    voted = X.rows.appearances(used & X.is_human) > 0
+    judged = (X.rows.appearances(used) > 0) & ~voted
     # Names that look the same are warned of elsewhere.
     pairs = [
         pair

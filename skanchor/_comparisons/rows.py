@@ -262,9 +262,11 @@ class EncodedRows:
         ``multiplicity``, of shape (n_rows,), says how many rows each stands for.
         """
         size = len(self.models)
-        times = None if multiplicity is None else multiplicity[rows]
-        found = np.bincount(self.left[rows], times, size) + np.bincount(
-            self.right[rows], times, size
+        # Without a copy of the columns where all rows are chosen.
+        chosen: Any = slice(None) if rows.all() else rows
+        times = None if multiplicity is None else multiplicity[chosen]
+        found = np.bincount(self.left[chosen], times, size) + np.bincount(
+            self.right[chosen], times, size
         )
         return found.astype(np.intp)
 

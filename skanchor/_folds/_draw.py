@@ -106,13 +106,19 @@ def _keeps_scale(
     X = sample.X
     votes = X.is_human & ~X.involves_new
     rows = (fold >= 0) & (votes if cell is None else votes.take(cell))
-    own = rows if cell is None else cell[rows]
-    left, right, y = X.left[own], X.right[own], sample.y[own]
     at = fold[rows].astype(np.intp)
+    own, times = np.flatnonzero(rows), np.ones(len(at))
+    if cell is not None:
+        # Votes of one cell in one fold count together.
+        number = np.bincount(cell[rows] * np.intp(n_folds) + at)
+        some = np.flatnonzero(number)
+        own, at = np.divmod(some, n_folds)
+        times = number[some].astype(np.float64)
+    left, right, y = X.left[own], X.right[own], sample.y[own]
     size = len(X.models)
     places = (at * size + left) * size + right, (at * size + right) * size + left
     counts = [
-        np.bincount(place[won], minlength=n_folds * size**2)
+        np.bincount(place[won], times[won], minlength=n_folds * size**2)
         for place, won in zip(places, (y > 0, y < 1), strict=True)
     ]
     wins = np.add(*counts).reshape(n_folds, size, size)
