@@ -335,6 +335,10 @@ def test_what_leaves_a_finite_fit_is_admitted_as_it_is():
     X, y = settled_by_feature()
     ridged = in_roles(X, y)
     assert leave_out_feature_separated(ridged, LinearBias(alpha=0.01)) is ridged
+    # A ridge on the feature that settles them is enough; one on the others is none.
+    assert leave_out_feature_separated(ridged, LinearBias(alpha=(0, 0.01, 0))) is ridged
+    with pytest.warns(SeparationWarning, match="by feature 'x2'"):
+        leave_out_feature_separated(ridged, LinearBias(alpha=(0.01, 0, 0.01)))
     plain = in_roles(X[["model_a", "model_b", "judge"]], y)
     assert leave_out_feature_separated(plain, "linear") is plain
     # What a feature settles in a few rows leaves the others to say something.

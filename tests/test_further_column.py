@@ -1,5 +1,6 @@
 """A number of each row, given as a pair of features, reaches fit, history and stream.
 
+So does a block of such columns with penalties of its own, which one argument states.
 The recipe of ``docs/development.md``, "A further column of rows".
 """
 
@@ -8,8 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 
-from skanchor import AnchorHistory, AnchorPipeline
+from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
+from skanchor.bias import LinearBias
 from skanchor.simulation import simulate_battles
 from skanchor.streaming import stream_history
 
@@ -24,8 +27,9 @@ def with_column(X, z):
     return X.assign(confidence_a=z / 2.0, confidence_b=-z / 2.0)
 
 
-@pytest.fixture(scope="module")
-def fits(tmp_path_factory):
+# One penalty for all columns, and one for each: the block of the last has none.
+@pytest.fixture(scope="module", params=[0.0, (0.5, 0.5, 0.5, 0.0)], ids=str)
+def fits(request, tmp_path_factory):
     """Table, pipeline on all rows, history and streamed history of the old rows."""
     drawn = simulate_battles(random_state=0)
     X, rng = drawn.X, np.random.default_rng(1)
@@ -35,11 +39,12 @@ def fits(tmp_path_factory):
     y = np.where(follows, wins, drawn.y)
     table = with_column(X, z)
     new = (X[["model_a", "model_b"]] == "new-model").any(axis=1).to_numpy()
-    anchor = AnchorPipeline(cv=3, random_state=0)
+    calibrator = JudgeCalibrator(LinearBias(alpha=request.param))
+    anchor = AnchorPipeline(calibrator=calibrator, cv=3, random_state=0)
     path = tmp_path_factory.mktemp("rows") / "history.parquet"
     table[~new].assign(winner=y[~new]).to_parquet(path)
     streamed = stream_history(path, anchor)
-    anchor = AnchorPipeline(cv=streamed.folds.plans(int(np.sum(~new)))[0])
+    anchor.set_params(cv=streamed.folds.plans(int(np.sum(~new)))[0])
     fold = np.random.default_rng(0).integers(0, 3, int(new.sum()))
     plan = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
     # The same folds for all rows at once: old rows as in the stream, then the new.
@@ -51,10 +56,11 @@ def fits(tmp_path_factory):
         )
         for old, late in zip(anchor.cv, plan, strict=True)
     ]
-    history = AnchorHistory(anchor).fit(table[~new], y[~new])
+    AnchorHistory(anchor).fit(table[~new], y[~new]).save(path.with_name("anchor"))
+    history = AnchorHistory.load(path.with_name("anchor"))
     late = (table[new], y[new])
     return SimpleNamespace(
-        pipeline=AnchorPipeline(cv=both).fit(table, y),
+        pipeline=clone(anchor).set_params(cv=both).fit(table, y),
         without=AnchorPipeline(cv=both).fit(X, y),
         placed=history.place(*late, cv=plan),
         streamed=streamed.history.place(*late, cv=plan),

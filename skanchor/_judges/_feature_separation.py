@@ -49,7 +49,7 @@ def feature_separated_judges(sample: Sample, bias: Any) -> list[FeatureSeparatio
     Their bias has no finite fit, and beside it their sensitivity has none: where a fit
     stops on its way to infinity is rounding, and so is what such rows then say of the
     models. That there is such a way is a matter of the features alone, and needs no
-    score. With a ridge there is none.
+    score. Columns with a ridge have none.
 
     Parameters
     ----------
@@ -79,17 +79,19 @@ def feature_separated_judges(sample: Sample, bias: Any) -> list[FeatureSeparatio
         weight = np.ones(len(used))
         times = sample.multiplicity_of(cut.rows[used])
         learner.fit_span(pairs, weight)
-        if learner.ridge(pairs, weight).any():
+        # A ridge keeps coefficients finite: only columns without one can separate.
+        free = np.flatnonzero(learner.ridge(pairs, weight) == 0.0)
+        if not len(free):
             continue
         some = np.arange(0, len(used), -(-len(used) // PILOT_ROWS))
-        if not _may_be_separated(learner.span(pairs[some]), y[some]):
+        if not _may_be_separated(learner.span(pairs[some])[:, free], y[some]):
             continue
         span = learner.span(pairs)
-        split = separation_of(span, y, times)
+        split = separation_of(span[:, free], y, times)
         n_rows = sample.number(cut.rows[used])
         if len(split.columns) and 2 * split.n_rows >= n_rows:
             names = span_names(learner, tuple(X.feature_names), span.shape[1])
-            columns = [names[k] for k in split.columns]
+            columns = [names[free[k]] for k in split.columns]
             found.append(FeatureSeparation(judge, columns, split.alone, n_rows))
     return found
 

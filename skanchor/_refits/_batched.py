@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from skanchor._btl import BTLRegressor
 from skanchor._judges import POSITION_BOUND, JudgeCalibrator
@@ -121,7 +121,8 @@ class BatchedFits(BaseFits):
         """Calibrate the judges, unless another method has done so."""
         fitted = self._fitted.calibrator_
         settings = tuple(
-            learner.alpha if features else 0.0 for learner in fitted.biases_.values()
+            tuple(np.ravel(learner.alpha if features else 0.0))
+            for learner in fitted.biases_.values()
         )
         key = (
             *self._btl_key,
@@ -168,7 +169,7 @@ class BatchedFits(BaseFits):
             if displayed:
                 columns = np.column_stack([part.order, columns])
             ridge = None
-            if features and learner.alpha:
+            if features and np.any(learner.alpha):
                 assert isinstance(part, Cut)
                 ridge = _ridge(learner.alpha, part, weight, columns.shape[1])
             # Score difference of each row in each replicate, (n_replicates, n_rows).
@@ -241,7 +242,7 @@ class BatchedFits(BaseFits):
         return self.centred(scores)
 
 
-def _ridge(alpha: float, cut: Cut, weight: Array, n_columns: int) -> Array:
+def _ridge(alpha: ArrayLike, cut: Cut, weight: Array, n_columns: int) -> Array:
     """Diagonal of the ridge, as ``LinearBias.ridge`` has it, for every replicate."""
     # Weighted variance of each feature over both responses, (n_replicates, n_features);
     # the parametric columns before them have no ridge.
@@ -249,5 +250,5 @@ def _ridge(alpha: float, cut: Cut, weight: Array, n_columns: int) -> Array:
     mean = share @ cut.responses
     variance = share @ cut.responses**2 - mean**2
     result = np.zeros((len(weight), n_columns))
-    result[:, n_columns - variance.shape[1] :] = alpha * variance
+    result[:, n_columns - variance.shape[1] :] = np.asarray(alpha) * variance
     return result

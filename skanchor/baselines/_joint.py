@@ -66,7 +66,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
                 left, right = np.split(cut.responses, 2)
                 pairs = FeaturePairs(left, right)
                 blocks.append(learner.span(pairs))
-                if learner.alpha:
+                if np.any(learner.alpha):
                     # The ridge of the mean loss becomes one of the sum of losses. It is
                     # zero for the scores and the position effect, which come before.
                     n_before = len(X.models) + len(blocks) - 1

@@ -32,10 +32,11 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     feature_map : transformer, optional
         Any scikit-learn transformer or pipeline for phi, such as
         ``SplineTransformer()``; None is the identity.
-    alpha : float, default=0.0
+    alpha : float or array-like of shape (n_columns,), default=0.0
         Ridge penalty: half the squared norm of the coefficients of standardised
         columns, beside the mean weighted loss. At zero the fit is by maximum
-        likelihood, of minimum norm where columns are collinear.
+        likelihood, of minimum norm where columns are collinear. Several numbers are the
+        penalties of the columns of phi, which are the features without a map.
     loss : {"logistic", "squared"}, default="logistic"
         Loss of the contrasts.
 
@@ -70,7 +71,7 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "feature_map": [HasMethods(["fit", "transform"]), None],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
         "loss": [StrOptions({"logistic", "squared"})],
     }
     _hessian: Array
@@ -79,7 +80,7 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         self,
         feature_map: BaseEstimator | None = None,
         *,
-        alpha: float = 0.0,
+        alpha: float | ArrayLike = 0.0,
         loss: str = "logistic",
     ):
         self.feature_map = feature_map
@@ -225,15 +226,25 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
             ``alpha`` times the variance of each column over the responses: the
             coefficient of a standardised column is the raw one times its deviation.
         """
-        if self.alpha == 0.0:
-            n_columns = self.span(X[:1]).shape[1]
+        n_columns = self.span(X[:1]).shape[1]
+        alpha = np.asarray(self.alpha, dtype=np.float64)
+        if alpha.ndim and alpha.shape != (n_columns,):
+            raise LearnerError(
+                f"alpha has the shape {alpha.shape}, but the bias has {n_columns} "
+                "columns: give one penalty, or one for each column in their order."
+            )
+        if not (np.isfinite(alpha) & (alpha >= 0.0)).all():
+            raise LearnerError(
+                f"alpha must hold finite numbers that are not negative, got {alpha}."
+            )
+        if not alpha.any():
             return np.zeros(n_columns)
         left, right = self._map(X.left), self._map(X.right)
         # Both responses of a row count, each by half of its weight.
         share = sample_weight / (2.0 * sample_weight.sum())
         mean = share @ left + share @ right
         variance: Array = share @ (left - mean) ** 2 + share @ (right - mean) ** 2
-        return self.alpha * variance
+        return alpha * variance
 
     def _map(self, features: Array) -> Array:
         if self.feature_map_ is None:

@@ -64,7 +64,7 @@ class LocalLayout:
             # ``by_judge`` may reorder rows: this restores the order of ``fold``.
             drawn = np.argsort(cut.rows)
             own, squares = cut.rows[drawn], None
-            if self.alphas[m]:
+            if self.alphas[m].any():
                 squares = span_squares(learner, cut.pairs)[drawn]
             left, right = cut.left[drawn], cut.right[drawn]
             found.append(
@@ -80,9 +80,12 @@ class LocalLayout:
         return len(self.surveyed.models)
 
     @property
-    def alphas(self) -> list[float]:
-        """Ridge penalty of each judge's bias learner; zero without features."""
-        return [0.0 if one is None else float(one.alpha) for one in self.learners]
+    def alphas(self) -> list[Array]:
+        """Ridge penalty of each judge's bias learner; zero without features.
+
+        Each is of shape (), or (n_span,) where columns have penalties of their own.
+        """
+        return [np.asarray(0.0 if one is None else one.alpha) for one in self.learners]
 
     def theta(self, known: HistoricalFit) -> list[Array]:
         """Local coefficients of a history, for each judge of shape (n_local,)."""
@@ -226,7 +229,7 @@ class Expansion:
         ndarray of shape (n_span,)
         """
         alpha = self.layout.alphas[m]
-        if not alpha:
+        if not alpha.any():
             return np.zeros(len(self.theta[m]) - self.layout.n_items - 1)
         total = self.training(m, ("weight", "curvature")[kind], view)
         span_moments = self.training(m, "span_moments", view)[kind]

@@ -299,7 +299,7 @@ def stream_history(
             surveyed.judges,
             surveyed.features,
             learners,
-            any(layout.alphas),
+            any(alpha.any() for alpha in layout.alphas),
             survey.digests,
         )
         # All further passes.

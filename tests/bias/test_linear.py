@@ -13,6 +13,7 @@ from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, Standar
 
 from skanchor._comparisons import FeaturePairs
 from skanchor.bias import LinearBias
+from skanchor.exceptions import LearnerError
 
 
 def make_pairs(seed, n=300, d=3):
@@ -44,12 +45,12 @@ MAPS = [
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("alpha", [0.0, 0.1])
+@pytest.mark.parametrize("alpha", [0.0, 0.1, (0.3, 0.0, 0.1)])
 def test_logistic_matches_scipy(seed, alpha):
     pairs, delta, y, weight = make_pairs(seed)
     learner = LinearBias(alpha=alpha).fit(pairs, y, weight, parametric=delta[:, None])
     design = np.column_stack([delta, pairs.contrast])
-    penalty = np.append(0.0, alpha * variance_of(pairs, weight))
+    penalty = np.append(0.0, np.asarray(alpha) * variance_of(pairs, weight))
 
     def loss(v):
         eta = design @ v
@@ -177,3 +178,17 @@ def test_fit_does_not_touch_the_users_map():
     assert not hasattr(spline, "bsplines_")
     assert learner.feature_map_ is not spline
     assert LinearBias().fit(pairs.left - pairs.right, y).coef_.shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "said"),
+    [
+        ((0.1, 0.2), r"alpha has the shape \(2,\), but the bias has 3 columns"),
+        ((0.1, -0.2, 0.0), "finite numbers that are not negative"),
+        ((0.1, np.nan, 0.0), "finite numbers that are not negative"),
+    ],
+)
+def test_penalties_that_fit_no_columns_are_refused(alpha, said):
+    pairs, _, y, weight = make_pairs(0)
+    with pytest.raises(LearnerError, match=said):
+        LinearBias(alpha=alpha).fit(pairs, y, weight)

@@ -105,8 +105,21 @@ def test_engine_is_the_plain_loop_at_full_convergence(data, monkeypatch):
         JointMLE(
             calibrator=JudgeCalibrator(LinearBias(alpha=0.05), position_effect=True)
         ),
+        # A penalty for each of the three features.
+        DirectScore(calibrator=JudgeCalibrator(LinearBias(alpha=(0.05, 0.0, 0.2)))),
+        JointMLE(calibrator=JudgeCalibrator(LinearBias(alpha=(0.05, 0.0, 0.2)))),
     ],
-    ids=["position", "ridge", "btl-ridge", "scalar-position", "clip", "user", "joint"],
+    ids=[
+        "position",
+        "ridge",
+        "btl-ridge",
+        "scalar-position",
+        "clip",
+        "user",
+        "joint",
+        "ridges",
+        "joint-ridges",
+    ],
 )
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
 def test_settings_reach_the_batched_solvers(method, data, monkeypatch):
