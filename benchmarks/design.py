@@ -10,8 +10,8 @@ design, on verdicts dealt evenly, and on votes (a vote costs 1, a verdict .1; wi
 effects 20 and .05): reported variance over the predicted one, mean squared error,
 coverage. ``separate`` starts from 150 verdicts, spends 35 on the design, and compares
 the probability that a difference is separated with the share that is. ``looks`` looks
-at 100 to 1,000 verdicts, and counts the draws in which some interval misses the score.
-All errors behind ``+-`` are Monte-Carlo standard errors.
+at 100 to 1,000 verdicts (``--at`` says where), and counts the draws in which some
+interval misses the score. All errors behind ``+-`` are Monte-Carlo standard errors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from skanchor.simulation import simulate_battles
 NEW = "new-model"
 JUDGES = ["judge-1", "judge-2", "judge-3"]
 COLUMNS = ["model_a", "model_b", "judge"]
-LOOKS = (100, 150, 220, 320, 460, 680, 1000)
+LOOKS = [100, 220, 460, 1000]
 POOL = 9_000
 
 
@@ -204,7 +204,7 @@ def show_looks(rows: pd.DataFrame) -> None:
              for one in wide["ratio"].iloc[:, 0].clip(upper=1e6).tolist()]  # fmt: skip
     multipliers = {
         "1.96": np.full(len(first), 1.96),
-        "planned end, 7 looks": np.array(planned),
+        f"planned end, {len(LOOKS)} looks": np.array(planned),
         "limit of verdicts, 30 looks": np.array(limit),
     }
     print(f"ratio of variances {((first / last) ** 2).median():.2f} to the last look")
@@ -223,9 +223,11 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--first", type=int, default=11_000, help="first seed")
     parser.add_argument("--items", action="store_true", help="with item effects")
+    parser.add_argument("--at", type=int, nargs="+", help="verdicts at each look")
     parser.add_argument("--minutes", type=float, default=np.inf, help="end by then")
     options = parser.parse_args()
     run, show = parts[options.part]
+    LOOKS[:] = options.at or LOOKS
     start, found, done = time.monotonic(), [], 0
     while done < options.draws and time.monotonic() - start < 60.0 * options.minutes:
         found += run(options.first + done, options.items)

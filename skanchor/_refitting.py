@@ -219,10 +219,11 @@ class AnchorRefits(AnchorReadouts):
         before, found = result.scores.where(np.isfinite(result.standard_errors)), {}
         for name in (*some, ALL_FEATURES):
             rest = tuple(k for k in names if name not in (k, ALL_FEATURES))
+            # Without features, people make nothing of style.
+            style = {} if rest else {"human_bias": None, "target": "style_controlled"}
+            without = sample.with_battles(sample.X.with_features(rest))
             with WarningLog():
-                again = self._refit(
-                    sample.with_battles(sample.X.with_features(rest)), anew=True
-                )
+                again = self._refit(without, anew=True, **style)
             score = again.scores.where(np.isfinite(again.standard_errors))
             shift = score.reindex(total.index) - before.reindex(total.index)
             found[name] = pd.DataFrame(
@@ -268,13 +269,16 @@ class AnchorRefits(AnchorReadouts):
             )
         return given.copies if rules.counts else np.arange(len(given))
 
-    def _refit(self, sample: Sample, *, anew: bool = False) -> AnchorResult:
+    def _refit(
+        self, sample: Sample, *, anew: bool = False, **settings: Any
+    ) -> AnchorResult:
         """Result of other rows, with the folds and item effects of the fit."""
         again = clone(self).set_params(
             cv=self.fold_plan_,
             new_models=self.result_.models[self.result_.is_new].tolist(),
             families=None,
             verbose=0,
+            **settings,
         )
         inference = again.prepare(sample)
         if anew:

@@ -80,7 +80,10 @@ class Resolved:
         solved = debiaser
         if len(gone):
             with WarningLog():
-                solved = clone(debiaser).fit_sample(sample)
+                # A clone of the bias of people would have to be fitted anew.
+                known = debiaser.human_bias
+                solved = clone(debiaser).set_params(human_bias=known)
+                solved.fit_sample(sample)
         rows = np.flatnonzero(sample.counts)
         sums = solved.influence_sums([RowEvidence.held(sample, rows)])
         system = solved.system_
