@@ -113,17 +113,17 @@ class ItemEvidence:
     def predictive(self, covariances: Array) -> Array:
         """Log marginal density of each item's data, up to a constant.
 
-        Each item has a prior covariance of its own, of shape (n_items, n_judges,
-        n_judges); the result has the shape (n_items,).
+        Each item has a prior covariance of its own, of shape (..., n_items, n_judges,
+        n_judges); the result has the shape (..., n_items).
         """
         # With R R' the prior covariance, (q'R (I + R'QR)^-1 R'q - log|I + R'QR|) / 2.
         roots = np.linalg.cholesky(covariances + FLOOR * np.eye(covariances.shape[-1]))
-        turned = roots.transpose(0, 2, 1)
+        turned = np.swapaxes(roots, -1, -2)
         inner = turned @ self.precision @ roots
-        inner[:, np.arange(roots.shape[1]), np.arange(roots.shape[1])] += 1.0
+        np.einsum("...ii->...i", inner)[...] += 1.0
         q = (turned @ self.linear[:, :, None])[..., 0]
         explained = np.einsum(
-            "im,im->i", q, np.linalg.solve(inner, q[..., None])[..., 0]
+            "...m,...m->...", q, np.linalg.solve(inner, q[..., None])[..., 0]
         )
         return np.asarray(0.5 * (explained - np.linalg.slogdet(inner)[1]))
 

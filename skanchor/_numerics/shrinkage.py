@@ -9,7 +9,6 @@ item left out.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from scipy.special import betainc
@@ -75,6 +74,16 @@ def shrink(moments: Array, shrinkage: Shrinkage) -> Array:
     -------
     ndarray of shape (..., n_judges, n_judges)
     """
+    return _shrunk(moments, shrinkage.own_correlation, shrinkage.own_variance)
+
+
+def _shrunk(
+    moments: Array, own_correlation: float, own_variance: float | Array
+) -> Array:
+    """As :func:`shrink`, or for several shares of the own variance.
+
+    These are an array whose shape goes with the leading axes of the moments.
+    """
     n_judges = moments.shape[-1]
     if n_judges == 1:
         return np.minimum(moments, CEILING)
@@ -85,13 +94,13 @@ def shrink(moments: Array, shrinkage: Shrinkage) -> Array:
     # The common correlation is the mean off the diagonal, within [0, 0.95].
     off = ~np.eye(n_judges, dtype=bool)
     common = np.clip(correlation[..., off].mean(axis=-1), 0.0, 0.95)[..., None, None]
-    share = shrinkage.own_correlation
-    correlation = np.where(off, (1.0 - share) * common + share * correlation, 1.0)
+    mixed = (1.0 - own_correlation) * common + own_correlation * correlation
+    correlation = np.where(off, mixed, 1.0)
     # The ceiling comes after the correlations, which would else be divided by too small
     # a variance.
     variances = np.minimum(variances, CEILING)
     mean = variances.mean(axis=-1, keepdims=True)
-    share = shrinkage.own_variance
+    share = np.asarray(own_variance)[..., None]
     scale = np.sqrt(share * variances + (1.0 - share) * mean)
     return np.asarray(correlation * scale[..., :, None] * scale[..., None, :])
 
@@ -131,17 +140,18 @@ def choose_shrinkage(
             CORRELATION_SHARES, n_items, n_judges + 1.0, CORRELATION_WEIGHT
         )
     variances = _share_prior(VARIANCE_SHARES, n_items, VARIANCE_ITEMS, VARIANCE_WEIGHT)
+    # Of shape (n_variances, 1): all shares of the own variance at once, for all items.
+    shares = np.array(list(variances))[:, None]
     best, shrinkage = -np.inf, Shrinkage()
-    for share, variance in product(correlations, variances):
-        candidate = Shrinkage(share, variance)
-        covariances = shrink(left_out, candidate)
+    for share, prior in correlations.items():
+        covariances = _shrunk(left_out, share, shares)
+        density = evidence.predictive(covariances)
+        density = density - judges_alone.predictive(covariances)
         # Log prior of the two shares, plus the log predictive density of all items.
-        score = correlations[share] + variances[variance]
-        score += np.sum(
-            evidence.predictive(covariances) - judges_alone.predictive(covariances)
-        )
-        if score > best:
-            best, shrinkage = float(score), candidate
+        scores = prior + np.array(list(variances.values())) + density.sum(axis=-1)
+        if scores.max() > best:
+            best = float(scores.max())
+            shrinkage = Shrinkage(share, float(shares[scores.argmax(), 0]))
     return shrinkage
 
 
