@@ -16,6 +16,7 @@ from skanchor._comparisons import Comparisons, as_frame, decide_roles
 from skanchor._numerics.graph import components
 from skanchor._text import printable
 from skanchor.exceptions import BattlesError
+from skanchor.reports.answers import number_of
 from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
@@ -105,8 +106,8 @@ class Overview:
             side = "" if np.isnan(first) else f", first side wins {first:.0%}"
             lines.append(
                 f"  {judge}: {row['rows']:.0f} rows, {row['ties']:.0%} ties{side}, "
-                f"{row['both_orders']:.0%} of its pairs in both orders, "
-                f"{row['new_models']:.0f} new models."
+                f"{row['both_orders']:.0%} of its pairs of models in both orders, "
+                f"{number_of(int(row['new_models']), 'new model')}."
             )
         if len(self.judges) > _LISTED:
             lines.append(f"  and {len(self.judges) - _LISTED} more.")
@@ -127,7 +128,10 @@ class Overview:
             else f"Connectivity: human rows leave {len(self.parts)} separate groups of "
             f"models: {'; '.join(_some(part) for part in self.parts[:3])}.",
         ]
-        lines.append(f"Before a fit: {len(self.left_out) or 'no'} warnings.")
+        n = len(self.left_out)
+        lines.append(
+            f"Before a fit: {number_of(n, 'warning') if n else 'no warnings'}."
+        )
         lines += [f"  - {words(each)}" for each in self.left_out]
         if self.refusal is not None:
             lines.append(f"A fit is refused: {words(self.refusal)}")

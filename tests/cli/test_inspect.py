@@ -83,3 +83,15 @@ def test_parts_and_what_is_left_out_are_said(run, tmp_path):
     assert code == 0
     assert "human rows leave 2 separate groups of models" in out
     assert "compare a model with itself" in out
+
+
+def test_one_of_a_kind_is_said_in_the_singular(run, tmp_path):
+    frame = load_demo().frame
+    is_new = frame[["model_a", "model_b"]].isin(["ivory-lynx"]).any(axis=1)
+    both = frame[["model_a", "model_b"]].isin(["jade-finch"]).any(axis=1)
+    kept = frame[(frame["judge"] != "judge-gamma") | (is_new & ~both)]
+    kept.to_csv(path := tmp_path / "battles.csv", index=False)
+    code, out, _ = run("inspect", path)
+    assert code == 0 and "Before a fit: 1 warning." in out.splitlines()
+    (line,) = [each for each in out.splitlines() if "judge-gamma: " in each]
+    assert line.endswith(" of its pairs of models in both orders, 1 new model.")
