@@ -23,7 +23,8 @@ PAGES = (
 """The start page, one page of the guide, of the reference and of the gallery."""
 WIDTHS = (390, 1280)
 SCHEMES = ("light", "dark")
-CUT_OFF = """() => [...document.querySelectorAll("article :is(p, li, dt, dd, h1, h2)")]
+CUT_OFF = """() =>
+  [...document.querySelectorAll("article :is(p, li, dt, dd, h1, h2, code)")]
   .filter(one => one.getBoundingClientRect().right > innerWidth + 1)
   .filter(one => {
     for (let box = one; box; box = box.parentElement)
@@ -63,6 +64,8 @@ def faults(site: Path, program: str, pictures: Path | None = None) -> Iterator[s
                     page = browser.new_page(
                         viewport={"width": width, "height": 900}, color_scheme=scheme
                     )
+                    # A busy machine may need long for the longest page.
+                    page.set_default_timeout(300_000)
                     page.goto((site / path).resolve().as_uri())
                     where = f"{path} ({width} px, {scheme})"
                     wide = page.evaluate("document.documentElement.scrollWidth")
