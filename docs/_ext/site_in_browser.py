@@ -16,11 +16,12 @@ from typing import Any
 PAGES = (
     "index.html",
     "guide/intervals.html",
+    "method.html",
     "generated/api/skanchor.AnchorPipeline.html",
     "auto_examples/index.html",
     "auto_examples/plot_displays.html",
 )
-"""The start page, one page of the guide, of the reference and of the gallery."""
+"""The start page, pages of the guide, one of the reference, two of the gallery."""
 WIDTHS = (390, 1280)
 SCHEMES = ("light", "dark")
 CUT_OFF = """() =>
