@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from skanchor._cells import Cells
 from skanchor._chain import Chain, fit_stages
-from skanchor._comparisons import Inputs, count_rows
+from skanchor._comparisons import Comparisons, Inputs, count_rows
 from skanchor._diagnostics import (
     FitSums,
     ItemCheck,
@@ -28,13 +28,14 @@ from skanchor._engine import FARTHEST, CrossFit, FullFit, RowInfluence, cross_fi
 from skanchor._exposures import exposures_of_sums
 from skanchor._folds import Fold, FoldPlan
 from skanchor._inference import relative_spread
-from skanchor._items import judges_of_arrivals
+from skanchor._items import ItemCovariance, judges_of_arrivals
 from skanchor._stages import Stages
 from skanchor._treatments import Treatments
+from skanchor._typing import Array
 from skanchor.exceptions import InstabilityWarning
 from skanchor.results import AnchorResult, ContextResult
 from skanchor.sample import Sample
-from skanchor.warning_log import WarningLog
+from skanchor.warning_log import WarningLog, warn
 
 __all__ = [
     "Inference",
@@ -311,6 +312,9 @@ def assemble(
         # A score that nothing determines may have a variance beyond all numbers.
         covariance = covariance * square
     lost = stacked("undetermined").any(axis=0) | chain.unbounded
+    hidden = _hidden_scale(X, debiaser.system_.own_item_variance(), items) & ~lost
+    if hidden.any():
+        warn(_of_hidden_scale(X, hidden))
     variance = np.diagonal(covariance, axis1=1, axis2=2)
     result = AnchorResult(
         X.models,
@@ -318,7 +322,7 @@ def assemble(
         stacked("estimate"),
         covariance,
         # A judge whose verdicts seem free of noise may disagree beyond measure.
-        lost | (variance > FARTHEST**2).any(axis=0),
+        lost | hidden | (variance > FARTHEST**2).any(axis=0),
         sums.n_human,
         sums.n_judge,
         None if items is None else stacked("item_part") * square,
@@ -358,6 +362,48 @@ def assemble(
         result,
         diagnostics=diagnostics,
         scale_z=with_noise(diagnostics.scale_z, sums) if scaled else np.inf,
+    )
+
+
+def _hidden_scale(
+    X: Comparisons, own: Array, items: ItemCovariance | None
+) -> NDArray[np.bool_]:
+    """New models whose judges deviate by more than the historical scores differ.
+
+    Deviations u_m move the sensitivity of judge m by ``u_m' theta / |theta|^2``, and so
+    the score s of a new model by ``s`` times that, over the sensitivity. The variance
+    of the factor is that of the new model's own deviation over ``|theta|^2``. Where it
+    is one, sensitivities are as likely noise as not. An interval, in which they are
+    first-order, is then far too short.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows that carry the scores theta.
+    own : ndarray of shape (n_models,)
+        Variance that the deviations from a model leave in its own score.
+    items : ItemCovariance or None
+        Covariance of the deviations.
+    """
+    if items is None:
+        return np.zeros(len(own), dtype=bool)
+    assert X.scores is not None
+    context = X.rows.items.context
+    theta = np.where(X.is_new, 0.0, X.scores)
+    spread = np.bincount(context, theta**2)[context]
+    return np.asarray(X.is_new & (items.inflation * own > spread))
+
+
+def _of_hidden_scale(X: Comparisons, hidden: NDArray[np.bool_]) -> InstabilityWarning:
+    """Say which new scores that leaves open, and what would help."""
+    names, n_old = X.models[hidden].tolist(), int((~X.is_new).sum())
+    others = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return InstabilityWarning(
+        f"The scores of {names[:5]}{others} are not determined: people's scores of the "
+        f"{n_old} historical models are so close to each other that what judges like "
+        "or dislike in single models hides how sensitive they are to quality. Add "
+        "historical models that are clearly better or worse. They keep the plug-in "
+        "score, with an infinite error."
     )
 
 

@@ -98,6 +98,27 @@ def test_few_models_get_an_interval_that_rests_on_the_prior(n_models):
         assert anchor.result_.item_df == pytest.approx(2.0)
 
 
+def test_models_too_alike_to_show_sensitivities_leave_the_new_score_open():
+    data = small(n_models=2, item_sd=0.4)
+    X, y = data.X[["model_a", "model_b", "judge"]], np.array(data.y)
+    old = [m for m in np.unique(X[["model_a", "model_b"]]) if m != "new-model"]
+    between = X[["model_a", "model_b"]].isin(old).all(axis=1)
+    for wins, is_alike in ((0.57, True), (0.8, False)):
+        # The first historical model wins this share of its battles with the other, by
+        # people and by each judge.
+        for _, rows in X[between].groupby("judge"):
+            is_won = np.arange(len(rows)) < wins * len(rows)
+            is_first = rows["model_a"] == old[0]
+            y[rows.index] = np.where(is_first, is_won, ~is_won)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            anchor = AnchorPipeline(cv=3, random_state=0).fit(X, y)
+        said = " ".join(str(one.message) for one in told)
+        found = anchor.standard_errors_["new-model"]
+        assert np.isinf(found) == is_alike
+        assert ("2 historical models are so close" in said) == is_alike
+
+
 # --------------------------------------------------------------------- the choice alone
 CALM, ALARMED, UNTESTED = (ItemCheck(pd.DataFrame(), p) for p in (0.5, 0.001, np.nan))
 

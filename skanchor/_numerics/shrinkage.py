@@ -132,13 +132,10 @@ def choose_shrinkage(
     # A change of an item's score by t changes its logits by c t, as would deviations
     # u = c t. Without that direction, the evidence is that of the judges alone.
     judges_alone = evidence.without(sensitivities)
-    # With two judges the only correlation equals the common one: nothing to choose. The
-    # prior mean of the share is one half at M + 1 free items, with M judges.
-    correlations = {1.0: 0.0}
-    if n_judges > 2:
-        correlations = _share_prior(
-            CORRELATION_SHARES, n_items, n_judges + 1.0, CORRELATION_WEIGHT
-        )
+    # The prior mean of the share is one half at M + 1 free items, with M judges.
+    correlations = _share_prior(
+        CORRELATION_SHARES, n_items, n_judges + 1.0, CORRELATION_WEIGHT
+    )
     variances = _share_prior(VARIANCE_SHARES, n_items, VARIANCE_ITEMS, VARIANCE_WEIGHT)
     # Of shape (n_variances, 1): all shares of the own variance at once, for all items.
     shares = np.array(list(variances))[:, None]

@@ -347,6 +347,19 @@ class RieszSolution:
         scale = np.sqrt(np.maximum(ratio, 1.0))
         return np.asarray(scale[..., :, None] * alike * scale[..., None, :])
 
+    def own_item_variance(self) -> Array:
+        """Variance that the deviations from an item leave in its own score.
+
+        Returns
+        -------
+        ndarray of shape (..., n_items)
+        """
+        if self.factor is None:
+            return np.zeros((*self.slopes.shape[:-1], self.layout.n_items))
+        n = self.layout.n_items
+        shape = (*self._tail.shape[:-2], self.layout.n_judges, n, n)
+        return np.asarray(np.einsum("...mii->...i", self._tail.reshape(shape) ** 2))
+
     def item_errors(self) -> Array | None:
         """Errors that each item effect brings into the targets, one at a time.
 

@@ -41,6 +41,7 @@ from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.protocol import LastStage
 from skanchor.exceptions import BattlesError, ConvergenceWarning, WeakJudgeWarning
 from skanchor.sample import Sample
+from skanchor.simulation import simulate_battles
 from skanchor.warning_log import WarningLog
 
 
@@ -301,6 +302,20 @@ def test_shares_of_the_shrinkage_are_chosen_and_the_estimate_is_not_conservative
     assert_allclose(fit_item_covariance(model).covariance, found.covariance)
 
 
+def test_two_judges_and_two_models_do_not_inflate_what_the_prior_says():
+    """Weights that two models cannot tell apart cost no large factor."""
+    found = []
+    for seed in range(4):
+        data = small(seed, n_models=2, n_judges=2, item_sd=0.3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            known, sample = stages_of(data.X, data.y, LinearBias())
+        found.append(estimate_item_covariance(sample, known.calibrator))
+    # At a share of one it is 3.2 to 45 in these draws.
+    assert max(one.inflation for one in found) < 3.0
+    assert {one.shrinkage.own_correlation for one in found} == {0.0}
+
+
 def test_judges_put_aside_keep_what_their_own_rows_say():
     """Where they start is theirs, not that of a fit on nearly the same rows."""
     data = small(n_models=8, n_judges=3, n_historical=600)
@@ -432,3 +447,24 @@ def test_memory_is_that_of_matrices_of_all_parameters(monkeypatch):
     memory.append(needed - 1)
     with pytest.raises(BattlesError, match=rf"\(matrices of {model.size} parameters"):
         fit_item_covariance(model)
+
+
+def test_the_own_deviation_of_a_new_model_gives_the_error_of_the_scale():
+    """With many rows, as in calibration by a line: v (1 + 1/K + s^2 / |theta|^2)."""
+    data = simulate_battles(
+        40_000, 8_000, n_models=4, n_judges=1, rho=0.0, new_score=2.0, random_state=0
+    )
+    X = data.X[["model_a", "model_b", "judge"]]
+    anchor = AnchorPipeline(cv=2, item_effects=np.array([[0.09]]), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anchor.fit(X, data.y)
+    system, result = anchor.debiaser_.system_, anchor.result_
+    own = system.own_item_variance()
+    errors = system.item_errors()
+    assert_allclose(own, np.einsum("mii->i", errors**2), rtol=1e-10)
+    new = np.flatnonzero(result.is_new)[0]
+    theta = result.all_scores.to_numpy()
+    square = np.sum(theta[~result.is_new] ** 2)
+    expected = own[new] * (1.0 + 1.0 / 4.0 + theta[new] ** 2 / square)
+    assert_allclose(system.item_covariance()[new, new], expected, rtol=0.1)
