@@ -46,7 +46,7 @@ def test_a_worker_is_killed_and_nothing_changes(stored):
     alone = streamed(stored)
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
         joblib.parallel_config(backend="dask"),
