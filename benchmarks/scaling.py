@@ -7,6 +7,9 @@ process of its own for the sake of its peak memory.
 ``python benchmarks/scaling.py crowd``: fits with item effects of ever more judges with
 few verdicts each, beside one whose covariance takes longer steps; writes
 ``results/scaling_crowd.csv``.
+``python benchmarks/scaling.py many JUDGES MODELS ROWS EFFECTS``: processor seconds and
+peak memory of one fit of JUDGES judges of ROWS verdicts each on MODELS models, which
+judges deviate from, with three features and ``item_effects=EFFECTS``.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from speed import make_table
 from threadpoolctl import threadpool_limits
 
 from skanchor import AnchorPipeline, Comparisons
-from skanchor._items import _covariance as item_covariance
+from skanchor._items import _expansion as item_covariance
 from skanchor.exceptions import SkanchorWarning
 
 MIDDLE = {"rows": 64_000, "models": 20, "judges": 7, "features": 12, "folds": 10}
@@ -154,6 +157,26 @@ def crowd() -> None:
 
 
 @threadpool_limits.wrap(limits=1)
+def many(n_judges: int, n_models: int, rows: int, effects: str) -> None:
+    """Fit many judges with item effects, and print what it cost."""
+    X, y = make_table(
+        n_models=n_models,
+        n_judges=n_judges,
+        n_features=3,
+        n_human=3_000,
+        n_judge=rows * n_judges,
+        item_sd=0.3,
+    )
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkanchorWarning)
+        anchor = AnchorPipeline(item_effects=effects, random_state=0).fit(X, y)
+    seconds = time.process_time() - start
+    print(f"{seconds:.1f} processor seconds; peak {_resident_gb():.2f} GB")
+    print(anchor.result_)
+
+
+@threadpool_limits.wrap(limits=1)
 def main() -> None:
     rows = [
         (name, value, *measure(MIDDLE | {name: value}))
@@ -171,4 +194,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    {"large": large, "crowd": crowd}.get(" ".join(sys.argv[1:]), main)()
+    if sys.argv[1:2] == ["many"]:
+        many(*map(int, sys.argv[2:5]), sys.argv[5])
+    else:
+        {"large": large, "crowd": crowd}.get(" ".join(sys.argv[1:]), main)()

@@ -24,8 +24,12 @@ def make_table(
     n_human: int = 21_000,
     n_judge: int = 188_000,
     seed: int = 0,
+    item_sd: float = 0.0,
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """Votes and verdicts in one table; the last model has no votes."""
+    """Votes and verdicts in one table; the last model has no votes.
+
+    Judges deviate from models by ``item_sd`` judge logits, at a correlation of .3.
+    """
     rng = np.random.default_rng(seed)
     n = n_human + n_judge
     judge = np.r_[np.full(n_human, -1), rng.integers(0, n_judges, n_judge)]
@@ -44,6 +48,11 @@ def make_table(
     eta = c[judge] * (theta[a] - theta[b]) + np.sum(
         (left - right) * coef[judge], axis=1
     )
+    if item_sd:
+        own = np.sqrt(0.7) * rng.normal(size=(n_judges, n_models))
+        u = item_sd * (own + np.sqrt(0.3) * rng.normal(size=n_models))
+        u = np.vstack([u, np.zeros(n_models)])
+        eta += u[judge, a] - u[judge, b]
     y = (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(int)
     names = np.array([f"model-{i:03d}" for i in range(n_models)])
     judges = np.array([*(f"judge-{m}" for m in range(n_judges)), "human"])

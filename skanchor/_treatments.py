@@ -21,12 +21,14 @@ from skanchor._items import (
     estimate_item_covariance,
 )
 from skanchor._judges import JudgeCalibrator
+from skanchor._numerics.linalg import MANY_JUDGES, common_factor
 from skanchor._numerics.machine import limited_threads, threads_for
 from skanchor._numerics.parameters import count_parameters
 from skanchor._typing import Array
 from skanchor.exceptions import (
     BattlesError,
     ConvergenceWarning,
+    DataWarning,
     SkanchorWarning,
     SlowWarning,
 )
@@ -51,14 +53,18 @@ FEW_JUDGES = 2
 """Judges up to which "auto" does not ask a test, which sees too little with so few."""
 
 MOST_DEVIATIONS = 4_000
-"""Deviations, judges times models, up to which "auto" takes them unasked: their time
-grows with the cube of their number, from minutes on."""
+"""Deviations, judges times models, up to which "auto" takes them unasked where judges
+are fewer than ``MANY_JUDGES``: their time grows with the cube of their number."""
+
+MOST_PAIRED = 1_000
+"""Deviations up to which "auto" learns the correlation of every pair of many judges:
+some seconds of work. With more, all pairs have one."""
 
 SECONDS, MINUTE = 93.0 / 2_000.0**3, 60.0
 """Seconds that deviations take, by the cube of their number, on one core of 2026 and
 with ten folds; and from how many seconds on a user is told beforehand."""
 
-FEW_VERDICTS, FEW_DEVIATIONS = 20, 500
+LEAST_VERDICTS, FEW_VERDICTS, FEW_DEVIATIONS = 5, 20, 500
 """Verdicts of a judge on the historical models, in the mean over the judges, below
 which "auto" takes no more than so many deviations unasked: hardly a maximum is near
 then, and the search for one takes minutes."""
@@ -92,6 +98,13 @@ class Treatments:
     p_value: float = np.nan
     given: Array | None = None
     prior: ItemPrior = ITEM_PRIOR
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether what is reported needs a matrix of all deviations."""
+        if self.given is not None and len(self.given) >= MANY_JUDGES:
+            return common_factor(self.given) is None
+        return self.reported != "none" and not self.prior.has_common_correlation
 
     def prior_of(self, name: str) -> ItemPrior:
         """Prior of the covariance under a treatment."""
@@ -160,15 +173,26 @@ def choose_treatments(
     """
     found = _choose(item_effects, X, check, n_verdicts, prior)
     n_judges, n_models = len(X.judges), len(X.models)
+    if found.reported != "none" and found.prior.has_common_correlation:
+        warn(
+            DataWarning(
+                f"{n_judges:,} judges and {count_historical(X):,} historical models "
+                "have too many item effects to learn how each pair of judges is "
+                "correlated. All pairs are taken to have one correlation, that of "
+                "their mean; each judge keeps a variance of its own. "
+                "item_effects='random' learns every pair, in a time that grows with "
+                "the cube of judges times models."
+            )
+        )
     seconds = SECONDS * (n_judges * n_models) ** 3
-    if found.reported != "none" and seconds > MINUTE:
+    if found.is_dense and seconds > MINUTE:
         warn_at_once(
             SlowWarning(
                 f"{n_judges:,} judges and {n_models:,} models have "
                 f"{n_judges * n_models:,} item effects, whose fit takes about "
                 f"{max(seconds / 60.0, 1.0):.0f} minutes. Fewer judges or models take "
-                "less, with the cube of their number; item_effects=None takes seconds, "
-                "but its intervals are too short where judges deviate by model."
+                "less, with the cube of their number; item_effects='auto' takes "
+                "seconds, as it gives all pairs of judges one correlation."
             )
         )
     return found
@@ -209,13 +233,16 @@ def _choose(
         return Treatments(
             (item_effects,), item_effects, f"as asked{resting}", p, None, prior
         )
-    names = ("none", "random")
+    names, common = ("none", "random"), ""
+    n_deviations = n_judges * n_historical
     are_thin = n_verdicts < FEW_VERDICTS * n_judges
-    most = FEW_DEVIATIONS if are_thin else MOST_DEVIATIONS
-    if n_judges * n_historical > most:
-        return _of_many(
-            check, prior, n_judges, n_historical, n_verdicts if are_thin else None
-        )
+    if n_judges < MANY_JUDGES or n_verdicts < LEAST_VERDICTS * n_judges:
+        if n_deviations > (FEW_DEVIATIONS if are_thin else MOST_DEVIATIONS):
+            too_few = n_verdicts if are_thin else None
+            return _of_many(check, prior, n_judges, n_historical, too_few)
+    elif n_deviations > (FEW_DEVIATIONS if are_thin else MOST_PAIRED):
+        prior = replace(prior, has_common_correlation=True)
+        common = "; all pairs of judges have one correlation"
     if few:
         why = f"with {n_historical} historical models no test decides{resting}"
     elif n_judges <= FEW_JUDGES:
@@ -226,7 +253,7 @@ def _choose(
         why = "a test sees them"
     else:
         return Treatments(names, "none", "a test does not see them", p, None, prior)
-    return Treatments(names, "random", why, p, None, prior)
+    return Treatments(names, "random", f"{why}{common}", p, None, prior)
 
 
 def read_prior(item_prior: Any) -> ItemPrior:
@@ -274,10 +301,10 @@ def matrix_size(X: Comparisons, item_effects: Any) -> int:
     int
     """
     n_judges, n_models = len(X.judges), len(X.models)
-    # With more deviations than that, "auto" leaves them out or ends in an error.
-    deviations = not (
-        leaves_items_out(item_effects) or n_judges * n_models > MOST_DEVIATIONS
-    )
+    # With more deviations than that, "auto" leaves them out, takes them by judge, or
+    # ends in an error.
+    most = MOST_DEVIATIONS if n_judges < MANY_JUDGES else MOST_PAIRED
+    deviations = not (leaves_items_out(item_effects) or n_judges * n_models > most)
     return count_parameters(n_models, n_judges, deviations=deviations)
 
 

@@ -18,7 +18,6 @@ from skanchor._diagnostics._overlap import HistoricalFeatures, feature_overlap
 from skanchor._diagnostics._report import Diagnostics
 from skanchor._diagnostics._sums import FitSums
 from skanchor._diagnostics._ties import tie_table
-from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
@@ -150,7 +149,8 @@ def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> Array:
     X = sample.X
     slopes, n_models = system.layout.at["sensitivity"], len(X.models)
     # Diagonal of the inverse information at the sensitivities: unit vectors solved for.
-    each = np.eye(system.layout.size)[:, slopes]
+    each = np.zeros((system.layout.size, slopes.stop - slopes.start))
+    np.fill_diagonal(each[slopes], 1.0)
     inverse_diagonal = system.solver.solve(each)[slopes].diagonal()
     assert X.sensitivities is not None
     eta = X.logits()
@@ -216,12 +216,6 @@ def _deviations(X: Comparisons, system: RieszSystem) -> pd.DataFrame:
     names = ["deviation", "standard_error"]
     if X.deviations is None or X.item_covariance is None:
         return pd.DataFrame(columns=names, index=index[:0], dtype=float)
-    factor = covariance_factor(X.item_covariance)
-    n_judges, n_models = X.deviations.shape
-    # Rows of a root of the inverse information that belong to the standardised effects
-    # v; with u = L v, judges are mixed by L. Squared rows are the variances.
-    root = system.solver.root[-n_judges * n_models :]
-    root = np.einsum("mn,nir->mir", factor, root.reshape(n_judges, n_models, -1))
-    error = np.sqrt(np.sum(root**2, axis=2))
+    error = np.sqrt(system.deviation_variances())
     values = np.column_stack([X.deviations.ravel(), error.ravel()])
     return pd.DataFrame(values, columns=names, index=index)

@@ -46,7 +46,7 @@ def style_table(sample: Sample, system: RieszSystem, bias: Any) -> pd.DataFrame:
     own = SymmetricSolver.factorise(people.inner).inverse().diagonal()
     by_item = people.coef[:, : layout.n_items]
     # B' S J^-1 S' B by a root of J^-1, for the projection B of style on the items.
-    shared = system.solver.root[layout.at["scores"]].T @ (layout.items.T @ by_item.T)
+    shared = system.solver.root_at(layout.at["scores"]).T @ (layout.items.T @ by_item.T)
     error = np.sqrt(own + np.sum(shared**2, axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
         values = np.column_stack([bias.coef_, error, bias.coef_ / error])

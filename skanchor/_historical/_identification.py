@@ -18,6 +18,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from skanchor._items import ItemLikelihood
+from skanchor._numerics.arrow import ArrowMatrix
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._typing import Array
 from skanchor._vote_checks import slight_ridge
@@ -47,7 +48,7 @@ class Placement:
         Historical models.
     scores, sensitivities : ndarray
         The joint fit.
-    information : ndarray of shape (p, p)
+    information : ndarray of shape (p, p) or ArrowMatrix
         Of historical scores in coordinates, sensitivities and position effects, after
         the bias functions.
     selectors : ndarray of shape (n_models, n_coordinates)
@@ -65,7 +66,7 @@ class Placement:
     old: NDArray[np.bool_]
     scores: Array
     sensitivities: Array
-    information: Array
+    information: Any
     selectors: Array
     pairs: list[tuple[NDArray[np.intp], NDArray[np.intp], Array]]
     context: NDArray[np.intp] | None = None
@@ -76,7 +77,7 @@ class Placement:
         model: ItemLikelihood,
         parameters: Array,
         rows: NDArray[np.bool_],
-        hessian: Array,
+        hessian: Any,
     ) -> Placement:
         """Read the placement off a fitted likelihood.
 
@@ -85,10 +86,13 @@ class Placement:
         weight = np.where(rows, model.weight, 0.0)
         X, n_new, bias = model.X, int(model.X.is_new.sum()), model.at["bias"]
         head = np.arange(n_new, bias.start)
-        cross = hessian[head, bias]
-        taken = SymmetricSolver.factorise(hessian[bias, bias]).solve(cross.T)
-        information = hessian[np.ix_(head, head)] - np.diag(model.ridge[head])
-        information -= cross @ taken
+        if isinstance(hessian, ArrowMatrix):
+            information = _profiled_blocks(hessian, head, model)
+        else:
+            cross = hessian[head, bias]
+            taken = SymmetricSolver.factorise(hessian[bias, bias]).solve(cross.T)
+            information = hessian[np.ix_(head, head)] - np.diag(model.ridge[head])
+            information -= cross @ taken
         pairs = []
         for m in (*range(model.n_judges), -1):
             cut = X.by_judge(m)
@@ -154,6 +158,12 @@ class Placement:
     def undetermined(self) -> NDArray[np.bool_]:
         """Models whose score moves in a direction that no row sees."""
         matrix = self.information
+        if isinstance(matrix, ArrowMatrix):
+            unit = matrix.at_unit_diagonal()
+            # Most often a bound of the eigenvalues says that none is that small.
+            if unit.factorise().least_eigenvalue > 10.0 * INVISIBLE:
+                return np.zeros_like(self.old)
+            matrix = matrix.dense()
         scale = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
         inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         unit = inverse[:, None] * matrix * inverse
@@ -240,6 +250,19 @@ class Placement:
                 "models, so that the scale of the scores is not positive.",
                 advice=Advice(Remedy.ADD_VOTES, {"alpha": slight_ridge(len(y))}),
             )
+
+
+def _profiled_blocks(
+    hessian: ArrowMatrix, head: NDArray[np.intp], model: ItemLikelihood
+) -> ArrowMatrix:
+    """Information of parameters ``head`` after the bias functions, without ridge."""
+    chosen = np.zeros(model.size, dtype=bool)
+    chosen[head] = True
+    fixed = np.zeros(model.size, dtype=bool)
+    fixed[model.at["bias"]] = True
+    ridge = np.where(chosen, model.ridge, 0.0)
+    plain = hessian.plus_diagonal(-ridge).profiled(fixed)
+    return plain.restricted(chosen[~fixed])
 
 
 def _joined_models(

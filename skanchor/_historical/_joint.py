@@ -12,6 +12,7 @@ from skanchor._comparisons import Comparisons
 from skanchor._historical._identification import Placement
 from skanchor._items import ItemLikelihood
 from skanchor._judges import JudgeCalibrator
+from skanchor._numerics.arrow import among
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning
@@ -108,8 +109,8 @@ def fit_jointly(
     if not minimum.converged:
         warn(ConvergenceWarning("The joint fit of the history did not settle."))
     # Of all parameters; zero for those that were held.
-    hessian = np.zeros((model.size, model.size))
-    hessian[np.ix_(free, free)] = minimum.hessian
+    assert minimum.hessian is not None
+    hessian = among(minimum.hessian, free)
     Placement.of(model, parameters, rows, hessian).check(alpha > 0)
     found = model.annotate(parameters, factor, X)
     assert found.scores is not None

@@ -83,8 +83,9 @@ def fit_deviations(
     human_bias : learner or None
         A copy with the updated coefficients, None where people have no bias.
     """
-    model = ItemLikelihood(sample, calibrator, human_bias=human_bias)
     factor = covariance_factor(covariance)
+    model = ItemLikelihood(sample, calibrator, human_bias=human_bias)
+    model = model.for_factor(factor)
     # ``historical`` and ``arrival`` are masks of parameters, ``old`` and ``included``
     # masks of rows, some of which the model has merged.
     historical, arrival = model.masks()

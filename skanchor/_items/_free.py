@@ -7,11 +7,12 @@ all others stay fixed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.arrow import ArrowMatrix
 from skanchor._numerics.newton import Curvature, step_within
 from skanchor._typing import Array
 
@@ -43,8 +44,8 @@ class Likelihood(Protocol):
         eta: Array,
         *,
         curved: bool = True,
-    ) -> tuple[Array, Array | None]:
-        """Gradient, (size,), and if ``curved`` the expected Hessian, (size, size)."""
+    ) -> tuple[Array, Any]:
+        """Gradient, (size,), and if ``curved`` the expected Hessian."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class _FreePoint:
     is_cut: bool
     is_curved: bool = False
     _slope: Array | None = None
-    _second: Array | None = None
+    _second: Any = None
     _loss: float | None = None
 
     def gradient(self) -> Array:
@@ -142,7 +143,7 @@ class _FreePoint:
             self._loss = problem.model.loss(self.eta, problem.weight) + float(penalty)
         return self._loss
 
-    def hessian(self) -> Array:
+    def hessian(self) -> Any:
         """Expected Hessian of the penalised loss, of shape (n_free, n_free)."""
         problem = self.problem
         if self._second is None:
@@ -150,11 +151,13 @@ class _FreePoint:
             _, self._second = self._derivatives(parameters, curved=True)
             assert self._second is not None
         where = problem.where
+        if isinstance(self._second, ArrowMatrix):
+            free = np.zeros(self._second.size, dtype=bool)
+            free[where] = True
+            return self._second.plus_diagonal(problem.prior).restricted(free)
         return self._second[np.ix_(where, where)] + np.diag(problem.prior[where])
 
-    def _derivatives(
-        self, parameters: Array, curved: bool
-    ) -> tuple[Array, Array | None]:
+    def _derivatives(self, parameters: Array, curved: bool) -> tuple[Array, Any]:
         problem = self.problem
         return problem.model.derivatives(
             parameters, problem.factor, problem.weight, self.eta, curved=curved

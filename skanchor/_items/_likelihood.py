@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,13 @@ from numpy.typing import NDArray
 from skanchor._comparisons import Comparisons
 from skanchor._items._free import FreeParameters
 from skanchor._judges import POSITION_BOUND, JudgeCalibrator
+from skanchor._numerics.arrow_information import (
+    ArrowSums,
+    DenseSums,
+    information_sums,
+)
 from skanchor._numerics.btl import laplacian
-from skanchor._numerics.linalg import Columns
+from skanchor._numerics.linalg import Columns, has_common_column, standardised
 from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.newton import SolverResult, Tolerance, minimise
 from skanchor._numerics.parameters import PEOPLE, Parameters, without_rounding
@@ -109,6 +114,27 @@ class ItemLikelihood:
         # The calibrator's bounds of c and p; all other parameters are unbounded.
         self.bounds = low, high
 
+    def for_factor(self, factor: Array) -> Self:
+        """The same likelihood, with as many v of each item as L has columns.
+
+        Parameters
+        ----------
+        factor : ndarray of shape (n_judges, n_effects)
+            L.
+
+        Returns
+        -------
+        ItemLikelihood
+        """
+        found, head = copy(self), self.at["deviation"].start
+        found.layout = replace(self.layout, n_effects=factor.shape[1])
+        found.at, found.size = found.layout.at, found.layout.size
+        more = np.zeros(found.size - head)
+        low, high = (bound[:head] for bound in self.bounds)
+        found.ridge = np.append(self.ridge[:head], more)
+        found.bounds = np.append(low, more - np.inf), np.append(high, more + np.inf)
+        return found
+
     def _rest(self, m: int, stage: LastStage | None) -> Array:
         """Fixed part of the bias of a source's rows, of shape (n_source_rows,).
 
@@ -156,9 +182,16 @@ class ItemLikelihood:
         for m, values in coef.items():
             parameters[self.layout.bias[m]] = values
         if known.deviations is not None:
-            v = np.linalg.lstsq(factor, known.deviations, rcond=None)[0]
-            parameters[self.at["deviation"]] = v.ravel()
+            self.set_deviations(parameters, factor, known.deviations)
         return parameters
+
+    def set_deviations(self, parameters: Array, factor: Array, u: Array) -> None:
+        """Set the v of least length with ``u = L v``, or nearly so, in place."""
+        if has_common_column(factor):
+            v = standardised(factor, u)
+        else:
+            v = np.asarray(np.linalg.lstsq(factor, u, rcond=None)[0], np.float64)
+        parameters[self.at["deviation"]] = v.ravel()
 
     def prior(self, factor: Array | None) -> Array:
         """Diagonal of the quadratic penalty of all parameters, of shape (size,).
@@ -175,7 +208,7 @@ class ItemLikelihood:
         """Deviations u of shape (n_judges, n_items)."""
         if not self.layout.has_deviations:
             return np.zeros((self.n_judges, self.n_items))
-        v = parameters[self.at["deviation"]].reshape(self.n_judges, self.n_items)
+        v = parameters[self.at["deviation"]].reshape(-1, self.n_items)
         return np.asarray(factor @ v)
 
     def annotate(self, parameters: Array, factor: Array, X: Comparisons) -> Comparisons:
@@ -258,7 +291,7 @@ class ItemLikelihood:
         -------
         offset : ndarray of shape (n_rows,)
             Logits with the scores and deviations of new models at zero.
-        columns : ndarray of shape (n_rows, (1 + n_judges) * n_new)
+        columns : ndarray of shape (n_rows, (1 + n_effects) * n_new)
             The scores of the new models, then their v, all new models of the first
             judge, then those of the second and so on, as in the parameter vector.
         """
@@ -283,9 +316,9 @@ class ItemLikelihood:
         # signs, (n_rows, n_new): 1 where a new model is first, -1 where it is second.
         signs = (X.left[:, None] == new).astype(np.float64)
         signs -= X.right[:, None] == new
-        # share, (n_sources, 1 + n_judges): derivative of a source's logit by the score
+        # share, (n_sources, 1 + n_effects): derivative of a source's logit by the score
         # of a model, c_m or 1 for people, and by its v, L[m] or 0 for people.
-        share = np.zeros((self.n_judges + 1, 1 + self.n_judges))
+        share = np.zeros((self.n_judges + 1, 1 + factor.shape[1]))
         share[:-1, 0], share[-1, 0], share[:-1, 1:] = slopes, 1.0, factor
         columns = share[X.judge][:, :, None] * signs[:, None, :]
         return offset, columns.reshape(len(X), -1)
@@ -336,7 +369,7 @@ class ItemLikelihood:
         eta: Array,
         *,
         curved: bool = True,
-    ) -> tuple[Array, Array | None]:
+    ) -> tuple[Array, Any]:
         """Gradient and expected Hessian of the summed loss, without prior.
 
         ``eta`` are the :meth:`logits`; ``weight`` is sorted by source, too. The Hessian
@@ -345,14 +378,30 @@ class ItemLikelihood:
         Returns
         -------
         gradient : ndarray of shape (size,)
-        hessian : ndarray of shape (size, size) or None
+        hessian : ndarray of shape (size, size), ArrowMatrix or None
         """
+        gradient, sums = self.sums(parameters, factor, weight, eta, curved=curved)
+        mixed = factor if self.layout.has_deviations else None
+        reduced = self.layout.reduce_gradient(gradient, mixed)
+        return reduced, None if sums is None else sums.matrix()
+
+    def sums(
+        self,
+        parameters: Array,
+        factor: Array,
+        weight: Array,
+        eta: Array,
+        *,
+        curved: bool = True,
+    ) -> tuple[Array, ArrowSums | DenseSums | None]:
+        """Gradient by item, and sums that make the Hessian of :meth:`derivatives`."""
         X, n, layout = self.X, self.n_items, self.layout
         # Sums are taken by item, and reduced to the parameters at the end.
         gradient = layout.no_gradient()
-        hessian = layout.no_information() if curved else None
+        mixed = factor if layout.has_deviations else None
         scores = self.items @ parameters[self.at["scores"]]
         slopes = parameters[self.at["sensitivity"]]
+        hessian = information_sums(layout, slopes, mixed) if curved else None
         _, y, places = self._laid
         p = sigmoid(eta)
         # w (p - y), the derivative of the loss by the logit, and w p (1 - p).
@@ -365,7 +414,7 @@ class ItemLikelihood:
             human, at = X.by_judge(PEOPLE), places[PEOPLE]
             gradient[:n] += human.net(residuals[at])
             if hessian is not None and curvatures[at].any():
-                hessian[:n, :n] += laplacian(human.pair_sums(curvatures[at]))
+                hessian.add(PEOPLE, laplacian(human.pair_sums(curvatures[at])))
         else:
             # People with a bias are treated as a judge of sensitivity one.
             judged.append(PEOPLE)
@@ -380,13 +429,8 @@ class ItemLikelihood:
             local = local_score(cut, extra, residuals[at])
             layout.add_gradient(gradient, m, local, slope)
             if hessian is not None and curvatures[at].any():
-                gram = local_gram(cut, extra, curvatures[at])
-                layout.add_information(hessian, m, gram, slope)
-        mixed = factor if self.layout.has_deviations else None
-        reduced = layout.reduce_gradient(gradient, mixed)
-        if hessian is None:
-            return reduced, None
-        return reduced, layout.reduce_information(hessian, mixed)
+                hessian.add(m, local_gram(cut, extra, curvatures[at]))
+        return gradient, hessian
 
     def loss(self, eta: Array, weight: Array) -> float:
         """Summed loss of rows sorted by source at these logits, without prior."""
@@ -469,7 +513,8 @@ class ItemLikelihood:
         historical[n_new : self.at["scores"].stop] = joint
         arrival[:n_new] = True
         if self.layout.has_deviations:
-            new = np.tile(self.X.is_new, self.n_judges)
+            at = self.at["deviation"]
+            new = np.tile(self.X.is_new, (at.stop - at.start) // self.n_items)
             historical[self.at["deviation"]] = ~new
             arrival[self.at["deviation"]] = new
         return historical, arrival

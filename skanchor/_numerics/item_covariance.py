@@ -8,14 +8,21 @@ all judges have the same variance and all pairs of judges the same correlation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.item_evidence import FLOOR, ItemEvidence, shown_share
-from skanchor._numerics.linalg import covariance_factor
-from skanchor._numerics.shrinkage import Shrinkage, choose_shrinkage, shrink
+from skanchor._numerics.linalg import MANY_JUDGES, eigen_factor
+from skanchor._numerics.shrinkage import (
+    CEILING,
+    MOST_COMMON,
+    Shrinkage,
+    choose_shrinkage,
+    shrink,
+)
 from skanchor._numerics.types import Array
 
 __all__ = [
@@ -25,7 +32,9 @@ __all__ = [
     "DeviationLikelihood",
     "ItemPrior",
     "fit_covariance",
+    "fixed_point",
     "inflation",
+    "shrunk_moments",
 ]
 
 
@@ -76,6 +85,9 @@ class ItemPrior:
         Degrees of freedom of what is known of the variance. With two of them the
         logarithm of the standard deviation has one of .64, which is near that of .75
         between the three tables.
+    has_common_correlation : bool
+        Whether all pairs of judges have one correlation, but for its sign, so that the
+        covariance of hundreds of judges takes no longer than their fit.
     conservative : bool
         Whether the second moments are divided by one item less, as far as the rows show
         the items, which keeps the covariance away from zero.
@@ -84,11 +96,24 @@ class ItemPrior:
     sd: float = 0.3
     df: float = 2.0
     conservative: bool = False
+    has_common_correlation: bool = False
 
     @property
     def variance(self) -> float:
         """Centre of the variance, in squared judge logits."""
         return self.sd**2
+
+    def start(self, n_judges: int) -> Array:
+        """Covariance that an estimate starts from, (n_judges, n_judges).
+
+        With one correlation of all pairs it has that of the prior. Otherwise it is
+        diagonal.
+        """
+        found = self.variance * np.eye(n_judges)
+        if self.has_common_correlation:
+            rest = self.variance * PRIOR_CORRELATION
+            found = found * (1.0 - PRIOR_CORRELATION) + rest
+        return found
 
     def moments(
         self, sums: Array, n_items: int, covariance: Array, shown: float
@@ -228,41 +253,77 @@ def _fixed_point(
     shrinkage: Shrinkage,
     prior: ItemPrior,
 ) -> Array:
-    """Fixed point of the EM step near ``covariance``, by Anderson acceleration.
+    """Fixed point of the EM step near ``covariance``."""
+    # A symmetric matrix is represented by its lower triangle.
+    at = np.tril_indices(len(covariance))
+
+    def filled(values: Array) -> Array:
+        found = np.zeros_like(covariance)
+        found[at] = values
+        return np.asarray(found + np.tril(found, -1).T)
+
+    def step(values: Array) -> Array:
+        before = filled(values)
+        evidence = likelihood.evidence(before)
+        return np.asarray(_em_step(evidence, before, shrinkage, prior)[at])
+
+    def is_valid(values: Array) -> bool:
+        return bool(np.linalg.eigvalsh(filled(values))[0] > FLOOR)
+
+    return filled(fixed_point(step, covariance[at], is_valid))
+
+
+def fixed_point(
+    step: Callable[[Array], Array],
+    start: Array,
+    is_valid: Callable[[Array], bool],
+    memory: int = MEMORY,
+) -> Array:
+    """Fixed point of a step near ``start``, by Anderson acceleration.
 
     EM that stops at a tolerance ends somewhere within it, where exactly depends on
     rounding and so on the order of the rows. The fixed point does not.
+
+    Parameters
+    ----------
+    step : callable
+        Maps an array of shape (n,) to the next one.
+    start : ndarray of shape (n,)
+        Where it begins.
+    is_valid : callable
+        Whether a point may be stepped from; an extrapolation that may not is not used.
+    memory : int
+        Number of past steps that enter an extrapolation.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Where a step changed least.
     """
-    # A symmetric matrix is represented by its lower triangle.
-    at = np.tril_indices(len(covariance))
-    best, least = covariance, np.inf
+    values = best = start
+    least = np.inf
     points: list[Array] = []
     residuals: list[Array] = []
     for _ in range(MOST_STEPS):
-        after = _em_step(likelihood.evidence(covariance), covariance, shrinkage, prior)
-        residual = (after - covariance)[at]
+        after = step(values)
+        residual = after - values
         change = np.abs(residual).max() / max(np.abs(after).max(), 1e-4)
         if change < least:
             best, least = after, change
         if change <= FIXED_POINT:
             break
-        points = [*points[1 - MEMORY :], after[at]]
-        residuals = [*residuals[1 - MEMORY :], residual]
-        covariance = after
+        points = [*points[1 - memory :], after]
+        residuals = [*residuals[1 - memory :], residual]
+        values = after
         if len(points) > 1:
             # Affine combination of the last points with the smallest residual. The
-            # columns of ``differences``, of shape (n_entries, n_past), are past
-            # residuals less the present one.
+            # columns of ``differences``, of shape (n, n_past), are past residuals less
+            # the present one.
             differences = np.array(residuals[:-1]).T - residual[:, None]
             mixture = np.linalg.lstsq(differences, -residual, rcond=1e-10)[0]
-            ahead = np.zeros_like(after)
-            ahead[at] = (
-                after[at] + (np.array(points[:-1]).T - after[at][:, None]) @ mixture
-            )
-            ahead += np.tril(ahead, -1).T
-            # An extrapolation that is not positive definite is not used.
-            if np.linalg.eigvalsh(ahead)[0] > FLOOR:
-                covariance = ahead
+            ahead = after + (np.array(points[:-1]).T - after[:, None]) @ mixture
+            if is_valid(ahead):
+                values = ahead
     return best
 
 
@@ -306,16 +367,48 @@ def _em_step(
     """One EM step: the posterior second moments of the deviations, shrunk."""
     # Posterior means, (n_items, n_judges), and covariances, (n_items, n_judges,
     # n_judges), whose sum over items is E[u u'] given the data.
-    means, spreads = evidence.posterior(covariance_factor(covariance))
+    means, spreads = evidence.posterior(eigen_factor(covariance))
     sums = means.T @ means + spreads.sum(axis=0)
+    shown = float(np.mean(shown_share(spreads, covariance)))
+    return shrunk_moments(sums, len(means), shown, covariance, shrinkage, prior)
+
+
+def shrunk_moments(
+    sums: Array,
+    n_items: int,
+    shown: float,
+    covariance: Array,
+    shrinkage: Shrinkage,
+    prior: ItemPrior,
+) -> Array:
+    """M-step: covariance of the deviations from their posterior moments.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n_judges, n_judges)
+        Sum of E[u u'] over the items.
+    n_items : int
+        Number of items.
+    shown : float
+        Share of the variance of a deviation that the rows remove.
+    covariance : ndarray of shape (n_judges, n_judges)
+        Under which the moments were computed.
+    shrinkage : Shrinkage
+        Shares, of the moments of the data.
+    prior : ItemPrior
+        Prior of the covariance.
+
+    Returns
+    -------
+    ndarray of shape (n_judges, n_judges)
+    """
     # Posterior moments are partly those of the prior, which is shrunk already. The
     # shares are meant for the moments of the data, and so are adjusted.
-    shown = float(np.mean(shown_share(spreads, covariance)))
     adjusted = Shrinkage(
         _adjusted(shrinkage.own_correlation, shown),
         _adjusted(shrinkage.own_variance, shown),
     )
-    return shrink(prior.moments(sums, len(means), covariance, shown), adjusted)
+    return shrink(prior.moments(sums, n_items, covariance, shown), adjusted)
 
 
 def _adjusted(share: float, shown: float) -> float:
@@ -379,6 +472,9 @@ def inflation(
     # Each draw b has n_draws deviations per judge, whose second moments are shrunk as
     # in the estimate: ``estimates`` has the shape (N_DRAWS, n_seen, n_seen).
     draws = root @ normal
+    if shrinkage.own_correlation == 0.0 and n_judges >= MANY_JUDGES:
+        estimated, weights = _weights_of_common(draws, shrinkage, slopes, seen)
+        return _of_draws(estimated, weights, covariance[np.ix_(seen, seen)], n_free)
     moments = draws @ draws.transpose(0, 2, 1) / n_draws
     moments += FLOOR * np.eye(n_judges)
     estimates = shrink(moments, shrinkage)[:, seen][:, :, seen]
@@ -388,10 +484,47 @@ def inflation(
     solved = np.linalg.solve(estimates, right)[..., 0]
     estimated = 1.0 / (solved @ slopes)
     weights = solved * estimated[:, None]
+    return _of_draws(estimated, weights, covariance[np.ix_(seen, seen)], n_free)
+
+
+def _of_draws(
+    estimated: Array, weights: Array, covariance: Array, n_free: float
+) -> tuple[float, float]:
+    """Factor and degrees of freedom from drawn estimates, (n_draws,), and weights."""
     # Variance of the same weights under the covariance that was drawn from.
-    true = np.einsum("bm,mn,bn->b", weights, covariance[np.ix_(seen, seen)], weights)
+    true = np.einsum("bm,mn,bn->b", weights, covariance, weights, optimize=True)
     factor = max(1.0, float(true.mean() / estimated.mean()))
     # Satterthwaite: a variance estimate with df degrees of freedom has the squared
     # coefficient of variation 2 / df.
     df = 2.0 * estimated.mean() ** 2 / estimated.var()
     return factor, float(min(df, n_free))
+
+
+def _weights_of_common(
+    draws: Array, shrinkage: Shrinkage, slopes: Array, seen: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Variance of a score and weights of the judges, by estimates of one correlation.
+
+    What :func:`shrink` makes of the moments of ``draws``, of shape (n_draws, n_judges,
+    n), without a matrix for each draw. The results have the shapes (n_draws,) and
+    (n_draws, n_seen).
+    """
+    _, n_judges, n = draws.shape
+    squares = np.einsum("bmi,bmi->bm", draws, draws) / n
+    variances = squares + FLOOR
+    unit = draws / np.sqrt(variances)[:, :, None]
+    # The sum of all correlations off the diagonal.
+    off = np.sum(unit.sum(axis=1) ** 2, axis=1) / n - np.sum(
+        squares / variances, axis=1
+    )
+    common = np.clip(off / (n_judges * (n_judges - 1)), 0.0, MOST_COMMON)[:, None]
+    variances = np.minimum(variances, CEILING)
+    share, mean = shrinkage.own_variance, variances.mean(axis=1, keepdims=True)
+    scale = np.sqrt(share * variances + (1.0 - share) * mean)[:, seen]
+    # C = (1 - r) D D + r d d': C^-1 c by the Sherman-Morrison formula.
+    c = slopes / ((1.0 - common) * scale**2)
+    d = 1.0 / ((1.0 - common) * scale)
+    among = 1.0 + common * np.sum(d * scale, axis=1, keepdims=True)
+    solved = c - common * d * np.sum(c * scale, axis=1, keepdims=True) / among
+    estimated = 1.0 / (solved @ slopes)
+    return estimated, solved * estimated[:, None]

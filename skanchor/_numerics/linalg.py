@@ -12,10 +12,14 @@ from scipy.linalg.lapack import dpocon, dpotrf, dpotrs, dpstrf, dtrtri, dtrtrs
 from skanchor._numerics.types import Array
 
 __all__ = [
+    "MANY_JUDGES",
     "RANK_TOLERANCE",
     "Columns",
     "SymmetricSolver",
+    "common_factor",
     "covariance_factor",
+    "eigen_factor",
+    "has_common_column",
     "mix_judges",
     "semidefinite_root",
     "solve_symmetric",
@@ -25,6 +29,12 @@ __all__ = [
 
 RANK_TOLERANCE = 1e-11
 """Share of the largest eigenvalue below which an eigenvalue counts as zero."""
+
+MANY_JUDGES = 10
+"""Number of judges from which on a common correlation saves time."""
+
+_SAME = 1e-10
+"""Difference of correlations that is rounding."""
 
 _LARGE = 100
 """Size of a matrix from which on its eigenvalues take too long to compute."""
@@ -145,6 +155,10 @@ class SymmetricSolver:
             # The inverse of C C' is C^-T C^-1, with the root C^-T.
             factor = np.tril(dtrtri(factor, lower=1)[0]).T
         return np.asarray(self.scale[:, None] * factor)
+
+    def root_at(self, at: slice) -> Array:
+        """Some rows of :attr:`root`, of shape (n_chosen, rank)."""
+        return self.root[at]
 
     def solve(self, right: Array) -> Array:
         """Solve for right-hand sides of shape (n,) or (n, k)."""
@@ -303,27 +317,84 @@ def semidefinite_root(matrix: Array) -> Array:
 
 
 def covariance_factor(covariance: Array) -> Array:
+    """Square root L with L L' equal to a covariance.
+
+    It is that of :func:`eigen_factor`, but where there are many judges, all pairs of
+    the same correlation, that of :func:`common_factor`.
+    """
+    found = None
+    if len(covariance) >= MANY_JUDGES:
+        found = common_factor(covariance)
+    return eigen_factor(covariance) if found is None else found
+
+
+def eigen_factor(covariance: Array) -> Array:
     """Square root L with L L' equal to a covariance, with orthogonal columns."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def standardised(factor: Array, deviations: Array) -> Array:
-    """Standardised deviations v: the least-squares solution of ``factor @ v = u``.
-
-    Where the factor is singular, v has minimum norm.
+def common_factor(covariance: Array) -> Array | None:
+    """Root of a covariance with one correlation of all pairs, but for its sign.
 
     Parameters
     ----------
-    factor : ndarray of shape (n, n)
-        Result of :func:`covariance_factor`, whose columns are orthogonal.
+    covariance : ndarray of shape (n, n)
+        Positive semi-definite, with n above two.
+
+    Returns
+    -------
+    ndarray of shape (n, n + 1) or None
+        ``[D a]`` with D diagonal: ``covariance = D D' + a a'``. None where the
+        correlations differ.
+    """
+    scale = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+    size = np.outer(scale, scale)
+    correlation = np.divide(covariance, size, out=np.zeros_like(size), where=size > 0)
+    some = scale > 0
+    first = int(np.argmax(some))
+    sign = np.where(correlation[first] < 0.0, -1.0, 1.0)
+    common = correlation * np.outer(sign, sign)
+    pairs = np.outer(some, some) & ~np.eye(len(scale), dtype=bool)
+    values = common[pairs]
+    shared = float(values.mean()) if len(values) else 0.0
+    if not (0.0 <= shared <= 1.0) or np.abs(values - shared).max(initial=0.0) > _SAME:
+        return None
+    own = np.diag(np.sqrt(1.0 - shared) * scale)
+    return np.column_stack([own, np.sqrt(shared) * sign * scale])
+
+
+def has_common_column(factor: Array) -> bool:
+    """Whether a factor is one of :func:`common_factor`."""
+    return factor.shape[1] > factor.shape[0]
+
+
+def standardised(factor: Array, deviations: Array) -> Array:
+    """Standardised deviations v: the least-squares solution of ``factor @ v = u``.
+
+    Where it is not unique, v has minimum norm.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (n, n) or (n, n + 1)
+        Result of :func:`covariance_factor`.
     deviations : ndarray of shape (..., n, n_items)
         Deviations u of n judges.
 
     Returns
     -------
-    ndarray of shape (..., n, n_items)
+    ndarray of shape (..., n, n_items) or (..., n + 1, n_items)
     """
+    if has_common_column(factor):
+        own, shared = factor[:, :-1].diagonal()[:, None], factor[:, -1:]
+        some = own > 0
+        if shared[~some].any():
+            return np.asarray(np.linalg.pinv(factor) @ deviations)
+        # L'(D D' + a a')^-1 u, by the Sherman-Morrison formula.
+        inverse = np.divide(1.0, own, out=np.zeros_like(own), where=some)
+        u, a = inverse * deviations, inverse * shared
+        u = u - a * (a.T @ u) / (1.0 + a.T @ a)
+        return np.concatenate([u, a.T @ u], axis=-2)
     # For orthogonal columns the pseudo-inverse is D^-1 L', with D their squared norms.
     squares = np.einsum("ij,ij->j", factor, factor)
     # The singular values are the roots of these, so that their tolerance is squared.
@@ -340,25 +411,27 @@ def mix_judges(matrix: Array, factor: Array, n_items: int) -> Array:
     matrix : ndarray of shape (size, size)
         Matrix of the form. Its last parameters are u, all items of the first judge,
         then those of the second and so on.
-    factor : ndarray of shape (n_judges, n_judges)
+    factor : ndarray of shape (n_judges, n_effects)
         L, which acts on the judges of each item.
     n_items : int
         Number of items.
 
     Returns
     -------
-    ndarray of shape (size, size)
+    ndarray of shape (new_size, new_size)
+        Of the same size where L is square.
     """
-    size, n_judges = len(matrix), len(factor)
+    size, (n_judges, n_effects) = len(matrix), factor.shape
     head = size - n_judges * n_items
     # Multiply by L' (x) I from the left, without that Kronecker product: rows of u have
     # the axes (judge, item), and the product sums over the judges.
-    mixed = matrix.copy()
     tail = matrix[head:].reshape(n_judges, -1)
-    mixed[head:] = (factor.T @ tail).reshape(-1, size)
+    rows = np.concatenate([matrix[:head], (factor.T @ tail).reshape(-1, size)])
     # Then by L (x) I from the right, on the columns of u.
-    right = mixed[:, head:].reshape(size, n_judges, n_items)
-    mixed[:, head:] = (factor.T @ right).reshape(size, -1)
+    right = rows[:, head:].reshape(len(rows), n_judges, n_items)
+    mixed = np.empty((len(rows), head + n_effects * n_items))
+    mixed[:, :head] = rows[:, :head]
+    mixed[:, head:] = (factor.T @ right).reshape(len(rows), -1)
     return mixed
 
 

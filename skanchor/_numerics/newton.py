@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from skanchor._numerics.arrow import ArrowSolver, factorised, restricted
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.types import Array
 
@@ -68,7 +69,7 @@ class Point(Protocol):
     def loss(self) -> float:
         """Loss; asked for only where a step goes far."""
 
-    def hessian(self) -> Array:
+    def hessian(self) -> Any:
         """Positive semi-definite Hessian; asked for after the gradient, if at all."""
 
 
@@ -96,7 +97,7 @@ class Curvature:
 
     Parameters
     ----------
-    hessian : ndarray of shape (n_coef, n_coef)
+    hessian : ndarray of shape (n_coef, n_coef) or ArrowMatrix
         The Hessian.
     is_borrowed : bool
         Whether it comes from another fit. Such a one serves one step and no other.
@@ -108,14 +109,14 @@ class Curvature:
         borrowed one.
     """
 
-    def __init__(self, hessian: Array, *, is_borrowed: bool = False):
+    def __init__(self, hessian: Any, *, is_borrowed: bool = False):
         self.hessian, self.is_borrowed = hessian, is_borrowed
         self.drift = 0.0
 
     @cached_property
-    def solver(self) -> SymmetricSolver:
+    def solver(self) -> SymmetricSolver | ArrowSolver:
         """The Hessian, factorised once."""
-        return SymmetricSolver.factorise(self.hessian)
+        return factorised(self.hessian)
 
     def age(self, change: float) -> None:
         """Note a change of the logits."""
@@ -165,7 +166,7 @@ class SolverResult:
         Squared Newton decrement before the last step; infinite without one.
     converged : bool
         Whether a tolerance was met.
-    hessian : ndarray of shape (n_coef, n_coef) or None
+    hessian : ndarray of shape (n_coef, n_coef), ArrowMatrix or None
         Hessian of the last step that needed a new one.
     """
 
@@ -173,7 +174,7 @@ class SolverResult:
     n_iter: int
     decrement: float
     converged: bool
-    hessian: Array | None
+    hessian: Any
 
 
 def minimise(
@@ -181,7 +182,7 @@ def minimise(
     start: Array,
     tolerance: Tolerance,
     *,
-    hessian: Array | None = None,
+    hessian: Any = None,
     max_iter: int = 100,
 ) -> SolverResult:
     """Minimise a loss by Newton steps, halved until it falls.
@@ -279,7 +280,7 @@ def step_within(
     free = ~(((coef <= lower) & (gradient > 0)) | ((coef >= upper) & (gradient < 0)))
     if free.all():
         return -curvature.solver.solve(gradient)
-    inner = SymmetricSolver.factorise(curvature.hessian[np.ix_(free, free)])
+    inner = factorised(restricted(curvature.hessian, free))
     step = np.zeros(len(gradient))
     step[free] = -inner.solve(gradient[free])
     return step

@@ -125,6 +125,9 @@ class Parameters:
         Code of each item's owner, such as the model that appears in several contexts
         as several items; the items of an owner may share a deviation. None where every
         item has deviations of its own.
+    n_effects : int or None
+        Number of standardised deviations of each item, the columns of L; None for one
+        for each judge.
     """
 
     items: Array
@@ -134,6 +137,7 @@ class Parameters:
     has_deviations: bool = False
     human_width: int = 0
     owners: NDArray[np.intp] | None = None
+    n_effects: int | None = None
 
     @property
     def n_items(self) -> int:
@@ -141,6 +145,10 @@ class Parameters:
         return len(self.items)
 
     @property
+    def _n_effects(self) -> int:
+        return self.n_judges if self.n_effects is None else self.n_effects
+
+    @cached_property
     def has_positions(self) -> bool:
         """Whether any judge has a position effect."""
         return any(self.positions)
@@ -153,7 +161,7 @@ class Parameters:
             self.n_judges,
             sum(self.positions),
             sum(self.widths) + self.human_width,
-            self.n_judges * self.n_items * self.has_deviations,
+            self._n_effects * self.n_items * self.has_deviations,
         )
         edges = np.cumsum([0, *lengths]).tolist()
         return {
@@ -185,6 +193,12 @@ class Parameters:
         All parameters after the scores lie this much further behind by item.
         """
         return self.n_items - self.items.shape[1]
+
+    @property
+    def _size_by_item(self) -> int:
+        """Length of the vector by item, which has u in place of v."""
+        tail = self.n_judges * self.n_items * self.has_deviations
+        return self.at["deviation"].start + self._shift + tail
 
     @cached_property
     def _own(self) -> dict[int, NDArray[np.intp]]:
@@ -220,6 +234,11 @@ class Parameters:
         order = OWN_COLUMNS.index("order")
         return own if self._has_position(m) else np.delete(own, order)
 
+    def effects(self, k: int) -> NDArray[np.intp]:
+        """Indices of the standardised deviations of all items in column k of L."""
+        start = self.at["deviation"].start + k * self.n_items
+        return np.arange(start, start + self.n_items)
+
     def _has_position(self, m: int) -> bool:
         return bool(self.positions) and self.positions[m]
 
@@ -229,11 +248,11 @@ class Parameters:
     # ------------------------------------------------------------------ sums by item
     def no_gradient(self, *shape: int) -> Array:
         """Gradient by item, all zero; with ``shape=(k,)`` k gradients side by side."""
-        return np.zeros((self.size + self._shift, *shape))
+        return np.zeros((self._size_by_item, *shape))
 
     def no_information(self) -> Array:
         """Information by item, all zero."""
-        return np.zeros((self.size + self._shift,) * 2)
+        return np.zeros((self._size_by_item,) * 2)
 
     def add_gradient(self, total: Array, m: int, local: Array, slope: float) -> None:
         """Add sums over the rows of a source by local column to a gradient by item.
@@ -295,7 +314,7 @@ class Parameters:
         ----------
         total : ndarray of shape (n,) or (n, k)
             Sums by item.
-        factor : ndarray of shape (n_judges, n_judges) or None
+        factor : ndarray of shape (n_judges, n_effects) or None
             L, where there are deviations.
 
         Returns
@@ -306,9 +325,10 @@ class Parameters:
         reduced = np.concatenate([self.items.T @ total[:n], total[n:]])
         if factor is not None:
             # With u = L v, the derivative by v is L' times that by u.
-            tail = reduced[self.at["deviation"]]
-            mixed = factor.T @ tail.reshape(self.n_judges, -1)
-            reduced[self.at["deviation"]] = mixed.reshape(tail.shape)
+            start = self.at["deviation"].start
+            mixed = factor.T @ reduced[start:].reshape(self.n_judges, -1)
+            mixed = mixed.reshape(-1, *reduced.shape[1:])
+            reduced = np.concatenate([reduced[:start], mixed])
         return reduced
 
     def reduce_information(self, total: Array, factor: Array | None) -> Array:
@@ -318,7 +338,7 @@ class Parameters:
         ----------
         total : ndarray of shape (n, n)
             Sums by item.
-        factor : ndarray of shape (n_judges, n_judges) or None
+        factor : ndarray of shape (n_judges, n_effects) or None
             L, where there are deviations.
 
         Returns
@@ -326,7 +346,7 @@ class Parameters:
         ndarray of shape (size, size)
         """
         n, n_scores = self.n_items, self.items.shape[1]
-        reduced = np.empty((self.size, self.size))
+        reduced = np.empty((len(total) - self._shift,) * 2)
         # S' from the left and S from the right, where rows or columns are scores.
         head = self.items.T @ total[:n]
         reduced[:n_scores, :n_scores] = head[:, :n] @ self.items
@@ -379,7 +399,7 @@ class Parameters:
         ----------
         vectors : ndarray of shape (..., size, k)
             Parameters.
-        factor : ndarray of shape (n_judges, n_judges) or None
+        factor : ndarray of shape (n_judges, n_effects) or None
             L, where there are deviations.
 
         Returns
@@ -391,9 +411,12 @@ class Parameters:
         full = np.concatenate([of_items, vectors[..., n_scores:, :]], axis=-2)
         if factor is not None:
             # u = L v for every item and vector: judges get an axis of their own.
-            tail = full[..., self._deviations(0).start :, :]
-            by_judge = tail.reshape(*tail.shape[:-2], self.n_judges, -1)
-            tail[...] = (factor @ by_judge).reshape(tail.shape)
+            start = self._deviations(0).start
+            tail = full[..., start:, :]
+            *lead, _, k = tail.shape
+            by_effect = tail.reshape(*lead, self._n_effects, -1)
+            u = (factor @ by_effect).reshape(*lead, -1, k)
+            full = np.concatenate([full[..., :start, :], u], axis=-2)
         return full
 
     def local(self, vectors: Array, m: int, slope: float | Array) -> Array:

@@ -14,10 +14,17 @@ import numpy as np
 from scipy.special import betainc
 
 from skanchor._numerics.item_evidence import FLOOR, ItemEvidence, shown_share
-from skanchor._numerics.linalg import covariance_factor
+from skanchor._numerics.linalg import eigen_factor
 from skanchor._numerics.types import Array
 
-__all__ = ["Shrinkage", "choose_shrinkage", "shrink"]
+__all__ = [
+    "CEILING",
+    "MOST_COMMON",
+    "Shrinkage",
+    "choose_shrinkage",
+    "common_shrinkage",
+    "shrink",
+]
 
 
 CEILING = 25.0
@@ -25,6 +32,9 @@ CEILING = 25.0
 
 VARIANCE_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Candidate shares of each judge's own variance."""
+
+MOST_COMMON = 0.95
+"""Largest common correlation."""
 
 CORRELATION_SHARES = (0.0, 0.25, 0.5, 0.75, 0.95)
 """Candidate shares of each pair's own correlation. A share of one is excluded, since
@@ -91,9 +101,10 @@ def _shrunk(
     scale = np.sqrt(variances)
     correlation = moments / (scale[..., :, None] * scale[..., None, :])
     correlation = np.clip(correlation, -1.0, 1.0)
-    # The common correlation is the mean off the diagonal, within [0, 0.95].
+    # The common correlation is the mean off the diagonal, within [0, MOST_COMMON].
     off = ~np.eye(n_judges, dtype=bool)
-    common = np.clip(correlation[..., off].mean(axis=-1), 0.0, 0.95)[..., None, None]
+    common = np.clip(correlation[..., off].mean(axis=-1), 0.0, MOST_COMMON)
+    common = common[..., None, None]
     mixed = (1.0 - own_correlation) * common + own_correlation * correlation
     correlation = np.where(off, mixed, 1.0)
     # The ceiling comes after the correlations, which would else be divided by too small
@@ -158,7 +169,7 @@ def _moments_without_an_item(evidence: ItemEvidence, covariance: Array) -> Array
     For each item one Newton step of the likelihood equation of all other items, from
     the present covariance. An item has the weight of its squared shown share.
     """
-    means, spreads = evidence.posterior(covariance_factor(covariance))
+    means, spreads = evidence.posterior(eigen_factor(covariance))
     # E[u u' | data] less the prior covariance, by item.
     innovations = means[:, :, None] * means[:, None, :] + spreads - covariance
     weight = shown_share(spreads, covariance) ** 2
@@ -170,6 +181,28 @@ def _moments_without_an_item(evidence: ItemEvidence, covariance: Array) -> Array
     return np.asarray((vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1))
 
 
+def common_shrinkage(n_items: int) -> Shrinkage:
+    """One correlation of all pairs, and the expected share of each own variance.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of items.
+
+    Returns
+    -------
+    Shrinkage
+        For judges too many to choose the shares by prediction.
+    """
+    return Shrinkage(0.0, _mean_share(n_items, VARIANCE_ITEMS))
+
+
+def _mean_share(n_items: int, half: float) -> float:
+    """Prior mean of a share; ``half`` free items make it one half."""
+    n_free = max(n_items - 2, 1)
+    return n_free / (n_free + half)
+
+
 def _share_prior(
     shares: tuple[float, ...], n_items: int, half: float, weight: float
 ) -> dict[float, float]:
@@ -178,8 +211,7 @@ def _share_prior(
     The prior is a beta distribution with mean ``n / (n + half)`` and parameters that
     sum to ``weight``; n is the number of items less the two that fix the scale.
     """
-    n_free = max(n_items - 2, 1)
-    mean = n_free / (n_free + half)
+    mean = _mean_share(n_items, half)
     # Each candidate gets the probability of the interval of shares nearest to it.
     middles = np.convolve(shares, [0.5, 0.5], mode="valid")
     edges = np.concatenate([[0.0], middles, [1.0]])

@@ -9,10 +9,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.arrow import ArrowSolver, Matrix, factorised
+from skanchor._numerics.arrow_information import (
+    ArrowSums,
+    arrow_information,
+    effect_spread,
+    raised_by_ridge,
+)
 from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.information import JudgeBlock, Projection
 from skanchor._numerics.joint_information import diagonal_by_model, joint_information
-from skanchor._numerics.linalg import SymmetricSolver, standardised
+from skanchor._numerics.linalg import SymmetricSolver, has_common_column, standardised
 from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.sums import SourceSums
 from skanchor._numerics.types import Array
@@ -34,8 +41,8 @@ class RieszProblem:
         The parameter vector, biases profiled out.
     slopes : ndarray of shape (..., n_judges)
         Sensitivities; with an axis in front where several folds are solved.
-    factor : ndarray of shape (n_judges, n_judges) or None
-        Square root L of the covariance of the item effects, with orthogonal columns.
+    factor : ndarray of shape (n_judges, n_effects) or None
+        Square root L of the covariance of the item effects.
         The last parameters are the standardised effects v, with u = L v.
     people : JudgeBlock
         Information of the human rows: by item, or as that of a judge where people
@@ -70,7 +77,7 @@ class RieszProblem:
         joint, raised, human = self._joint(found)
         identity = self._identity(found)
         targets, people = self._targets()
-        solver = SymmetricSolver.factorise(raised)
+        solver = factorised(raised)
         return RieszSystem(
             self.layout,
             self.slopes,
@@ -106,8 +113,8 @@ class RieszProblem:
         targets, people = self._targets()
         weights = np.empty((len(raised), *targets.shape))
         is_full = True
-        for own, solved in zip(raised, weights, strict=True):
-            solver = SymmetricSolver.factorise(own)
+        for fold, solved in enumerate(weights):
+            solver = factorised(raised[fold])
             solved[:] = solver.solve(targets)
             is_full = is_full and bool(np.isfinite(solver.condition))
         return RieszSolution(
@@ -150,7 +157,9 @@ class RieszProblem:
         found = SymmetricSolver.factorise(block.inner).solve(self.asked)
         return replace(people, asked=found)
 
-    def _joint(self, blocks: Sequence[JudgeBlock | None]) -> tuple[Array, Array, Array]:
+    def _joint(
+        self, blocks: Sequence[JudgeBlock | None]
+    ) -> tuple[Matrix, Matrix, Array]:
         """Information of all parameters, raised by the ridge, and the votes' share."""
         layout, n = self.layout, self.layout.n_items
         slopes = np.asarray(self.slopes)
@@ -160,6 +169,15 @@ class RieszProblem:
             if block is not None:
                 grams[..., m, :, :] = block.gram
         items, votes = layout.items, self.people.gram[..., :n, :n]
+        if self.factor is not None and has_common_column(self.factor):
+            blocks_of = arrow_information(layout, slopes, self.factor, votes, grams)
+            by_blocks = blocks_of.plus_diagonal(self._prior())
+            high = by_blocks
+            if self.ridge > 0.0:
+                high = raised_by_ridge(
+                    by_blocks, layout, votes, slopes, grams, self.ridge
+                )
+            return by_blocks, high, items.T @ votes @ items
         joint, human = joint_information(
             items, slopes, self.factor, votes, grams, positions=layout.has_positions
         )
@@ -169,7 +187,13 @@ class RieszProblem:
             raised = joint + self.ridge * diagonal
         return joint, raised, human
 
-    def _identity(self, blocks: list[JudgeBlock | None]) -> Array | None:
+    def _prior(self) -> Array:
+        """Diagonal of the prior v ~ N(0, I), of shape (p,)."""
+        diagonal = np.zeros(self.layout.size)
+        diagonal[self.layout.at["deviation"]] = 1.0
+        return diagonal
+
+    def _identity(self, blocks: list[JudgeBlock | None]) -> Matrix | None:
         """Matrix of the identity by all parameters; None where it is the information.
 
         It is the sum of ``weight V (x - D[Gamma]) x'``, which is not symmetric where a
@@ -184,11 +208,17 @@ class RieszProblem:
         ]
         if all(block.identity is block.gram for _, _, block in sources):
             return None
+        factor = self.factor
+        if factor is not None and has_common_column(factor):
+            by_judge = ArrowSums(self.layout, np.asarray(self.slopes), factor)
+            for m, _, block in sources:
+                by_judge.add(m, block.identity)
+            return by_judge.matrix().plus_diagonal(self._prior())
         total = self.layout.no_information()
         for m, slope, block in sources:
             self.layout.add_information(total, m, block.identity, slope)
-        joint = self.layout.reduce_information(total, self.factor)
-        if self.factor is not None:
+        joint = self.layout.reduce_information(total, factor)
+        if factor is not None:
             # The prior v ~ N(0, I) adds one to the information of each.
             tail = np.arange(self.layout.size)[self.layout.at["deviation"]]
             joint[tail, tail] += 1.0
@@ -208,12 +238,12 @@ class RieszSolution:
         The parameter vector.
     slopes : ndarray of shape (..., n_judges)
         Sensitivities.
-    factor : ndarray of shape (n_judges, n_judges) or None
+    factor : ndarray of shape (n_judges, n_effects) or None
         Square root of the covariance of the item effects.
-    information : ndarray of shape (..., p, p)
+    information : ndarray of shape (..., p, p) or ArrowMatrix
         Information J of (new scores, historical coordinates, sensitivities,
         position effects, item effects) after the bias functions.
-    raised : ndarray of shape (..., p, p)
+    raised : ndarray of shape (..., p, p) or ArrowMatrix
         The same, its diagonal raised by the ridge.
     human_information : ndarray of shape (..., n_scores, n_scores)
         Information of the human rows on the scores; they have none on the rest.
@@ -233,8 +263,8 @@ class RieszSolution:
     layout: Parameters
     slopes: Array
     factor: Array | None
-    information: Array
-    raised: Array
+    information: Matrix
+    raised: Matrix
     human_information: Array
     targets: Array
     weights: Array
@@ -339,7 +369,8 @@ class RieszSolution:
             return np.asarray(by_item)
         # -R W_u is the exposure of the targets to the deviations.
         owned = np.equal.outer(np.unique(owners), owners).astype(np.float64)
-        shape = (*tail.shape[:-2], self.layout.n_judges, len(owners), tail.shape[-1])
+        n_effects = self.factor.shape[1]
+        shape = (*tail.shape[:-2], n_effects, len(owners), tail.shape[-1])
         by_owner = owned @ tail.reshape(shape)
         alike = np.einsum("...mot,...mou->...tu", by_owner, by_owner)
         least, most = (np.einsum("...tt->...t", one) for one in (alike, by_item))
@@ -373,13 +404,20 @@ class RieszSolution:
         """
         if self.factor is None:
             return None
-        # The factor has orthogonal columns L = V D^1/2, so that V turns v = L^-1 u into
-        # the coordinates of the symmetric root, V D^1/2 V'.
-        length = np.sqrt(np.einsum("ij,ij->j", self.factor, self.factor))
-        turn = np.divide(
-            self.factor, length, out=np.zeros_like(self.factor), where=length > 0
-        )
-        shape = (self.layout.n_judges, self.layout.n_items, self.targets.shape[-1])
+        if has_common_column(self.factor):
+            # With S the symmetric root of L L', S = S^-1 L L' makes S^-1 L v of v.
+            values, vectors = np.linalg.eigh(self.factor @ self.factor.T)
+            root = np.sqrt(np.maximum(values, 0.0))
+            inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+            turn = (vectors * inverse) @ vectors.T @ self.factor
+        else:
+            # The factor has orthogonal columns L = V D^1/2, so that V turns v = L^-1 u
+            # into the coordinates of the symmetric root, V D^1/2 V'.
+            length = np.sqrt(np.einsum("ij,ij->j", self.factor, self.factor))
+            turn = np.divide(
+                self.factor, length, out=np.zeros_like(self.factor), where=length > 0
+            )
+        shape = (self.factor.shape[1], self.layout.n_items, self.targets.shape[-1])
         tail = self._tail.reshape(*self._tail.shape[:-2], *shape)
         return np.asarray(np.einsum("ij,...jkt->...ikt", turn, tail))
 
@@ -427,20 +465,37 @@ class RieszSystem(RieszSolution):
 
     Attributes
     ----------
-    identity : ndarray of shape (p, p)
+    identity : ndarray of shape (p, p) or ArrowMatrix
         What the identity holds of the parameters; the information, but for biases that
         are not at their minimum.
-    solver : SymmetricSolver
+    solver : SymmetricSolver or ArrowSolver
         Inverse of ``raised``.
     """
 
-    identity: Array
-    solver: SymmetricSolver
+    identity: Matrix
+    solver: SymmetricSolver | ArrowSolver
 
     @property
     def gap(self) -> Array:
         """``sum omega a V xi - L``, what the weights leave of the identity."""
         return np.asarray(self.identity.T @ self.weights - self.targets)
+
+    def deviation_variances(self) -> Array:
+        """Variances of the item effects given the rows, (n_judges, n_items).
+
+        They are the diagonal of ``L J^-1 L'`` by judge and item.
+        """
+        factor, layout = self.factor, self.layout
+        assert factor is not None
+        if isinstance(self.solver, ArrowSolver):
+            own, root = effect_spread(self.solver, layout, factor)
+            return np.asarray(own + np.sum(root**2, axis=2))
+        # Rows of a root of the inverse that belong to the standardised effects v.
+        root = self.solver.root[layout.at["deviation"]]
+        by_effect = root.reshape(factor.shape[1], layout.n_items, -1)
+        return np.asarray(
+            np.sum(np.einsum("mn,nir->mir", factor, by_effect) ** 2, axis=2)
+        )
 
     def gain(self, m: int, known: SourceSums) -> Array:
         """Decrease of each target's variance by more rows, ``sum w V a^2``.

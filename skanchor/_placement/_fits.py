@@ -164,7 +164,7 @@ class Fits:
             offset += shown[:, rows.judge] * rows.columns[:, rows.blocks["order"].start]
         # Kinds of coefficients of a new model: its score, then with item effects one
         # standardised deviation v of each judge, u = L v, of penalty one.
-        n_kinds = 1 + (0 if factor is None else n_judges)
+        n_kinds = 1 + (0 if factor is None else factor.shape[1])
         share = np.zeros((n_folds, n_judges + 1, n_kinds))
         share[:, :-1, 0], share[:, -1, 0] = stack.slopes, 1.0
         if factor is not None:

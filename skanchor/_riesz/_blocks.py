@@ -60,17 +60,18 @@ def riesz_problem(
     # Where each kind of parameter lies: scores, sensitivities, position effects, and
     # deviations where item effects are integrated out. With contexts the deviations of
     # a model are the same in all of them: its items have one owner.
-    layout = Parameters(
-        X.rows.selectors,
-        n_judges,
-        positions=(X.position_effects is not None,) * n_judges,
-        has_deviations=X.item_covariance is not None,
-        owners=X.rows.items.model if X.rows.n_contexts > 1 else None,
-    )
     factor = None
     if X.item_covariance is not None:
         # L with L L' = Sigma_u: the system has standardised deviations v with u = L v.
         factor = covariance_factor(X.item_covariance)
+    layout = Parameters(
+        X.rows.selectors,
+        n_judges,
+        positions=(X.position_effects is not None,) * n_judges,
+        has_deviations=factor is not None,
+        owners=X.rows.items.model if X.rows.n_contexts > 1 else None,
+        n_effects=None if factor is None else factor.shape[1],
+    )
     slopes = np.zeros(n_judges) if X.sensitivities is None else X.sensitivities
     asked = None if responses is None else responses.asked
     return RieszProblem(layout, slopes, factor, people, ridge, asked)

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skanchor._base import ComparisonEstimator
 from skanchor._comparisons import Comparisons, usable_features
+from skanchor._numerics.arrow import ArrowMatrix
 from skanchor._numerics.information import JudgeBlock
 from skanchor._numerics.system import RieszSystem
 from skanchor._riesz._blocks import (
@@ -305,6 +306,14 @@ class RieszDebiaser(ComparisonEstimator):
         self._settle(X, riesz_problem(X, people, self.ridge).solve(blocks), None)
         return self
 
+    @property
+    def information_(self) -> Array:
+        """Information J of the joint system, of shape (p, p)."""
+        information = self.system_.information
+        if isinstance(information, ArrowMatrix):
+            return information.dense()
+        return information
+
     def _bound(self, evidence: Sequence[Evidence]) -> None:
         """Largest weight of a row, by target."""
         if self.weight_bound is not None:
@@ -337,7 +346,7 @@ class RieszDebiaser(ComparisonEstimator):
         """Store the solved system."""
         self._limit, self.responses_ = None, responses
         self.models_, self.judges_ = X.models, X.judges
-        self.system_, self.information_ = system, system.information
+        self.system_ = system
         self.identity_error_ = float(np.abs(system.gap).max())
         self._check_determined()
 

@@ -18,6 +18,11 @@ from numpy.typing import NDArray
 
 from skanchor._items import ItemLikelihood
 from skanchor._judges import JudgeCalibrator
+from skanchor._numerics.arrow_information import (
+    ArrowSums,
+    DenseSums,
+    information_sums,
+)
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.parameters import PEOPLE
@@ -230,7 +235,7 @@ class ExpandedLikelihood(ItemLikelihood):
         votes, *local = np.split(eta, np.cumsum(sizes)[:-1])
         return votes, local
 
-    def derivatives(
+    def sums(
         self,
         parameters: Array,
         factor: Array,
@@ -238,16 +243,17 @@ class ExpandedLikelihood(ItemLikelihood):
         eta: Array,
         *,
         curved: bool = True,
-    ) -> tuple[Array, Array | None]:
-        """Gradient and Hessian of the loss, as the base class computes them from rows.
+    ) -> tuple[Array, ArrowSums | DenseSums | None]:
+        """Gradient and Hessian by item, as the base class computes them from rows.
 
         ``weight`` is not used: the weights are those of the expansions.
         """
         layout, n, votes = self.layout, self.n_items, self.surrogates.votes
         gradient = layout.no_gradient()
-        hessian = layout.no_information() if curved else None
+        mixed = factor if layout.has_deviations else None
         scores = self.items @ parameters[self.at["scores"]]
         slopes = parameters[self.at["sensitivity"]]
+        hessian = information_sums(layout, slopes, mixed) if curved else None
         of_votes, local = self._parts(eta)
         # Votes: gradient sum w (p - y) z and Hessian sum w V z z', z = e_a - e_b.
         p = sigmoid(of_votes)
@@ -257,7 +263,7 @@ class ExpandedLikelihood(ItemLikelihood):
         if hessian is not None:
             curvature = votes.weight * p * (1.0 - p)
             pairs = pair_sums(votes.left, votes.right, curvature, n)
-            hessian[:n, :n] += laplacian(pairs)
+            hessian.add(PEOPLE, laplacian(pairs))
         for m, (own, theta) in enumerate(
             zip(self.surrogates.judges, local, strict=True)
         ):
@@ -269,13 +275,8 @@ class ExpandedLikelihood(ItemLikelihood):
             slope = -(change.T @ score)
             layout.add_gradient(gradient, m, slope, slopes[m])
             if hessian is not None:
-                gram = change.T @ seen @ change
-                layout.add_information(hessian, m, gram, slopes[m])
-        mixed = factor if layout.has_deviations else None
-        reduced = layout.reduce_gradient(gradient, mixed)
-        if hessian is None:
-            return reduced, None
-        return reduced, layout.reduce_information(hessian, mixed)
+                hessian.add(m, change.T @ seen @ change)
+        return gradient, hessian
 
     def loss(self, eta: Array, weight: Array) -> float:
         """Loss, from the logits of the votes and the local coefficients.

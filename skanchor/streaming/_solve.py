@@ -9,6 +9,7 @@ import numpy as np
 
 from skanchor._historical import HistoricalFit, Placement
 from skanchor._items import ItemCovariance
+from skanchor._numerics.arrow import among
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._stages import Stages
 from skanchor._typing import Array
@@ -93,17 +94,18 @@ def solve(
         surrogates,
         has_deviations=items is not None,
     )
-    # In two steps the scores stay at those of the votes; jointly they are free, too.
-    free, _ = model.masks(joint=is_joint)
     # Item effects are u = L v with Sigma_u = L L'; ``factor`` is L, of shape
-    # (n_judges, n_judges).
+    # (n_judges, n_effects).
     factor = np.zeros((model.n_judges,) * 2)
     if items is not None:
         factor = covariance_factor(items.covariance)
+        model = model.for_factor(factor)
     elif is_joint:
         # The ridge of the scores stands beside the mean loss of the votes.
         total = surrogates.votes.weight.sum()
         model.ridge[model.at["scores"]] = stages.btl.alpha * total
+    # In two steps the scores stay at those of the votes; jointly they are free, too.
+    free, _ = model.masks(joint=is_joint)
     start, every = model.start(factor), np.ones(len(model.X), dtype=bool)
     found = model.minimum(start, factor, every, free, tol=EXACT)
     if not found.converged:
@@ -113,13 +115,12 @@ def solve(
     assert found.hessian is not None
     if is_joint:
         # Check that votes and verdicts together identify the scores.
-        hessian = np.zeros((model.size, model.size))
-        hessian[np.ix_(free, free)] = found.hessian
+        hessian = among(found.hessian, free)
         placed = Placement.of(model, parameters, every, hessian)
         placed.check(stages.btl.alpha > 0)
     # The maximum over l of (l'd)^2 / (l'H^-1 l), for a step d, is d'H d.
     moved = (parameters - start)[free]
-    square = float(moved @ found.hessian @ moved)
+    square = float(moved @ (found.hessian @ moved))
     step = max(square, 0.0) ** 0.5
     X = model.annotate(parameters, factor, known.X)
     if items is not None:

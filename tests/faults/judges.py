@@ -155,6 +155,10 @@ see(
     "reports.test_summary::test_many_warnings_alike_are_listed_in_short",
 )
 see(
+    "Too many judges and models to learn the correlation of every pair of judges",
+    "test_many_judges::test_many_judges_get_one_correlation_and_are_told",
+)
+see(
     "Hundreds of judges of three rows each, no others and no features",
     "test_treatments::test_hundreds_of_judges_of_three_rows_end_in_one_line",
 )

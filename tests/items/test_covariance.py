@@ -33,7 +33,8 @@ from skanchor._items import (
     fit_item_covariance,
     judges_of_arrivals,
 )
-from skanchor._items._covariance import MATRICES, _HistoricalRows
+from skanchor._items._covariance import MATRICES
+from skanchor._items._expansion import DenseRows
 from skanchor._numerics.item_covariance import ITEM_PRIOR, ItemPrior
 from skanchor._numerics.shrinkage import Shrinkage
 from skanchor._stages import Stages
@@ -170,7 +171,7 @@ def test_the_quadratic_has_its_maximum_where_the_likelihood_has():
     """A ridge on the bias is profiled out with its own pull."""
     model = of_history(item_sd=0.4, alpha=1.0)
     covariance = np.array([[0.2, 0.05], [0.05, 0.1]])
-    rows = _HistoricalRows(model)
+    rows = DenseRows(model)
     found = rows.quadratic(covariance)
     assert found.is_mode
     u = rows.parameters[rows.at_u]
@@ -192,7 +193,7 @@ def test_the_quadratic_holds_what_lies_on_a_bound_and_says_much_there():
     stages = Stages(BTLRegressor(), calibrator, ArrivalScorer(), None)
     known = fit_stages(stages, sample)
     model = ItemLikelihood(sample.with_battles(known.X), known.calibrator)
-    rows = _HistoricalRows(model)
+    rows = DenseRows(model)
     found = rows.quadratic(0.1 * np.eye(2))
     assert found.is_mode and (found.slopes == 0.5).all()
     u = rows.parameters[rows.at_u]
@@ -202,12 +203,12 @@ def test_the_quadratic_holds_what_lies_on_a_bound_and_says_much_there():
 
 def test_features_take_their_share_of_what_shows_and_of_nothing_nothing():
     model = of_history(bias="linear", rho=0.5, item_sd=0.4)
-    rows = _HistoricalRows(model)
+    rows = DenseRows(model)
     covariance = 0.1 * np.eye(2)
     found = rows.quadratic(covariance)
-    assert 0.0 < rows.free_share(covariance, found) < 1.0
+    assert 0.0 < found.free_share(covariance) < 1.0
     # Beside a prior that knows all, no deviation shows, with features or without.
-    assert rows.free_share(np.zeros((2, 2)), found) == 1.0
+    assert found.free_share(np.zeros((2, 2))) == 1.0
 
 
 @pytest.mark.parametrize("decrement, n_modes", [(0.9, 2), (1.0, 2), (1.1, 1), (1e4, 1)])
@@ -246,7 +247,7 @@ def test_judges_without_a_finite_sensitivity_leave_a_mode(seed):
     low, high = model.bounds
     slopes = model.at["sensitivity"]
     assert (np.abs(model.X.sensitivities) >= high[slopes]).any()
-    rows = _HistoricalRows(model)
+    rows = DenseRows(model)
     found = rows.quadratic(ITEM_PRIOR.variance * np.eye(model.n_judges))
     assert found.is_mode
     assert (rows.parameters <= high).all() and (rows.parameters >= low).all()

@@ -1,0 +1,257 @@
+"""Information of all parameters by blocks: each judge's own, and those that all share.
+
+Shared are the scores, the bias of people, and the part of the item effects that all
+judges have in common, ``u_m = d_m e_m + a_m f``. A judge's own are its sensitivity, its
+position effect, its bias and its own part e of the item effects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from skanchor._numerics.arrow import ArrowMatrix, ArrowSolver
+from skanchor._numerics.blocks import fitted_columns
+from skanchor._numerics.linalg import MANY_JUDGES, has_common_column
+from skanchor._numerics.parameters import PEOPLE, Parameters
+from skanchor._numerics.types import Array
+
+__all__ = [
+    "ArrowSums",
+    "DenseSums",
+    "arrow_information",
+    "effect_spread",
+    "information_sums",
+    "raised_by_ridge",
+]
+
+
+def information_sums(
+    layout: Parameters, slopes: Array, factor: Array | None
+) -> ArrowSums | DenseSums:
+    """Sums of Gram matrices that become the information of all parameters.
+
+    Parameters
+    ----------
+    layout : Parameters
+        The parameter vector.
+    slopes : ndarray of shape (n_judges,)
+        Sensitivities.
+    factor : ndarray of shape (n_judges, n_effects) or None
+        L, where there are item effects.
+
+    Returns
+    -------
+    ArrowSums or DenseSums
+        The former where judges are many and share no more than scores and one column
+        of L.
+    """
+    if factor is None:
+        has_blocks = layout.n_judges >= MANY_JUDGES
+    else:
+        has_blocks = has_common_column(factor)
+    kind = ArrowSums if has_blocks else DenseSums
+    return kind(layout, slopes, factor)
+
+
+class DenseSums:
+    """Information by item of all sources, until it becomes one by parameter.
+
+    Parameters
+    ----------
+    layout, slopes, factor
+        As in :func:`information_sums`.
+    """
+
+    def __init__(self, layout: Parameters, slopes: Array, factor: Array | None):
+        self.layout, self.slopes, self.factor = layout, slopes, factor
+        self.total = layout.no_information()
+
+    def add(self, m: int, gram: Array) -> None:
+        """Add the Gram matrix of a source by its local columns."""
+        slope = 1.0 if m == PEOPLE else self.slopes[m]
+        self.layout.add_information(self.total, m, gram, slope)
+
+    def matrix(self) -> Array:
+        """Information by parameter, without prior."""
+        return self.layout.reduce_information(self.total, self.factor)
+
+
+class ArrowSums:
+    """Gram matrices of all sources, until they become an :class:`ArrowMatrix`.
+
+    Parameters
+    ----------
+    layout, slopes, factor
+        As in :func:`information_sums`.
+
+    Attributes
+    ----------
+    people : ndarray of shape (n_columns, n_columns)
+        Of people by their local columns (items, delta, order, span).
+    judges : ndarray of shape (n_judges, n_columns, n_columns)
+        Of each judge; columns beyond its span are zero.
+    """
+
+    def __init__(self, layout: Parameters, slopes: Array, factor: Array | None):
+        self.layout, self.slopes, self.factor = layout, slopes, factor
+        n = layout.n_items
+        width = fitted_columns(n, max(layout.widths, default=0)).size
+        self.people = np.zeros((fitted_columns(n, layout.human_width).size,) * 2)
+        self.judges = np.zeros((layout.n_judges, width, width))
+
+    def add(self, m: int, gram: Array) -> None:
+        """Add the Gram matrix of a source by its first local columns."""
+        n = len(gram)
+        if m == PEOPLE:
+            self.people[:n, :n] += gram
+        else:
+            self.judges[m, :n, :n] += gram
+
+    def matrix(self) -> ArrowMatrix:
+        """Information by parameter, without prior."""
+        return arrow_information(
+            self.layout, self.slopes, self.factor, self.people, self.judges
+        )
+
+
+def arrow_information(
+    layout: Parameters,
+    slopes: Array,
+    factor: Array | None,
+    people: Array,
+    grams: Array,
+) -> ArrowMatrix:
+    """Information of all parameters by blocks, without the prior of the item effects.
+
+    The matrices need not be symmetric.
+
+    Parameters
+    ----------
+    layout : Parameters
+        The parameter vector.
+    slopes : ndarray of shape (..., n_judges)
+        Sensitivities.
+    factor : ndarray of shape (n_judges, n_judges + 1) or None
+        L, where there are item effects.
+    people : ndarray of shape (..., n_columns, n_columns)
+        Of people, by item or by all local columns.
+    grams : ndarray of shape (..., n_judges, n_columns, n_columns)
+        Of each judge by its local columns (items, delta, order, span).
+
+    Returns
+    -------
+    ArrowMatrix
+    """
+    items, (n, n_scores), size = layout.items, layout.items.shape, layout.size
+    n_judges, width = layout.n_judges, grams.shape[-1]
+    n_human = layout.human_width
+    head = n_scores + n_human
+    at = layout.at
+    shared_at = [np.arange(n_scores), np.arange(size)[layout.bias[PEOPLE]]]
+    own_at = np.full((n_judges, width), size)
+    own_at[:, n] = np.arange(size)[at["sensitivity"]]
+    if layout.has_positions:
+        own_at[:, n + 1] = np.arange(size)[at["position"]]
+    for m in range(n_judges):
+        bias = layout.bias[m]
+        own_at[m, n + 2 : n + 2 + bias.stop - bias.start] = np.arange(size)[bias]
+    # A judge's items are c_m s + a_m f and d_m e; its other columns have coefficients
+    # of their own.
+    by_shared = np.zeros((*slopes.shape, n, head + (0 if factor is None else n)))
+    by_shared[..., :n_scores] = slopes[..., None, None] * items
+    scale = np.ones((n_judges, width))
+    scale[:, :n] = 0.0
+    if factor is not None:
+        shared_at.append(layout.effects(n_judges))
+        for m in range(n_judges):
+            own_at[m, :n] = layout.effects(m)
+        by_shared[..., head:] = factor[:, -1][:, None, None] * np.eye(n)
+        scale[:, :n] = factor[:, :-1].diagonal()[:, None]
+    turned = np.swapaxes(by_shared, -1, -2)
+    shared = (turned @ grams[..., :n, :n] @ by_shared).sum(axis=-3)
+    shared[..., :n_scores, :n_scores] += items.T @ people[..., :n, :n] @ items
+    if n_human:
+        span = slice(n + 2, n + 2 + n_human)
+        human = slice(n_scores, head)
+        shared[..., :n_scores, human] += items.T @ people[..., :n, span]
+        shared[..., human, :n_scores] += people[..., span, :n] @ items
+        shared[..., human, human] += people[..., span, span]
+    return ArrowMatrix(
+        size,
+        np.concatenate(shared_at),
+        own_at,
+        shared,
+        scale[:, :, None] * grams * scale[:, None, :],
+        scale[:, :, None] * (grams[..., :n] @ by_shared),
+        (turned @ grams[..., :n, :]) * scale[:, None, :],
+    )
+
+
+def effect_spread(
+    solver: ArrowSolver, layout: Parameters, factor: Array
+) -> tuple[Array, Array]:
+    """Covariances of the item effects u = L v given the rows, item by item.
+
+    Parameters
+    ----------
+    solver : ArrowSolver
+        Of the information of all parameters, the prior of v included, or of those that
+        are not held.
+    layout : Parameters
+        The parameter vector.
+    factor : ndarray of shape (n_judges, n_judges + 1)
+        L.
+
+    Returns
+    -------
+    own : ndarray of shape (n_judges, n_items)
+        The part of the variances that no two judges share.
+    root : ndarray of shape (n_judges, n_items, rank)
+        R, so that for item i ``R_i R_i'`` is the rest of the covariance of judges.
+    """
+    n = layout.n_items
+    inverse, taken = solver.spread
+    # Each judge has the items first among its own parameters, and the common part of
+    # all items is last among those that are shared.
+    scale = factor[:, :-1].diagonal()[:, None]
+    own = scale**2 * np.einsum("mii->mi", inverse)[:, :n]
+    common = factor[:, -1][:, None, None] * solver.schur.root[-n:]
+    return own, common - scale[:, :, None] * taken[:, :n]
+
+
+def raised_by_ridge(
+    matrix: ArrowMatrix, layout: Parameters, people: Array, slopes: Array, grams: Array,
+    ridge: float,
+) -> ArrowMatrix:  # fmt: skip
+    """Raise the diagonal by a share of itself, that of the scores model by model.
+
+    Parameters
+    ----------
+    matrix : ArrowMatrix
+        Information of all parameters.
+    layout, people, slopes, grams
+        As in :func:`arrow_information`.
+    ridge : float
+        The share.
+
+    Returns
+    -------
+    ArrowMatrix
+    """
+    items, n, n_scores = layout.items, layout.n_items, layout.items.shape[1]
+    of_people, of_judges = (
+        np.einsum("...ii->...i", one[..., :n, :n]) for one in (people, grams)
+    )
+    own = of_people + (slopes[..., None] ** 2 * of_judges).sum(axis=-2)
+    diagonal = np.einsum("...ii->...i", matrix.shared)
+    added = diagonal[..., None] * np.eye(diagonal.shape[-1])
+    added[..., :n_scores, :n_scores] = items.T @ (own[..., None] * items)
+    diagonal = np.einsum("...ii->...i", matrix.own)
+    unit = np.eye(diagonal.shape[-1])
+    return replace(
+        matrix,
+        shared=matrix.shared + ridge * added,
+        own=matrix.own + ridge * diagonal[..., None] * unit,
+    )
