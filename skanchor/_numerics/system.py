@@ -388,7 +388,7 @@ class RieszSolution:
         if self.factor is None:
             return np.zeros((*self.slopes.shape[:-1], self.layout.n_items))
         n = self.layout.n_items
-        shape = (*self._tail.shape[:-2], self.layout.n_judges, n, n)
+        shape = (*self._tail.shape[:-2], self.factor.shape[1], n, n)
         return np.asarray(np.einsum("...mii->...i", self._tail.reshape(shape) ** 2))
 
     def item_errors(self) -> Array | None:
