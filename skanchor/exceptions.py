@@ -68,10 +68,6 @@ class Remedy(Enum):
         "tool with format=..., or read the file as it is with format='table'."
     )
     TELL_FORMAT = "Say which it is with read_battles(path, format=...)."
-    TELL_ENCODING = (
-        "If the text is in another encoding, name it: read_battles(path, "
-        "encoding='latin-1')."
-    )
     DROP_INVALID = (
         "Drop those battles, or leave out failed verdicts with read_battles(path, "
         "drop_invalid=True)."

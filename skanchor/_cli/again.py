@@ -19,6 +19,7 @@ _MAPPINGS = {
 _LISTS = {"human": "--human", "judges": "--judges"}
 _SWITCHES = {"drop_invalid": "--drop-invalid", "all_human": "--all-human"}
 _JOINED = {"ratings": "--ratings"}
+_VALUES = {"encoding": "--encoding"}
 
 _REPEATED = frozenset([*_MAPPINGS.values(), *_LISTS.values()])
 """Flags that may be typed several times."""
@@ -38,7 +39,9 @@ def with_arguments(
     """Typed words with the flags of some arguments of `read_battles` after them."""
     flags: list[str] = []
     for name, value in arguments.items():
-        if name in _MAPPINGS:
+        if name in _VALUES:
+            flags += [_VALUES[name], value]
+        elif name in _MAPPINGS:
             typed = _without_pairs(typed, _MAPPINGS[name], value)
             flags += _mapping(_MAPPINGS[name], value)
         elif name in _JOINED:

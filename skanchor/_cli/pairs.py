@@ -13,7 +13,8 @@ def pairs_of(flag: str, given: list[str]) -> dict[str, str]:
     for pair in parts_of(given):
         # The last sign counts, since a verdict such as A=B contains one.
         old, equals, new = (part.strip() for part in pair.rpartition("="))
-        if not (old and equals and new):
+        # The label of empty cells is empty.
+        if not ((old or flag == "--labels") and equals and new):
             raise BadInputError(f"{flag} takes OLD=NEW,..., got {pair!r}")
         twice = flag == "--columns" and new in pairs.values()
         if old in pairs or twice:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from skanchor._cli.again import with_arguments, with_file_before
@@ -303,12 +303,11 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
     from skanchor._cli.texts import with_text_features
     from skanchor._comparisons import HUMAN
     from skanchor.io import judge_columns, split_battles
-    from skanchor.io.generic import few_labelled
 
     renames = renames if options.demo else {}
     if options.all_human and "judge" not in table and "rater" not in table:
         renames = {name: "rater" for name in judge_columns(table)[:1]}
-    check_judges(options, list(table.columns), len(table), few_labelled(table))
+    check_judges(options, list(table.columns), table)
     X, y = split_battles(
         with_text_features(table, options.text_columns),
         columns=renames,
@@ -352,10 +351,7 @@ def _without_votes(X: Any, y: Any, models: list[str]) -> tuple[Any, Any]:
 
 
 def check_judges(
-    options: argparse.Namespace,
-    columns: list[str],
-    n_rows: int | None = None,
-    others: Sequence[str] = (),
+    options: argparse.Namespace, columns: list[str], table: Any = None
 ) -> None:
     """Refuse to take all rows for human votes unless the user says that they are.
 
@@ -365,10 +361,8 @@ def check_judges(
         Flags of a command that reads battles.
     columns : list of str
         Columns of the table.
-    n_rows : int, optional
-        Its rows. Not given of a stream, which reads columns by their exact names.
-    others : sequence of str, optional
-        Columns whose names say nothing of judges, but whose values may be their names.
+    table : DataFrame, optional
+        The table. Not given of a stream, which reads columns by their exact names.
     """
     if "judge" in {*columns, *column_renames(options).values()}:
         if options.all_human:
@@ -380,20 +374,18 @@ def check_judges(
     from skanchor.io import absent_people_file, judge_columns, may_be_else
 
     # A column that may name judges or people is asked about by `split_battles`.
-    asked = n_rows is not None and not all(map(may_be_else, judge_columns(columns)))
+    asked = table is not None and not all(map(may_be_else, judge_columns(columns)))
     if options.all_human or asked:
         return
     files = " ".join(map(shlex.quote, options.battles))
-    rows = "all rows" if n_rows is None else f"all {n_rows} rows"
+    rows = "all rows" if table is None else f"all {len(table)} rows"
     by_people = with_arguments(options.typed, {"all_human": True}, options.battles)
     commands = [("If people gave these outcomes", by_people)]
-    raters = [name for name in columns if name == "rater"]
-    for name in dict.fromkeys([*judge_columns(columns), *raters, *others]):
-        words = with_arguments(
-            options.typed, {"columns": {name: "judge"}}, options.battles
-        )
-        commands.append((f"If {name!r} names the judges", words))
-    if options.battles and n_rows is not None:
+    commands += [
+        (call.when, with_arguments(options.typed, call.arguments, options.battles))
+        for call in _judge_calls(columns, table)
+    ]
+    if options.battles and table is not None:
         votes = absent_people_file()
         words = with_file_before(options.typed, votes, options.battles)
         judge = f"If one LLM judge gave them, and {votes} holds people's votes"
@@ -402,6 +394,23 @@ def check_judges(
         f"{files}: there is no column judge, so that {rows} would count as human votes",
         *commands,
     )
+
+
+def _judge_calls(columns: list[str], table: Any) -> list[Any]:
+    """Calls for each column that may name the judges, by its name or its labels."""
+    from skanchor.exceptions import Call
+    from skanchor.io import judge_calls, judge_columns, judges_by_value
+    from skanchor.io.generic import few_labelled
+
+    by_value = {} if table is None else judges_by_value(table)
+    others = [] if table is None else few_labelled(table)
+    by_name = [*judge_columns(columns), *(n for n in columns if n == "rater")]
+    calls = []
+    for name in dict.fromkeys([*by_name, *by_value, *others]):
+        found = judge_calls(name, by_value[name]) if name in by_value else []
+        plain = Call({"columns": {name: "judge"}}, f"If {name!r} names the judges")
+        calls += found or [plain]
+    return calls
 
 
 def _split_names(given: str | None) -> list[str] | None:

@@ -28,8 +28,6 @@ ADVICE = {
     Remedy.NAME_COLUMNS: "Rename columns with --columns given=standard, or name the "
     "tool with --from.",
     Remedy.TELL_FORMAT: "Say which it is with --from.",
-    Remedy.TELL_ENCODING: "If the text is in another encoding, name it, as in "
-    "--encoding latin-1.",
     Remedy.DROP_INVALID: "Drop those battles, or leave out failed verdicts with "
     "--drop-invalid.",
     Remedy.DROP_BAD_LINES: "Leave such lines out with --drop-invalid.",
@@ -105,7 +103,6 @@ ADVICE = {
 
 
 FLAGS: dict[Remedy, tuple[str, ...]] = {
-    Remedy.TELL_ENCODING: ("--encoding", "latin-1"),
     Remedy.DROP_INVALID: ("--drop-invalid",),
     Remedy.DROP_BAD_LINES: ("--drop-invalid",),
     Remedy.READ_AS_SCORES: ("--from", "scores"),

@@ -1,7 +1,9 @@
 """Reading battles tables from files, and writing results to files."""
 
 from skanchor.io._plain_tables import absent_people_file as absent_people_file
+from skanchor.io._plain_tables import judge_calls as judge_calls
 from skanchor.io._plain_tables import judge_columns as judge_columns
+from skanchor.io._plain_tables import judges_by_value as judges_by_value
 from skanchor.io._plain_tables import may_be_else as may_be_else
 from skanchor.io._plain_tables import may_be_swapped as may_be_swapped
 from skanchor.io._plain_tables import names_loser as names_loser

@@ -1,12 +1,17 @@
-"""Encoding of text: what the user gave, else by a byte order mark, else UTF-8."""
+"""Encoding of text: what the user gave, else by its first bytes UTF-16, else UTF-8."""
 
 from __future__ import annotations
 
 import codecs
+import re
 from array import array
 from typing import IO
 
-__all__ = ["decoded", "encoding_of", "require_encoding"]
+__all__ = ["decoded", "encoding_of", "likely_encodings", "require_encoding"]
+
+_LATIN = ("cp1252", "latin-1")
+_OTHERS = ("gb18030", "shift_jis", "cp1251")
+"""Encodings that are offered where a text is not in UTF-8."""
 
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -47,7 +52,51 @@ def encoding_of(head: bytes, given: str | None) -> str:
         except (LookupError, ValueError, AttributeError):
             raise ValueError(f"{given!r} is no encoding that is known.") from None
     marks = (name for mark, name in _MARKS.items() if head.startswith(mark))
-    return next(marks, "utf-8")
+    return next(marks, _by_zeros(head))
+
+
+def _by_zeros(head: bytes) -> str:
+    """UTF-16 without a mark, whose plain letters have a zero byte each; else UTF-8."""
+    n_pairs = len(head) // 2
+    if n_pairs:
+        if 2 * head[1::2].count(0) > n_pairs and not head[::2].count(0):
+            return "utf-16-le"
+        if 2 * head[::2].count(0) > n_pairs and not head[1::2].count(0):
+            return "utf-16-be"
+    return "utf-8"
+
+
+def likely_encodings(data: bytes) -> dict[str, str]:
+    """Encodings that a text may have, and how each reads its first foreign line.
+
+    They are for messages: single bytes have a meaning in many encodings.
+
+    Parameters
+    ----------
+    data : bytes
+        The text, or its beginning up to the end of a line.
+
+    Returns
+    -------
+    dict
+        By encoding, the most likely first, the first line that is not plain ASCII.
+    """
+    foreign = re.findall(rb"[\x80-\xff]+", data)
+    alone = sum(len(run) == 1 for run in foreign)
+    # Accents stand alone between plain letters; letters of other scripts do not.
+    latin = 2 * alone > len(foreign)
+    names = ["utf-8", *(_LATIN if latin else (*_OTHERS, *_LATIN))]
+    line = next((n for n in data.splitlines() if re.search(rb"[\x80-\xff]", n)), data)
+    found: dict[str, str] = {}
+    for name in names:
+        try:
+            data.decode(name)
+            text = line.decode(name)
+        except UnicodeDecodeError:
+            continue
+        if text not in found.values():
+            found[name] = text
+    return found
 
 
 def decoded(data: bytes, given: str | None) -> str:
@@ -69,7 +118,7 @@ def decoded(data: bytes, given: str | None) -> str:
     UnicodeDecodeError
         If the text is in another encoding.
     """
-    return data.decode(encoding_of(data[:4], given))
+    return data.decode(encoding_of(data[:1024], given))
 
 
 def require_encoding(file: IO[bytes], encoding: str) -> None:

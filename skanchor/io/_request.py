@@ -98,6 +98,8 @@ class Request:
         if self.labels:
             for label in winner.dropna().unique().tolist():
                 self._outcomes_seen[label_key(label)] = str(label)
+            if winner.isna().any():
+                self._outcomes_seen[""] = ""
         if self.levels:
             known = {label_key(label) for label in winner.dropna().unique().tolist()}
             used = {level for level in self.levels if label_key(level) in known}

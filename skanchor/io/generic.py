@@ -184,6 +184,8 @@ def _filled(column: pd.Series) -> pd.Series:
 def relabelled(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:
     """Translate outcome labels, ignoring case and blanks around them.
 
+    The label ``""`` stands for empty cells.
+
     Parameters
     ----------
     table : DataFrame
@@ -198,6 +200,9 @@ def relabelled(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:
     meant = {label_key(label): value for label, value in labels.items()}
     codes, found = pd.factorize(table["winner"], use_na_sentinel=True)
     values = [meant.get(label_key(label), label) for label in found]
+    if "" in meant and (codes < 0).any():
+        codes = np.where(codes < 0, len(values), codes)
+        values = [*values, meant[""]]
     return table.assign(winner=values_of_codes(values, codes).set_axis(table.index))
 
 

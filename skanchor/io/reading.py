@@ -15,9 +15,11 @@ from skanchor.exceptions import (
     Advice,
     AssumptionWarning,
     BattlesError,
+    Call,
     Remedy,
     located,
 )
+from skanchor.io._encoding import likely_encodings
 from skanchor.io._format import Format
 from skanchor.io._joined import COUNTED as COUNTED
 from skanchor.io._joined import join_tables, refuse_twice, with_counts
@@ -56,7 +58,7 @@ from skanchor.io.generic import (
     without_blanks,
     without_empty_columns,
 )
-from skanchor.io.registry import format_of
+from skanchor.io.registry import format_of, refuse_other_kinds
 from skanchor.warning_log import warn
 
 PANDALM, RESULTS = "pandalm", "pandalm results"
@@ -104,13 +106,12 @@ def read_battles(
     file_format : str, optional
         File format such as ``"csv"``, where the suffix does not show it.
     encoding : str, optional
-        Encoding such as ``"latin-1"``, of text that is neither UTF-8 nor marked as
-        UTF-16.
+        Encoding such as ``"cp1252"``, of text that is neither UTF-8 nor UTF-16.
     columns : mapping from str to str, optional
         New names of columns, from the file's name to the standard one.
     labels : mapping, optional
         Outcome labels of tables, from the file's own to ``"model_a"``, ``"model_b"``,
-        ``"tie"``, ``"both_bad"`` or a number in [0, 1].
+        ``"tie"``, ``"both_bad"`` or a number in [0, 1]. ``""`` stands for empty cells.
     models : mapping from str to str, optional
         Other names of models, such as ``{"GPT-4": "gpt-4"}`` where two names are one
         model's.
@@ -279,14 +280,14 @@ def _read_file(
             request.used_judge()
             request.formats[source.path] = RESULTS
             return raw.assign(judge=name)
-        reader = _reader(raw, tool)
+        reader, kind = _reader(raw, tool), "table"
         if reader is None and tool == "auto":
-            table = _of_plain(raw, request, where, from_text=known.is_text)
+            table, kind = _of_plain(raw, request, where, from_text=known.is_text)
         elif reader is None:
             table = _as_table(standard_names(raw), request, from_text=known.is_text)
         else:
             table = _of_tool(raw, reader, request)
-    request.formats[source.path] = "table" if reader is None else reader.name
+    request.formats[source.path] = kind if reader is None else reader.name
     if reader is None and tool == "auto" and several and judge is None:
         table = _with_source(table, source, request)
     if "judge" not in table and (
@@ -317,6 +318,9 @@ def _reader(raw: pd.DataFrame, tool: str) -> Reader | None:
     return found
 
 
+_MOST_BYTES = 1 << 24
+"""Bytes of a file that are searched for its encoding."""
+
 _DAMAGED = (EOFError, zipfile.BadZipFile, zlib.error)
 """Exceptions of damaged compressed files, besides ValueError and OSError."""
 
@@ -324,6 +328,7 @@ _DAMAGED = (EOFError, zipfile.BadZipFile, zlib.error)
 def _load(source: Source, known: Format, request: Request) -> pd.DataFrame:
     """The raw table of a file, without blanks around names of columns."""
     try:
+        refuse_other_kinds(source, known)
         raw = known.read(source, request.encoding, request.drop_invalid)
         raw.columns = [str(name).strip() for name in raw.columns]
         raw = without_empty_columns(raw)
@@ -334,17 +339,23 @@ def _load(source: Source, known: Format, request: Request) -> pd.DataFrame:
         cause = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise BattlesError(
             f"{source.label}: not readable as {known.name}: {cause}.",
-            advice=_advice(error),
+            advice=_advice(error, source),
         ) from error
     return raw
 
 
-def _advice(error: Exception) -> Sequence[Advice]:
+def _advice(error: Exception, source: Source) -> Sequence[Advice | Call]:
     """Advice on a file that cannot be read."""
     if isinstance(error, BadLinesError) and error.may_be_dropped:
         return [Advice(Remedy.DROP_BAD_LINES)]
     if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
-        return [Advice(Remedy.TELL_ENCODING)]
+        data = source.head(_MOST_BYTES)
+        if len(data) == _MOST_BYTES:
+            data = data[: data.rfind(b"\n") + 1]
+        return [
+            Call({"encoding": name}, f"If it has the line {line.strip()[:60]!r}")
+            for name, line in likely_encodings(data).items()
+        ]
     return []
 
 
@@ -372,8 +383,8 @@ def _with_results(tables: list[pd.DataFrame], request: Request) -> list[pd.DataF
 
 def _of_plain(
     raw: pd.DataFrame, request: Request, where: str, *, from_text: bool
-) -> pd.DataFrame:
-    """Battles of a file that no tool wrote, in the one way that fits."""
+) -> tuple[pd.DataFrame, str]:
+    """Battles of a file that no tool wrote, in the one way that fits, and its kind."""
     found = read_plain(
         raw,
         lambda table: _with_types(table, request, from_text=from_text),
@@ -392,7 +403,7 @@ def _of_plain(
     if found.says:
         request.assumed[where] = list(found.says)
         warn(AssumptionWarning(f"{where}: {'; '.join(found.says)}."), stacklevel=6)
-    return found.table
+    return found.table, COUNTED if found.counted else "table"
 
 
 def _with_source(table: pd.DataFrame, source: Source, request: Request) -> pd.DataFrame:

@@ -20,6 +20,62 @@ _BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
 _MAGIC = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"{": JSON_LINES, b"[": JSON_LINES}
 
 
+_KINDS = {
+    ".xlsx": "workbook",
+    ".xls": "workbook",
+    ".ods": "workbook",
+    ".numbers": "workbook",
+    ".md": "Markdown text",
+    ".html": "web page",
+    ".htm": "web page",
+    ".pdf": "PDF document",
+    ".docx": "text document",
+}
+"""What files are that are often given in place of a table."""
+
+_BEGINS = {
+    b"PK\x03\x04": "workbook",
+    b"\xd0\xcf\x11\xe0": "workbook",
+    b"%PDF": "PDF document",
+    b"<!doctype html": "web page",
+    b"<html": "web page",
+    b"<table": "web page",
+}
+"""How such files begin, in lower case but for the first."""
+
+
+def refuse_other_kinds(source: Source, known: Format) -> None:
+    """Refuse a workbook, a web page or the like under the suffix of a text.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    known : Format
+        Format of its suffix.
+
+    Raises
+    ------
+    ValueError
+        It says what the file is, and what to do.
+    """
+    if not known.is_encoded:
+        return
+    head = source.head(64).lstrip(b"\xef\xbb\xbf \t\r\n")
+    for start, kind in _BEGINS.items():
+        if head.startswith(start) or head.lower().startswith(start):
+            raise ValueError(_of_kind(kind))
+
+
+def _of_kind(kind: str) -> str:
+    """What to do with a file that is no table of text."""
+    part = "each of its sheets" if kind == "workbook" else "its table"
+    return (
+        f"a {kind}, which is not read. Save {part} as CSV, with the "
+        "names of the columns in the first line, and give the CSV files"
+    )
+
+
 def format_of(source: Source, given: str | None = None) -> Format:
     """Find the format of a source by its suffix or, without a name, its first bytes.
 
@@ -57,6 +113,11 @@ def format_of(source: Source, given: str | None = None) -> Format:
             ", ".join(each.suffixes[0] for each in FORMATS if each.packed == may)
             for may in (False, True)
         )
+        kind = _KINDS.get(source.suffix)
+        if kind is not None:
+            raise BattlesError(
+                f"{source.path}: {_of_kind(kind)}; known are {packed} and {plain}."
+            )
         raise BattlesError(
             f"{source.path}: unknown format; known are {packed} (each also with "
             f"{', '.join(PACKED)}) and {plain}."

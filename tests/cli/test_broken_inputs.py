@@ -64,7 +64,7 @@ BROKEN = {
     ),
     "a missing outcome": (
         lambda: put("winner", 7, None, labelled(a="model_a", b="model_b")), {}, "",
-        "drop_invalid=True", "--drop-invalid",
+        "drop_invalid=True", "is empty in 1 of",
     ),
     "a missing model": (
         lambda: put("model_a", 7, None), {}, "",
@@ -164,11 +164,14 @@ def test_the_message_says_what_to_do(run, tmp_path, what):
 
 FILES = {
     "absent.csv": (None, "absent.csv", "absent.csv: No such file"),
-    "board.xlsx": (b"x", "known are .csv", "known are .csv"),
+    "board.xlsx": (b"x", "each of its sheets as CSV", "known are .csv"),
+    "board.csv": (b"PK\x03\x04x", "each of its sheets as CSV", "a workbook, which"),
+    "page.md": (b"| a |", "its table as CSV", "known are .csv"),
+    "page.csv": (b"\n<HTML><body>", "its table as CSV", "a web page, which"),
     "other.csv": (b"a,b\n1,2\n", "read_battles\\(path, columns=", "--columns"),
     "latin.csv": (
         b"model_a,model_b,judge,winner\n\xe9,b,human,tie\n",
-        "encoding='latin-1'", "--encoding latin-1",
+        "encoding='cp1252'", "not readable as CSV",
     ),
     "columns.json": (
         b'{"model_a": {"0": "x"}}', "orient='records'", "Each line must be one battle",

@@ -2,7 +2,9 @@
 
 The true order of the models is known and wide: a reading that turns outcomes round, or
 loses half of them, shows. Each case says whether its file is ranked at once, after one
-command that is printed, or only refused.
+command that is printed, or only refused. Then every command that is printed is
+followed, three deep, unless it is for a case that the file is not in: none ends in a
+wrong order.
 """
 
 import json
@@ -11,6 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 import pytest
+
+from skanchor._cli.method import load_task
+from skanchor._comparisons.outcomes import Outcomes
+from skanchor.reports import overview
 
 FLAGS = ["--folds", "2", "--item-effects", "none", "--groups", "none", "--json"]
 ORDER = ["fox", "owl", "elk", "cat", "new"]
@@ -107,6 +113,15 @@ def rated():
     )  # fmt: skip
 
 
+def counts(first, second, judge, total, lost, won, tied):
+    """Rows of a pair and a judge, with the numbers of outcomes."""
+    outcomes = said("won", "lost", "tied")
+    found = pd.crosstab([T["one"], T["two"], T["who"]], outcomes).reset_index()
+    names = {"one": first, "two": second, "who": judge, "tied": tied}
+    found[total] = found[["won", "lost", "tied"]].sum(axis=1)
+    return found.rename(columns={**names, "won": won, "lost": lost})
+
+
 @dataclass
 class Case:
     """A file, further arguments, and how it ends."""
@@ -136,6 +151,11 @@ GERMAN = {"Modell A": T["one"], "Modell B": T["two"],
 FRENCH = {"modèle A": T["one"], "modèle B": T["two"],
           "juge": T["who"].replace({"human": "humain"}),
           "vainqueur": said("gauche", "droite", "égalité")}  # fmt: skip
+CHINESE = {"序号": T.index, "模型甲": T["one"], "模型乙": T["two"],
+           "评审": T["who"].replace({"human": "人工"}),
+           "结果": said("甲胜", "乙胜", "平局")}  # fmt: skip
+IDS = {"fox": 17, "owl": 4, "elk": 31, "cat": 8, "new": 22}
+NAMES = {str(number): model for model, number in IDS.items()}
 MORE, LESS = numbers("more"), numbers("less")
 
 CASES = {
@@ -345,6 +365,53 @@ CASES = {
         [{"pair": {"a": a, "b": b}, "judge": {"name": who}, "verdict": won}
          for a, b, who, won in zip(T["one"], T["two"], T["who"], said(),
                                    strict=True)])),
+    "counts.tsv": once(
+        csv(counts("Model", "Opponent", "Source", "Games", "Losses", "Wins", "Draws")
+            .replace({"human": "Human panel"}), sep="\t"),
+        "'Wins' and 'Losses' count the comparisons that 'Model' and 'Opponent' won"),
+    "counts_by_side.csv": once(
+        csv(counts("Model A", "Model B", "judge", "n", "Wins B", "Wins A", "Ties"))),
+    "games_not_counted.csv": pasted(
+        csv(counts("left", "right", "judge", "games", "losses", "wins", "odd games")),
+        "If the other ones are not to count"),
+    "slider.csv": pasted(
+        csv(table(answer_left_model=T["one"], answer_right_model=T["two"],
+                  rater_type=HUMAN.map({True: "crowdworker", False: "llm"}),
+                  rater_model=T["who"].mask(HUMAN, ""), slider=said(-2, 3, 0))),
+        "larger ones favour 'answer_right_model'"),
+    "slider_to_100.csv": pasted(
+        csv(table(left=T["one"], right=T["two"], judge=T["who"],
+                  slide=said(1, -1, 0).astype(int) * (T.index % 90 + 5))),
+        "larger ones favour 'left'"),
+    "gb18030.csv": pasted(
+        csv(pd.DataFrame(CHINESE), encoding="gb18030"), "模型甲,模型乙,评审,结果"),
+    "cp1252.csv": pasted(
+        csv(pd.DataFrame(FRENCH), sep=";", encoding="cp1252"), "modèle A;modèle B"),
+    "utf16_without_mark.csv": once(csv(standard(winner=said()), encoding="utf-16-le")),
+    "ids.csv": pasted(
+        csv(table(model1_id=T["one"].map(IDS), model2_id=T["two"].map(IDS),
+                  judge=T["who"], winner_id=T["won"].map(IDS))),
+        "If empty cells are ties"),
+    "ids_of_judges.csv": pasted(
+        csv(table(model_a=T["one"], model_b=T["two"], winner=said(),
+                  judge_id=T["who"].map({"human": 0, "gpt-4": 1, "claude-3": 2}))),
+        "If '0' in 'judge_id' means people"),
+    "worse_of_options.csv": once(
+        csv(table(option_1=T["one"], option_2=T["two"], reviewer=T["who"].replace(
+            {"human": "volunteer"}), worse_model=LOST.replace({"tie": "neither"})))),
+    "baseline_first.csv": pasted(
+        csv(table(baseline=T["one"], candidate=T["two"], rater=T["who"],
+                  slot_preferred=said("slot 1", "slot 2", "draw"))),
+        "'slot_preferred' holds the outcome"),
+    "chess.txt": once(
+        csv(table(Match=T["one"] + " vs. " + T["two"],
+                  Result=said("1-0", "0-1", "½-½"), Arbiter=T["who"]), sep="|")),
+    "chosen_index.csv": pasted(
+        csv(standard(chosen_index=said("0", "1", ""))), "empty cells are ties"),
+    "judges_by_value.csv": pasted(
+        csv(table(model_a=T["one"], model_b=T["two"], winner=said(),
+                  done__by=T["who"].mask(HUMAN, "u" + (T.index % 9).astype(str)))),
+        "'done by' names judges and people"),
     # No battles.
     "leaderboard.csv": refused(
         csv(pd.DataFrame({"model": ORDER, "score": [5, 4, 3, 2, 1]})), "A leaderboard"),
@@ -357,7 +424,7 @@ CASES = {
 def order_of(out):
     """Names of the models in ``--json``, best first."""
     rows = sorted(json.loads(out)["models"], key=lambda row: -row["score"])
-    return [row["model"] for row in rows]
+    return [NAMES.get(row["model"], row["model"]) for row in rows]
 
 
 def is_right(out):
@@ -382,3 +449,88 @@ def test_it_is_ranked_right_or_refused(run, tmp_path, name):
         assert code == 0, err
         assert is_right(out), order_of(out)
         assert any(case.says in line for line in err) or not case.says, err
+
+
+# ------------------------------------------------------------ every command, three deep
+class Ranked(Exception):  # noqa: N818 (no error)
+    """What a command would rank: the models, best first."""
+
+
+def rank_roughly(options):
+    """Stand in for the fit of ``rank``: admit the rows, and order models by wins."""
+    task = load_task(options)
+    found = overview(task.X, task.y, None, [] if options.no_new else options.new)
+    if found.refusal is not None:
+        raise found.refusal
+    a, b = task.X["model_a"].astype(str), task.X["model_b"].astype(str)
+    won = Outcomes.encode(task.y, named=True).values
+    weight = np.ones(len(won)) if task.weight is None else np.asarray(task.weight)
+    models = sorted({*a, *b})
+    games = pd.get_dummies(a).reindex(columns=models, fill_value=False).to_numpy(
+        float
+    ) - pd.get_dummies(b).reindex(columns=models, fill_value=False).to_numpy(float)
+    scores = np.linalg.lstsq(games * weight[:, None], (won - 0.5) * weight)[0]
+    raise Ranked([NAMES.get(models[at], models[at]) for at in np.argsort(-scores)])
+
+
+UNTRUE = {
+    "swapped_about_order.csv": ("about the columns", "in the order shown already"),
+    "swapped_about_columns.csv": ("about the order shown, so",),
+    "swapped_left_right.csv": ("about the columns", "in the order shown already"),
+    "orders.csv": ("about the columns", "in the order shown already"),
+    "position.csv": ("about the columns", "in the order shown already"),
+    "left_and_right.csv": ("outcomes are about 'model_a' and 'model_b'",),
+    "loser_as_winner.csv": ("If it names the winner",),
+    "better_than.csv": ("'better_than' won against 'model'",),
+    "both_orders.csv": ("as the columns stand",),
+    "both_orders_of_columns.csv": ("are about the order shown",),
+    "zero_and_one_of_judges.csv": ("favour 'model_b'",),
+    "either_way.csv": ("favour 'model_a'",),
+    "margin.csv": ("favour 'model_b'",),
+    "score_of_a_row.csv": ("favour 'model_b'",),
+    "one_zero_tie.csv": ("1 is 'model_a' won",),
+    "worse_by_number.csv": ("2 is a tie",),
+    "listed_by_place.jsonl": ("favour 'model_a'",),
+    "own_words.csv": ("'rechts so' means",),
+    "gb18030.csv": ("ÐòºÅ", "РтєЕ"),
+    "slider.csv": ("favour 'answer_left_model'",),
+    "slider_to_100.csv": ("favour 'right'",),
+}
+"""By file, parts of the cases that it is not in."""
+
+
+def orders_of(run, words, untrue, seen, depth=0):
+    """All orders that a command, and those that it prints, end in.
+
+    ``seen`` gains the commands that were run, and the cases of ``untrue`` that occur.
+    """
+    try:
+        run(*words)
+    except Ranked as ranked:
+        return [(tuple(words), ranked.args[0])]
+    found = []
+    for said, again in run.offered if depth < 3 else []:
+        met = {part for part in untrue if part in said}
+        if not met and tuple(again) not in seen:
+            found += orders_of(run, again, untrue, seen, depth + 1)
+        seen |= {tuple(again), *met}
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_command_that_is_printed_ends_in_a_wrong_order(
+    run, tmp_path, monkeypatch, name
+):
+    case = CASES[name]
+    monkeypatch.setattr("skanchor._cli.rank.fit_method", rank_roughly)
+    case.write(path := tmp_path / name)
+    untrue, seen = UNTRUE.get(name, ()), set()
+    found = orders_of(run, ["rank", path, *case.more], untrue, seen)
+    assert {*untrue} <= seen
+    assert bool(found) is not bool(case.refused)
+    wrong = [
+        (words, order)
+        for words, order in found
+        if order != [model for model in ORDER if model in order]
+    ]
+    assert not wrong

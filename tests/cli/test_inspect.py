@@ -60,7 +60,7 @@ def test_what_must_be_decided_is_a_finding(run, tmp_path):
 
 def test_a_column_that_may_name_the_judges_is_proposed_once(run, tmp_path):
     frame = load_demo().frame.rename(columns={"judge": "referee", "winner": "outcome"})
-    names = ["volunteers", "north", "south", "west"]
+    names = ["visitors", "north", "south", "west"]
     labels = ["human", "judge-alpha", "judge-beta", "judge-gamma"]
     frame["referee"] = frame["referee"].map(dict(zip(labels, names, strict=True)))
     frame.to_csv(path := tmp_path / "votes.csv", index=False)
@@ -70,7 +70,7 @@ def test_a_column_that_may_name_the_judges_is_proposed_once(run, tmp_path):
     at = rows.index("If 'referee' names the judges:")
     proposed = rows[at + 1].split()
     assert proposed[-2:] == ["--columns", "referee=judge"]
-    code, out, _ = run("inspect", *proposed[2:], "--human", "volunteers")
+    code, out, _ = run("inspect", *proposed[2:], "--human", "visitors")
     assert code == 0 and "Judges: 3." in out
 
 

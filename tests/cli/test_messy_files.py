@@ -123,7 +123,7 @@ PASTED = {
     # Numbers that go either way.
     "zero_one.csv": (
         csv(named("left", "right", "judge", "pref", outcome=meaning(1, 0, 0.5))),
-        "larger numbers, of 0 to 1, favour 'left'",
+        "of which larger ones favour 'left'",
     ),
     "minus_one.csv": (
         csv(named("model_a", "model_b", "judge", "score_diff",

@@ -152,7 +152,6 @@ CASES = {
         ),
         "",
     ),
-    Remedy.TELL_ENCODING: (lambda: FRAME, "--encoding utf-32"),
     Remedy.DROP_INVALID: (
         lambda: FRAME.assign(winner=FRAME["winner"].where(FRAME.index > 5)),
         "",

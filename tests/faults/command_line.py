@@ -37,7 +37,11 @@ for title, where in {
     "One bad line among many":
         "io.test_generic::test_bad_line_among_many_is_found_and_counted",
     "Bad lines, with drop_invalid": "io.test_generic::test_bad_lines_may_be_dropped",
-    "Text in another encoding": "io.test_generic::test_encodings",
+    "Text in another encoding": "io.test_odd_tables::test_likely_encodings_are_offered",
+    "UTF-16 without a byte order mark":
+        "io.test_odd_tables::test_utf_16_needs_no_mark",
+    "A workbook, a web page or a PDF document":
+        "io.test_odd_tables::test_other_kinds_of_files_are_to_be_saved_as_csv",
     "An encoding that is not known, or gives no text":
         "io.test_generic::test_encoding_that_is_none",
     "A damaged archive": "io.test_generic::test_damaged_archive",

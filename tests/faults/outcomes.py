@@ -122,6 +122,21 @@ see(
     "A second outcome beside the winner",
     "io.test_order::test_a_second_outcome_is_said_not_to_be_read",
 )
+for title, test in {
+    "Counts of wins, losses and ties of a pair, in a file":
+        "counts_become_weighted_rows",
+    "Counts that do not add up to the number of games":
+        "counts_that_do_not_add_up_are_refused",
+    "Counts of wins and losses of a pair, in memory": "counts_in_memory_are_refused",
+    "Numbers of both signs that may be outcomes": "numbers_of_both_signs_go_either_way",
+    "Empty outcomes beside others, in a file":
+        "empty_outcomes_are_ties_or_no_verdicts",
+    "Whole numbers as names of models, beside empty cells":
+        "whole_numbers_are_names_beside_empty_cells",
+    "Candidate and baseline, or model and opponent, in either order":
+        "models_of_other_roles_stand_as_in_the_file",
+}.items():  # fmt: skip
+    see(title, f"io.test_odd_tables::test_{test}")
 see(
     "Outcomes of nothing but 0 and 1 in a file",
     "io.test_order::test_zero_and_one_are_said_in_every_run",

@@ -19,6 +19,7 @@ __all__ = [
     "OUTCOMES",
     "PEOPLE",
     "PROMPTS",
+    "ROLES",
     "SCORES",
     "SIDES",
     "WINNER_NAME",
@@ -65,14 +66,27 @@ _MARKS = (
     ("x", "y"),
     ("links", "rechts"),
     ("gauche", "droite"),
+    ("izq", "der"),
+    ("izquierda", "derecha"),
+    ("upper", "lower"),
+    ("top", "bottom"),
+    ("甲", "乙"),
 )
 """What tells the first side from the second in names of columns."""
 
 _NOUNS = (
     "model modelname modelid system systemname llm llmname player candidate assistant "
-    "bot agent generator engine contestant competitor method team chatbot "
-    "modell modele modelo modello systeme sistema"
+    "bot agent generator engine contestant competitor method team chatbot option "
+    "modell modele modelo modello systeme sistema 模型"
 ).split()
+
+_ROLES = {
+    "model": "opponent",
+    "player": "opponent",
+    "challenger": "baseline",
+    "candidate": "baseline",
+    "treatment": "control",
+}
 
 STANDARD_SIDES = ("modela", "modelb")
 
@@ -83,11 +97,7 @@ SIDES: dict[str, str] = {
     "lhs": "rhs",
     "links": "rechts",
     "gauche": "droite",
-    "model": "opponent",
-    "player": "opponent",
-    "challenger": "baseline",
-    "candidate": "baseline",
-    "treatment": "control",
+    **_ROLES,
     **{
         order(noun, first): order(noun, second)
         for noun, (first, second) in product(_NOUNS, _MARKS)
@@ -109,15 +119,24 @@ _COMPARED = (
 )
 """Further keys of the columns of two models."""
 
+ROLES = {*_ROLES.items(), *_COMPARED}
+"""Keys of columns of two models whose names do not say which stands first."""
+
 OUTCOMES = frozenset(
     "winner winningmodel winnermodel outcome result preference pref preferred "
     "preferredmodel humanpreference vote uservote humanvote label verdict choice "
     "chosen chosenmodel decision judgment judgement selection selected selectedmodel "
-    "better bettermodel best annotation rating3 winnerlabel answer "
+    "better bettermodel best annotation rating3 winnerlabel answer choices winnerid "
     "gewinner sieger ergebnis urteil vainqueur gagnant resultat verdikt ganador "
-    "resultado vincitore risultato".split()
+    "resultado vincitore risultato 结果 胜者".split()
 )
 """Keys of columns that may hold outcomes."""
+
+OUTCOMES |= {
+    f"{key}{place}"
+    for key in ("winner", "chosen", "preferred", "selected", "choice", "best")
+    for place in ("index", "idx")
+}
 
 WINNER_NAME = "winnername"
 """Key of a column that holds the name of the winner, and nothing else."""
@@ -167,7 +186,8 @@ JUDGES = frozenset(
     "raterid ratedby rater labeler labeller labelerid assessor assessorid reviewer "
     "reviewerid source evaluationsource judgetype evaluatortype annotatortype "
     "bewerter gutachter richter juge evaluateur annotateur juez evaluador giudice "
-    "whojudged whorated whodecided whovoted judgeorhuman humanorllm".split()
+    "whojudged whorated whodecided whovoted judgeorhuman humanorllm ratermodel "
+    "评审 裁判 评委 标注者".split()
 )
 """Keys of columns that may say who decided."""
 
@@ -189,7 +209,8 @@ MODELS = frozenset(
 
 SCORES = frozenset(
     "score scores rating ratings grade grades points stars mark marks likert overall "
-    "overallscore overallrating judgescore humanscore quality qualityscore".split()
+    "overallscore overallrating judgescore humanscore quality qualityscore punkte "
+    "punktzahl bewertung puntos puntuacion punteggio".split()
 )
 """Keys of columns of ratings, of which more is better."""
 

@@ -10,10 +10,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor.exceptions import BattlesError, Call
-from skanchor.io._plain_tables.names import name_key, words_of
+from skanchor.io._plain_tables.names import ROLES, name_key, side_pairs, words_of
+from skanchor.io._plain_tables.outcomes import WON_OR_LOST
 from skanchor.io._plain_tables.winners import flags, is_flag, turned_round
 
-__all__ = ["OUTCOME_SWAPPED", "SHOWN_SWAPPED", "may_be_swapped", "with_order"]
+__all__ = [
+    "OUTCOME_SWAPPED",
+    "SHOWN_SWAPPED",
+    "check_both_orders",
+    "in_order",
+    "may_be_swapped",
+    "with_order",
+]
 
 SHOWN_SWAPPED, OUTCOME_SWAPPED = "shown_swapped", "outcome_swapped"
 """Names of a flag that leaves no question: of rows that were shown the other way round,
@@ -55,6 +63,72 @@ def may_be_swapped(names: Iterable[str]) -> list[str]:
         for name in map(str, names)
         if name_key(name) in _ORDERS or any(map(_SWAPPED.fullmatch, words_of(name)))
     ]
+
+
+def in_order(
+    raw: pd.DataFrame, sides: tuple[str, str], outcome: str | None
+) -> tuple[str, str]:
+    """Columns of the models as the table has them, where names say no order.
+
+    Wins and losses are the model's, not the opponent's, wherever it stands.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        The table.
+    sides : tuple of str
+        Columns of the models.
+    outcome : str or None
+        Column of the outcome.
+
+    Returns
+    -------
+    (str, str)
+    """
+    first, second = sides
+    names = list(map(str, raw.columns))
+    if (name_key(first), name_key(second)) not in ROLES or outcome is None:
+        return sides
+    of_model = {*map(name_key, raw[outcome].unique())} & WON_OR_LOST
+    turned = names.index(second) < names.index(first) and not of_model
+    return (second, first) if turned else sides
+
+
+def check_both_orders(raw: pd.DataFrame, sides: tuple[str, str]) -> None:
+    """Refuse a table that has the same two models of each row in another order, too.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        The table.
+    sides : tuple of str
+        Columns of the models.
+
+    Raises
+    ------
+    BattlesError
+        It ends in the calls that decide.
+    """
+    others = [str(name) for name in raw.columns if name not in sides]
+    one, two = (raw[side].astype("str") for side in sides)
+    for pair in side_pairs(others):
+        first, second = (raw[side].astype("str") for side in pair)
+        turned = first.eq(two) & second.eq(one)
+        if (turned | (first.eq(one) & second.eq(two))).all() and turned.any():
+            raise BattlesError(
+                f"The models are in {sides[0]!r} and {sides[1]!r}, and in "
+                f"{turned.sum():,} of {len(raw):,} rows the other way round in "
+                f"{pair[0]!r} and {pair[1]!r}.",
+                advice=[
+                    Call({"columns": dict(zip(pair, standard, strict=True))}, case)
+                    for standard, case in (
+                        (("model_a", "model_b"),
+                         f"If outcomes are about {pair[0]!r} and {pair[1]!r}"),
+                        (("note 1", "note 2"),
+                         f"If outcomes are about {sides[0]!r} and {sides[1]!r}"),
+                    )
+                ],
+            )  # fmt: skip
 
 
 def with_order(

@@ -11,19 +11,26 @@ import numpy as np
 import pandas as pd
 
 from skanchor._comparisons.outcomes import WINNER_VALUES
-from skanchor.io._plain_tables.names import name_key
+from skanchor.io._plain_tables.names import name_key, words_of
 from skanchor.io._tools._grades import GRADES, grade
 from skanchor.io.columns import label_key, values_of_codes
 
-__all__ = ["OutcomeReading", "holds_standard", "label_of", "on_scale", "readings"]
+__all__ = [
+    "WON_OR_LOST",
+    "OutcomeReading",
+    "holds_standard",
+    "label_of",
+    "on_scale",
+    "readings",
+]
 
 _FIRST = frozenset(
     "modela a 1 left first model1 systema system1 responsea response1 answera answer1 "
     "outputa output1 assistanta assistant1 optiona option1 leftvote leftmodel "
     "modelleft one candidatea candidate1 llma llm1 lhs awins aisbetter abetter "
     "modelawins modelaisbetter modelabetter leftisbetter leftwins leftbetter 1wins "
-    "model1wins model1isbetter model1better links gauche izquierda "
-    "win wins won".split()
+    "model1wins model1isbetter model1better links gauche izquierda izq upper top slota "
+    "slot1 win wins won 甲 甲胜".split()
 )
 _SECOND = frozenset(
     "modelb b 2 right second model2 systemb system2 responseb response2 answerb "
@@ -31,21 +38,33 @@ _SECOND = frozenset(
     "rightmodel modelright two candidateb candidate2 llmb llm2 rhs bwins bisbetter "
     "bbetter modelbwins modelbisbetter modelbbetter rightisbetter rightwins "
     "rightbetter 2wins model2wins model2isbetter model2better rechts droite "
-    "derecha loss loses lost lose".split()
+    "derecha der lower bottom slotb slot2 loss loses lost lose 乙 乙胜".split()
 )
 _TIES = frozenset(
     "tie tied ties draw equal equals same aboutthesame thesame both bothgood tievote "
     "tiebothgood neither nopreference nodifference equallygood similar undecided "
     "bothequal unentschieden gleichstand gleich beide egalite egal nul matchnul empate "
-    "pareggio".split()
+    "pareggio remis 平局 平手".split()
 )
 _BOTH_BAD = frozenset("bothbad tiebothbad bothbadvote botharebad equallybad".split())
+
+WON_OR_LOST = frozenset("win wins won loss loses lost lose".split())
+"""Keys of outcomes that are about the first model by its name, not by its place."""
+
+_PLACES = frozenset(("index", "idx"))
+"""Words of names of columns that hold the winner's place, counted from zero."""
+
+_RESULTS = {"1-0": "1", "0-1": "2", "½-½": "tie", "1/2-1/2": "tie", "0.5-0.5": "tie"}
+"""Keys of results as chess has them."""
 
 # Words of strength in graded verdicts such as "A is much better".
 _STRONG = re.compile(r"much|significantly|strongly|far|clearly|definitely|way")
 _WEAK = re.compile(r"slightly|somewhat|marginally|abit|alittle|weakly|barely")
 
 _SIGNED = re.compile(r"[<>=+?]|^\s*-")
+
+_MOST_LABELS = 3
+"""Largest number of different numbers that may be labels of the sides and of ties."""
 
 _SCALES = ((0, 1), (1, 2), (-1, 1), (-2, 2), (-3, 3), (1, 5), (1, 7), (1, 10))
 _LARGE_SCALES = ((0, 10), (0, 100), (-10, 10), (-100, 100))
@@ -149,10 +168,13 @@ def readings(
     """
     codes, labels = pd.factorize(outcome, use_na_sentinel=True)
     values = labels.tolist()
+    numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")
     found = []
     named = _by_winners_name(outcome, first, second, lenient)
     if named is not None:
         found.append(named)
+        # Many numbers that are all names of the two models are no scale.
+        by_name = by_name or bool(numbers.nunique() > _MOST_LABELS)
     if by_name or not values:
         return found
     keys = [_value_key(value) for value in values]
@@ -163,7 +185,6 @@ def readings(
         found.append(OutcomeReading(winner, means, arguments))
 
     sided = [_side(key) for key in keys]
-    numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")
     if numbers.notna().all():
         found += _of_numbers(outcome, values, numbers.tolist(), sides, mapped)
     elif all(sided) and not _mixes_zero(keys):
@@ -172,8 +193,10 @@ def readings(
     told = {n for n in numbers.tolist() if n == n}
     words = [key for key, n in zip(keys, numbers, strict=True) if n != n]
     if told in ({0.0, 1.0}, {-1.0, 1.0}) and words and all(map(_tie, words)):
-        # Two numbers beside words for ties: either may be the first side.
-        for high in ("model_a", "model_b"):
+        # Two numbers beside words for ties: either may be the first side, unless they
+        # are places, which begin with that of the first side.
+        places = bool({*words_of(outcome.name)} & _PLACES)
+        for high in ("model_b",) if places else ("model_a", "model_b"):
             other = "model_b" if high == "model_a" else "model_a"
             meant = {
                 value: (_tie(key) or "") if n != n else (high if n == 1.0 else other)
@@ -257,6 +280,11 @@ def _of_numbers(
     """Readings of numbers: the sides, numbered from 1, or a scale either way."""
     known = set(numbers)
     a, b = sides
+    if known == {0.0, 1.0} and {*words_of(outcome.name)} & _PLACES:
+        label = {0: "model_a", 1: "model_b"}
+        meant = {v: label[int(n)] for v, n in zip(values, numbers, strict=True)}
+        mapped(meant, f"places from 0: {_said(meant, sides)}", labels=_label_map(meant))
+        return []
     if known == {1.0, 2.0}:
         label = {1: "model_a", 2: "model_b"}
         meant = {v: label[int(n)] for v, n in zip(values, numbers, strict=True)}
@@ -276,7 +304,8 @@ def _of_numbers(
         found.append(
             OutcomeReading(
                 share if at_low == 0.0 else 1.0 - share,
-                f"larger numbers, of {low:g} to {high:g}, favour {better!r}",
+                f"numbers from {low:g} to {high:g}, of which larger ones favour "
+                f"{better!r}",
                 {"levels": {f"{low:g}": at_low, f"{high:g}": 1.0 - at_low}},
             )
         )
@@ -317,6 +346,8 @@ def _value_key(value: Any) -> str:
     Signs such as those of ``A>B`` and ``-1`` have a meaning, so they must not be lost.
     """
     text = _shown_value(value)
+    if text in _RESULTS:
+        return _RESULTS[text]
     return "" if _SIGNED.search(text) else name_key(text)
 
 
@@ -362,6 +393,9 @@ def _distinct(column: pd.Series) -> list[str]:
 
 
 def _plain(column: pd.Series) -> pd.Series:
+    """Cells as text without blanks around them; whole numbers without a point."""
+    if pd.api.types.infer_dtype(column, skipna=True) != "string":
+        column = column.map(_shown_value, na_action="ignore")
     return column.astype("str").str.strip()
 
 

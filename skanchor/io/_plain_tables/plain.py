@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, Call, DataWarning
+from skanchor.io._plain_tables.counts import battles_of_counts, is_count
 from skanchor.io._plain_tables.measures import outcome_of_numbers
 from skanchor.io._plain_tables.names import WINNER_NAME, name_key, quoted
 from skanchor.io._plain_tables.nested import flattened, with_two_models
 from skanchor.io._plain_tables.order import with_order
 from skanchor.io._plain_tables.ratings import Ratings, find_ratings
-from skanchor.io._plain_tables.refusals import no_battles
+from skanchor.io._plain_tables.refusals import missing_outcomes, no_battles
 from skanchor.io._plain_tables.several import one_outcome_a_row
 from skanchor.io._plain_tables.sources import (
     human_like,
@@ -54,11 +55,14 @@ class Plain:
         What was assumed, in words.
     outcomes : Series or None
         The outcomes as the table has them; None of ratings.
+    counted : bool
+        Whether each row stands for as many comparisons as its ``count`` says.
     """
 
     table: pd.DataFrame
     says: tuple[str, ...] = ()
     outcomes: pd.Series | None = None
+    counted: bool = False
 
 
 def read_plain(
@@ -98,7 +102,7 @@ def read_plain(
     # Where one cell holds both models, a number may be the place of the winner in it.
     together = {"model_a", "model_b"} <= {*raw.columns} - {*given.columns}
     raw, told = with_people_flag(standard_names(raw))
-    made = _with_outcome(_comparable(raw), ratings, tie_margin)
+    made = _with_outcome(_comparable(raw), ratings, tie_margin, is_file)
     if made is not None:
         raw, told = made.table, [*told, *made.says]
     plain = _comparable(raw)
@@ -134,6 +138,9 @@ def read_plain(
     if names.tied is not None:
         winner = tied(winner, flags(table[names.tied], "are ties"))
         table = table.drop(columns=names.tied)
+    missing_error = None if drop_invalid else missing_outcomes(winner, names.outcome)
+    if missing_error is not None:
+        raise missing_error
     if not winner.equals(table["winner"]):
         table = table.assign(winner=winner)
     said = [*names.says, *([f"{names.outcome!r}: {says}"] if says else [])]
@@ -141,7 +148,8 @@ def read_plain(
         table, by_name=reading.by_name, shown=outcomes.dropna().unique()
     )
     of_numbers = made is not None and made.outcomes is None
-    return Plain(table, (*said, *more), None if of_numbers else outcomes)
+    counted = made is not None and made.counted
+    return Plain(table, (*said, *more), None if of_numbers else outcomes, counted)
 
 
 def _comparable(raw: pd.DataFrame) -> pd.DataFrame:
@@ -150,11 +158,15 @@ def _comparable(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_outcome(
-    raw: pd.DataFrame, ratings: Sequence[str] | None, tie_margin: float
+    raw: pd.DataFrame,
+    ratings: Sequence[str] | None,
+    tie_margin: float,
+    is_file: bool,
 ) -> Plain | None:
     """Table with one outcome in each row, where the table has several or numbers.
 
-    Its ``outcomes`` are None where numbers of the sides decide.
+    Its ``outcomes`` are None where numbers of the sides decide. Counts are read of
+    files only: in memory, nothing would weight the rows by them.
     """
     sides, outcome = models_and_outcome(raw)
     if sides is None:
@@ -165,6 +177,10 @@ def _with_outcome(
         found = one_outcome_a_row(raw, sides, ratings)
         if found is not None:
             return Plain(found[0], tuple(found[1]), found[0]["winner"])
+    if is_file and (outcome is None or is_count(outcome)):
+        found = battles_of_counts(raw, sides)
+        if found is not None:
+            return Plain(found[0], tuple(found[1]), counted=True)
     if outcome is None:
         found = outcome_of_numbers(raw, sides, tie_margin)
         if found is not None:

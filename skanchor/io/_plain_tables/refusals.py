@@ -8,8 +8,11 @@ from typing import Any
 import pandas as pd
 
 from skanchor.exceptions import Advice, BattlesError, Call, Remedy
+from skanchor.io._plain_tables.counts import is_count
 from skanchor.io._plain_tables.names import (
     JUDGES,
+    LOSERS,
+    MEASURES,
     OUTCOMES,
     PEOPLE,
     PROMPTS,
@@ -25,10 +28,16 @@ from skanchor.io._plain_tables.order import may_be_swapped
 from skanchor.io._plain_tables.outcomes import label_of, readings
 from skanchor.io._plain_tables.ratings import is_board, is_numeric, model_columns
 from skanchor.io._plain_tables.several import fits_outcomes
-from skanchor.io._plain_tables.sources import human_like, is_people_flag, names_machine
+from skanchor.io._plain_tables.sources import (
+    human_like,
+    is_people_flag,
+    judges_by_label,
+    names_machine,
+)
+from skanchor.io._plain_tables.winners import names_loser
 from skanchor.io._tools import FAILED, nearest
 
-__all__ = ["no_battles", "unknown_outcomes"]
+__all__ = ["missing_outcomes", "no_battles", "unknown_outcomes"]
 
 _RESPONSES = (
     ("chosen", "rejected"),
@@ -132,6 +141,34 @@ def unknown_outcomes(
     )  # fmt: skip
 
 
+def missing_outcomes(winner: pd.Series, name: str) -> BattlesError | None:
+    """Error for rows without an outcome, where others have one.
+
+    Parameters
+    ----------
+    winner : Series
+        Outcomes, null where there is none.
+    name : str
+        Name of the column in the table.
+
+    Returns
+    -------
+    BattlesError or None
+        None if no outcome is missing, or all are.
+    """
+    empty = winner.isna()
+    if not empty.any() or empty.all():
+        return None
+    return BattlesError(
+        f"Column {name!r} is empty in {empty.sum():,} of {len(winner):,} rows, the "
+        f"first of them row {int(empty.to_numpy().argmax())}.",
+        advice=[
+            Call({"labels": {"": "tie"}}, "If empty cells are ties"),
+            Call({"drop_invalid": True}, "If they hold no verdict"),
+        ],
+    )
+
+
 def no_battles(
     raw: pd.DataFrame, missing: Sequence[str], *, is_file: bool = True
 ) -> BattlesError:
@@ -214,47 +251,42 @@ def _guesses(
     few = [
         n
         for n in names
-        if raw[n].nunique() <= max(3, 0.2 * len(raw)) or {*words_of(n)} & _GAPS
+        if raw[n].nunique() <= max(3, 0.2 * len(raw)) or _may_be_gap(raw[n])
     ]
-    if pairs:
-        known = candidates(names, {*JUDGES, *PEOPLE, *PROMPTS[0], *PROMPTS[1]})
-        rest = [name for name in few if name not in (*pairs[0], *known)]
-        one, two = (raw[name] for name in pairs[0])
-        rest = [
-            name
-            for name in rest
-            if not (is_people_flag(name) or may_be_swapped([name]))
-            and not human_like(raw[name].dropna().unique().tolist())
-        ]
-        sided = pairs_of_sides(rest, pairs[0])
-        rest = [name for name in rest if not any(name in two for two in sided.values())]
-        calls = _of_counts(sided)
-        calls += [
-            Call({"columns": {name: "winner"}, **arguments}, case)
-            for name in rest
-            for case, arguments in _meanings(raw[name], one, two, pairs[0])
-        ]
-        return calls[:_OFFERED]
-    alike = _alike_pairs(raw, few)
-    outcome = candidates(names, OUTCOMES)
-    if not alike:
+    sides = pairs[0] if pairs else next(iter(_alike_pairs(raw, few)), None)
+    if sides is None:
         return []
-    first, second = alike[0]
-    outcome = [name for name in outcome if name not in alike[0]]
-    rest = [name for name in few if name not in alike[0]]
-    fits = [n for n in rest if fits_outcomes(raw[n], raw[first], raw[second])]
-    if not (outcome or fits):
+    models_are: dict[str, str] = {}
+    if not pairs:
+        models_are = dict(zip(sides, ("model_a", "model_b"), strict=True))
+    known = candidates(names, {*JUDGES, *PEOPLE, *PROMPTS[0], *PROMPTS[1]})
+    known += judges_by_label(raw)
+    rest = [name for name in few if name not in (*sides, *known)]
+    rest = [
+        name
+        for name in rest
+        if not (is_people_flag(name) or may_be_swapped([name]) or is_count(name))
+        and not {*words_of(name)} & MEASURES
+        and not human_like(raw[name].dropna().unique().tolist())
+    ]
+    sided = pairs_of_sides(rest, sides)
+    rest = [name for name in rest if not any(name in two for two in sided.values())]
+    named = candidates(rest, OUTCOMES)
+    calls = [] if models_are else _of_counts(sided)
+    calls += [
+        call
+        for name in named or rest
+        for call in _meanings(raw, name, sides, models_are)
+    ]
+    others = [n for n in names if n not in (*sides, *known, *named)]
+    if not (calls or others) and models_are:
         return [
             Call({"columns": {won: "winner", lost: "loser"}},
                  f"If {won!r} won against {lost!r} in each row")
-            for won, lost in ((first, second), (second, first))
+            for won, lost in (sides, sides[::-1])
             if name_key(lost) not in OUTCOMES
         ]  # fmt: skip
-    last = {} if outcome else {fits[0]: "winner"}
-    return [
-        Call({"columns": {first: "model_a", second: "model_b", **last}},
-             f"If {first!r} and {second!r} are the models")
-    ]  # fmt: skip
+    return calls[:_OFFERED]
 
 
 def _of_counts(sided: Mapping[str, tuple[str, str]]) -> list[Call]:
@@ -271,26 +303,48 @@ def _of_counts(sided: Mapping[str, tuple[str, str]]) -> list[Call]:
 
 
 def _meanings(
-    outcome: pd.Series, one: pd.Series, two: pd.Series, sides: tuple[str, str]
-) -> list[tuple[str, Mapping[str, Any]]]:
-    """Cases in which a column holds outcomes, and arguments that say what they mean.
+    raw: pd.DataFrame,
+    name: str,
+    sides: tuple[str, str],
+    models_are: Mapping[str, str],
+) -> list[Call]:
+    """Calls that take a column for the outcome, each in one case of what it holds.
 
     There are none for words of which some name an LLM, for more than a few words, and
-    for more different numbers than grades have, unless they are called differences.
+    for more different numbers than grades have, unless these have both signs or are
+    called differences.
     """
-    name = str(outcome.name)
-    plain: list[tuple[str, Mapping[str, Any]]] = [
-        (f"If {name!r} holds the outcome", {})
-    ]
+    outcome, one, two = (raw[each] for each in (name, *sides))
+    role = "loser" if names_loser(name) else "winner"
+    holds = "names the loser" if role == "loser" else "holds the outcome"
+    models = f"{sides[0]!r} and {sides[1]!r} are the models"
+
+    def call(
+        arguments: Mapping[str, Any], held: str = "", prefix: str = "", by: str = role
+    ) -> Call:
+        known = arguments.get("columns", {name: by})
+        # A column that is recognised under its own name keeps it.
+        own = {} if models_are and name_key(name) in OUTCOMES | LOSERS else known
+        parts = [models] if models_are else []
+        parts += [prefix] if prefix else []
+        parts += [f"{name!r} {held or holds}"] if own or held else []
+        return Call(
+            {**arguments, "columns": {**models_are, **own}},
+            f"If {', and '.join(parts)}",
+        )
+
     if is_numeric(outcome):
-        if outcome.nunique() > _GRADES and not {*words_of(name)} & _GAPS:
+        if outcome.nunique() > _GRADES and not _may_be_gap(outcome):
             return []
-        found = readings(outcome.mask(outcome.astype("str").eq("")), one, two, {})
+        numbers = pd.to_numeric(outcome, errors="coerce")
+        found = readings(numbers.rename(name), one, two, {}, sides=sides)
         if len(found) < 2:
-            return plain if found else []
-        return [(f"If {name!r} holds {each.means}", each.arguments) for each in found]
+            return [call({})] if found else []
+        if role == "loser":
+            found = [reading.of_losers() for reading in found]
+        return [call(each.arguments, f"holds {each.means}") for each in found]
     if fits_outcomes(outcome, one, two):
-        return plain
+        return [call({})]
     texts = outcome.dropna().astype("str").str.strip()
     words = texts[texts.ne("")].unique().tolist()
     if not 2 <= len(words) <= 4 or any(map(names_machine, words)):
@@ -298,10 +352,18 @@ def _meanings(
     if {*words} & {*one, *two}:
         return []
     return [
-        (f"{call.when}, and {name!r} holds the outcome", call.arguments)
-        for call in unknown_outcomes(outcome, one, two, sides).advice
-        if isinstance(call, Call)
+        call(each.arguments, prefix=each.when.removeprefix("If "), by="winner")
+        for each in unknown_outcomes(outcome, one, two, sides).advice
+        if isinstance(each, Call)
     ]
+
+
+def _may_be_gap(column: pd.Series) -> bool:
+    """Whether a column may hold differences: by its name, or numbers of both signs."""
+    if {*words_of(column.name)} & _GAPS:
+        return True
+    numbers = pd.to_numeric(column, errors="coerce")
+    return is_numeric(column) and bool(numbers.min() < 0.0 < numbers.max())
 
 
 def _alike_pairs(raw: pd.DataFrame, names: Sequence[str]) -> list[tuple[str, str]]:

@@ -26,9 +26,11 @@ __all__ = [
     "flag_of_people",
     "human_like",
     "is_people_flag",
+    "judge_calls",
     "judge_columns",
     "judge_or_people",
     "judges_by_label",
+    "judges_by_value",
     "may_be_else",
     "names_machine",
     "people_column",
@@ -51,8 +53,13 @@ _ELSE = frozenset({"source", "evaluationsource"})
 """Keys of columns that may say who decided, but also other things."""
 
 _HUMAN = re.compile(
-    r"humans?\d*|people|person|crowd|humanvotes?|humanannotators?\d*|"
-    r"mensch(en)?\d*|humain(e|s|es)?\d*|humanos?\d*|personas?|umano"
+    r"humans?\d*|people|persons?|crowd(workers?)?\d*|volunteers?\d*|"
+    r"human(votes?|voters?|annotators?|raters?|judges?|evaluators?|experts?|panel|"
+    r"majority|workers?|labell?ers?|reviewers?|consensus)\d*|"
+    r"mensch(en|lich)?\d*|humain(e|s|es)?\d*|humanos?\d*|personas?|pessoas?|"
+    r"(anotador|evaluador|avaliador|juez)(es)?humanos?\d*|uman[oi]|persone|"
+    r"mens(en)?|ludzie|czlowiek|lide|clovek|insan|человек|люди|"
+    r"人|人类|人工|真人|人間|人手"
 )
 """Keys of labels that mean people, and nothing else."""
 
@@ -68,6 +75,15 @@ _MACHINE = re.compile(
 )
 """Labels that suggest an LLM."""
 
+
+_STANDARD = ("model_a", "model_b", "winner", "prompt_id", "shown_first", "rater")
+"""Standard columns that say something else than who decided."""
+
+_LISTED = 5
+"""Largest number of labels that a call lists."""
+
+_MOST_JUDGES = 300
+"""Largest number of labels of a column that may name judges and people."""
 
 _PEOPLE_FLAGS = frozenset(
     "human ishuman humanflag fromhuman byhuman ishumanvote ishumanlabel isperson "
@@ -205,7 +221,7 @@ def with_people_flag(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 def _people_of_kinds(column: pd.Series) -> NDArray[np.bool_] | None:
     """Rows of people by a column of kinds, "human" and "llm"; None for others."""
     words = {*words_of(column.name)}
-    if "type" not in words or words & _WRITTEN or is_flag(column):
+    if not words & {"type", "kind"} or words & _WRITTEN or is_flag(column):
         return None
     labels = column.dropna().unique().tolist()
     people = human_like(labels)
@@ -298,6 +314,69 @@ def may_be_else(name: str) -> bool:
     return name_key(name) in _ELSE
 
 
+def judge_calls(name: str, labels: Sequence[Any]) -> list[Call]:
+    """Calls that take a column for the one of judges, by which labels are people's.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    labels : sequence of labels
+        Its distinct labels.
+
+    Returns
+    -------
+    list of Call
+        Empty if nothing suggests which labels are people's, and there are many.
+    """
+    labels = [str(label) for label in labels if label is not None and label == label]
+    labels = [label for label in labels if label.strip()]
+    judge = {"columns": {name: "judge"}}
+    case = f"If {name!r} names judges and people"
+    if human_like(labels):
+        return [Call(judge, case)]
+    people = people_patterns(labels)
+    machines = [label for label in labels if names_machine(label)]
+    if len(people) > _LISTED and 0 < len(machines) <= _LISTED:
+        return [Call({**judge, "judges": machines}, case)]
+    if people:
+        return [Call({**judge, "human": people}, case)]
+    if not 2 <= len(labels) <= _LISTED or machines:
+        return []
+    return [
+        Call({**judge, "human": [label]},
+             f"If {label!r} in {name!r} means people, and the other labels LLM judges")
+        for label in labels
+    ]  # fmt: skip
+
+
+def judges_by_value(table: pd.DataFrame) -> dict[str, list[Any]]:
+    """Columns that may say who decided, by some of their labels.
+
+    They are for messages: a user must confirm them.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table without a column of judges.
+
+    Returns
+    -------
+    dict
+        By column, its distinct labels.
+    """
+    found = {}
+    models = {*table.get("model_a", ()), *table.get("model_b", ())}
+    for name in map(str, table.columns):
+        if name in _STANDARD or {*words_of(name)} & _WRITTEN:
+            continue
+        labels = table[name].dropna().unique().tolist()
+        suggests = human_like(labels) or any(map(names_machine, labels))
+        if 1 < len(labels) <= _MOST_JUDGES and suggests and not {*labels} & models:
+            found[name] = labels
+    return found
+
+
 def judge_or_people(columns: Sequence[str], labels: Sequence[Any]) -> BattlesError:
     """Error for columns that name either judges or people.
 
@@ -315,16 +394,16 @@ def judge_or_people(columns: Sequence[str], labels: Sequence[Any]) -> BattlesErr
     """
     held = ", ".join(repr(str(label)) for label in labels[:5] if label is not None)
     more = ", ..." if len(labels) > 5 else ""
-    people = people_patterns([label for label in labels if label is not None])
     advice = []
     for name in columns:
-        votes = absent_people_file()
-        extra: dict[str, Any] = {"before": votes}
-        case = f"If {name!r} names LLM judges alone, and {votes} holds people's votes"
-        if people and name == columns[0]:
-            extra = {"human": people}
-            case = f"If {name!r} names judges and people"
-        advice.append(Call({"columns": {name: "judge"}, **extra}, case))
+        mixed = judge_calls(name, labels) if name == columns[0] else []
+        advice += mixed
+        if len(mixed) != 1:
+            votes = absent_people_file()
+            case = (
+                f"If {name!r} names LLM judges alone, and {votes} holds people's votes"
+            )
+            advice.append(Call({"columns": {name: "judge"}, "before": votes}, case))
     advice.append(
         Call({"columns": {columns[0]: "rater"}, "all_human": True},
              f"If {columns[0]!r} names people, and all rows are their votes")

@@ -23,7 +23,11 @@ from skanchor.io._plain_tables.names import (
     pairs_of_sides,
     side_pairs,
 )
-from skanchor.io._plain_tables.order import may_be_swapped
+from skanchor.io._plain_tables.order import (
+    check_both_orders,
+    in_order,
+    may_be_swapped,
+)
 from skanchor.io._plain_tables.outcomes import (
     OutcomeReading,
     holds_standard,
@@ -141,8 +145,9 @@ def models_and_outcome(
                 for pair in pairs
             ],
         )
-    _check_both_orders(raw, pairs[0])
-    return pairs[0], _outcome(raw, pairs[0])
+    check_both_orders(raw, pairs[0])
+    outcome = _outcome(raw, pairs[0])
+    return in_order(raw, pairs[0], outcome), outcome
 
 
 def find_names(raw: pd.DataFrame) -> Names | None:
@@ -328,30 +333,6 @@ def _may_be_loser(raw: pd.DataFrame, name: str, sides: tuple[str, str]) -> bool:
     return name_key(name) in LOSERS or (
         not is_numeric(raw[name]) and fits_outcomes(raw[name], one, two)
     )
-
-
-def _check_both_orders(raw: pd.DataFrame, sides: tuple[str, str]) -> None:
-    """Refuse a table that has the same two models of each row in another order, too."""
-    others = [str(name) for name in raw.columns if name not in sides]
-    one, two = (raw[side].astype("str") for side in sides)
-    for pair in side_pairs(others):
-        first, second = (raw[side].astype("str") for side in pair)
-        turned = first.eq(two) & second.eq(one)
-        if (turned | (first.eq(one) & second.eq(two))).all() and turned.any():
-            raise BattlesError(
-                f"The models are in {sides[0]!r} and {sides[1]!r}, and in "
-                f"{turned.sum():,} of {len(raw):,} rows the other way round in "
-                f"{pair[0]!r} and {pair[1]!r}.",
-                advice=[
-                    Call({"columns": dict(zip(pair, standard, strict=True))}, case)
-                    for standard, case in (
-                        (("model_a", "model_b"),
-                         f"If outcomes are about {pair[0]!r} and {pair[1]!r}"),
-                        (("note 1", "note 2"),
-                         f"If outcomes are about {sides[0]!r} and {sides[1]!r}"),
-                    )
-                ],
-            )  # fmt: skip
 
 
 def _winner_and_loser(raw: pd.DataFrame) -> Names | None:

@@ -9,6 +9,7 @@ is known to write, and never guesses in which direction a number goes.
 from skanchor.io._tools._cells import FAILED, is_number_or_text
 from skanchor.io._tools._pandalm import joined_results, result_column
 from skanchor.io._tools._reader import Options, Reader
+from skanchor.io._tools._wins import rows_of_counts
 from skanchor.io._tools.recognition import READERS, nearest, reader_called, recognise
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "reader_called",
     "recognise",
     "result_column",
+    "rows_of_counts",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -10,7 +12,7 @@ from skanchor.io._tools._cells import as_numbers
 from skanchor.io._tools._reader import Options, Reader
 from skanchor.io.columns import typed
 
-__all__ = ["WINS"]
+__all__ = ["WINS", "rows_of_counts"]
 
 _PAIR = frozenset({"model_a", "model_b"})
 _LABELS = {*_PAIR, "judge", "prompt_id", "rater"}
@@ -24,7 +26,26 @@ def _read_wins(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     if _all_text(rest):
         # The table comes from a CSV, as text, but its features are numbers.
         rest = typed(rest, _LABELS, from_text=True)
-    # One row for each outcome of a pair, with its count.
+    counts = [name for name in meant if name in raw]
+    return rows_of_counts(pd.concat([rest, raw[counts]], axis=1), meant)
+
+
+def rows_of_counts(raw: pd.DataFrame, meant: Mapping[str, str]) -> pd.DataFrame:
+    """One row for each outcome of a pair, with its ``count``.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        Table whose rows hold the counts of all outcomes.
+    meant : mapping from str to str
+        By column of counts, the outcome whose count it is.
+
+    Returns
+    -------
+    DataFrame
+        With ``winner`` and ``count`` in place of these columns.
+    """
+    rest = raw.drop(columns=[name for name in meant if name in raw])
     tables = [
         rest.assign(winner=winner, count=_counts(raw[name]))
         for name, winner in meant.items()

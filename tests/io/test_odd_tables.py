@@ -1,0 +1,180 @@
+"""Tables with odd rows or cells: counts, empty cells, other encodings and files."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skanchor import AnchorPipeline, read_battles, split_battles
+from skanchor.exceptions import AssumptionWarning, BattlesError, DataWarning
+
+PAIRS = pd.DataFrame(
+    {
+        "Model": ["owl", "owl", "elk"],
+        "Opponent": ["elk", "fox", "fox"],
+        "Source": ["human panel", "human panel", "gpt-4"],
+        "Wins": [3, 0, 2],
+        "Losses": [1, 2, 0],
+        "Draws": [0, 1, 0],
+    }
+)
+
+
+def written(tmp_path, table, name="odd.csv", encoding="utf-8", **options):
+    path = tmp_path / name
+    text = table.to_csv(index=False, **options)
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def calls_of(error):
+    return [(call.when, dict(call.arguments)) for call in error.value.advice]
+
+
+# ------------------------------------------------------------------------------ counts
+def test_counts_become_weighted_rows(tmp_path):
+    with pytest.warns(AssumptionWarning, match="'Wins' and 'Losses' count"):
+        table = read_battles(written(tmp_path, PAIRS))
+    found = table[["model_a", "model_b", "judge", "winner", "count"]]
+    assert found.to_records(index=False).tolist() == [
+        ("owl", "elk", "human panel", "model_a", 3),
+        ("owl", "elk", "human panel", "model_b", 1),
+        ("owl", "fox", "human panel", "model_b", 2),
+        ("owl", "fox", "human panel", "tie", 1),
+        ("elk", "fox", "gpt-4", "model_a", 2),
+    ]
+    assert [*table.attrs["formats"].values()] == ["wins"]
+
+
+def test_counts_rank_as_the_rows_that_they_count(tmp_path):
+    rng = np.random.default_rng(0)
+    models = ["owl", "elk", "fox", "cat", "new"]
+    rows = pd.DataFrame(
+        [
+            (*rng.choice(models[: 4 if n % 2 else 5], 2, replace=False), n % 2)
+            for n in range(400)
+        ],
+        columns=["model_a", "model_b", "judge"],
+    )
+    rows["judge"] = rows["judge"].map({1: "human", 0: "gpt-4"})
+    rows["winner"] = rng.choice(["wins", "losses", "ties"], 400, p=[0.5, 0.4, 0.1])
+    keys = [rows[name] for name in ("model_a", "model_b", "judge")]
+    counted = pd.crosstab(keys, rows["winner"]).reset_index()
+    names = {"wins": "Won", "losses": "Lost", "ties": "Tied"}
+    with pytest.warns(AssumptionWarning):
+        table = read_battles(written(tmp_path, counted.rename(columns=names)))
+    X, y = split_battles(table)
+    labels = {"wins": "model_a", "losses": "model_b", "ties": "tie"}
+    settings = {"item_effects": "none", "random_state": 0, "cv": 2}
+    by_count = AnchorPipeline(weights="frequency", **settings).fit(
+        X, y, sample_weight=X["count"]
+    )
+    by_row = AnchorPipeline(**settings).fit(
+        rows.drop(columns="winner"), rows["winner"].map(labels)
+    )
+    np.testing.assert_allclose(
+        by_count.scores_.sort_index(), by_row.scores_.sort_index(), atol=1e-6
+    )
+
+
+def test_counts_that_do_not_add_up_are_refused(tmp_path):
+    path = written(tmp_path, PAIRS.assign(Games=[4, 3, 5]))
+    with pytest.raises(BattlesError, match=r"'Games' in 1 rows, .* row 2: 2 a"):
+        read_battles(path)
+    with pytest.warns(AssumptionWarning):
+        assert len(read_battles(path, columns={"Games": "note"})) == 5
+
+
+def test_counts_in_memory_are_refused():
+    """Nothing would weight the rows by them."""
+    with pytest.raises(BattlesError, match="lacks the columns"):
+        split_battles(PAIRS)
+
+
+def test_flags_without_a_winner_are_no_counts(tmp_path):
+    table = PAIRS.assign(Wins=[1, 0, 0], Losses=[0, 1, 0]).drop(columns="Draws")
+    with pytest.raises(BattlesError, match="format is not known"):
+        read_battles(written(tmp_path, table))
+
+
+# ---------------------------------------------------------------------- single outcomes
+def test_numbers_of_both_signs_go_either_way(tmp_path):
+    table = PAIRS[["Model", "Opponent"]].assign(slide=[-70, 100, 0])
+    with pytest.raises(BattlesError) as error:
+        read_battles(written(tmp_path, table))
+    assert [call[1]["levels"] for call in calls_of(error)] == [
+        {"-100": 0.0, "100": 1.0},
+        {"-100": 1.0, "100": 0.0},
+    ]
+    with pytest.warns(AssumptionWarning):
+        found = read_battles(tmp_path / "odd.csv", **calls_of(error)[1][1])
+    assert found["winner"].tolist() == [0.85, 0.0, 0.5]
+
+
+def test_empty_outcomes_are_ties_or_no_verdicts(tmp_path):
+    table = PAIRS[["Model", "Opponent"]].assign(winner=["owl", "", "fox"])
+    path = written(tmp_path, table)
+    with pytest.raises(BattlesError, match=r"empty in 1 of 3 rows, .* row 1") as error:
+        read_battles(path)
+    (_, tie), (_, drop) = calls_of(error)
+    with pytest.warns(AssumptionWarning):
+        found = read_battles(path, **tie)
+    assert found["winner"].tolist() == ["model_a", "tie", "model_b"]
+    with pytest.warns(AssumptionWarning), pytest.warns(DataWarning, match="1 of 3"):
+        assert len(read_battles(path, **drop)) == 2
+
+
+def test_whole_numbers_are_names_beside_empty_cells(tmp_path):
+    ids = {"owl": 17, "elk": 4, "fox": 31}
+    table = PAIRS[["Model", "Opponent"]].replace(ids)
+    table["winner_id"] = [17, None, 31]
+    with pytest.warns(AssumptionWarning, match="names of the winning models"):
+        found = read_battles(written(tmp_path, table), labels={"": "tie"})
+    assert found["winner"].tolist() == ["model_a", "tie", "model_b"]
+    assert found["model_a"].tolist() == ["17", "17", "4"]
+
+
+def test_models_of_other_roles_stand_as_in_the_file(tmp_path):
+    """The first place is that of the column that stands first, wins are the model's."""
+    table = PAIRS[["Opponent", "Model"]].assign(result=["first", "second", "first"])
+    with pytest.warns(AssumptionWarning, match="'Opponent' and 'Model', shown in"):
+        assert read_battles(written(tmp_path, table))["model_a"][0] == "elk"
+    table["result"] = ["win", "loss", "win"]
+    with pytest.warns(AssumptionWarning, match="'Model' and 'Opponent', shown in"):
+        assert read_battles(written(tmp_path, table))["model_a"][0] == "owl"
+
+
+# ------------------------------------------------------------------------- other files
+@pytest.mark.parametrize(
+    ("encoding", "words"),
+    [("gb18030", "模型甲"), ("shift_jis", "モデルの勝者"), ("cp1252", "modèle préféré"),
+     ("cp1251", "победитель")],
+)  # fmt: skip
+def test_likely_encodings_are_offered(tmp_path, encoding, words):
+    table = pd.DataFrame({"model_a": ["x"], "model_b": ["y"], words: ["A"]})
+    path = written(tmp_path, table, encoding=encoding)
+    with pytest.raises(BattlesError, match="not readable as CSV") as error:
+        read_battles(path)
+    found = {call["encoding"]: when for when, call in calls_of(error)}
+    assert words in found[encoding] and len(found) < 5
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_utf_16_needs_no_mark(tmp_path, encoding, suffix):
+    table = pd.DataFrame({"model_a": ["ü"], "model_b": ["y"], "winner": ["model_a"]})
+    path = written(tmp_path, table, f"b{suffix}", encoding)
+    if suffix == ".jsonl":
+        path.write_bytes(table.to_json(orient="records", lines=True).encode(encoding))
+    assert read_battles(path)["model_a"].tolist() == ["ü"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [("b.xlsx", b"PK\x03\x04", "a workbook"), ("b.csv", b"PK\x03\x04", "a workbook"),
+     ("b.md", b"| a |", "a Markdown text"), ("b.csv", b"<html>", "a web page"),
+     ("b.pdf", b"%PDF", "a PDF document"), ("b.jsonl", b"%PDF-1", "a PDF document")],
+)  # fmt: skip
+def test_other_kinds_of_files_are_to_be_saved_as_csv(tmp_path, name, content, words):
+    (path := tmp_path / name).write_bytes(content)
+    with pytest.raises(BattlesError, match=f"{words}, which is not read. Save .* CSV"):
+        read_battles(path)
