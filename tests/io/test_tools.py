@@ -312,7 +312,7 @@ def test_unknown_file_says_what_it_comes_near(tmp_path):
         ("wildbench", {"winner": "bee"}, "holds 'bee', which is none of"),
         ("wildbench", {"extent": 3}, "must be one of"),
         ("helpsteer", {"overall_preference": 4}, "must be one of"),
-        ("pandalm", {"cmp_key": "a_b_c"}, "cannot be told"),
+        ("pandalm", {"cmp_key": "a_b_c"}, "cannot be separated"),
         ("pandalm", {"annotator1": 3}, "Unknown outcome labels"),
     ],
 )
