@@ -437,7 +437,7 @@ def test_separation_warns_in_one_line_and_json_stays_strict(run, battles, tmp_pa
 HEAD = "model_a,model_b,judge,winner\n"
 BAD_FILES = {
     "absent.csv": (None, "No such file"),
-    "unknown.xlsx": ("", "unknown format"),
+    "unknown.xlsx": ("", "a workbook, which is not read"),
     "empty.csv": ("", "Empty CSV"),
     "header.csv": (HEAD, "a file with a row for each"),
     "torn.csv": (HEAD + "a,b\n", "Expected 4 columns"),

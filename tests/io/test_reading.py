@@ -110,7 +110,7 @@ def test_number_column_with_a_word_warns(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "match"),
     [
-        ("b.xlsx", b"", "unknown format.*csv.*jsonl.*parquet"),
+        ("b.xlsx", b"", "a workbook, which.*csv.*jsonl.*parquet"),
         ("b", b"", "unknown format"),
         ("b.parquet.gz", b"", "unknown format"),
         ("b.csv", b"", "Empty CSV"),
