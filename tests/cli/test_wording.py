@@ -154,7 +154,7 @@ CASES = {
     ),
     Remedy.DROP_INVALID: (
         lambda: FRAME.assign(winner=FRAME["winner"].where(FRAME.index > 5)),
-        "",
+        "--from table",
     ),
     Remedy.DROP_BAD_LINES: (lambda: FRAME, ""),
     Remedy.READ_AS_SCORES: (lambda: FRAME, "--tie-margin 1"),
