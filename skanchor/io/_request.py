@@ -108,8 +108,10 @@ class Request:
             self._levels_known.update(self.levels if ends.notna().all() else used)
 
     def saw_ratings(self) -> None:
-        """Record that a table holds ratings, to which a margin of ties applies."""
+        """Record that a table holds ratings, to which a margin and a scale apply."""
         self._has_scores = True
+        ends = pd.to_numeric(pd.Series(list(self.levels)), errors="coerce")
+        self._levels_known.update(self.levels if ends.notna().all() else ())
 
     def used_judge(self) -> None:
         """Record that a file names no judge, so that the given name was used."""

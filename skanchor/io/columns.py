@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Hashable
 from typing import Any
@@ -128,6 +129,36 @@ def _has_decimal_commas(values: pd.Series, name: str) -> bool:
             stacklevel=5,
         )
     return is_clear
+
+
+def with_points(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Table in which numbers with a decimal comma have a point, where that is clear.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table as it is in the file.
+    names : list of str
+        Columns that may hold such numbers.
+
+    Returns
+    -------
+    DataFrame
+    """
+    changed = {}
+    for name in names:
+        head = table[name].dropna().head(100).tolist()
+        if not all(isinstance(cell, str) for cell in head) or not head:
+            continue
+        if not all(re.fullmatch(f"({_WITH_COMMA})?", cell.strip()) for cell in head):
+            continue
+        texts = table[name].astype("str").str.strip()
+        filled = texts[texts.notna() & texts.ne("")]
+        if filled.str.fullmatch(_WITH_COMMA).all() and (
+            filled.str.fullmatch(_CLEAR_COMMA).any()
+        ):
+            changed[name] = texts.str.replace(",", ".", regex=False)
+    return table.assign(**changed) if changed else table
 
 
 def _numbers_by_arrow(column: pd.Series) -> pd.Series | None:

@@ -25,6 +25,7 @@ from skanchor.io._joined import COUNTED as COUNTED
 from skanchor.io._joined import join_tables, refuse_twice, with_counts
 from skanchor.io._lost_lines import BadLinesError
 from skanchor.io._plain_tables import (
+    flattened,
     human_like,
     is_people_flag,
     judge_columns,
@@ -273,6 +274,12 @@ def _read_file(
         raw = _load(watched, known, request)
     request.saw_file(known, raw.columns)
     with located(where):
+        # Names that the file has not may be those of fields in its cells.
+        inner = {
+            old: new
+            for old, new in request.columns.items()
+            if column_called(raw.columns, old) is None
+        }
         raw = renamed(raw, request.columns)
         if tool == "auto" and several and result_column(raw) is not None:
             # The pairs are in another file: `_with_results` joins them.
@@ -282,6 +289,10 @@ def _read_file(
             return raw.assign(judge=name)
         reader, kind = _reader(raw, tool), "table"
         if reader is None and tool == "auto":
+            if inner:
+                raw = flattened(raw)
+                request.saw_file(known, raw.columns)
+                raw = renamed(raw, inner)
             table, kind = _of_plain(raw, request, where, from_text=known.is_text)
         elif reader is None:
             table = _as_table(standard_names(raw), request, from_text=known.is_text)

@@ -122,6 +122,17 @@ def counts(first, second, judge, total, lost, won, tied):
     return found.rename(columns={**names, "won": won, "lost": lost})
 
 
+def in_columns(prefix):
+    """Ranks of the two models of a row, with a column for each model."""
+    rows = [
+        {"task": f"t{n}", "assessor": who, prefix + a: one, prefix + b: two}
+        for n, (a, b, who, one, two) in enumerate(
+            zip(T["one"], T["two"], T["who"], said(1, 2, 1), said(2, 1, 1), strict=True)
+        )
+    ]
+    return pd.DataFrame(rows)
+
+
 @dataclass
 class Case:
     """A file, further arguments, and how it ends."""
@@ -412,6 +423,43 @@ CASES = {
         csv(table(model_a=T["one"], model_b=T["two"], winner=said(),
                   done__by=T["who"].mask(HUMAN, "u" + (T.index % 9).astype(str)))),
         "'done by' names judges and people"),
+    # What cells and rows hold.
+    "candidates.jsonl": once(jsonl(
+        [{"battle": {"candidates": [{"name": a, "slot": 0}, {"name": b, "slot": 1}]},
+          "annotator": {"kind": "person" if who == "human" else "llm", "id": who},
+          "outcome": {"verdict": won}}
+         for a, b, who, won in zip(T["one"], T["two"], T["who"], said(),
+                                   strict=True)])),
+    "label_studio.json": pasted(
+        lambda path: path.write_text(json.dumps([
+            {"data": {"model_left": a, "model_right": b},
+             "annotations": [{"completed_by": {"email": who}, "result": [
+                 {"type": "choices", "value": {"choices": [won]}}]}]}
+            for a, b, who, won in zip(
+                T["one"], T["two"], T["who"].mask(HUMAN, "ann@firm.com"),
+                said("Left is better", "Right is better", "Same"), strict=True)])),
+        "'annotations_completed_by_email' names judges and people"),
+    "verdicts_in_texts.jsonl": once(jsonl(
+        [{"assistant_a": a, "assistant_b": b, "judge": who,
+          "response": f"Both are [fine]. Final verdict: {won}"}
+         for a, b, who, won in zip(T["one"], T["two"], T["who"],
+                                   said("[[A]]", "[[B]]", "[[C]]"), strict=True)])),
+    "two_rows.csv": once(csv(pd.concat([
+        table(battle_id=T.index, model=T["one"], shown="first", evaluator=T["who"],
+              outcome=said("win", "loss", "draw")),
+        table(battle_id=T.index, model=T["two"], shown="second", evaluator=T["who"],
+              outcome=said("loss", "win", "draw"))]).sample(frac=1, random_state=0)),
+        "each row holds the result of one of two models"),
+    "ranks_of_models.csv": pasted(
+        csv(in_columns("rank_")), "ranks of a model each, of which 1 is the best"),
+    "numbers_of_models.csv": pasted(
+        csv(in_columns("")), "ranks of a model each, of which 1 is the best"),
+    "decimal_commas.csv": once(
+        csv(table(System__1=T["one"], System__2=T["two"],
+                  Bewerter=T["who"].replace({"human": "Mensch"}),
+                  Punkte__System__1=said("7,5", "6,0", "7,0"),
+                  Punkte__System__2=said("6,5", "7,25", "7,0")), sep=";"),
+        "the higher one wins"),
     # No battles.
     "leaderboard.csv": refused(
         csv(pd.DataFrame({"model": ORDER, "score": [5, 4, 3, 2, 1]})), "A leaderboard"),
@@ -495,6 +543,7 @@ UNTRUE = {
     "gb18030.csv": ("ÐòºÅ", "РтєЕ"),
     "slider.csv": ("favour 'answer_left_model'",),
     "slider_to_100.csv": ("favour 'right'",),
+    "numbers_of_models.csv": ("more is better",),
 }
 """By file, parts of the cases that it is not in."""
 

@@ -133,6 +133,13 @@ for title, test in {
         "empty_outcomes_are_ties_or_no_verdicts",
     "Whole numbers as names of models, beside empty cells":
         "whole_numbers_are_names_beside_empty_cells",
+    "Texts that end in a marked verdict, as [[A]]":
+        "the_last_mark_of_a_text_is_its_verdict",
+    "Two rows for each battle, of a model that won and one that lost":
+        "two_rows_of_a_battle_are_one_comparison",
+    "Battles of one row, of three, or of two models that won":
+        "rows_of_a_battle_that_are_not_two_are_refused",
+    "A column of numbers for each model": "columns_of_models_are_ranks_or_ratings",
     "Candidate and baseline, or model and opponent, in either order":
         "models_of_other_roles_stand_as_in_the_file",
 }.items():  # fmt: skip

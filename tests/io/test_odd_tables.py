@@ -1,5 +1,7 @@
 """Tables with odd rows or cells: counts, empty cells, other encodings and files."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -167,3 +169,132 @@ def test_other_kinds_of_files_are_to_be_saved_as_csv(tmp_path, name, content, wo
     (path := tmp_path / name).write_bytes(content)
     with pytest.raises(BattlesError, match=f"{words}, which is not read. Save .* CSV"):
         read_battles(path)
+
+
+# ----------------------------------------------------------- what cells and rows hold
+def lines(tmp_path, records):
+    path = tmp_path / "odd.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)), "utf-8")
+    return path
+
+
+def test_two_objects_in_a_list_are_the_sides(tmp_path):
+    record = {
+        "battle": {"candidates": [{"model": "owl", "text": "x", "slot": 1},
+                                  {"model": "elk", "text": "y", "slot": 0}]},
+        "by": {"kind": "person", "id": "u1"},
+        "outcome": {"chosen_index": 1},
+    }  # fmt: skip
+    other = json.loads(json.dumps(record).replace("person", "llm").replace("u1", "gpt"))
+    other["outcome"]["chosen_index"] = 0
+    with pytest.warns(AssumptionWarning, match="places from 0"):
+        table = read_battles(lines(tmp_path, [record, other]))
+    found = table[["model_a", "model_b", "winner"]].to_numpy().tolist()
+    assert found == [["owl", "elk", "model_b"], ["owl", "elk", "model_a"]]
+    # The place of a response in the list is no feature of it.
+    assert not {"slot_a", "slot_b"} & {*table}
+
+
+def test_fields_at_any_depth_can_be_renamed(tmp_path):
+    """As Label Studio exports comparisons: lists of one item are that item."""
+    record = {
+        "data": {"left": "owl", "right": "elk"},
+        "annotations": [{"completed_by": {"email": "ann@x"}, "result": [
+            {"value": {"choices": ["Left is better"]}}]}],
+    }  # fmt: skip
+    with pytest.warns(AssumptionWarning, match="the outcome is 'choices'"):
+        table = read_battles(
+            lines(tmp_path, [record, record]),
+            columns={"annotations_completed_by_email": "judge"},
+        )
+    assert table["judge"].tolist() == ["ann@x"] * 2
+    assert table["winner"].tolist() == ["model_a"] * 2
+
+
+def test_the_last_mark_of_a_text_is_its_verdict(tmp_path):
+    texts = ["A is [short]. [[B]]", "First [[A]], but no: [[C]]", "[[A>>B]]", "I can't"]
+    table = pd.DataFrame({"model_a": "owl", "model_b": "elk", "response": texts[:2]})
+    with pytest.warns(AssumptionWarning, match=r"the last mark, .* in 'response'"):
+        found = read_battles(written(tmp_path, table))
+    assert found["winner"].tolist() == ["model_b", "tie"]
+    table = pd.DataFrame({"model_a": "owl", "model_b": "elk", "judgment": texts})
+    path = written(tmp_path, table)
+    with pytest.raises(BattlesError, match="holds no verdict in 1 rows"):
+        read_battles(path)
+    with pytest.warns(AssumptionWarning), pytest.warns(DataWarning, match="1 of 4"):
+        found = read_battles(path, drop_invalid=True)
+    assert found["winner"].tolist() == [0.25, 0.5, 1.0]
+
+
+RESULTS = pd.DataFrame(
+    {
+        "battle_id": [1, 2, 1, 2],
+        "model": ["owl", "fox", "elk", "owl"],
+        "evaluator": ["human", "gpt-4", "human", "gpt-4"],
+        "outcome": ["win", "draw", "loss", "draw"],
+    }
+)
+
+
+def test_two_rows_of_a_battle_are_one_comparison(tmp_path):
+    with pytest.warns(AssumptionWarning, match="the result of one of two models"):
+        table = read_battles(written(tmp_path, RESULTS))
+    found = table[["model_a", "model_b", "judge", "winner"]].to_numpy().tolist()
+    assert found == [
+        ["owl", "elk", "human", "model_a"],
+        ["fox", "owl", "gpt-4", "tie"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        RESULTS.iloc[:3],
+        RESULTS.assign(outcome=["win", "draw", "win", "loss"]),
+        pd.concat([RESULTS, RESULTS.iloc[:1]]),
+    ],
+    ids=["one row", "two winners", "three rows"],
+)
+def test_rows_of_a_battle_that_are_not_two_are_refused(tmp_path, table):
+    with pytest.raises(BattlesError, match=r"should have two rows, .* row [01]"):
+        read_battles(written(tmp_path, table))
+
+
+@pytest.mark.parametrize("prefix", ["", "rank_"])
+def test_columns_of_models_are_ranks_or_ratings(tmp_path, prefix):
+    ranks = pd.DataFrame({"owl": [1, 2, None], "elk": [2, 1, 1], "fox-2": [3, 3, 2]})
+    table = ranks.add_prefix(prefix).assign(task=["p", "q", "r"], judge="human")
+    path = written(tmp_path, table)
+    with pytest.raises(BattlesError, match="format is not known") as error:
+        read_battles(path)
+    found = dict(calls_of(error))
+    assert len(found) == (1 if prefix else 2)
+    ((_, ranked),) = [each for each in found.items() if "1 is the best" in each[0]]
+    with pytest.warns(AssumptionWarning, match="a lower one is better"):
+        battles = read_battles(path, **ranked)
+    wins = battles[["model_a", "model_b", "winner"]].to_numpy().tolist()
+    assert wins == [
+        ["owl", "elk", "model_a"], ["owl", "fox-2", "model_a"],
+        ["elk", "fox-2", "model_a"], ["owl", "elk", "model_b"],
+        ["owl", "fox-2", "model_a"], ["elk", "fox-2", "model_a"],
+        ["elk", "fox-2", "model_a"],
+    ]  # fmt: skip
+
+
+def test_decimal_commas_of_scores_are_points(tmp_path):
+    table = PAIRS[["Model", "Opponent"]].rename(
+        columns={"Model": "System 1", "Opponent": "System 2"}
+    )
+    table["Punkte System 1"] = ["7,5", "1,0", "3,25"]
+    table["Punkte System 2"] = ["7,4", "2,0", "3,5"]
+    with pytest.warns(AssumptionWarning, match="the higher one wins"):
+        found = read_battles(written(tmp_path, table, sep=";"))
+    assert found["winner"].tolist() == ["model_a", "model_b", "model_b"]
+
+
+def test_llms_that_are_compared_in_no_row_are_judges(tmp_path):
+    table = PAIRS[["Model", "Opponent"]].set_axis(["model_a", "model_b"], axis=1)
+    table = table.assign(winner="model_a", model=["gpt-4", "gpt-4", "claude-3"])
+    with pytest.warns(AssumptionWarning, match="judges are in 'model'"):
+        found = read_battles(written(tmp_path, table))
+    assert found["judge"].tolist() == ["gpt-4", "gpt-4", "claude-3"]

@@ -5,6 +5,7 @@ can be read in several ways is refused with the calls that decide.
 """
 
 from skanchor.io._plain_tables.names import words_of
+from skanchor.io._plain_tables.nested import flattened
 from skanchor.io._plain_tables.order import may_be_swapped
 from skanchor.io._plain_tables.plain import Plain, read_plain
 from skanchor.io._plain_tables.refusals import no_battles
@@ -29,6 +30,7 @@ from skanchor.io._plain_tables.winners import (
 __all__ = [
     "Plain",
     "absent_people_file",
+    "flattened",
     "human_like",
     "is_people_flag",
     "judge_calls",

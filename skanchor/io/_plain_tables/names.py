@@ -12,6 +12,7 @@ from itertools import product
 from typing import Any
 
 __all__ = [
+    "BATTLES",
     "JUDGES",
     "LOSERS",
     "MEASURES",
@@ -213,6 +214,11 @@ SCORES = frozenset(
     "punktzahl bewertung puntos puntuacion punteggio".split()
 )
 """Keys of columns of ratings, of which more is better."""
+
+BATTLES = frozenset(
+    "battleid matchid gameid comparisonid pairid duelid battle match".split()
+)
+"""Keys of columns that name battles, which have a row for each of two models."""
 
 MEASURES = frozenset(
     "length len words tokens chars characters ntokens nwords nchars numtokens numwords "

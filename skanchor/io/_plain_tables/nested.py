@@ -1,4 +1,4 @@
-"""Objects in cells of JSON: their fields become columns, one level deep."""
+"""What one cell holds: objects of JSON, both models, a text that ends in a verdict."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pandas as pd
 
 from skanchor.io._plain_tables.names import (
     JUDGES,
+    MODELS,
     OUTCOMES,
     PEOPLE,
     PROMPTS,
@@ -17,10 +18,19 @@ from skanchor.io._plain_tables.names import (
     side_pairs,
 )
 
-__all__ = ["flattened", "with_two_models"]
+__all__ = ["flattened", "with_two_models", "with_verdicts"]
 
 _PAIRS = frozenset("pair models matchup match battle comparison".split())
 """Keys of columns whose cells may name both models."""
+
+_DEEPEST = 8
+"""Largest depth to which objects in cells are opened."""
+
+_OF_PLACE = frozenset("slot position index idx id side order".split())
+"""Keys of fields that say where a response stood, as its place in the list does."""
+
+_VERDICT = re.compile(r"\[\[([AB][<>=]{1,2}[AB]|[ABC])\]\]")
+"""A verdict as prompts of judges ask for it."""
 
 _BETWEEN = re.compile(r"\s+vs?\.?\s+|\s*[;|]\s*", re.IGNORECASE)
 """What stands between two models."""
@@ -29,11 +39,12 @@ _KNOWN = OUTCOMES | JUDGES | PEOPLE | PROMPTS[0] | {*SIDES, *SIDES.values()}
 
 
 def flattened(raw: pd.DataFrame) -> pd.DataFrame:
-    """Table in which the fields of objects are columns.
+    """Table in which the fields of objects are columns, whatever their depth.
 
     A field has its own name where that is known and no other column has it, as in
     ``{"pair": {"a": "x", "b": "y"}}``; else that of the object comes before it, as in
-    ``{"judge": {"name": "gpt-4"}}``.
+    ``{"judge": {"name": "gpt-4"}}``. A list of one item in each row is that item, and
+    two objects in a list, each with a model, are the sides.
 
     Parameters
     ----------
@@ -45,26 +56,53 @@ def flattened(raw: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         The same table if no column holds objects alone.
     """
-    nested = [name for name in raw.columns if _are_objects(raw[name])]
-    if not nested:
-        return raw
-    parts = {
-        name: pd.DataFrame.from_records(raw[name].tolist(), index=raw.index)
-        for name in nested
-    }
-    fields = [field for part in parts.values() for field in part]
-    taken = {*raw.columns} - {*nested}
-    for name, part in parts.items():
-        own = {
-            field
-            for field in part
-            if name_key(field) in _KNOWN
-            and fields.count(field) == 1
-            and field not in taken
+    given = {*raw.columns}
+    for _ in range(_DEEPEST):
+        # A list of one name in a column of the file is none of the fields in its cells.
+        items = {
+            str(name): item
+            for name in raw
+            if (item := _only_item(raw[name])) is not None
+            and (name not in given or isinstance(item.iloc[0], dict))
         }
-        part.columns = [f if f in own else f"{name}_{f}" for f in part]
-    whole = pd.concat([raw.drop(columns=nested), *parts.values()], axis=1)
-    return whole.loc[:, ~whole.columns.duplicated()]
+        raw = raw.assign(**items) if items else raw
+        opened = {
+            str(name): part for name in raw if (part := _opened(raw[name])) is not None
+        }
+        if not (items or opened):
+            break
+        raw = _with_fields(raw, opened)
+    return raw
+
+
+def with_verdicts(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Table in which texts that end in a marked verdict are that verdict.
+
+    Judges are often asked to end in ``[[A]]``, ``[[B]]`` or ``[[C]]``.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        The table.
+
+    Returns
+    -------
+    table : DataFrame
+        The last mark stands in place of the text; a text without one is ``"error"``.
+    says : list of str
+        What was assumed, in words.
+    """
+    outcomes = candidates(map(str, raw.columns), OUTCOMES)
+    found = [n for n in map(str, raw.columns) if _ends_in_verdicts(raw[n])]
+    found = [name for name in found if name in outcomes or not outcomes]
+    if len(found) != 1:
+        return raw, []
+    (name,) = found
+    marks = raw[name].astype("str").str.findall(_VERDICT).str[-1]
+    marks = marks.fillna("error").mask(raw[name].isna())
+    new = name if outcomes else "verdict"
+    said = f"the verdict is the last mark, such as [[A]], in {name!r}"
+    return raw.assign(**{name: marks}).rename(columns={name: new}), [said]
 
 
 def with_two_models(raw: pd.DataFrame) -> pd.DataFrame:
@@ -95,6 +133,69 @@ def with_two_models(raw: pd.DataFrame) -> pd.DataFrame:
     return raw
 
 
-def _are_objects(column: pd.Series) -> bool:
-    """Whether each cell holds an object."""
-    return column.dtype == object and all(isinstance(cell, dict) for cell in column)
+def _with_fields(raw: pd.DataFrame, parts: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Table with the fields of some columns in place of these."""
+    fields = [field for part in parts.values() for field in part]
+    taken = {*raw.columns} - {*parts}
+    named = {}
+    for name, part in parts.items():
+        own = {
+            field
+            for field in part
+            if name_key(field) in _KNOWN
+            and fields.count(field) == 1
+            and field not in taken
+        }
+        columns = [field if field in own else f"{name}_{field}" for field in part]
+        named[name] = part.set_axis(columns, axis=1)
+    whole = pd.concat([raw.drop(columns=[*parts]), *named.values()], axis=1)
+    return whole.loc[:, ~whole.columns.duplicated()]
+
+
+def _only_item(column: pd.Series) -> pd.Series | None:
+    """The only items of lists, where each cell is a list of one item; else None."""
+    if column.dtype != object or not len(column):
+        return None
+    cells = column.tolist()
+    if not all(isinstance(cell, list) and len(cell) == 1 for cell in cells):
+        return None
+    return pd.Series([cell[0] for cell in cells], index=column.index, dtype=object)
+
+
+def _opened(column: pd.Series) -> pd.DataFrame | None:
+    """Fields of the object in each cell, or of two that each have a model; else None.
+
+    Those of two objects have the mark of their side.
+    """
+    if column.dtype != object or not len(column):
+        return None
+    cells = column.tolist()
+    if all(isinstance(cell, dict) for cell in cells):
+        return pd.DataFrame.from_records(cells, index=column.index)
+    if not all(
+        isinstance(cell, list)
+        and len(cell) == 2
+        and all(isinstance(each, dict) for each in cell)
+        for cell in cells
+    ):
+        return None
+    sides = []
+    for side, mark in enumerate("ab"):
+        part = pd.DataFrame.from_records([c[side] for c in cells], index=column.index)
+        names = list(map(str, part.columns))
+        model = candidates(names, MODELS) or candidates(names, {"name"})
+        if len(model) != 1:
+            return None
+        part = part.drop(columns=candidates(names, _OF_PLACE))
+        sides.append(part.rename(columns={model[0]: "model"}).add_suffix(f"_{mark}"))
+    return pd.concat(sides, axis=1)
+
+
+def _ends_in_verdicts(column: pd.Series) -> bool:
+    """Whether a column holds texts of which most have a marked verdict in them."""
+    head = column.dropna().head(50).tolist()
+    if not head or not all(isinstance(cell, str) for cell in head):
+        return False
+    marked = sum(bool(_VERDICT.search(text)) for text in head)
+    bare = all(_VERDICT.fullmatch(text.strip()) for text in head)
+    return 2 * marked > len(head) and not bare

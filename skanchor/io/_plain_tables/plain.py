@@ -12,10 +12,26 @@ import pandas as pd
 from skanchor.exceptions import BattlesError, Call, DataWarning
 from skanchor.io._plain_tables.counts import battles_of_counts, is_count
 from skanchor.io._plain_tables.measures import outcome_of_numbers
-from skanchor.io._plain_tables.names import WINNER_NAME, name_key, quoted
-from skanchor.io._plain_tables.nested import flattened, with_two_models
+from skanchor.io._plain_tables.names import (
+    SCORES,
+    WINNER_NAME,
+    name_key,
+    quoted,
+    words_of,
+)
+from skanchor.io._plain_tables.nested import (
+    flattened,
+    with_two_models,
+    with_verdicts,
+)
 from skanchor.io._plain_tables.order import with_order
-from skanchor.io._plain_tables.ratings import Ratings, find_ratings
+from skanchor.io._plain_tables.ratings import (
+    Ratings,
+    find_ratings,
+    model_columns,
+    with_models_of_columns,
+    with_scores_of_results,
+)
 from skanchor.io._plain_tables.refusals import missing_outcomes, no_battles
 from skanchor.io._plain_tables.several import one_outcome_a_row
 from skanchor.io._plain_tables.sources import (
@@ -31,6 +47,7 @@ from skanchor.io._plain_tables.understood import (
 )
 from skanchor.io._plain_tables.winners import flags, names_loser, tied, turned_round
 from skanchor.io._tools import Options, is_number_or_text, reader_called
+from skanchor.io.columns import with_points
 from skanchor.io.generic import NEEDED, fail_invalid, relabelled, standard_names
 from skanchor.warning_log import warn
 
@@ -98,10 +115,7 @@ def read_plain(
     BattlesError
         If no reading fits, or several do; its advice is the calls that decide.
     """
-    given, raw = raw, with_two_models(flattened(raw))
-    # Where one cell holds both models, a number may be the place of the winner in it.
-    together = {"model_a", "model_b"} <= {*raw.columns} - {*given.columns}
-    raw, told = with_people_flag(standard_names(raw))
+    raw, ratings, told, together = _opened(raw, ratings)
     made = _with_outcome(_comparable(raw), ratings, tie_margin, is_file)
     if made is not None:
         raw, told = made.table, [*told, *made.says]
@@ -113,7 +127,8 @@ def read_plain(
         if found is None:
             missing = [name for name in NEEDED if name not in raw]
             raise no_battles(plain, missing, is_file=is_file)
-        return _of_ratings(raw, found, tie_margin)
+        scale = _Scale(tie_margin, _lower_is_better(levels or {}))
+        return _of_ratings(raw, found, scale, told)
     if told:
         names = replace(names, says=(*told, *names.says))
     table = typed(names.apply(raw))
@@ -150,6 +165,43 @@ def read_plain(
     of_numbers = made is not None and made.outcomes is None
     counted = made is not None and made.counted
     return Plain(table, (*said, *more), None if of_numbers else outcomes, counted)
+
+
+def _opened(
+    raw: pd.DataFrame, ratings: Sequence[str] | None
+) -> tuple[pd.DataFrame, Sequence[str] | None, list[str], bool]:
+    """Table whose cells and rows hold one thing each, under standard names.
+
+    Returns the table, the columns of ratings of raters, what was assumed, in words, and
+    whether one cell held both models, where a number may be the winner's place in it.
+    """
+    given, raw = raw, with_two_models(flattened(with_points(raw, _scores(raw))))
+    together = {"model_a", "model_b"} <= {*raw.columns} - {*given.columns}
+    raw, told = with_verdicts(standard_names(raw))
+    raw, said = with_people_flag(raw)
+    told += said
+    plain = _comparable(raw)
+    if ratings and not model_columns(plain) and models_and_outcome(plain)[0] is None:
+        absent = [name for name in ratings if name not in raw]
+        if not absent:
+            raw, ratings = with_models_of_columns(raw, ratings), None
+            told.append("each column of ratings is one of a model")
+    raw, said = with_scores_of_results(raw)
+    return raw, ratings, [*told, *said], together
+
+
+def _scores(raw: pd.DataFrame) -> list[str]:
+    """Columns that hold scores, by a word of their names."""
+    return [name for name in raw.columns if {*words_of(name)} & SCORES]
+
+
+def _lower_is_better(levels: Mapping[str, float]) -> bool:
+    """Whether the ends of a scale of ratings say that less is better, as of ranks."""
+    try:
+        ends = sorted((float(level), value) for level, value in levels.items())
+    except ValueError:
+        return False
+    return len(ends) == 2 and ends[0][1] > ends[1][1]
 
 
 def _comparable(raw: pd.DataFrame) -> pd.DataFrame:
@@ -202,7 +254,17 @@ def _is_documented(names: Names) -> bool:
     return keys == ["modela", "modelb", "winner"] and keys[-1] != WINNER_NAME
 
 
-def _of_ratings(raw: pd.DataFrame, found: Ratings, tie_margin: float) -> Plain:
+@dataclass(frozen=True)
+class _Scale:
+    """How ratings are compared: the largest gap of a tie, and which way is better."""
+
+    tie_margin: float
+    lower_is_better: bool
+
+
+def _of_ratings(
+    raw: pd.DataFrame, found: Ratings, scale: _Scale, told: Sequence[str]
+) -> Plain:
     """Battles of all pairs of models that a rater has rated for one prompt."""
     absent = [name for name in found.scores if name not in raw]
     if absent:
@@ -213,6 +275,8 @@ def _of_ratings(raw: pd.DataFrame, found: Ratings, tie_margin: float) -> Plain:
     who = "judge" if found.wide or found.rater is not None else None
     long = _long(raw, found)
     rated = long[long["score"].astype("str").str.strip().ne("") & long["score"].notna()]
+    if scale.lower_is_better:
+        rated = rated.assign(score=-pd.to_numeric(rated["score"]))
     if rated["model"].nunique() < 2:
         raise BattlesError(
             f"Ratings of one model only, {long['model'].iloc[0]!r}: nothing is "
@@ -220,7 +284,7 @@ def _of_ratings(raw: pd.DataFrame, found: Ratings, tie_margin: float) -> Plain:
         )
     keys = ["prompt_id", *(["judge"] if who else [])]
     alone = rated.groupby(keys)["model"].transform("nunique") == 1
-    table = reader_called("scores").read(rated, Options({}, tie_margin))
+    table = reader_called("scores").read(rated, Options({}, scale.tie_margin))
     if alone.all() or table.empty:
         raise BattlesError(
             "No rater has rated two models for one prompt, so no two ratings can be "
@@ -241,10 +305,10 @@ def _of_ratings(raw: pd.DataFrame, found: Ratings, tie_margin: float) -> Plain:
     by = " and column" if found.wide else f" and {found.rater!r}" if who else ""
     said = (
         f"ratings of {found.model!r} in {quoted(found.scores)} are compared in pairs, "
-        f"by {found.prompt!r}{by}; a higher one is better, and a gap of up to "
-        f"{tie_margin:g} is a tie"
+        f"by {found.prompt!r}{by}; a {'lower' if scale.lower_is_better else 'higher'} "
+        f"one is better, and a gap of up to {scale.tie_margin:g} is a tie"
     )
-    return Plain(table, (said,))
+    return Plain(table, (*told, said))
 
 
 def _without_raters(raw: pd.DataFrame, found: Ratings) -> list[Call]:

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
+from skanchor.exceptions import BattlesError
 from skanchor.io._plain_tables.names import (
+    BATTLES,
     JUDGES,
     MEASURES,
     MODELS,
+    OUTCOMES,
     PEOPLE,
     PROMPTS,
     SCORES,
     candidates,
     name_key,
     side_pairs,
+    words_of,
 )
 
-__all__ = ["Ratings", "find_ratings", "is_board", "is_numeric", "model_columns"]
+__all__ = [
+    "Ratings",
+    "find_ratings",
+    "is_board",
+    "is_numeric",
+    "model_columns",
+    "models_in_columns",
+    "with_models_of_columns",
+    "with_scores_of_results",
+]
 
-_IDS = frozenset({"id", "uid", "uuid", "index"})
+_IDS = frozenset({"id", "uid", "uuid", "index"}) | BATTLES
 """Keys of columns that name prompts if nothing else does and their values repeat."""
 
 
@@ -83,6 +97,135 @@ def find_ratings(
     if len(columns) < 2 or not _on_one_scale(raw[columns]):
         return None
     return Ratings(model, prompt, tuple(columns), None, wide=True)
+
+
+_RESULTS = {
+    **dict.fromkeys(("win", "wins", "won", "winner", "victory"), 1.0),
+    **dict.fromkeys(("loss", "loses", "lost", "lose", "loser", "defeat"), 0.0),
+    **dict.fromkeys(("tie", "ties", "tied", "draw", "draws", "equal"), 0.5),
+}
+"""Results of the one model of a row."""
+
+_FLAGS = {"true": 1.0, "1": 1.0, "yes": 1.0, "false": 0.0, "0": 0.0, "no": 0.0}
+_WON = frozenset("won win winner iswinner ischosen chosen preferred".split())
+"""Keys of flags of the model that won."""
+
+
+def with_scores_of_results(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Table with a column ``score`` where each row has the result of one model.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        Table with two rows for each battle, one for each model.
+
+    Returns
+    -------
+    table : DataFrame
+        The same table if it is no such table.
+    says : list of str
+        What was assumed, in words.
+
+    Raises
+    ------
+    BattlesError
+        If a battle has not two rows, or both models won or lost.
+    """
+    names = [str(name) for name in raw.columns]
+    if len(model_columns(raw)) != 1 or side_pairs(names):
+        return raw, []
+    battles = candidates(names, BATTLES) or candidates(names, _IDS)
+    results = {
+        name: scores
+        for name in candidates(names, OUTCOMES | _WON)
+        if (scores := _scores(raw[name])) is not None
+    }
+    if len(battles) != 1 or len(results) != 1:
+        return raw, []
+    ((name, scores),) = results.items()
+    keys = [*battles, *candidates(names, JUDGES | PEOPLE)]
+    by_battle = scores.groupby([raw[key].astype("str") for key in keys])
+    odd = by_battle.transform("size").ne(2) | by_battle.transform("sum").ne(1.0)
+    if odd.any():
+        row = int(odd.to_numpy().argmax())
+        raise BattlesError(
+            "Each battle should have two rows, of a model that won and one that lost, "
+            f"or of two that tied. {odd.sum():,} of {len(raw):,} rows have no such "
+            f"partner by {' and '.join(map(repr, keys))}, the first of them row {row}. "
+            "Leave those rows out."
+        )
+    said = f"each row holds the result of one of two models, {name!r}"
+    return raw.drop(columns=name).assign(score=scores), [said]
+
+
+def _scores(column: pd.Series) -> pd.Series | None:
+    """Scores of results in words, or of flags; None if the column holds others."""
+    meant = {**_RESULTS, **(_FLAGS if name_key(column.name) in _WON else {})}
+    codes, values = pd.factorize(column, use_na_sentinel=False)
+    scores = [meant.get(str(value).strip().casefold()) for value in values.tolist()]
+    if None in scores or not {0.0, 1.0} <= {*scores}:
+        return None
+    return pd.Series(scores, dtype=float).take(codes).set_axis(column.index)
+
+
+def models_in_columns(raw: pd.DataFrame) -> list[str]:
+    """Columns of numbers on one scale that may each hold the ratings of a model.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        Table without a column of models.
+
+    Returns
+    -------
+    list of str
+        Empty if there are fewer than three.
+    """
+    other = JUDGES | PEOPLE | PROMPTS[0] | PROMPTS[1] | _IDS | MEASURES
+    names = [
+        name
+        for name in map(str, raw.columns)
+        if name_key(name) not in other and is_numeric(raw[name])
+    ]
+    return names if len(names) > 2 and _on_one_scale(raw[names]) else []
+
+
+def with_models_of_columns(raw: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Table with one rating in each row, of one that has a column for each model.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        Table without a column of models.
+    columns : sequence of str
+        Columns of the models. Words with which all names begin are no part of them.
+
+    Returns
+    -------
+    DataFrame
+        With columns ``model`` and ``score``. Ratings of one row are compared with each
+        other, and with those of no other row.
+    """
+    words = [words_of(name)[:-1] for name in columns]
+    shared = 0
+    while len({tuple(each[: shared + 1]) for each in words}) == 1 and (
+        len(words[0]) > shared
+    ):
+        shared += 1
+    prefix = r"[\W_]*".join(map(re.escape, words[0][:shared]))
+    row = [f"row {n}" for n in range(len(raw))]
+    # Rows of one prompt belong together, but ranks of different rows say nothing.
+    rest = raw.drop(columns=list(columns))
+    rest = rest.assign(**{"prompt_id" if _prompt_of(raw) is None else "turn": row})
+    parts = [
+        rest.assign(
+            model=re.sub(rf"(?i)^{prefix}[\W_]*", "", name), score=raw[name].to_numpy()
+        )
+        for name in columns
+    ]
+    table = pd.concat(parts).sort_index(kind="stable")
+    filled = table["score"].notna() & table["score"].astype("str").str.strip().ne("")
+    return table[filled].reset_index(drop=True)
 
 
 def is_board(raw: pd.DataFrame) -> bool:

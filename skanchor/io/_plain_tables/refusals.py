@@ -26,7 +26,12 @@ from skanchor.io._plain_tables.names import (
 )
 from skanchor.io._plain_tables.order import may_be_swapped
 from skanchor.io._plain_tables.outcomes import label_of, readings
-from skanchor.io._plain_tables.ratings import is_board, is_numeric, model_columns
+from skanchor.io._plain_tables.ratings import (
+    is_board,
+    is_numeric,
+    model_columns,
+    models_in_columns,
+)
 from skanchor.io._plain_tables.several import fits_outcomes
 from skanchor.io._plain_tables.sources import (
     human_like,
@@ -255,7 +260,7 @@ def _guesses(
     ]
     sides = pairs[0] if pairs else next(iter(_alike_pairs(raw, few)), None)
     if sides is None:
-        return []
+        return _of_models_in_columns(raw)
     models_are: dict[str, str] = {}
     if not pairs:
         models_are = dict(zip(sides, ("model_a", "model_b"), strict=True))
@@ -287,6 +292,25 @@ def _guesses(
             if name_key(lost) not in OUTCOMES
         ]  # fmt: skip
     return calls[:_OFFERED]
+
+
+def _of_models_in_columns(raw: pd.DataFrame) -> list[Call]:
+    """Calls that read columns of numbers as the ranks, or the ratings, of models."""
+    found = models_in_columns(raw)
+    if not found:
+        return []
+    numbers = raw[found].apply(pd.to_numeric, errors="coerce")
+    low, high = numbers.min().min(), numbers.max().max()
+    words = set.intersection(*({*words_of(name)} for name in found))
+    shown = f"{quoted(found)} hold the"
+    ranks = Call(
+        {"ratings": found, "levels": {f"{low:g}": 1.0, f"{high:g}": 0.0}},
+        f"If {shown} ranks of a model each, of which {low:g} is the best",
+    )
+    ratings = Call(
+        {"ratings": found}, f"If {shown} ratings of a model each, and more is better"
+    )
+    return [ranks] if "rank" in words else [ranks, ratings]
 
 
 def _of_counts(sided: Mapping[str, tuple[str, str]]) -> list[Call]:

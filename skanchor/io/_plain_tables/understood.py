@@ -14,6 +14,7 @@ from skanchor.io._plain_tables.measures import says_who_won
 from skanchor.io._plain_tables.names import (
     JUDGES,
     LOSERS,
+    MODELS,
     OUTCOMES,
     PEOPLE,
     PROMPTS,
@@ -42,6 +43,7 @@ from skanchor.io._plain_tables.sources import (
     is_people_flag,
     judge_columns,
     judges_by_label,
+    names_machine,
     people_column,
 )
 from skanchor.io._plain_tables.winners import (
@@ -373,11 +375,22 @@ def _judge_column(
     found = [*found, *(name for name in rest if name == "rater")]
     holds = [n for n in found if human_like(raw[n].dropna().unique().tolist())]
     if not found:
-        holds = judges_by_label(raw[list(rest)])
+        holds = judges_by_label(raw[list(rest)]) or _judging_models(raw, rest)
     if len(holds) != 1:
         # Whether such a column names judges or people, nothing here can tell.
         return {}, []
     return {holds[0]: "judge"}, [f"judges are in {holds[0]!r}"]
+
+
+def _judging_models(raw: pd.DataFrame, rest: Sequence[str]) -> list[str]:
+    """Columns of LLMs by name that are compared in no row: they are the judges."""
+    compared = {*raw.drop(columns=list(rest)).astype("str").to_numpy().ravel()}
+    labels = {n: set(raw[n].dropna().astype("str")) for n in candidates(rest, MODELS)}
+    return [
+        name
+        for name, own in labels.items()
+        if own and not own & compared and all(map(names_machine, own))
+    ]
 
 
 def _prompt(rest: Sequence[str]) -> tuple[dict[str, str], list[str]]:
