@@ -150,6 +150,9 @@ def test_a_phone_shows_ranks_intervals_and_whole_drawings(visit):
     bar = page.locator(f"{BOARD} tbody td.bar").first.bounding_box()
     assert bar["x"] + bar["width"] <= edge["x"] + edge["width"] + 1
     assert page.locator(f"{BOARD} thead .axis span").count() >= 2
+    # A name such as model-03 takes one line.
+    name = page.locator(f"{BOARD} tbody th bdi").get_by_text("model-03", exact=True)
+    assert name.bounding_box()["height"] < 30
     for box in page.locator("figure svg").evaluate_all(
         "all => all.map(one => one.getBoundingClientRect().right)"
     ):
