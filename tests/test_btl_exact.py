@@ -177,7 +177,8 @@ def test_no_error_is_zero_or_nan_in_silence(seed, n, n_models, what, spread, gro
     both = free[a] & free[b]
     variance = btl.covariance_
     gap = variance[a, a] + variance[b, b] - 2.0 * variance[a, b]
-    if what != "nearly fitted":
+    # Beside weights of 1e-12 to 1e12 it may lie below the rounding of the covariance.
+    if what != "nearly fitted" and spread < 12.0:
         assert (gap[both] > 0).all()
 
 

@@ -42,7 +42,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _fetch(options: argparse.Namespace) -> None:
-    _check_flags(options)
+    _check_fetch(options)
 
     from skanchor.datasets import fetch_arena, fetch_llmfao, fetch_mt_bench
 
@@ -63,7 +63,7 @@ def _fetch(options: argparse.Namespace) -> None:
     write_atomically(options.output, content, overwrite=options.force)
 
 
-def _check_flags(options: argparse.Namespace) -> None:
+def _check_fetch(options: argparse.Namespace) -> None:
     """Refuse invalid flags before anything is downloaded."""
     if options.texts and options.name not in _TEXTS:
         raise BadInputError(f"--texts: {options.name} comes without texts")

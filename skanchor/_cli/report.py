@@ -77,13 +77,15 @@ def _content(pipeline: AnchorPipeline, options: argparse.Namespace, suffix: str)
         words=worded,
         command=shlex.join(["skanchor", *options.typed]),
         figures=render is to_html,
-        design=_design(pipeline, options),
+        design=_design_for_budget(pipeline, options),
         **layout_of(options),
     )
     return render(document)
 
 
-def _design(pipeline: AnchorPipeline, options: argparse.Namespace) -> Design | None:
+def _design_for_budget(
+    pipeline: AnchorPipeline, options: argparse.Namespace
+) -> Design | None:
     """What the budget buys, where one is given."""
     if getattr(options, "budget", None) is None:
         return None

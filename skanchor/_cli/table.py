@@ -383,7 +383,7 @@ def check_judges(
     commands = [("If people gave these outcomes", by_people)]
     commands += [
         (call.when, with_arguments(options.typed, call.arguments, options.battles))
-        for call in _judge_calls(columns, table)
+        for call in _calls_by_value(columns, table)
     ]
     if options.battles and table is not None:
         votes = absent_people_file()
@@ -396,7 +396,7 @@ def check_judges(
     )
 
 
-def _judge_calls(columns: list[str], table: Any) -> list[Any]:
+def _calls_by_value(columns: list[str], table: Any) -> list[Any]:
     """Calls for each column that may name the judges, by its name or its labels."""
     from skanchor.exceptions import Call
     from skanchor.io import judge_calls, judge_columns, judges_by_value

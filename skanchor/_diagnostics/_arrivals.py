@@ -112,7 +112,7 @@ def check_arrivals(
     scale[new] = _scales(found) if widens else 1.0
     disagreed = float(np.nanmin(found[:, 2], initial=1.0))
     return ArrivalCheck(
-        made_when_read(_change_table, changes),
+        made_when_read(_changes_by_judge, changes),
         made_when_read(_model_table, fit, X, widens),
         made_when_read(_curve_table, curves),
         scale,
@@ -374,7 +374,7 @@ class _Changes:
         return cls(names, rows, holm_adjust(alone))
 
 
-def _change_table(found: _Changes) -> pd.DataFrame:
+def _changes_by_judge(found: _Changes) -> pd.DataFrame:
     """Changes by judge and kind."""
     index = pd.MultiIndex.from_tuples(found.names or [("", "")])[: len(found.names)]
     table = pd.DataFrame(found.columns, index)

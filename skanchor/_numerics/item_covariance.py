@@ -241,13 +241,13 @@ def fit_covariance(
             converged = True
             break
     return (
-        _fixed_point(likelihood, covariance, shrinkage, prior),
+        _settled_covariance(likelihood, covariance, shrinkage, prior),
         shrinkage,
         converged,
     )
 
 
-def _fixed_point(
+def _settled_covariance(
     likelihood: DeviationLikelihood,
     covariance: Array,
     shrinkage: Shrinkage,

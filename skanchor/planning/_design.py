@@ -22,7 +22,7 @@ from skanchor.planning._allocation import allocate, round_to_budget
 from skanchor.planning._forecast import Forecast, Targets
 from skanchor.planning._offer import (
     Offer,
-    check_budget,
+    budget_of,
     chosen_prices,
     target_pairs,
 )
@@ -209,7 +209,7 @@ def design_of(
     prices = forecast.check_costs(costs)
     if sources is not None:
         prices = chosen_prices(forecast, prices, sources)
-    budget = check_budget(budget, min(prices.values()))
+    budget = budget_of(budget, min(prices.values()))
     pairs = target_pairs(forecast, targets)
     offer = Offer.of(forecast, pairs, prices)
     floor = _check_floor(floor, forecast, sum(m != PEOPLE for m in offer.prices))

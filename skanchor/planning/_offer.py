@@ -15,7 +15,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.planning._forecast import Forecast, Targets
 from skanchor.planning._kinds import SourceKinds
 
-__all__ = ["Offer", "check_budget", "chosen_prices", "target_pairs"]
+__all__ = ["Offer", "budget_of", "chosen_prices", "target_pairs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ class Offer:
         ).set_axis(pd.Index(names[model[order]], name="model"), axis=0)
 
 
-def check_budget(budget: Any, least: float) -> float:
+def budget_of(budget: Any, least: float) -> float:
     """A budget as a float; refuse what buys no row."""
     is_number = isinstance(budget, (int, float, np.number))
     if isinstance(budget, bool) or not is_number or not np.isfinite(budget):

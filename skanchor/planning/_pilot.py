@@ -13,7 +13,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.planning._allocation import round_to_budget
 from skanchor.planning._design import Design
 from skanchor.planning._forecast import check_costs
-from skanchor.planning._offer import check_budget
+from skanchor.planning._offer import budget_of
 
 __all__ = ["pilot"]
 
@@ -76,7 +76,7 @@ def pilot(
     opponent = np.tile(np.arange(len(models)), len(paid))
     judge = (opponent + np.repeat(np.arange(len(paid)), len(models))) % len(paid)
     each = np.array([prices[one] for one in paid])[judge]
-    budget = check_budget(budget, float(each.min()))
+    budget = budget_of(budget, float(each.min()))
     total = min(budget, PILOT_ROWS * len(models) * float(each.mean()))
     spend = total * each / each.sum()
     rows = round_to_budget(spend, each, total)

@@ -91,7 +91,7 @@ def buying_blocks(
         return []
     limits = outlook_of(forecast, level=level).limits
     lines = [
-        _first_rows(forecast, model, worth.table.loc[model], limits.loc[model])
+        _best_spent(forecast, model, worth.table.loc[model], limits.loc[model])
         for model in models
     ]
     shown = worth.table.index.isin(models, level="model")
@@ -112,7 +112,7 @@ def buying_blocks(
     ]
 
 
-def _first_rows(
+def _best_spent(
     forecast: Forecast, model: Any, worth: pd.DataFrame, limits: pd.Series
 ) -> str:
     """Where the first rows on a model are best spent, and what verdicts are worth."""

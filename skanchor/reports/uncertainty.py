@@ -125,7 +125,7 @@ def reach_of(fitted: Any, level: float = 0.95) -> list[Reach]:
     variance, errors = result.variance, result.standard_errors
     limits = result.conf_int(level)
     old = result.all_scores[~result.is_new].to_numpy()
-    outlook, worth, found = _outlook(fitted, level), _worth_by_model(fitted), []
+    outlook, worth, found = _outlook_or_none(fitted, level), _worth_by_model(fitted), []
     for model in new_by_score(result):
         error, parts = float(errors[model]), variance.loc[model]
         total = float(parts[["human", "judge", "cross", "items"]].sum())
@@ -165,7 +165,7 @@ def reach_of(fitted: Any, level: float = 0.95) -> list[Reach]:
     return found
 
 
-def _outlook(fitted: Any, level: float) -> Outlook | None:
+def _outlook_or_none(fitted: Any, level: float) -> Outlook | None:
     """How many rows narrow the intervals; None where no closed form says."""
     if not isinstance(fitted, AnchorPipeline):
         return None

@@ -358,12 +358,12 @@ class _Settings:
     def of(cls, given: AnchorPipeline | Stages, options: StreamOptions) -> Self:
         """Settings of a pipeline, or stages with the defaults of the other settings."""
         if isinstance(given, Stages):
-            _check_served(given)
+            _check_streamed(given)
             return cls(None, given, options)
         anchor = clone(given)
         _check_streamable(anchor)
         stages = anchor.stages()
-        _check_served(stages)
+        _check_streamed(stages)
         rules = RowRules.of(anchor)
         if rules.counts:
             options = replace(options, weights="frequency")
@@ -421,7 +421,7 @@ def _check_streamable(anchor: AnchorPipeline) -> None:
         )
 
 
-def _check_served(stages: Stages) -> None:
+def _check_streamed(stages: Stages) -> None:
     """Refuse stages that cannot be fitted from sums."""
     if stages.debiaser is None:
         raise ValueError(

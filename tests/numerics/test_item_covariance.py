@@ -61,8 +61,7 @@ def test_without_noise_the_covariance_is_that_of_residuals():
     ratio = np.trace(found) / 2 / PRIOR_VARIANCE
     prior = PRIOR_ITEMS / 2 * (1.0 - ratio) / (1.0 + ratio)
     moments = leaning_to_equal(residual @ residual.T / (28.0 - prior), 28)
-    assert shrinkage.own_correlation == 1.0
-    # Two judges share their one correlation, so that only variances are shrunk.
+    # Two judges share their one correlation: its share changes nothing here.
     assert_allclose(found, shrink(moments, shrinkage), rtol=3e-3)
 
 

@@ -60,7 +60,7 @@ def battles_of_counts(
     numbers = [
         n for n in map(str, raw.columns) if n not in sides and is_numeric(raw[n])
     ]
-    pair = _won_and_lost(numbers, sides)
+    pair = _count_columns(numbers, sides)
     if pair is None:
         return None
     ties = candidates(numbers, _TIED)[:1]
@@ -79,7 +79,7 @@ def battles_of_counts(
     ]
 
 
-def _won_and_lost(names: list[str], sides: tuple[str, str]) -> tuple[str, str] | None:
+def _count_columns(names: list[str], sides: tuple[str, str]) -> tuple[str, str] | None:
     """Columns of the comparisons that the first side won, and the second one."""
     by_side = [
         pair
