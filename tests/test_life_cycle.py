@@ -264,13 +264,18 @@ def test_interrupt_closes_the_pool(data):
     code = """if True:
         import os, signal, threading, time
         import numpy as np
+        from joblib.externals.loky import reusable_executor
         from skanchor import AnchorPipeline
         from skanchor.simulation import simulate_battles
         data = simulate_battles(random_state=0)
-        stop = lambda: (time.sleep(1.5), os.kill(os.getpid(), signal.SIGINT))
-        threading.Thread(target=stop, daemon=True).start()
+        def stop():
+            # However long it takes, the interrupt comes once there is a pool.
+            while not getattr(reusable_executor._executor, "_processes", None):
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
         anchor = AnchorPipeline(n_jobs=2, n_repeats=400, random_state=0)
         try:
+            threading.Thread(target=stop, daemon=True).start()
             anchor.fit(data.X, data.y)
         except KeyboardInterrupt:
             print("interrupted", hasattr(anchor, "result_"))
