@@ -272,6 +272,7 @@ def test_interrupt_closes_the_pool(data):
             # However long it takes, the interrupt comes once there is a pool.
             while not getattr(reusable_executor._executor, "_processes", None):
                 time.sleep(0.01)
+            time.sleep(0.5)
             os.kill(os.getpid(), signal.SIGINT)
         anchor = AnchorPipeline(n_jobs=2, n_repeats=400, random_state=0)
         try:
@@ -289,7 +290,8 @@ def test_interrupt_closes_the_pool(data):
         check=False,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
     )
-    assert done.stdout.split() == ["interrupted", "False"], done.stderr
+    # joblib may write before it that workers were interrupted while they began.
+    assert done.stdout.splitlines()[-1] == "interrupted False", done.stderr
 
 
 def test_read_only_memory_maps(data, anchor, tmp_path):
