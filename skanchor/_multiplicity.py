@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skanchor._inference import t_distribution, t_quantile
 from skanchor._typing import Array
 
-__all__ = ["JointErrors", "holm_adjust", "is_significant", "romano_wolf_adjust"]
+__all__ = ["JointErrors", "holm_adjust", "is_significant", "romano_wolf_rejects"]
 
 BLOCK = 1 << 18
 """Numbers that are computed at a time: few enough to stay in the cache."""
@@ -46,46 +46,74 @@ def is_significant(p_adjusted: Array | float, level: float) -> NDArray[np.bool_]
     return np.asarray(p_adjusted) <= round(1 - level, 12)
 
 
-def romano_wolf_adjust(
-    p: Array, null_p: Callable[[NDArray[np.intp]], Array], n_draws: int
-) -> Array:
-    """Romano and Wolf's step-down adjusted p-values of one family.
+def romano_wolf_rejects(
+    p: Array,
+    null_p: Callable[[NDArray[np.intp], float], Array],
+    n_draws: int,
+    alpha: float,
+) -> NDArray[np.bool_]:
+    """Which hypotheses of one family Romano and Wolf's step-down rejects.
 
     Parameters
     ----------
     p : ndarray of shape (n_hypotheses,)
         P-values of the data.
     null_p : callable
-        Gives, for some of the hypotheses, an array of shape (n_some, n_draws): p-values
-        drawn from their joint law where no hypothesis is false.
+        Gives, for some of the hypotheses and a bound, an array of shape (n_some,
+        n_draws): p-values drawn from their joint law where no hypothesis is false;
+        those above the bound may be any number above it.
     n_draws : int
         Number of draws.
+    alpha : float
+        Level of the family.
 
     Returns
     -------
-    ndarray of shape (n_hypotheses,)
-        At each step, by increasing p, the share of draws in which the least p-value of
-        the hypotheses left is as small. Between p and Holm's value, where it lies but
-        for the error of the draws.
+    ndarray of bool
+        At each step, by increasing p, the adjusted p-value is the share of draws in
+        which the least p-value of the hypotheses left is as small. It lies between p
+        and Holm's value but for the error of the draws, and is kept there.
     """
     order = np.argsort(p, kind="stable")
-    smaller = np.empty(len(p))
-    least = np.ones(n_draws)
-    size = max(1, BLOCK // n_draws)
-    for stop in range(len(p), 0, -size):
-        # From the largest p down, so that one minimum serves all steps.
-        batch = order[max(stop - size, 0) : stop][::-1]
-        block = null_p(batch)
-        np.minimum(block[0], least, out=block[0])
-        np.minimum.accumulate(block, axis=0, out=block)
-        least = block[-1]
-        smaller[batch] = (block <= p[batch, None]).sum(axis=1)
     ordered = p[order]
-    bonferroni = ordered * (len(p) - np.arange(len(p)))
-    steps = np.clip((1 + smaller[order]) / (1 + n_draws), ordered, bonferroni)
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.maximum.accumulate(steps)
-    return adjusted
+    holm = ordered * np.arange(len(p), 0, -1)
+    # Nothing needs draws before Holm's first failure, nor where p exceeds alpha.
+    done, end = _first(holm > alpha), int(np.searchsorted(ordered, alpha, "right"))
+    bound = 0.0
+    while done < end:
+        # Small p-values are found at little cost. The step-down mostly ends at a few
+        # times the level that Holm's leaves; else it goes on from a larger bound.
+        bound = max(8.0 * bound, 4.0 * alpha / (len(p) - done), ordered[done])
+        stop = min(int(np.searchsorted(ordered, bound, "right")), end)
+        smaller = np.empty(stop - done)
+        least = np.ones(n_draws)
+        size = max(1, BLOCK // n_draws)
+        # From the largest p down, so that one minimum serves all steps.
+        for high in range(len(p), stop, -size):
+            block = null_p(order[max(high - size, stop) : high], bound)
+            np.minimum(block.min(axis=0), least, out=least)
+        for high in range(stop, done, -size):
+            low = max(high - size, done)
+            block = null_p(order[low:high], bound)[::-1]
+            np.minimum(block[0], least, out=block[0])
+            np.minimum.accumulate(block, axis=0, out=block)
+            least = block[-1]
+            smaller[low - done : high - done] = (
+                block[::-1] <= ordered[low:high, None]
+            ).sum(axis=1)
+        share = np.maximum((1 + smaller) / (1 + n_draws), ordered[done:stop])
+        failed = _first(np.minimum(share, holm[done:stop]) > alpha)
+        done += failed
+        if done < stop:
+            break
+    rejected = np.zeros(len(p), dtype=bool)
+    rejected[order[:done]] = True
+    return rejected
+
+
+def _first(mask: NDArray[np.bool_]) -> int:
+    """Place of the first that is true, their number where none is."""
+    return int(np.argmax(mask)) if mask.any() else len(mask)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_equal
 from scipy.stats import norm
 from scipy.stats import t as t_law
 
 from skanchor._multiplicity import (
+    BLOCK,
     JointErrors,
     holm_adjust,
     is_significant,
-    romano_wolf_adjust,
+    romano_wolf_rejects,
 )
 
 
@@ -37,8 +38,12 @@ def test_adjusted_p_values_reject_as_the_step_down_does(p, alpha):
     assert (adjusted >= p).all() and (adjusted <= 1.0).all()
 
 
-def adjust(p, null):
-    return romano_wolf_adjust(np.asarray(p), lambda rows: null[rows], null.shape[1])
+def rejects(p, null, alpha):
+    def null_p(rows, largest):
+        # What is above the bound may be any number above it.
+        return np.where(null[rows] <= largest, null[rows], 1.0)
+
+    return romano_wolf_rejects(np.asarray(p), null_p, null.shape[1], alpha)
 
 
 def literal_adjust(p, null):
@@ -46,7 +51,7 @@ def literal_adjust(p, null):
     left, adjusted, last = list(range(len(p))), np.empty(len(p)), 0.0
     while left:
         i = min(left, key=lambda j: p[j])
-        count = sum(min(null[j, b] for j in left) <= p[i] for b in range(null.shape[1]))
+        count = (null[left].min(axis=0) <= p[i]).sum()
         step = (1 + count) / (1 + null.shape[1])
         last = max(last, min(max(step, p[i]), len(left) * p[i]))
         adjusted[i] = min(last, 1.0)
@@ -55,11 +60,15 @@ def literal_adjust(p, null):
 
 
 def test_literal_step_down(rng):
-    for size in (1, 2, 7, 30):
+    # So many draws that a block of them has few hypotheses.
+    for size, n_draws in ((1, 150), (2, 150), (7, 150), (30, 150), (30, BLOCK // 7)):
         root = rng.normal(size=(size, 3))
-        null = norm.sf(root @ rng.normal(size=(3, 150)))
+        null = norm.sf(root @ rng.normal(size=(3, n_draws)))
         p = norm.sf(rng.normal(size=size) * 2)
-        assert_allclose(adjust(p, null), literal_adjust(p, null), rtol=0, atol=1e-15)
+        adjusted = literal_adjust(p, null)
+        for alpha in [*adjusted, 1e-6, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.99]:
+            for level in (alpha - 1e-12, alpha + 1e-12):
+                assert_equal(rejects(p, null, level), adjusted <= level)
 
 
 def test_independent_contrasts_give_sidak(rng):
@@ -68,18 +77,22 @@ def test_independent_contrasts_give_sidak(rng):
     order = np.argsort(p)
     sidak = np.empty(6)
     sidak[order] = np.maximum.accumulate(1 - (1 - p[order]) ** (6 - np.arange(6)))
-    assert_allclose(adjust(p, null), sidak, atol=0.004)
+    for value in sidak:
+        assert_equal(rejects(p, null, value + 0.004)[sidak <= value], True)
+        assert_equal(rejects(p, null, value - 0.004)[sidak >= value], False)
 
 
 def test_identical_contrasts_need_no_adjustment(rng):
     null = np.tile(norm.sf(rng.normal(size=9999)), (8, 1))
-    assert_allclose(adjust(np.full(8, 0.03), null), 0.03, atol=0.007)
+    assert rejects(np.full(8, 0.03), null, 0.037).all()
+    assert not rejects(np.full(8, 0.03), null, 0.023).any()
 
 
 def test_one_hypothesis_keeps_its_p_value(rng):
     null = norm.sf(rng.normal(size=(1, 99)))
-    assert adjust([0.03], null) == 0.03
-    assert adjust([], np.empty((0, 99))).shape == (0,)
+    assert rejects([0.03], null, 0.03).all()
+    assert not rejects([0.03], null, 0.0299).any()
+    assert rejects([], np.empty((0, 99)), 0.05).shape == (0,)
 
 
 def test_between_p_and_holm(rng):
@@ -88,8 +101,8 @@ def test_between_p_and_holm(rng):
         root /= np.linalg.norm(root, axis=1, keepdims=True)
         null = norm.sf(root @ rng.normal(size=(4, 99)))
         p = norm.sf(3 * rng.normal(size=12))
-        adjusted = adjust(p, null)
-        assert (adjusted <= holm_adjust(p)).all() and (adjusted >= p).all()
+        found = rejects(p, null, 0.05)
+        assert found[holm_adjust(p) <= 0.05].all() and not found[p > 0.05].any()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._inference import one_sided_p
-from skanchor._multiplicity import JointErrors, holm_adjust, romano_wolf_adjust
+from skanchor._multiplicity import JointErrors, holm_adjust, romano_wolf_rejects
 from skanchor._typing import Array
 
 __all__ = [
@@ -99,12 +99,12 @@ class BetterTests:
         errors, usable = self.errors, np.flatnonzero(np.isfinite(error) & (error > 0))
         proven = np.zeros(len(p), dtype=bool)
 
-        def null_p(some: Indices) -> Array:
+        def null_p(some: Indices, largest: float) -> Array:
             at = usable[some]
-            return errors.null_p(better[at], worse[at], df[at], alpha)
+            return errors.null_p(better[at], worse[at], df[at], largest)
 
-        adjusted = romano_wolf_adjust(p[usable], null_p, len(errors.ratio))
-        proven[usable] = adjusted <= alpha
+        n_draws = len(errors.ratio)
+        proven[usable] = romano_wolf_rejects(p[usable], null_p, n_draws, alpha)
         return proven
 
 
