@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ __all__ = ["JointErrors", "holm_adjust", "is_significant", "romano_wolf_rejects"
 
 BLOCK = 1 << 18
 """Numbers that are computed at a time: few enough to stay in the cache."""
+
+_KEPT = 100
+"""Most models of which the standard normal draws are kept."""
 
 
 def holm_adjust(p: Array) -> Array:
@@ -171,21 +175,21 @@ class JointErrors:
         JointErrors
             The same for each model, however the models are listed.
         """
-        rng = np.random.default_rng(0)
-        noise = np.empty((2, *np.shape(covariance)[:1], n_draws))
-        noise[:, order] = rng.standard_normal(noise.shape)
+        # Of many models, the draws would take much memory for as long as Python runs.
+        make = _noise if len(covariance) <= _KEPT else _noise.__wrapped__
+        noise, state = make(len(covariance), n_draws)
         if items is None:
-            items, noise[1] = np.zeros_like(covariance), 0.0
+            items = np.zeros_like(covariance)
         ratio = np.ones(n_draws)
         if np.isfinite(item_df):
             # As in `satterthwaite`, at least one; a table may leave none.
             df = max(item_df, 1.0)
-            ratio = rng.chisquare(df, n_draws) / df
+            ratio = deepcopy(state).chisquare(df, n_draws) / df
         return cls(
             covariance,
             items,
-            _symmetric_root(covariance - items) @ noise[0],
-            _symmetric_root(items) @ noise[1],
+            _symmetric_root(covariance - items)[:, order] @ noise[0],
+            _symmetric_root(items)[:, order] @ noise[1],
             ratio,
         )
 
@@ -261,6 +265,16 @@ def _contrast(
     return np.maximum(
         diagonal[first] + diagonal[second] - 2.0 * covariance[first, second], 0.0
     )
+
+
+@lru_cache(maxsize=1)
+def _noise(n_models: int, n_draws: int) -> tuple[Array, np.random.Generator]:
+    """Standard normal draws, and the generator after them.
+
+    Models that are left out in turn are tested with the same draws.
+    """
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((2, n_models, n_draws)), rng
 
 
 def _symmetric_root(covariance: Array) -> Array:

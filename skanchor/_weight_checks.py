@@ -85,9 +85,8 @@ def _count_once(sample: Sample, rows: NDArray[np.bool_]) -> int:
         group, row = sample.groups[rows], np.flatnonzero(rows)
     else:
         assert sample.members is not None
-        entries = sample.members.matrix.tocoo()
-        used = rows[entries.col]
-        group, row = (np.asarray(c, np.intp)[used] for c in (entries.row, entries.col))
+        group, row, _ = sample.members.entries()
+        group, row = group[rows[row]], row[rows[row]]
     return len(number_rows(group, kind[row]).first)
 
 

@@ -177,7 +177,7 @@ class JudgeRows:
         and model that occur are returned. ``groups`` are those of this judge's rows.
         """
         # (n_groups, n) times (n, n_models) sums the rows of each group.
-        return np.asarray((groups.matrix @ self._entries(values)).data)
+        return np.asarray((groups.matrix() @ self._entries(values)).data)
 
     def item_sums(self, values: Array, factor: Array) -> Array:
         """Return each model's sum of factor times values, negative where it is second.

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._comparisons import Comparisons
+from skanchor._comparisons.labels import label_index
 from skanchor._items._free import FreeParameters
 from skanchor._judges import POSITION_BOUND, JudgeCalibrator
 from skanchor._numerics.arrow_information import (
@@ -237,7 +238,7 @@ class ItemLikelihood:
     ) -> JudgeCalibrator:
         """Copy of the calibrator with these judge parameters."""
         updated = copy(calibrator)
-        judges = pd.Index(self.X.judges, name="judge")
+        judges = label_index(self.X.judges, "judge")
         updated.sensitivities_ = pd.Series(
             without_rounding(parameters[self.at["sensitivity"]]),
             index=judges,
@@ -248,7 +249,7 @@ class ItemLikelihood:
                 parameters[self.at["position"]], index=judges, name="position"
             )
         updated.biases_ = dict(calibrator.biases_)
-        for m, judge in enumerate(judges.tolist()):
+        for m, judge in enumerate(self.X.judges.tolist()):
             if self.spans[m] is not None:
                 updated.biases_[judge] = rejoined(
                     calibrator.biases_[judge], parameters[self.layout.bias[m]].copy()

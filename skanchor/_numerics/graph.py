@@ -107,22 +107,28 @@ def components(
     ndarray of shape (n,)
         Number of each node's component.
     """
-    # Most graphs have one component. It is strong if the first node leads to all others
-    # by the links, and by the reversed links.
-    ways = (links | links.T,) if connection == "weak" else (links, links.T)
-    if all(_lead_everywhere(way) for way in ways):
-        return np.zeros(len(links), dtype=np.intp)
+    # Most graphs have one component, beside nodes without a link. It is strong if its
+    # first node leads to all others by the links, and by the reversed links.
+    either = links | links.T
+    linked = np.asarray(either.any(axis=0))
+    ways = (either,) if connection == "weak" else (links, links.T)
+    if all(_lead_everywhere(way, linked) for way in ways):
+        first = ~linked
+        first[np.argmax(linked)] = True
+        number = np.cumsum(first) - 1
+        number[linked] = number[np.argmax(linked)]
+        return number
     found = connected_components(
         csr_array(links.astype(np.int8)), connection=connection
     )
     return np.asarray(found[1], dtype=np.intp)
 
 
-def _lead_everywhere(links: NDArray[np.bool_]) -> bool:
-    """Whether a few steps lead from the first node to all; False leaves it open."""
-    reached = np.arange(len(links)) == 0
+def _lead_everywhere(links: NDArray[np.bool_], linked: NDArray[np.bool_]) -> bool:
+    """Whether few steps lead from the first linked node to all; False is no answer."""
+    reached = linked & (np.cumsum(linked) == 1)
     for _ in range(_FEW_STEPS):
-        if reached.all():
+        if np.array_equal(reached, linked):
             return True
         reached = reached | links[reached].any(axis=0)
     return False

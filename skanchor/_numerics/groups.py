@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from skanchor._numerics.types import Array
 
@@ -30,6 +30,8 @@ class GroupTotals:
     totals: Array
 
     def __add__(self, other: GroupTotals) -> GroupTotals:
+        if np.array_equal(self.groups, other.groups):
+            return GroupTotals(self.groups, self.totals + other.totals)
         both = np.concatenate([self.groups, other.groups])
         groups, at = np.unique(both, return_inverse=True)
         totals = np.zeros((len(groups), self.totals.shape[1]))
@@ -42,17 +44,25 @@ class GroupTotals:
 class Membership:
     """Which rows belong to which groups of dependent rows.
 
+    A row may stand for several rows, of one group or of more. Entries list its groups,
+    row after row.
+
     Attributes
     ----------
     groups : ndarray of shape (n_groups,)
         Codes of the groups, ascending.
-    matrix : csr_array of shape (n_groups, n_rows)
-        How many rows of each group each row stands for: where each row is one, 1 at its
-        group.
+    starts : ndarray of shape (n_rows + 1,)
+        First entry of each row, and the number of entries.
+    place : ndarray of shape (n_entries,)
+        Group of each entry, by its place among ``groups``.
+    number : ndarray of shape (n_entries,)
+        How many rows of the group the row stands for; 1 where each row is one.
     """
 
     groups: NDArray[np.intp]
-    matrix: csr_array
+    starts: NDArray[np.intp]
+    place: NDArray[np.intp]
+    number: Array
 
     @classmethod
     def of(
@@ -81,43 +91,72 @@ class Membership:
         groups, place = np.flatnonzero(used), (np.cumsum(used) - 1).take(codes)
         n = len(codes)
         if rows is None:
-            # Transposed, each row has one entry, in its place.
-            matrix = csr_array(
-                (np.ones(n), place, np.arange(n + 1)), (n, len(groups))
-            ).T.tocsr()
-        else:
-            shape = len(groups), int(rows.max(initial=-1)) + 1
-            times = np.ones(n) if number is None else number
-            matrix = csr_array((times, (place, rows)), shape)
-        return cls(groups, matrix)
+            return cls(groups, np.arange(n + 1), place, np.ones(n))
+        shape = int(rows.max(initial=-1)) + 1, len(groups)
+        times = np.ones(n) if number is None else number
+        return cls(groups, *_sorted_entries(times, rows, place, shape))
 
     def __getitem__(self, rows: Any) -> Membership:
         """Membership of some of the rows, in groups that may then be empty."""
-        return Membership(self.groups, self.matrix[:, rows])
+        sizes = np.diff(self.starts)[rows]
+        ends = np.cumsum(sizes)
+        at = np.repeat(self.starts[:-1][rows] - (ends - sizes), sizes)
+        at += np.arange(len(at))
+        starts = np.concatenate([[0], ends])
+        return Membership(self.groups, starts, self.place[at], self.number[at])
 
     def among(self, some: NDArray[np.bool_]) -> Membership:
         """The groups of a mask alone."""
-        return Membership(self.groups[some], self.matrix[np.flatnonzero(some)])
+        kept = np.flatnonzero(some[self.place])
+        place = (np.cumsum(some) - 1)[self.place[kept]]
+        starts = np.searchsorted(kept, self.starts)
+        return Membership(self.groups[some], starts, place, self.number[kept])
 
     def totals(self, values: Any) -> GroupTotals:
         """Sum values of rows, of shape (n_rows, n_columns), by group.
 
         Of a row that stands for several, the value is that of each.
         """
-        totals = self.matrix @ values
+        totals = self.matrix() @ values
         return GroupTotals(self.groups, np.asarray(totals))
 
-    def scaled(self, factor: Array) -> csr_array:
-        """The matrix with a factor for each row: sums of factor times values."""
-        found = self.matrix.copy()
-        found.data = found.data * factor[found.indices]
-        return found
+    def matrix(self, factor: Array | None = None) -> csc_array:
+        """The sparse (n_groups, n_rows) matrix that sums values of rows by group.
+
+        Parameters
+        ----------
+        factor : ndarray of shape (n_rows,), optional
+            What values are multiplied by first.
+
+        Returns
+        -------
+        csc_array
+        """
+        number = self.number
+        if factor is not None:
+            number = number * np.repeat(factor, np.diff(self.starts))
+        shape = len(self.groups), len(self.starts) - 1
+        return csc_array((number, self.place, self.starts), shape)
 
     def entries(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
         """Group and row of each entry, and how many rows it stands for."""
-        sizes = np.diff(self.matrix.indptr)
-        rows, number = self.matrix.indices.astype(np.intp), self.matrix.data
-        return np.repeat(self.groups, sizes), rows, number.astype(np.float64)
+        sizes = np.diff(self.starts)
+        return (
+            self.groups[self.place],
+            np.repeat(np.arange(len(sizes)), sizes),
+            self.number,
+        )
+
+
+def _sorted_entries(
+    number: Array,
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+    shape: tuple[int, int],
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """Starts of rows, columns and numbers, with equal entries added up."""
+    matrix = csr_array((number, (rows, columns)), shape)
+    return matrix.indptr.astype(np.intp), matrix.indices.astype(np.intp), matrix.data
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -170,9 +209,9 @@ class Crossed:
         # Each pair of codes has a number of its own.
         key, unit = np.unique(prompts[at] * n_raters + raters[at], return_inverse=True)
         columns = at if rows is None else rows[at]
-        shape = len(key), len(raters) if n_rows is None else n_rows
-        matrix = csr_array((np.ones(len(at)), (unit, columns)), shape)
-        units = Membership(np.arange(len(key)), matrix)
+        shape = len(raters) if n_rows is None else n_rows, len(key)
+        entries = _sorted_entries(np.ones(len(at)), columns, unit, shape)
+        units = Membership(np.arange(len(key)), *entries)
         return cls(units, key // max(n_raters, 1), key % max(n_raters, 1))
 
     def __getitem__(self, rows: Any) -> Crossed:

@@ -263,7 +263,7 @@ class SourceSums:
             return cls(blocks, score=score, outer=outer)
         each = residual if multiplicity is None else residual / multiplicity
         # Row g of the product sums the rows of group g.
-        gather = groups.scaled(each)
+        gather = groups.matrix(each)
         others = extra.scaled(np.ones(len(residual)))
         by_item = (gather @ cut.incidence).toarray()
         totals = np.hstack([by_item, np.asarray(gather @ others)])

@@ -75,24 +75,32 @@ class InfluenceSums:
         -------
         InfluenceSums
         """
-        if groups is None and not is_human.any():
-            return cls.of_rows(influence, human=False, multiplicity=multiplicity)
-        human, judge = influence[is_human], influence[~is_human]
         if groups is None:
-            of_human, of_judge = (
-                None if multiplicity is None else multiplicity[some]
-                for some in (is_human, ~is_human)
-            )
-            return cls.of_rows(human, human=True, multiplicity=of_human) + cls.of_rows(
-                judge, human=False, multiplicity=of_judge
-            )
+            if not is_human.any():
+                return cls.of_rows(influence, human=False, multiplicity=multiplicity)
+            parts = [
+                cls.of_rows(
+                    influence[some],
+                    human=human,
+                    multiplicity=None if multiplicity is None else multiplicity[some],
+                )
+                for human, some in ((True, is_human), (False, ~is_human))
+            ]
+            return parts[0] + parts[1]
         size = influence.shape[1]
         each = influence
         if multiplicity is not None:
             each = influence / multiplicity[:, None]
+        # Columns of people, then those of judges.
+        apart = np.zeros((len(each), 2 * size))
+        apart[is_human, :size], apart[~is_human, size:] = (
+            each[is_human],
+            each[~is_human],
+        )
+        totals = groups.totals(apart).totals
         by_group = (
-            groups[is_human].totals(each[is_human]),
-            groups[~is_human].totals(each[~is_human]),
+            GroupTotals(groups.groups, totals[:, :size]),
+            GroupTotals(groups.groups, totals[:, size:]),
         )
         total, largest = influence.sum(axis=0), _largest(each)
         return cls(total, np.zeros((3, size, size)), largest, by_group)
@@ -185,10 +193,13 @@ class InfluenceSums:
         human, judge = self.by_group
         # A group's influence is h + j, the parts of people and judges: its square is
         # h h' + j j' + (h j' + j h'). The last needs groups that have both.
-        _, at_human, at_judge = np.intersect1d(
-            human.groups, judge.groups, assume_unique=True, return_indices=True
-        )
-        cross = human.totals[at_human].T @ judge.totals[at_judge]
+        shared_human, shared_judge = human.totals, judge.totals
+        if not np.array_equal(human.groups, judge.groups):
+            _, at_human, at_judge = np.intersect1d(
+                human.groups, judge.groups, assume_unique=True, return_indices=True
+            )
+            shared_human, shared_judge = shared_human[at_human], shared_judge[at_judge]
+        cross = shared_human.T @ shared_judge
         squared = [
             human.totals.T @ human.totals,
             judge.totals.T @ judge.totals,

@@ -292,8 +292,9 @@ def _place_left_out(
     if table is not None:
         fitted = fitted[-1]
     with WarningLog():
-        # Human scores of the other models alone; the fit above has warned already.
-        reference = BTLRegressor(bias=human.bias).fit_sample(left)
+        # Human scores of the other models alone; the fit above has warned already. Near
+        # a fit of nearly the same votes, no errors are estimated.
+        reference = BTLRegressor(bias=human.bias).fit_sample(left, human)
     result: dict[str, Any] = {
         "true_score": human.scores_[model] - others.mean(),
         "true_error": _centred_error(human, model),

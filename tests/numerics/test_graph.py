@@ -1,8 +1,10 @@
 """The graph of who beat whom."""
 
 import numpy as np
+import pytest
+from scipy.sparse.csgraph import connected_components
 
-from skanchor._numerics.graph import describe_connectivity
+from skanchor._numerics.graph import components, describe_connectivity
 
 
 def test_connectivity():
@@ -36,3 +38,15 @@ def test_the_largest_group_comes_first():
     graph = describe_connectivity(wins, np.array(list("abcde"), dtype=object))
     assert graph.components == (("c", "d", "e"), ("a", "b"))
     assert graph.strong_components == graph.components
+
+
+@pytest.mark.parametrize("connection", ["weak", "strong"])
+def test_components_with_nodes_without_links(connection, rng):
+    for density in (0.0, 0.05, 0.1, 0.3, 1.0):
+        links = rng.random((12, 12)) < density
+        links[[3, 7]] = links[:, [3, 7]] = False
+        _, expected = connected_components(links, connection=connection)
+        found = components(links, connection)
+        same = found[:, None] == found
+        assert (same == (expected[:, None] == expected)).all()
+        assert set(found) == set(range(found.max() + 1))
