@@ -47,6 +47,7 @@ extensions = [
 exclude_patterns = ["_build", "gallery", "_ext", "_templates"]
 templates_path = ["_templates"]
 default_role = "literal"
+nitpicky = True
 toc_object_entries_show_parents = "hide"
 suppress_warnings = ["config.cache"]
 

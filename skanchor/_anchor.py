@@ -193,8 +193,8 @@ class AnchorPipeline(AnchorRefits):
     comparisons_ : Comparisons
         The admitted rows, with what the chain has learned: plug-in scores,
         sensitivities, biases and, if they are reported, item effects. With contexts its
-        models are :class:`skanchor._comparisons.InContext`, as in the estimators and
-        the tables of ``diagnostics``.
+        models are labels with the attributes ``context`` and ``model``, as in the
+        estimators and the tables of ``diagnostics``.
     sample_ : Sample
         The same rows with outcomes, weights and groups.
     distinct_sample_ : Sample

@@ -134,8 +134,8 @@ class ComparisonEstimator(
             Groups of dependent rows, or the column that holds them, such as the prompt.
             Where an estimator has folds, a group goes whole to one of them.
             By default the values of ``prompt_id``, where these repeat; errors of
-            :class:`AnchorPipeline` and :class:`BTLRegressor` are by ``rater``, too,
-            where people voted repeatedly. None takes rows as independent.
+            :class:`skanchor.AnchorPipeline` and :class:`skanchor.BTLRegressor` are by
+            ``rater``, too, where people voted repeatedly. None takes rows as independent.
 
         Returns
         -------

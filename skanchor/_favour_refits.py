@@ -164,7 +164,7 @@ def exact_breakdown(
     Parameters
     ----------
     table : DataFrame
-        As of :meth:`skanchor.results.AnchorResult.breakdown`.
+        As of :meth:`skanchor.AnchorResult.breakdown`.
     favour : Unrecorded
         Exposures.
     index : dict of label to int

@@ -124,7 +124,7 @@ class AnchorReadouts(RankingEstimator):
         Parameters
         ----------
         gamma, shape, judges, family, level, method
-            As in :meth:`skanchor.results.AnchorResult.sensitivity`.
+            As in :meth:`skanchor.AnchorResult.sensitivity`.
 
         Returns
         -------
@@ -158,7 +158,7 @@ class AnchorReadouts(RankingEstimator):
         Parameters
         ----------
         shape, judges, family, level
-            As in :meth:`skanchor.results.AnchorResult.breakdown`.
+            As in :meth:`skanchor.AnchorResult.breakdown`.
         exact : bool, default=False
             Whether to add breakdowns by refits, in which the favours are known: at
             least four for each new model and each set of the judges' worst signs, of
@@ -230,7 +230,7 @@ class AnchorReadouts(RankingEstimator):
         Parameters
         ----------
         shape, judges, family, level, method
-            As in :meth:`skanchor.results.AnchorResult.rank_breakdown`.
+            As in :meth:`skanchor.AnchorResult.rank_breakdown`.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class AnchorReadouts(RankingEstimator):
         Returns
         -------
         DataFrame
-            As :meth:`skanchor.results.AnchorResult.benchmarks`.
+            As :meth:`skanchor.AnchorResult.benchmarks`.
         """
         return self._exposed("favour").benchmarks()
 
@@ -297,7 +297,7 @@ class AnchorReadouts(RankingEstimator):
             ``position_effect`` and ``has_position_effect``, whether there is one; with
             an automatic choice of the bias
             learner also the ``bias`` picked and the ``loss`` of each candidate; and the
-            columns of :attr:`skanchor._diagnostics.Diagnostics.judges`.
+            columns of ``result_.diagnostics.judges``.
         """
         check_is_fitted(self)
         diagnostics = self._result().diagnostics

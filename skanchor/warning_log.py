@@ -88,7 +88,7 @@ class WarningLog:
                 warnings.warn(warning, stacklevel=stacklevel)
 
     def issue(self, stacklevel: int = 3) -> None:
-        """Hand each distinct warning once to :mod:`warnings`; many alike in short."""
+        """Issue each distinct warning once, by ``warnings``; many alike in short."""
         for warning in in_short(self.distinct):
             warnings.warn(warning, stacklevel=stacklevel)
 

@@ -376,7 +376,7 @@ class Comparisons:
         return annotated
 
     def with_rows(self, **columns: Any) -> Comparisons:
-        """Return the battles with other columns of :class:`EncodedRows`.
+        """Return the battles with other columns of ``EncodedRows``.
 
         Parameters
         ----------
@@ -417,7 +417,7 @@ class Comparisons:
         Returns
         -------
         Comparisons
-            Its ``models`` are :class:`skanchor._comparisons.InContext` labels.
+            Its ``models`` are labels of a context and a model each (``InContext``).
         """
         models, left, right = with_contexts(
             self.models, self.left, self.right, contexts

@@ -41,7 +41,7 @@ class BiasLearner(Protocol):
         faster. ``unshared_params``, a tuple of names, tells which may differ.
     ``last_stage(pairs, sample_weight)``, ``rejoined(coef)``
         Where a learner without a span is, once fitted, linear in its last
-        coefficients: a :class:`LastStage`, and a copy with other coefficients. Item
+        coefficients: a ``LastStage``, and a copy with other coefficients. Item
         effects are then fitted jointly with that stage. Beside any other learner psi
         stays as it was fitted without them, and what it has taken of the deviations
         of judges from models is not given back.
@@ -94,7 +94,7 @@ class BiasLearner(Protocol):
 
 
 class ContrastMixin:
-    """Derive :meth:`contrast` from a method ``psi(features)``.
+    """Derive ``contrast`` from a method ``psi(features)``.
 
     Examples
     --------

@@ -80,7 +80,7 @@ class FeatureOverlapDisplay:
     Parameters
     ----------
     ranges : DataFrame
-        A table returned by :func:`feature_ranges`, or the rows of some features.
+        By feature: how far its values reach. ``from_estimator`` makes the table.
 
     Attributes
     ----------

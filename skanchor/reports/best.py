@@ -87,8 +87,11 @@ def best_note(found: pd.Series, level: float = 0.95) -> str:
 
     Parameters
     ----------
-    found, level
-        As in :func:`best_lines`.
+    found : Series
+        Probability of being the best of each model that may be, as
+        :func:`may_be_best` returns it.
+    level : float
+        Joint level of the set.
 
     Returns
     -------

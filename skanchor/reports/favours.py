@@ -198,7 +198,7 @@ def rank_in_words(model: Any, row: pd.Series) -> str:
     model : label
         The new model.
     row : Series
-        Its row of :meth:`skanchor.results.AnchorResult.rank_breakdown`.
+        Its row of :meth:`skanchor.AnchorResult.rank_breakdown`.
 
     Returns
     -------
@@ -324,7 +324,7 @@ def breakdown_table(
     Parameters
     ----------
     own : DataFrame
-        Its rows of :meth:`skanchor.results.AnchorResult.breakdown`, by opponent.
+        Its rows of :meth:`skanchor.AnchorResult.breakdown`, by opponent.
     model : label
         The model.
     level : float

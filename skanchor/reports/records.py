@@ -146,7 +146,7 @@ def benchmarks_json(marks: pd.DataFrame) -> list[dict[str, Any]]:
     Parameters
     ----------
     marks : DataFrame
-        As of :meth:`skanchor.results.AnchorResult.benchmarks`; indexed by judge, or by
+        As of :meth:`skanchor.AnchorResult.benchmarks`; indexed by judge, or by
         model and judge.
 
     Returns

@@ -193,14 +193,14 @@ class ContextResult(AnchorResult):
     Attributes
     ----------
     cells : AnchorResult
-        Scores of every model in every context: its ``models`` are
-        :class:`skanchor._comparisons.InContext`. The diagnostics are its own.
+        Scores of every model in every context: its ``models`` are labels with the
+        attributes ``context`` and ``model``. The diagnostics are its own.
     mix : dict of label to float
         Share of each context in this result.
 
     Notes
     -----
-    Everything else is that of :class:`AnchorResult`, for the scores of the mix: sums
+    Everything else is that of :class:`skanchor.AnchorResult`, for the scores of the mix: sums
     over contexts of share times score, which are linear in the scores by context.
 
     Examples

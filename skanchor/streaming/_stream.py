@@ -191,7 +191,9 @@ def stream_history(
     Parameters
     ----------
     data : path, URL, pyarrow Dataset, dask DataFrame, tables or function
-        As in :func:`skanchor.streaming.open_data`. It is read several times.
+        A Parquet file, a folder of such files, a list of files, or a URL that pyarrow
+        reads; a data set of pyarrow; a dask DataFrame; a container of tables, or a
+        function that returns an iterator of tables. It is read several times.
     anchor : AnchorPipeline or Stages, optional
         Unfitted settings; None means ``AnchorPipeline()``. The bias must be
         :class:`skanchor.bias.LinearBias`.

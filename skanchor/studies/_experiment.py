@@ -30,8 +30,9 @@ class StudyMethod:
     name : str
         Name in the table.
     estimator : estimator
-        Unfitted. Its ``random_state`` becomes the seed of the draw; :class:`Oracle`
-        gets the truth, and :class:`HumanOnly` the extra votes on the new models.
+        Unfitted. Its ``random_state`` becomes the seed of the draw;
+        :class:`skanchor.baselines.Oracle` gets the truth, and
+        :class:`skanchor.baselines.HumanOnly` the extra votes on the new models.
     intervals : {"own", "basic", "percentile"} or None
         Intervals of the estimator itself, or from refits on resamples; None for none.
     rank_sets : {"holm", "romano-wolf"} or None

@@ -6,6 +6,7 @@ The pages are made from the code before the build. Here are the texts that Sphin
 
 import doctest
 import inspect
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -74,6 +75,38 @@ def test_a_public_name_has_a_signature_and_an_example(module, name):
     else:
         assert found
         assert callable(value) or any(name in example.source for example in found)
+
+
+REFERENCE = re.compile(r":(?:class|func|meth|attr|exc|data|obj):`~?([\w.]+)`")
+
+
+def leads_to_a_page(target, module, name):
+    """Whether a reference on the page of a name is a public name, or a part of one."""
+    for path in (f"{module}.{name}.{target}", f"{module}.{target}", target):
+        home, _, part = path.rpartition(".")
+        above, _, kind = home.rpartition(".")
+        if (home, part) in NAMES:
+            return True
+        if (above, kind) in NAMES and hasattr(getattr(import_module(above), kind), part):
+            return True
+    return False
+
+
+def own_texts(value):
+    """Docstrings of a public name and, of a class, of its members that are ours."""
+    parts = dir(value) if inspect.isclass(value) else ()
+    for one in (value, *(getattr(value, part) for part in parts if part[0] != "_")):
+        found = inspect.unwrap(getattr(one, "fget", None) or one)
+        if (getattr(found, "__module__", None) or "").startswith("skanchor"):
+            yield inspect.getdoc(found) or ""
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES)
+def test_references_of_a_page_lead_to_pages(module, name):
+    texts = own_texts(getattr(import_module(module), name))
+    found = {target for text in texts for target in REFERENCE.findall(text)}
+    lost = [one for one in sorted(found) if not leads_to_a_page(one, module, name)]
+    assert not lost, f"{module}.{name} refers to {lost}, which have no page"
 
 
 @pytest.mark.parametrize("module", modules())
