@@ -244,9 +244,9 @@ def _choose(
         prior = replace(prior, has_common_correlation=True)
         common = "; all pairs of judges have one correlation"
     if few:
-        why = f"with {n_historical} historical models no test decides{resting}"
+        why = f"they always are with {n_historical} historical models{resting}"
     elif n_judges <= FEW_JUDGES:
-        why = "with so few judges no test decides"
+        why = "they always are with one or two judges"
     elif np.isnan(p):
         why = "no test for them is possible"
     elif check.detected:

@@ -283,7 +283,7 @@ def test_few_models_leave_the_covariance_to_the_prior():
     sample, calibrator = plugged(n_models=4)
     chosen = choose_treatments("auto", sample.X, CALM)
     assert (chosen.names, chosen.reported) == (("none", "random"), "random")
-    assert "4 historical models no test decides" in chosen.reason
+    assert "they always are with 4 historical models" in chosen.reason
     assert "a prior of 0.3 logits with 2 degrees of freedom" in chosen.reason
     found = chosen.covariance("random", sample, calibrator)
     # Two degrees of freedom of the prior, beside at most those of the models less two.

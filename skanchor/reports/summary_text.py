@@ -142,7 +142,9 @@ def _item_effects(summary: RunSummary) -> Iterator[str]:
     items = summary.item_effects
     if items is None:
         return
-    p = "" if np.isnan(items.p_value) else f" (p = {items.p_value:.2g})"
+    # The test may have decided, or its p-value stands beside another reason.
+    test = "" if items.reason.startswith("a test") else "a test for them has "
+    p = "" if np.isnan(items.p_value) else f" ({test}p = {items.p_value:.2g})"
     reason = items.reason if items.reason.startswith("as ") else f"as {items.reason}"
     yield f"Item effects: {_TREATED[items.reported]}, {reason}{p}."
     # What the intervals would be under the treatments that are not reported.

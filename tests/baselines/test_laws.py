@@ -27,10 +27,6 @@ from skanchor.simulation import simulate_battles
 RANK_ONLY = {
     name for name, kind in BASELINES.items() if issubclass(kind, RankOnlyEstimator)
 }
-WITH_FEATURES = {
-    "Oracle", "PooledLLM", "MeanShift", "DirectScore", "IPWOnly", "HistoricalPPI",
-    "JointMLE",
-}  # fmt: skip
 WITH_ERRORS = {
     name for name, kind in BASELINES.items() if issubclass(kind, RankingEstimator)
 }
@@ -59,17 +55,24 @@ def test_what_a_baseline_offers(name, data):
         assert 0 < baseline.standard_errors_["new-model"] < 1
         old = board.index[~board["is_new"]]
         assert_allclose(board.loc[old, "score"].mean(), 0, atol=1e-9)
-    used = baseline.result_.inputs
-    expected = ("x1", "x2", "x3") if name in WITH_FEATURES else ()
-    assert used.features == expected, f"{name}: see WITH_FEATURES of this module"
-    ignored = [f"x{k}_{side}" for k in (1, 2, 3) for side in "ab"]
-    assert used.ignored == (() if name in WITH_FEATURES else tuple(ignored))
-    assert repr(baseline.result_).endswith(f"\n{used}")
     p = baseline.win_probability(data.X)
     assert ((p > 0) & (p < 1)).all()
     assert baseline.score(data.X, data.y) < 0
     with pytest.raises(AttributeError, match="not fitted"):
         _ = BASELINES[name]().ranks_
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_result_names_the_columns_that_it_depends_on(name, data):
+    columns = [f"x{k}_{side}" for k in (1, 2, 3) for side in "ab"]
+    X, y = with_votes(data) if name == "HumanOnly" else (data.X, data.y)
+    baseline = fitted(name, data)
+    others = clone(baseline).fit(X.assign(**{each: X[each] ** 2 for each in columns}), y)
+    depends = not np.allclose(baseline.result_.estimates, others.result_.estimates)
+    used = baseline.result_.inputs
+    assert used.features == (("x1", "x2", "x3") if depends else ())
+    assert used.ignored == (() if depends else tuple(columns))
+    assert repr(baseline.result_).endswith(f"\n{used}")
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
