@@ -17,6 +17,12 @@ from skanchor.baselines import BASELINES
 from skanchor.bias import AutoBias, BoostedBias, LinearBias
 from skanchor.bootstrap import Bootstrapped
 
+# A further method would give the recorded seeds other methods: it stays out.
+METHODS = (
+    "HumanOnly", "JointBTL", "PooledLLM", "ScalarJudge", "MeanShift", "PerJudgeBTL",
+    "DirectScore", "IPWOnly", "HistoricalPPI", "HistoricalPPR", "LogisticJudge",
+    "JointMLE", "JudgeArenaElo", "JudgeAwareBTL",
+)  # fmt: skip
 # By class and parameter: what is valid, then what is not (or hardly).
 ODD = [None, "", "x", -1, 0, 1.5, np.nan, np.inf, True, (), [], {}, object, 10**400]
 VALUES = {
@@ -166,9 +172,7 @@ def _draw(rng, odd):
         return method
     if kind < 0.75:
         return build(BTLRegressor, rng, odd)
-    # Another number of methods would give recorded seeds other methods.
-    names = [name for name in BASELINES if name not in ("Oracle", "SoftElo")]
-    method = BASELINES[names[int(rng.integers(len(names)))]]()
+    method = BASELINES[METHODS[int(rng.integers(len(METHODS)))]]()
     for part, cls in (("btl", BTLRegressor), ("calibrator", JudgeCalibrator)):
         if part in method.get_params(deep=False) and rng.random() < 0.3:
             method.set_params(**{part: build(cls, rng, odd)})
