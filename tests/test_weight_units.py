@@ -70,7 +70,8 @@ def assert_unitless(method, X, y, weight, groups=None, units=UNITS):
     expected = board(method, X, y, weight, groups)
     for unit in units:
         found = board(method, X, y, unit * weight, groups)
-        assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+        hint = f"by {method}; does it add games of its own, as those of COUNTING do?"
+        assert_allclose(found, expected, rtol=1e-8, atol=1e-8, err_msg=hint)
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -67,7 +67,8 @@ def test_a_result_names_the_columns_that_it_depends_on(name, data):
     columns = [f"x{k}_{side}" for k in (1, 2, 3) for side in "ab"]
     X, y = with_votes(data) if name == "HumanOnly" else (data.X, data.y)
     baseline = fitted(name, data)
-    others = clone(baseline).fit(X.assign(**{each: X[each] ** 2 for each in columns}), y)
+    squares = {each: X[each] ** 2 for each in columns}
+    others = clone(baseline).fit(X.assign(**squares), y)
     depends = not np.allclose(baseline.result_.estimates, others.result_.estimates)
     used = baseline.result_.inputs
     assert used.features == (("x1", "x2", "x3") if depends else ())

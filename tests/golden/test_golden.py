@@ -11,6 +11,7 @@ from golden.records import FOLDER, distance, file_of, known, taken
 
 @pytest.mark.parametrize("name", CASES)
 def test_as_recorded(name):
+    assert file_of(name).exists(), f"record it, in tests: python -m golden {name}"
     old, new = known(name), taken(name)
     assert new["error"] == old["error"]
     assert new["warnings"] == old["warnings"]
@@ -23,9 +24,13 @@ def test_as_recorded(name):
 
 
 def test_each_record_has_its_case():
-    assert {path.name for path in FOLDER.glob("*.json")} == {
-        file_of(name).name for name in CASES
-    }
+    records, cases = (
+        {path.stem for path in FOLDER.glob("*.json")},
+        {file_of(name).stem: name for name in CASES},
+    )
+    new = [name for stem, name in cases.items() if stem not in records]
+    assert not new, f"record them, in tests: python -m golden {' '.join(new)}"
+    assert not records - cases.keys(), "delete the files of these cases that are gone"
 
 
 def test_distance_is_in_units_of_the_largest_number():

@@ -87,8 +87,8 @@ def leads_to_a_page(target, module, name):
         above, _, kind = home.rpartition(".")
         if (home, part) in NAMES:
             return True
-        if (above, kind) in NAMES and hasattr(getattr(import_module(above), kind), part):
-            return True
+        if (above, kind) in NAMES:
+            return hasattr(getattr(import_module(above), kind), part)
     return False
 
 
