@@ -135,7 +135,8 @@ class ComparisonEstimator(
             Where an estimator has folds, a group goes whole to one of them.
             By default the values of ``prompt_id``, where these repeat; errors of
             :class:`skanchor.AnchorPipeline` and :class:`skanchor.BTLRegressor` are by
-            ``rater``, too, where people voted repeatedly. None takes rows as independent.
+            ``rater``, too, where people voted repeatedly. None takes rows as
+            independent.
 
         Returns
         -------

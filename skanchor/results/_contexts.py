@@ -200,8 +200,9 @@ class ContextResult(AnchorResult):
 
     Notes
     -----
-    Everything else is that of :class:`skanchor.AnchorResult`, for the scores of the mix: sums
-    over contexts of share times score, which are linear in the scores by context.
+    Everything else is that of :class:`skanchor.AnchorResult`, for the scores of the
+    mix: sums over contexts of share times score, which are linear in the scores by
+    context.
 
     Examples
     --------

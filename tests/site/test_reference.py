@@ -87,8 +87,9 @@ def leads_to_a_page(target, module, name):
         above, _, kind = home.rpartition(".")
         if (home, part) in NAMES:
             return True
-        if (above, kind) in NAMES:
-            return hasattr(getattr(import_module(above), kind), part)
+        owner = getattr(import_module(above), kind) if (above, kind) in NAMES else None
+        if owner is not None and hasattr(owner, part):
+            return True
     return False
 
 
