@@ -47,6 +47,7 @@ extensions = [
 exclude_patterns = ["_build", "gallery", "_ext", "_templates"]
 templates_path = ["_templates"]
 default_role = "literal"
+smartquotes = False
 nitpicky = True
 toc_object_entries_show_parents = "hide"
 suppress_warnings = ["config.cache"]
@@ -97,7 +98,11 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"index": [], "generated/root/*": []}
+# Pages without others below them have nothing to navigate.
+_single = (
+    "index start install command_line glossary development policy generated/root/*"
+)
+html_sidebars = {page: [] for page in _single.split()}
 
 
 def _inventories() -> dict[str, tuple[str, None]]:

@@ -92,8 +92,9 @@ class AnchorPipeline(AnchorRefits):
         ``"random"``.
     item_prior : tuple of (float, float), default=(0.3, 2.0)
         Prior of the item effects: their standard deviation in judge logits, and its
-        degrees of freedom. With fewer than five historical models intervals rest on it;
-        with many it has little part. The default is near what three real tables show.
+        degrees of freedom. With fewer than five historical models intervals depend on
+        it; with many it matters little. The default is near the values of three real
+        tables.
     historical_fit : {"joint", "two-step"}, default="joint"
         How the historical scores are fitted. ``"two-step"``, as in the paper, takes
         them from human votes alone and calibrates the judges against them.

@@ -2,21 +2,21 @@
 Choose everything in one search
 ===============================
 
-Which bias learner, which settings of the historical stages, or perhaps another method
-altogether? All of these are parameters of one scikit-learn estimator, so that one grid
-search compares them. This page runs such a search on MT-bench: six models, votes of
-people, verdicts of one judge (gpt-4), and 15 surface features of each response. One
-model, claude-v1, plays the new one: its human votes are hidden.
+The method, its bias learner and the settings of its stages are parameters of one
+scikit-learn estimator. So one grid search compares them all. This page runs such a
+search on MT-bench: six models, votes of people, verdicts of one judge (gpt-4), and 15
+surface features of each response. One model, claude-v1, is treated as if it were new:
+its human votes are hidden.
 
-The table is made of the published files, which lie where ``SKANCHOR_DATA_MIRROR``
-points; without it the bundled (simulated) table takes its place.
+The table is made from the published files, in the folder ``SKANCHOR_DATA_MIRROR``.
+Without this variable the page uses the bundled (simulated) table.
 """
 
 # %%
 # The battles
 # -----------
-# ``X`` is the table, ``y`` the outcome. ``hidden`` are the votes that we pretend not to
-# have.
+# ``X`` is the table, ``y`` the outcome. ``hidden`` are the votes on the model that is
+# treated as new.
 import os
 
 from skanchor import split_battles
@@ -37,10 +37,10 @@ X, y = split_battles(battles[~(voted & involved)])
 print(X.groupby("judge").size().rename("rows").to_frame())
 
 # %%
-# A transformer in front
-# ----------------------
-# A pipeline begins with anything that takes the table and returns a table. Here the
-# counts become logarithms, and the other features are dropped: some are so rare that
+# A transformer of the features
+# -----------------------------
+# A pipeline may begin with any transformer from table to table. Here it takes
+# logarithms of the counts and drops the other features, because some are so rare that
 # they separate the judge's verdicts.
 import numpy as np
 from sklearn.preprocessing import FunctionTransformer
@@ -63,8 +63,8 @@ print(features.fit_transform(X).head(3).T)
 # ---------------------
 # A bias learner fits a function psi of one response under two losses: ``"logistic"``,
 # together with the parametric columns of the judge (its sensitivity to the score
-# difference, its position effect), and ``"squared"``, for the correction weights. This
-# one says that a judge stops counting: psi is linear in ``tanh(x / scale)``.
+# difference, its position effect), and ``"squared"``, for the correction weights. In
+# this one the liking of a judge saturates: psi is linear in ``tanh(x / scale)``.
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import BaseEstimator
@@ -106,11 +106,11 @@ class SaturatingBias(ContrastMixin, BaseEstimator):
 # %%
 # One grid
 # --------
-# A list of grids is searched as one. The first goes over learners, the second over the
-# settings of one learner and of the other stages, the third over whole methods, each
-# with two bias functions and two ridges of the human scores. ``JointBTL`` has neither.
-# Verdicts on one prompt depend on each other, so a prompt stays in one fold. With
-# ``error_score="raise"`` a candidate that cannot be fitted ends the search.
+# One search goes over a list of grids: learners; settings of one learner and of the
+# other stages; and whole methods, each with two bias functions and two ridges of the
+# human scores. ``JointBTL`` has neither of them. Verdicts on one prompt depend on each
+# other, so a prompt stays in one fold. With ``error_score="raise"`` a candidate that
+# cannot be fitted ends the search.
 import warnings
 from importlib.util import find_spec
 
@@ -149,14 +149,14 @@ search = GridSearchCV(
     error_score="raise",
 )
 with warnings.catch_warnings():
-    # What the diagnostics suspect, the last table shows.
+    # The last table of this page shows what the diagnostics warn of.
     warnings.simplefilter("ignore", DiagnosticWarning)
     search.fit(X, y, method__groups="prompt_id")
 
 # %%
-# Mean log-likelihood of held-out verdicts, in nats per row, best first. The candidates
-# near the top differ by less than their spread over the folds: the search rules out
-# what is bad and does not tell good ones apart.
+# The table has the mean log-likelihood of held-out verdicts, in nats per row, best
+# first. The best candidates differ by less than their spread over the folds. So the
+# search rules out bad candidates, but cannot order the good ones.
 import pandas as pd
 
 
@@ -177,10 +177,9 @@ table = found.sort_values("rank_test_score")[columns]
 print(table.to_string(index=False, float_format="{:.4f}".format))
 
 # %%
-# The new model, by the best of them
-# ----------------------------------
-# Below the leaderboard stands the score that people's own votes, hidden so far, give
-# the new model.
+# The new model by the best candidate
+# -----------------------------------
+# The line below the leaderboard is the score of the new model by its hidden votes.
 from skanchor import BTLRegressor
 
 best = search.best_estimator_
@@ -189,14 +188,14 @@ human = BTLRegressor().fit(*split_battles(battles[voted])).scores_
 print(f"{new}, by people: {human[new] - human.drop(new).mean():.3f}")
 
 # %%
-# What the search cannot tell
-# ---------------------------
-# Held-out log loss selects the nuisance parts: what describes the judge's verdicts. It
-# is no measure of the error of the new score. ``leave_one_model_out`` is: each model
-# with votes plays the new one, here for the best candidate of each method, the
-# transformer included. ``compatible`` is the share of models whose score and human
-# score agree within their errors. With four models to learn from, intervals leave out
-# that a judge likes or dislikes single models, as a warning says, and are too short.
+# What the search does not measure
+# --------------------------------
+# Held-out log loss says how well a candidate describes the judge's verdicts. It does
+# not measure the error of the new score. ``leave_one_model_out`` does: each model with
+# votes is treated in turn as if it were new, here for the best candidate of each
+# method, including the transformer. ``compatible`` is the share of models whose score
+# and human score agree within their errors. With four models to learn from, a warning
+# says that the intervals do not allow for item effects, and they are too short.
 from sklearn.base import clone
 
 from skanchor.evaluation import leave_one_model_out

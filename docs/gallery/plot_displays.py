@@ -2,18 +2,18 @@
 A result in pictures
 ====================
 
-Where does the new model stand, how sure is that, and what does it rest on? Every
-display of ``skanchor.plotting`` is made from a fitted estimator, or from its result, in
-scikit-learn's manner: ``from_estimator`` draws, and the axes are at ``ax_`` (or
-``axes_``) to be changed. This page goes through them on the bundled table. It needs
-matplotlib, ``pip install 'skanchor[plot]'``.
+This page shows all displays of ``skanchor.plotting`` on the bundled table. They follow
+scikit-learn's: ``from_estimator`` draws a fitted estimator, ``from_result`` its result,
+and ``ax_`` (or ``axes_``) has the axes, which you can change. They need matplotlib,
+``pip install 'skanchor[plot]'``.
 """
 
 # %%
-# Where it stands
-# ---------------
-# Eight models have votes, two are new. Scores may be shown in Elo points, here measured
-# from one model, whose own score is then exact. Each interval stands on its own.
+# Scores and ranks
+# ----------------
+# Eight models have votes, two are new. Scores may be shown in Elo points. Here they are
+# measured from one model, whose own score is then exact. Each interval contains the
+# score of its own model with 95 % confidence.
 from skanchor import AnchorPipeline
 from skanchor.datasets import load_demo
 from skanchor.plotting import LeaderboardDisplay
@@ -26,7 +26,7 @@ board = LeaderboardDisplay.from_estimator(
 print(board.board[["score", "low", "high"]].round(0))
 
 # %%
-# Which places are possible? All strips hold together with probability .95, so that two
+# Which ranks are possible? All rank sets hold jointly with 95 % confidence. So two sets
 # that do not overlap prove an order.
 from skanchor.plotting import RankSetDisplay
 
@@ -35,7 +35,7 @@ ranks = RankSetDisplay.from_estimator(anchor)
 # %%
 # Against every other model
 # -------------------------
-# Filled marks are differences whose sign is proven, all of them together; the upper
+# Filled marks are differences whose sign is proven, jointly for all of them. The upper
 # axis says how often people would prefer the new model.
 from skanchor.plotting import ContrastDisplay
 
@@ -43,40 +43,41 @@ contrasts = ContrastDisplay.from_estimator(anchor, "ivory-lynx")
 print(f"{contrasts.decided.sum()} of {len(contrasts.decided)} are decided")
 
 # %%
-# What would undo this
-# --------------------
-# A favour that no column records looks like a better model. The interval widens with
-# the favour that it allows for; dotted lines are sizes that the data record.
+# How large an unrecorded favour must be
+# --------------------------------------
+# If judges favour a model for reasons that no column records, it looks better than it
+# is. The interval widens with the favour that it allows for. Dotted lines show the size
+# of effects that are recorded.
 from skanchor.plotting import FunnelDisplay
 
 funnel = FunnelDisplay.from_estimator(anchor, "ivory-lynx")
 print(f"in doubt from a favour of {funnel.breakdown:.2f} judge logits")
 
 # %%
-# How few rows hold a difference up
-# ---------------------------------
-# The difference as rows are dropped, those first that hold it up most: with weights
-# solved anew, and in refits without these rows.
+# How few rows a difference depends on
+# ------------------------------------
+# Rows are dropped one after another, first those that support the difference most. The
+# lines show the difference by approximation, with weights solved anew, and by refits.
 from skanchor.plotting import DropPathDisplay
 
 path = DropPathDisplay.from_estimator(anchor, X, y, "ivory-lynx")
-print(f"{path.number:.0f} rows hold up what is said of", *path.names)
+print(f"without {path.number:.0f} rows the order is open:", *path.names)
 
 # %%
-# What money buys
-# ---------------
-# The half width of an interval against the cost of further rows: of the best
-# allocation, and of rows dealt evenly.
+# What further rows would gain
+# ----------------------------
+# The half width of an interval against the cost of further rows, if they are chosen by
+# the best design, and if they are spread evenly.
 from skanchor.plotting import CostDisplay
 
 cost = CostDisplay.from_estimator(anchor, 40, {"human": 1.0, "judges": 0.05})
 print(cost.table.round(3))
 
 # %%
-# What the judges are like
-# ------------------------
-# How sharply they tell models apart, which side they favour, which kinds of responses
-# they like, and which models, beyond all that.
+# The judges
+# ----------
+# How sensitive the judges are, which side they favour, which kinds of responses they
+# like, and which models they like beyond score and features.
 from skanchor.plotting import BiasDisplay, ItemDeviationDisplay, JudgeDisplay
 
 judges = JudgeDisplay.from_estimator(anchor)
@@ -87,9 +88,9 @@ print(judges.judges.round(2))
 # %%
 # Before you rely on this
 # -----------------------
-# What the error is made of, and the part of it that only votes can lower; whether the
-# judges answer as often as the fit says; whether the new models' responses are like
-# those on which the judges were calibrated.
+# The next three displays show what the error consists of, and which part only more
+# votes can lower; whether the judges' verdicts are as frequent as the fit predicts; and
+# whether the responses of new models are like those on which judges were calibrated.
 from skanchor.plotting import (
     FeatureOverlapDisplay,
     JudgeCalibrationDisplay,
@@ -101,8 +102,9 @@ calibration = JudgeCalibrationDisplay.from_estimator(anchor)
 overlap = FeatureOverlapDisplay.from_estimator(anchor)
 
 # %%
-# The hardest question comes last: each model with votes is treated as if it were new. A
-# sound method reconciles score and votes for about 95 % of them.
+# The last display treats each model with votes in turn as if it were new. If the
+# intervals hold, the score by judges agrees with the score by votes for about 95 % of
+# the models.
 from skanchor.evaluation import leave_one_model_out
 from skanchor.plotting import LeftOutDisplay
 
@@ -111,9 +113,9 @@ left_out = LeftOutDisplay.from_result(table)
 print(left_out.ax_.get_title())
 
 # %%
-# A page of one's own
-# -------------------
-# ``plot`` draws again on axes that are given.
+# Several plots in one figure
+# ---------------------------
+# ``plot`` draws again on axes of your own.
 import matplotlib.pyplot as plt
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")

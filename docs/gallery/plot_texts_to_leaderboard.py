@@ -2,17 +2,17 @@
 From texts and verdicts to a leaderboard
 ========================================
 
-A team has responses and verdicts, one comparison a line: two models, their responses to
-a prompt, who judged (people or an LLM) and who won. This page goes from such a file to
-a leaderboard in which the judge's taste for long and bold responses is corrected.
+A file has one comparison per line: two models, their responses to a prompt, who judged
+(people or an LLM) and who won. This page goes from such a file to a leaderboard that
+corrects the judge's liking of long and bold responses.
 """
 
 # %%
 # A file of comparisons
 # ---------------------
-# The file is made up here, so that the truth is known: people see the models' strength,
-# the judge sees it too, but also likes length and bold. Nobody has voted on the new
-# model, which writes long, bold responses.
+# The file is simulated, so that the truth is known. People see the models' strength.
+# The judge sees it, too, but also likes long and bold responses. Nobody has voted on
+# the new model, whose responses are long and bold.
 import json
 import random
 import tempfile
@@ -80,8 +80,8 @@ print(render(leaderboard_text(anchor.leaderboard(), summary=summarize(anchor))))
 #
 # What the correction does
 # ------------------------
-# Without features the judge's taste is taken for strength, and the new model comes out
-# too strong. The truth is 0.3.
+# Without features the judge's liking is mistaken for strength, and the score of the new
+# model is too high. The true score is 0.3.
 plain = AnchorPipeline(random_state=0).fit(X, y)
 for name, found in [("corrected", result), ("not corrected", plain.result_)]:
     low, high = found.conf_int().loc["new"]
@@ -90,10 +90,10 @@ for name, found in [("corrected", result), ("not corrected", plain.result_)]:
 # %%
 # What responses are about
 # ------------------------
-# ``EmbeddingFeatures`` gives the components of an embedding in place of counts: built
-# in is TF-IDF with a truncated SVD, and a model of sentence-transformers can be given
-# as ``encoder``. Both transformers leave the texts in the table if ``keep_text=True``,
-# so that one can follow the other.
+# ``EmbeddingFeatures`` makes components of an embedding instead of counts. The default
+# is TF-IDF with a truncated SVD; ``encoder`` takes a model of sentence-transformers.
+# With ``keep_text=True`` the transformers leave the texts in the table, so that one can
+# follow the other.
 from skanchor.features import EmbeddingFeatures
 
 both = make_pipeline(

@@ -185,7 +185,7 @@ CHECK = Command(
     description="Treat each model with votes in turn as if it were new: hide its "
     "votes, place it by the judges alone, and compare with what the votes say. Tests "
     "of the largest miss, of the best model, of the direction of the misses and of the "
-    "number of models placed right tell whether the intervals that rank reports hold. "
+    "number of models placed right show whether the intervals that rank reports hold. "
     "It takes as long as ranking once for each model.",
     examples=(
         ("before you rely on an interval", "skanchor check battles.csv"),

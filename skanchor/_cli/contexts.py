@@ -16,7 +16,7 @@ def add_contexts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--context",
         metavar="COLUMN",
-        help="column that tells the kind of each prompt: models then have a score for "
+        help="column with the kind of each prompt: models then have a score for "
         "each kind, judges are calibrated once for all",
     )
     parser.add_argument(

@@ -111,10 +111,10 @@ def _evaluation_forms(table: pd.DataFrame, method: str) -> Forms:
 
 EVALUATE = Command(
     name="evaluate",
-    help="see how well votes and verdicts left out are predicted",
+    help="see how well held-out votes and verdicts are predicted",
     description="Predict every row by a fit to the rows of other folds, and say how "
-    "well that goes for people and for each judge. A judge that is predicted no "
-    "better than by chance says nothing about the models.",
+    "accurate these predictions are for people and for each judge. A judge that is "
+    "predicted no better than by chance says nothing about the models.",
     examples=(
         ("how well each judge is understood", "skanchor evaluate battles.csv"),
         ("by another method", "skanchor evaluate battles.csv --method JointBTL"),

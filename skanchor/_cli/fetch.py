@@ -26,7 +26,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_file(
         parser,
         f"write the battles to FILE ({', '.join(_SUFFIXES)}) for skanchor rank; "
-        "without it only say what they are",
+        "without it, only say what they are",
     )
     add_force(parser)
     parser.add_argument(
@@ -89,8 +89,8 @@ FETCH = Command(
     name="fetch",
     help="fetch a published table of battles",
     description="Fetch votes of people and verdicts of LLM judges that others have "
-    "published, once; files are checked by their hashes. Without a network set "
-    "SKANCHOR_DATA_MIRROR to a folder that holds them.",
+    "published. Files are fetched once, and checked by their hashes. Without a "
+    "network, set SKANCHOR_DATA_MIRROR to a folder with the files.",
     examples=(
         ("say what a set is", "skanchor fetch mt_bench"),
         ("get it, and rank it", "skanchor fetch llmfao -o llmfao.csv"),

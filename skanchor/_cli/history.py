@@ -94,8 +94,8 @@ def _add_update(parser: argparse.ArgumentParser) -> None:
         "--past",
         nargs="+",
         metavar="FILE",
-        help="all battles that the history was built from, which it needs again where "
-        "there are features, groups or weights",
+        help="all battles that the history was built from; needed only with features, "
+        "groups or weights",
     )
     parser.add_argument(
         "--output",
@@ -121,8 +121,8 @@ def add_fingerprints(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fingerprints",
         metavar="FILE",
-        help="JSON file with a text by judge that changes when the judge does, as the "
-        "version of its model and a hash of its prompt",
+        help="JSON file with a text for each judge, such as the version of its model "
+        "and a hash of its prompt: if the text changes, the judge has changed",
     )
 
 

@@ -80,8 +80,7 @@ INSPECT = Command(
     help="say what skanchor understands of the files, without ranking",
     description="Say what skanchor understands of the files: rows, models, judges, "
     "people, outcomes, features, groups, display orders and connectivity; what will be "
-    "left "
-    "out; and the command to go on with.",
+    "left out; and which command to run next.",
     examples=(
         ("a table of your own", "skanchor inspect battles.csv"),
         ("votes and verdicts in two files", "skanchor inspect votes.csv gpt-4.jsonl"),

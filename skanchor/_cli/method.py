@@ -70,8 +70,9 @@ def add_dependence(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--weights",
         choices=["importance", "frequency"],
-        help="what column count is: numbers of equal rows (frequency), or importance "
-        "(default: not used, but frequency where the file is a table of wins)",
+        help="how to use the column count: as numbers of equal rows (frequency), or as "
+        "importance (default: not used, except in a table of wins, where it is "
+        "frequency)",
     )
 
 
@@ -87,8 +88,8 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
         "--position-effect",
         action=argparse.BooleanOptionalAction,
         default="auto",
-        help="whether each judge may favour the side shown first (default: wherever "
-        "its rows can show that)",
+        help="whether each judge may favour the side shown first (default: if its rows "
+        "can show that)",
     )
     parser.add_argument(
         "--item-effects",
@@ -101,18 +102,18 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--item-prior",
         metavar="SD,DF",
-        help="what is known beforehand of how much judges like or dislike single "
-        "models: the standard deviation in judge logits, and its degrees of freedom; "
-        "with fewer than five models that have votes, intervals rest on it (default: "
-        "0.3,2)",
+        help="prior of how much judges like or dislike single models: a standard "
+        "deviation in judge logits, and its degrees of freedom; with fewer than five "
+        "models that have votes, intervals depend on it (default: 0.3,2)",
     )
     parser.add_argument(
         "--family",
         action="append",
         metavar="NAME=MODEL,...",
-        help="models of one family, such as one maker's; says how much all judges "
-        "together favour families with two models that have votes, and how large a "
-        "favour would account for the rank of a new model; give it for each family",
+        help="models of one family, such as one maker's; the summary then says how "
+        "much the judges together favour the family, if two of its models have votes, "
+        "and how large a favour would explain the rank of a new model; give it once "
+        "per family",
     )
     parser.add_argument(
         "--historical-fit",
@@ -126,23 +127,24 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
         "--judge-scale",
         choices=["straight", "curved"],
         default="straight",
-        help="curved allows for judges that lapse, or tell models that are far apart "
-        "less or more sharply than close ones (default: %(default)s)",
+        help="curved allows for judges that sometimes answer at random, or whose "
+        "sensitivity differs between close and distant models (default: %(default)s)",
     )
     parser.add_argument(
         "--ties",
         choices=["half", "drop"],
         default="half",
-        help="what becomes of ties: half a win for either side, or left out, which "
-        "gives the scores of decided votes (default: %(default)s)",
+        help="whether ties count as half a win for either side, or are left out; the "
+        "scores are then those of decided votes (default: %(default)s)",
     )
     parser.add_argument(
         "--style",
         choices=["ignored", "controlled", "included"],
         default="ignored",
-        help="how people's liking for features of responses counts: controlled "
-        "compares models at equal features, included adds what each model's features "
-        "are worth to people; both need features in human rows (default: %(default)s)",
+        help="what to do if people like some features of responses, such as length: "
+        "controlled compares models at equal features, included adds what each model's "
+        "features are worth to people; both need features in human rows (default: "
+        "%(default)s)",
     )
 
 

@@ -57,7 +57,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
     add_file(
         parser,
-        "write to FILE, not to the screen: JSON where FILE ends in .json, the table "
+        "write to FILE, not to the screen: JSON if FILE ends in .json, the table "
         "in .csv, .tsv, .parquet, .xlsx, .md (Markdown) or .tex (LaTeX), text in .txt "
         "or no suffix",
     )

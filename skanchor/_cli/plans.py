@@ -35,7 +35,7 @@ def add_costs(parser: argparse.ArgumentParser, *, budget: bool) -> None:
     )
     if budget:
         parser.add_argument(
-            "--budget", type=float, metavar="SUM", help="what may be spent"
+            "--budget", type=float, metavar="SUM", help="the money to spend"
         )
 
 
@@ -193,8 +193,8 @@ def _add_design(parser: argparse.ArgumentParser) -> None:
         "--floor",
         type=float,
         metavar="SHARE",
-        help="least share of each judge in what is spent on verdicts (default: 0.1 "
-        "with item effects, else 0)",
+        help="least share of the spending on verdicts that goes to each judge "
+        "(default: 0.1 with item effects, else 0)",
     )
     add_output(parser)
 
@@ -316,8 +316,8 @@ WORTH = Command(
 OUTLOOK = Command(
     name="outlook",
     help="see how many more rows an interval of a given width needs",
-    description="Rank the new models, and say how many more votes, or verdicts, bring "
-    "their intervals to some half widths, or that no number does.",
+    description="Rank the new models, and say how many more votes, or verdicts, their "
+    "intervals need to have some half widths, or that no number is enough.",
     examples=(
         ("to a half and a quarter of today's width", "skanchor outlook battles.csv"),
         (

@@ -69,8 +69,8 @@ _FIRST_STEPS = (
     ("all flags of a command, with examples", "skanchor rank --help"),
 )  # fmt: skip
 _EXIT_CODE = (
-    "Exit code: 0 on success, 2 on bad input, with a one-line cause and, below it, "
-    "commands\nthat help, where there are such."
+    "Exit code: 0 on success, 2 on bad input. The cause is then one line, followed by "
+    "commands\nthat help, if there are any."
 )
 
 _BAD_INPUT = 2

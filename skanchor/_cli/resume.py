@@ -31,8 +31,8 @@ def add_resume(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume",
         metavar="FILE",
-        help="store finished parts in FILE as they come, and go on from those in it "
-        "(without it they are written to a file of their own on Ctrl-C)",
+        help="store each finished part in FILE, and start from the parts that it has "
+        "(without this flag, Ctrl-C writes them to a new file)",
     )
 
 

@@ -50,9 +50,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--shape",
         choices=_SHAPES,
         default="favour",
-        help="favour: for the new model, the same in all rows of a judge; drift: of "
-        "the judge's sensitivity since the historical rows, as a factor 1 + SIZE; "
-        "family: for all models of --family; rowwise: in each row by itself "
+        help="favour: of the new model, the same in all rows of a judge; drift: of "
+        "the judge's sensitivity since the historical rows, by a factor 1 + SIZE; "
+        "family: of all models of --liked alike; rowwise: another one in each row "
         "(default: favour)",
     )
     parser.add_argument(
@@ -60,7 +60,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         metavar="JUDGE",
-        help="judges that may favour (default: all)",
+        help="judges that may have a favour (default: all)",
     )
     parser.add_argument(
         "--liked",
@@ -72,9 +72,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--exact",
         action="store_true",
-        help="add breakdowns by refits, in which the favours are known, and what "
-        "leaving out a feature would do: takes the time of eight fits or more for each "
-        "new model, and of one for each feature",
+        help="add breakdowns by refits, in which the favours are known, and the effect "
+        "of leaving out a feature; takes the time of eight fits or more for each new "
+        "model, and of one for each feature",
     )
     add_output(parser)
 

@@ -43,8 +43,9 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="FILE",
         help="battles: .csv, .tsv, .jsonl (each also .gz, .bz2, .zst, .zip), .parquet, "
-        ".feather, or - for standard input; several files are joined, and each names "
-        "its judge if it has no column judge; from 50 MB on a bar shows the progress",
+        ".feather, or - for standard input; several files become one table, and the "
+        "name of a file is its judge if it has no column judge; files above 50 MB show "
+        "a progress bar",
     )
     parser.add_argument(
         "--demo", action="store_true", help="use the bundled (simulated) table instead"
@@ -64,7 +65,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         help="csv, jsonl, ... if the name of a file does not show it",
     )
     parser.add_argument(
-        "--encoding", help="of text that is neither UTF-8 nor UTF-16, such as latin-1"
+        "--encoding", help="encoding of text other than UTF-8 and UTF-16, as in latin-1"
     )
 
 
@@ -99,7 +100,7 @@ def _add_meanings(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="VERDICT=NUMBER,...",
         help="what graded verdicts are worth to the first side, as in 'A>B=1,B>A=0'; "
-        "of numbers the ends of their scale, as in 1=1,7=0",
+        "for numbers, the two ends of their scale, as in 1=1,7=0",
     )
     parser.add_argument(
         "--tie-margin",
