@@ -11,7 +11,7 @@ effects 20 and .05): reported variance over the predicted one, mean squared erro
 coverage. ``separate`` starts from 150 verdicts, spends 35 on the design, and compares
 the probability that a difference is separated with the share that is. ``looks`` looks
 at 100 to 1,000 verdicts (``--at`` says where), and counts the draws in which some
-interval misses the score. All errors behind ``+-`` are Monte-Carlo standard errors.
+interval misses the score. All errors behind ``±`` are Monte-Carlo standard errors.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def looks(seed: int, items: bool) -> list[dict[str, float]]:
 
 def mean(values: pd.Series) -> str:
     """Mean and its Monte-Carlo error."""
-    return f"{values.mean():.4f} +- {values.std(ddof=1) / np.sqrt(len(values)):.4f}"
+    return f"{values.mean():.4f} ± {values.std(ddof=1) / np.sqrt(len(values)):.4f}"
 
 
 def show_buy(rows: pd.DataFrame) -> None:

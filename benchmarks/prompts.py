@@ -134,7 +134,7 @@ def main() -> None:
             finite = width[np.isfinite(width)]
             mc = (held.mean() * (1 - held.mean()) / len(held)) ** 0.5
             print(
-                f"{name}, {meaning}: coverage {held.mean():.3f} +- {mc:.3f}, "
+                f"{name}, {meaning}: coverage {held.mean():.3f} ± {mc:.3f}, "
                 f"width {np.median(finite):.3f}, rmse {np.sqrt(np.mean(error**2)):.3f}",
                 flush=True,
             )

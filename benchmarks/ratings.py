@@ -100,7 +100,7 @@ def main() -> None:
     ):
         share = held.mean()
         print(
-            f"{name}: coverage {share:.3f} +- "
+            f"{name}: coverage {share:.3f} ± "
             f"{(share * (1 - share) / len(held)) ** 0.5:.3f}, width "
             f"{np.median(width[np.isfinite(width)]):.3f}, rmse "
             f"{np.sqrt(np.mean(error**2)):.3f}, bias {error.mean():.3f}"

@@ -288,7 +288,7 @@ def family(draws: int, first: int) -> None:
         for name in [column for column in rows if column.startswith("held")]:
             means = np.array([table[name].mean() for table in tables])
             error = means.std(ddof=1) / np.sqrt(draws)
-            print(f"  intervals that {name}: {means.mean():.3f} +- {error:.3f}")
+            print(f"  intervals that {name}: {means.mean():.3f} ± {error:.3f}")
         for name, words in (("sds", "item sd"), ("effects", "largest item effect")):
             print(
                 f"  breakdown below the {words}: {(false[name] < 1).mean():.2f} of the "

@@ -88,7 +88,7 @@ class FamilyEffects(PlainState):
             row = self.effects.loc[[name]].iloc[0]
             seen = (
                 f"The largest favour of all judges for a historical family is "
-                f"{row['effect']:+.2f} +- {row['standard_error']:.2f} human logits "
+                f"{row['effect']:+.2f} ± {row['standard_error']:.2f} human logits "
                 f"({name}; any family: p = {self.p_value:.2g})."
             )
         found.append(seen)

@@ -285,7 +285,7 @@ _WORTH_NOTE = (
     "this judge's verdicts, alone, is worth more than."
 )
 _OUTLOOK_NOTE = (
-    "Further rows on the new model until its interval is the score +- the half width. "
+    "Further rows on the new model until its interval is the score ± the half width. "
     "Votes are dealt evenly over the old models, verdicts evenly over judges and old "
     "models; of each: as many of both."
 )

@@ -40,8 +40,9 @@ def print_result(text: str) -> None:
     check_stdout()
     encoding = sys.stdout.encoding or "utf-8"
     # Lines of tables become dashes where the encoding has no such lines.
-    if "\u2500".encode(encoding, "ignore") == b"":
-        text = text.replace("\u2500", "-")
+    for sign, plain in (("\u2500", "-"), ("\u00b1", "+-")):
+        if sign.encode(encoding, "ignore") == b"":
+            text = text.replace(sign, plain)
     text = text.encode(encoding, "backslashreplace").decode(encoding)
     try:
         sys.stdout.write(text)

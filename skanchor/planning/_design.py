@@ -125,14 +125,14 @@ class Design(PlainState):
         yield f"A budget of {self.budget:g} is best spent on {listed}."
         for what, row in self.half_widths.iterrows():
             others = [
-                f"{name} dealt evenly +- {row[name]:.3f}"
+                f"{name} dealt evenly ±{row[name]:.3f}"
                 for name in ("verdicts", "votes")
                 if np.isfinite(row[name])
             ]
             beside = f" (for the same money: {', '.join(others)})" if others else ""
             yield (
                 f"The {100 * self.level:g} % interval of {what} shrinks from "
-                f"+- {row['now']:.3f} to about +- {row['design']:.3f}{beside}."
+                f"±{row['now']:.3f} to about ±{row['design']:.3f}{beside}."
             )
         yield (
             "Buy at most a third of these rows, fit again, and ask for a new design: "

@@ -75,13 +75,13 @@ class Outlook(PlainState):
             model, now = row["model"], row["now"]
             yield (
                 f"The {100 * self.level:g} % interval of {model} is its score "
-                f"+- {now:.3f} now."
+                f"±{now:.3f} now."
             )
             for way in ("verdicts", "votes"):
                 if row[way] > NEGLIGIBLE * now:
                     yield (
                         f"{way.capitalize()} alone can never bring {model} below "
-                        f"+- {row[way]:.3f}."
+                        f"±{row[way]:.3f}."
                     )
 
     def to_dict(self) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def test_worth(run, anchor, tmp_path):
 def test_outlook(run, anchor, tmp_path):
     code, out, err = run("outlook", *FAST, "--widths", 0.2, 0.01)
     assert (code, err) == (0, [])
-    assert "never" in out and "is its score +- " in out
+    assert "never" in out and "is its score ±" in out
     found = anchor.outlook([0.2, 0.01])
     votes = found.table.loc[("ivory-lynx", 0.01), "votes"]
     assert f"{np.ceil(votes):,.0f}" in out

@@ -1,5 +1,6 @@
 """The program around its commands: version, interrupts, pipes."""
 
+import io
 import os
 import re
 import signal
@@ -15,6 +16,7 @@ from skanchor import AnchorPipeline
 from skanchor._cli.methods import ANCHOR, METHODS
 from skanchor._cli.program import COMMANDS
 from skanchor._cli.signals import Stopped, raised_as_interrupts
+from skanchor._cli.streams import print_result
 from skanchor.baselines import BASELINES
 
 # What the resource tracker of joblib's pool writes, and the line of code it quotes.
@@ -128,6 +130,13 @@ def test_closed_streams():
         done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
         assert (done.returncode, done.stdout) == (code, b""), command
         assert done.stderr.decode().strip() == err, command
+
+
+def test_signs_that_an_encoding_lacks(monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    print_result("score ±0.2 ─── modèle\n")
+    assert raw.getvalue() == b"score +-0.2 --- mod\\xe8le\n"
 
 
 def test_console_script_into_a_closed_pipe(tmp_path):

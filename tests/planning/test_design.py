@@ -148,7 +148,7 @@ def test_sentences_and_record():
     design = fitted("default").design(10, PRICES)
     first, second, third = design.lines()
     assert first == "A budget of 10 is best spent on 100 verdicts of judge-2."
-    assert second.startswith("The 95 % interval of new-model shrinks from +- 0.184 to")
+    assert second.startswith("The 95 % interval of new-model shrinks from ±0.184 to")
     assert "fit again" in third
     assert first in repr(design)
     record = design.to_dict()
