@@ -17,11 +17,10 @@ from skanchor import (
 from skanchor._admission import admit_to_ranking
 from skanchor._chain import fit_stages
 from skanchor._items._blocks import BlockRows
-from skanchor._items._covariance import fit_item_covariance
 from skanchor._items._expansion import DenseRows
 from skanchor._items._likelihood import ItemLikelihood
 from skanchor._numerics import arrow_information, item_covariance, linalg
-from skanchor._numerics.item_covariance import ItemPrior, inflation
+from skanchor._numerics.item_covariance import inflation
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.shrinkage import Shrinkage
 from skanchor._stages import Stages
@@ -95,18 +94,14 @@ def test_a_fit_by_blocks_is_the_dense_fit(item_effects, dense):
         close(*errors)
 
 
-def likelihood(X, y):
-    sample = admit_to_ranking(Sample.admit(X, y), None)
-    stages = Stages(BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), None)
-    chain = fit_stages(stages, sample)
-    return ItemLikelihood(sample.with_battles(chain.X), chain.calibrator)
-
-
 @pytest.fixture(scope="module")
 def rows_of_crowd():
     """Likelihood of the rows with item effects, at the plug-in of all rows."""
     data = crowd()
-    return likelihood(data.X, data.y)
+    sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
+    stages = Stages(BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), None)
+    chain = fit_stages(stages, sample)
+    return ItemLikelihood(sample.with_battles(chain.X), chain.calibrator)
 
 
 def test_moments_by_blocks_are_those_of_the_dense_expansion(rows_of_crowd):
@@ -127,29 +122,6 @@ def test_moments_by_blocks_are_those_of_the_dense_expansion(rows_of_crowd):
         assert_allclose(shown, 1.0 - left, atol=1e-9)
         share = dense.free_share(covariance)
         assert_allclose(blocks.free_share(covariance), share, atol=1e-9)
-
-
-@pytest.mark.parametrize("item_sd", [0.2, 0.4])
-def test_the_variance_of_judges_with_few_rows_is_not_that_of_their_noise(item_sd):
-    """Forty judges of 60 rows: six models show the variance of each hardly at all.
-
-    If a judge's own variance had the share that many rows give it, the mean variance
-    would be .09 and .16 in the first two draws of .04.
-    """
-    found = []
-    for seed in range(4):
-        data = simulate_battles(
-            n_historical=7400, n_human=5000, n_new=400, n_models=6, n_judges=40,
-            item_sd=item_sd, rho=0.0, random_state=seed,
-        )  # fmt: skip
-        model = likelihood(data.X[["model_a", "model_b", "judge"]], data.y)
-        prior = ItemPrior(has_common_correlation=True)
-        estimate = fit_item_covariance(model, prior)
-        assert estimate.shrinkage.own_variance < 0.05
-        found.append(estimate.covariance.diagonal().mean())
-    # The mean of 240 squared normal numbers has a relative error of .09, and each of
-    # these draws has three times that, as its rows are few.
-    assert_allclose(np.mean(found), item_sd**2, rtol=0.4)
 
 
 def test_inflation_of_one_correlation_needs_no_matrix_by_draw(dense):

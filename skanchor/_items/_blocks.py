@@ -30,7 +30,7 @@ from skanchor._numerics.item_covariance import (
 from skanchor._numerics.item_evidence import FLOOR
 from skanchor._numerics.linalg import common_factor
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.shrinkage import MOST_COMMON, Shrinkage, common_shrinkage
+from skanchor._numerics.shrinkage import MOST_COMMON, Shrinkage
 from skanchor._typing import Array
 
 __all__ = ["BlockExpansion", "BlockRows"]
@@ -148,7 +148,7 @@ class BlockExpansion:
         *,
         choose: bool,
     ) -> tuple[Array, Shrinkage, bool]:
-        """Estimate the covariance by EM.
+        """Estimate the covariance by EM; the shares of the shrinkage stay as given.
 
         Parameters
         ----------
@@ -159,8 +159,7 @@ class BlockExpansion:
         prior : ItemPrior
             Prior of the covariance.
         choose : bool
-            Whether the shares follow from what the rows show under ``covariance``;
-            otherwise they stay as given.
+            Not used.
 
         Returns
         -------
@@ -172,9 +171,6 @@ class BlockExpansion:
         # reversed, as the shrinkage assumes a positive common correlation.
         sign = signs(self.slopes)
         turned = np.outer(sign, sign)
-        n_items = int((~self.model.X.is_new).sum())
-        if choose:
-            shrinkage = common_shrinkage(n_items, self.moments(covariance)[1])
 
         # The variances and the correlation stand for the covariance.
         def filled(values: Array) -> Array:
@@ -191,6 +187,7 @@ class BlockExpansion:
         def step(values: Array) -> Array:
             before = filled(values)
             sums, shown = self.moments(before * turned)
+            n_items = int((~self.model.X.is_new).sum())
             after = shrunk_moments(
                 sums * turned, n_items, shown, before, shrinkage, prior
             )

@@ -15,7 +15,7 @@ from skanchor._items._likelihood import ItemLikelihood
 from skanchor._judges import JudgeCalibrator
 from skanchor._numerics.item_covariance import ITEM_PRIOR, ItemPrior, inflation
 from skanchor._numerics.machine import available_bytes
-from skanchor._numerics.shrinkage import Shrinkage
+from skanchor._numerics.shrinkage import Shrinkage, common_shrinkage
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
@@ -197,11 +197,12 @@ def fit_item_covariance(
     BattlesError
         As :func:`estimate_item_covariance` does.
     """
-    n_models = count_historical(model.X)
+    n_historical, n_models = int((~model.X.is_new).sum()), count_historical(model.X)
     _check_models(n_models)
     covariance, shrinkage = prior.start(model.n_judges), Shrinkage()
     historical_rows: BlockRows | DenseRows
     if prior.has_common_correlation:
+        shrinkage = common_shrinkage(n_historical)
         historical_rows = BlockRows(model)
     else:
         _check_evidence_memory(model)

@@ -181,32 +181,25 @@ def _moments_without_an_item(evidence: ItemEvidence, covariance: Array) -> Array
     return np.asarray((vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1))
 
 
-def common_shrinkage(n_items: int, shown: float) -> Shrinkage:
+def common_shrinkage(n_items: int) -> Shrinkage:
     """One correlation of all pairs, and the expected share of each own variance.
-
-    The moments of a judge's deviations vary by the rows, too: relative to the variance
-    by ``2 / (n shown^2)`` with n free items. So few rows count as fewer items. Without
-    this, variances of thin judges would follow their noise, and be too large in the
-    mean, as none is below zero.
 
     Parameters
     ----------
     n_items : int
         Number of items.
-    shown : float
-        Share of the variance of a deviation that the rows remove.
 
     Returns
     -------
     Shrinkage
         For judges too many to choose the shares by prediction.
     """
-    return Shrinkage(0.0, _mean_share(n_items, VARIANCE_ITEMS, shown))
+    return Shrinkage(0.0, _mean_share(n_items, VARIANCE_ITEMS))
 
 
-def _mean_share(n_items: int, half: float, shown: float = 1.0) -> float:
+def _mean_share(n_items: int, half: float) -> float:
     """Prior mean of a share; ``half`` free items make it one half."""
-    n_free = max(n_items - 2, 1) * shown**2
+    n_free = max(n_items - 2, 1)
     return n_free / (n_free + half)
 
 

@@ -9,7 +9,6 @@ from skanchor._numerics.shrinkage import (
     Shrinkage,
     _share_prior,
     choose_shrinkage,
-    common_shrinkage,
     shrink,
 )
 
@@ -46,11 +45,6 @@ def test_where_rows_say_nothing_the_prior_decides():
         assert (
             chosen(4, n_judges).own_variance < 0.5 < chosen(40, n_judges).own_variance
         )
-
-
-def test_few_rows_count_as_fewer_items():
-    shares = [common_shrinkage(10, shown).own_variance for shown in (0.0, 0.5, 1.0)]
-    assert_allclose(shares, [0.0, 2 / 10, 8 / 16])
 
 
 @pytest.mark.parametrize("n_items", [3, 8, 30])
