@@ -4,8 +4,9 @@
 ``few`` those of one judge and few models, ``small`` those of three judges and two to
 ten models; with ``--file`` their draws are kept there, and a later call goes on where
 it ends. ``check`` is the test behind ``"auto"``;
-``votes`` what few votes make of the covariance; ``flexible`` the learners of the bias
-where features tell the models apart;
+``votes`` what few votes make of the covariance; ``many`` what few rows of many judges
+make of it, with one correlation of all pairs and with one for each; ``flexible`` the
+learners of the bias where features tell the models apart;
 ``python benchmarks/item_effects.py table BATTLES`` leaves each model of a battles table
 out in turn (ties dropped with ``--drop-ties``), or each of six random subsets of
 ``--subset`` models. All print one line per setting, and fit `AnchorPipeline` with its
@@ -18,6 +19,7 @@ import argparse
 import warnings
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -25,7 +27,7 @@ from joblib import Parallel, delayed
 from scipy.stats import binom
 from sklearn.utils import Bunch
 
-from skanchor import AnchorPipeline, JudgeCalibrator, split_battles
+from skanchor import AnchorPipeline, JudgeCalibrator, _treatments, split_battles
 from skanchor._diagnostics import item_effects_check
 from skanchor.bias import BoostedBias, LinearBias, NetworkBias
 from skanchor.evaluation import leave_one_model_out
@@ -59,7 +61,7 @@ CELLS: list[Cell] = [
     (60, 10, 0.3, 0.6),
     (60, 20, 0.1, 0.0),
 ]
-PARTS = ("cells", "few", "small", "check", "votes", "flexible")
+PARTS = ("cells", "few", "small", "check", "votes", "many", "flexible")
 
 LARGE = 600
 """Models times judges from which a cell gets a fifth of the replications."""
@@ -236,6 +238,43 @@ def run_votes(replications: int, jobs: int) -> None:
         )
 
 
+def run_many(replications: int, jobs: int) -> None:
+    """Ten judges of 100 rows: coverage and variance, by kind of correlation."""
+    for name in ("one correlation", "every pair"):
+        rows = Parallel(jobs)(
+            delayed(of_many)(seed, name == "one correlation")
+            for seed in range(replications)
+        )
+        covered, width, variance = np.array(rows).T
+        print(
+            f"{name}: coverage {covered.mean():.3f}, mean width "
+            f"{width[np.isfinite(width)].mean():.2f}, variance "
+            f"{np.nanmean(variance):.3f} (.09)",
+            flush=True,
+        )
+
+
+def of_many(seed: int, is_common: bool) -> tuple[bool, float, float]:
+    """Whether the interval holds the score, its width, and the mean item variance."""
+    data = simulate_battles(
+        n_models=12, n_judges=10, n_historical=2200, n_human=1200, n_new=500, rho=0.0,
+        item_sd=0.3, item_corr=0.3, random_state=seed,
+    )  # fmt: skip
+    X = data.X[["model_a", "model_b", "judge"]]
+    # The reading of "auto" at sizes where it learns every pair no more.
+    most = 0 if is_common else _treatments.MOST_PAIRED
+    with warnings.catch_warnings(), mock.patch.object(_treatments, "MOST_PAIRED", most):
+        warnings.simplefilter("ignore")
+        anchor = AnchorPipeline(cv=5, random_state=0).fit(X, data.y)
+        result = anchor.results_["random"]
+    low, high = result.conf_int().iloc[0]
+    true = data.truth.new_scores.iloc[0]
+    variance = np.nan
+    if anchor.item_covariance_ is not None:
+        variance = float(np.diag(anchor.item_covariance_).mean())
+    return bool(low <= true <= high), high - low, variance
+
+
 def run_few(replications: int, jobs: int, file: Path | None) -> None:
     """One judge and few models: where a test sees least of what matters."""
     cells = [(k, 1, sd, 0.0) for k in (6, 10) for sd in (0.1, 0.15, 0.2, 0.3)]
@@ -386,6 +425,8 @@ def main() -> None:
         run_check(cells, options.replications, options.jobs)
     elif options.what == "votes":
         run_votes(options.replications, options.jobs)
+    elif options.what == "many":
+        run_many(options.replications, options.jobs)
     elif options.what == "flexible":
         run_flexible(options.replications, options.jobs)
     elif options.path is None:
