@@ -24,7 +24,8 @@ sys.path.insert(0, str(DOCS / "_ext"))
 
 from command_pages import command_pages  # noqa: E402
 from markdown_links import COPIES, ROOT_PAGES, contents, in_site, rewritten  # noqa: E402
-from name_pages import write_pages  # noqa: E402
+from name_pages import class_pages, write_pages  # noqa: E402
+from numpydoc.xref import DEFAULT_LINKS  # noqa: E402
 from setting_pages import setting_pages  # noqa: E402
 
 with open(ROOT / "pyproject.toml", "rb") as file:
@@ -62,6 +63,11 @@ autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
+# Types of parameters lead to the pages of our classes, and to those of pandas if they
+# can be reached; numpydoc's own links to Python and NumPy are switched off.
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {name: name for name in DEFAULT_LINKS} | class_pages()
 
 # Formulas, without a script or a network
 html_math_renderer = "mathml"
@@ -128,6 +134,8 @@ def _inventories() -> dict[str, tuple[str, None]]:
 intersphinx_mapping = _inventories()
 if intersphinx_mapping:
     extensions.append("sphinx.ext.intersphinx")
+if "pandas" in intersphinx_mapping:
+    numpydoc_xref_aliases |= {one: f"pandas.{one}" for one in ("DataFrame", "Series")}
 
 
 def _write(path: Path, text: str) -> None:

@@ -116,7 +116,8 @@ def test_odd_tables(seed, rows_alone, monkeypatch):
     monkeypatch.setattr(_cells, "MOST_SHARE", 2.0)
     mine = outcome(*given, **settings)
     rows_alone()
-    assert_same(mine, outcome(*given, **settings))
+    # Processors round differently: on some one influence differs by 1.2e-8.
+    assert_same(mine, outcome(*given, **settings), rtol=5e-8)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,10 @@ from types import ModuleType
 
 import skanchor
 
-__all__ = ["home", "module_page", "modules", "page_of", "public_names", "write_pages"]
+__all__ = [
+    "class_pages", "home", "module_page", "modules", "page_of", "public_names",
+    "write_pages",
+]  # fmt: skip
 
 FOLDER = "generated/api"
 
@@ -55,6 +58,15 @@ def kinds(module: str) -> dict[str, list[str]]:
         kind = "Classes" if inspect.isclass(value) else "Data"
         found["Functions" if is_function else kind].append(name)
     return {kind: names for kind, names in found.items() if names}
+
+
+def class_pages() -> dict[str, str]:
+    """Path of each public class by its name, as docstrings name types."""
+    return {
+        name: f"{module}.{name}"
+        for module in modules()
+        for name in kinds(module).get("Classes", ())
+    }
 
 
 def introduction(module: ModuleType) -> str:
