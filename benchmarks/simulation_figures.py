@@ -1,16 +1,17 @@
 """Figures of the simulation studies, drawn from their Parquet files alone.
 
-``python benchmarks/simulation_figures.py FOLDER`` looks for ``history.parquet``,
-``variance.parquet``, ``shift.parquet`` and ``insertion.parquet`` in a folder, as
-``skanchor simulate history -o FOLDER/history.parquet`` writes them. It draws those that
-are there into ``docs/simulation_NAME.png``, in the panels of the paper's figures, and
-writes their measures to ``benchmarks/results/simulation_NAME.csv``. Bars are two
-Monte-Carlo errors.
+``python benchmarks/simulation_figures.py FOLDER`` looks for the file of each experiment
+in a folder, as ``skanchor simulate history -o FOLDER/history.parquet`` writes it.
+Measures go to ``benchmarks/results/simulation_NAME.csv``. The four experiments that the
+paper has figures of are drawn in the panels of these, into
+``docs/simulation_NAME.png``. Bars are two Monte-Carlo errors.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import matplotlib
@@ -109,21 +110,26 @@ def grid(table: pd.DataFrame) -> plt.Figure:
     return figure
 
 
+FIGURES: dict[str, Callable[[pd.DataFrame], plt.Figure]] = {
+    "history": partial(lines, "history"),
+    "variance": variances,
+    "shift": grid,
+    "insertion": partial(lines, "insertion"),
+}
+
+
 def main(folder: str) -> None:
-    for name in ("history", "variance", "shift", "insertion"):
+    for name, experiment in EXPERIMENTS.items():
         path = Path(folder) / f"{name}.parquet"
         if not path.exists():
             print(f"no {path}")
             continue
         table = pd.read_parquet(path)
-        if name in PANELS:
-            figure = lines(name, table)
-        else:
-            figure = variances(table) if name == "variance" else grid(table)
-        figure.savefig(ROOT / "docs" / f"simulation_{name}.png", dpi=80)
-        plt.close(figure)
-        measures = EXPERIMENTS[name].measures
-        found = summarize_study(table, measures).round(7)
+        if name in FIGURES:
+            figure = FIGURES[name](table)
+            figure.savefig(ROOT / "docs" / f"simulation_{name}.png", dpi=80)
+            plt.close(figure)
+        found = summarize_study(table, experiment.measures).round(7)
         found.to_csv(ROOT / "benchmarks" / "results" / f"simulation_{name}.csv")
         print(f"{name}: {table['seed'].nunique()} draws of each cell")
 

@@ -209,7 +209,7 @@ def _left(options: argparse.Namespace, kept: FinishedParts) -> str:
     if options.output is None:
         return "no draw was stored; --output names a file for them"
     return (
-        f"{len(kept.parts)} draws are stored in {kept.path}; to go on, give the same "
+        f"draws are stored in {kept.path}: {len(kept.parts)}; to go on, give the same "
         "command with --resume"
     )
 
@@ -223,8 +223,8 @@ def _described(experiments: Sequence[Experiment], in_full: bool) -> Iterator[str
         minutes = each.seconds * each.replications / 60.0
         yield (
             f"{each.name}: {each.title}\n"
-            f"  {len(each.cells)} cells, {each.replications} draws of each, "
-            f"{len(each.methods)} methods; about {minutes:.0f} processor minutes\n"
+            f"  cells: {len(each.cells)}, draws of each: {each.replications}, "
+            f"methods: {len(each.methods)}; about {minutes:.0f} processor minutes\n"
         )
         for cell in each.cells:
             yield f"    {cell.name} ({cell.seconds:.2g} s a draw)\n"

@@ -154,6 +154,7 @@ def test_experiments_are_listed(run_tiny):
     assert "processor minutes" in out and "rho=2.0, tau=1.0 (0.37 s a draw)" in out
     code, out, _ = run_tiny("tiny", "--list")
     assert "No more." in out and "methods: ANCHOR; Oracle" in out and "shift" not in out
+    assert "cells: 2, draws of each: 4, methods: 2; about" in out
 
 
 # ---------------------------------------------------------------------------- ends
