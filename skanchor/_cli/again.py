@@ -8,7 +8,7 @@ from typing import Any
 
 from skanchor._cli.pairs import parts_of
 
-__all__ = ["command", "with_arguments", "with_file_before", "with_flags"]
+__all__ = ["RANKING", "command", "with_arguments", "with_file_before", "with_flags"]
 
 _MAPPINGS = {
     "columns": "--columns",
@@ -24,7 +24,7 @@ _VALUES = {"encoding": "--encoding"}
 _REPEATED = frozenset([*_MAPPINGS.values(), *_LISTS.values()])
 """Flags that may be typed several times."""
 
-_RANKING = [["rank"], ["report"], ["plot"], ["compare"], ["evaluate"], ["inspect"]]
+RANKING = [["rank"], ["report"], ["plot"], ["compare"], ["evaluate"], ["inspect"]]
 """Commands that rank all models of a table by votes with ``--no-new``."""
 
 
@@ -51,7 +51,7 @@ def with_arguments(
         elif name in _SWITCHES:
             flags.append(_SWITCHES[name])
     no_new = arguments.get("all_human") or arguments.get("no_new")
-    if no_new and typed[:1] in _RANKING:
+    if no_new and typed[:1] in RANKING:
         # Where all rows are votes, no model is new.
         flags += [] if {"--new", "--no-new"} & set(typed) else ["--no-new"]
     words = with_flags(typed, flags)

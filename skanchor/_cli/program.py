@@ -117,7 +117,7 @@ def _run(argv: Sequence[str] | None) -> list[str] | None:
     except BrokenPipeError:
         raise
     except BadInputError as error:
-        return [str(error), *error.lines]
+        return [str(error), *_followed(error.lines, files)]
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
         return [f"{where}{error.strerror or error}"]
@@ -126,7 +126,7 @@ def _run(argv: Sequence[str] | None) -> list[str] | None:
     except (ValueError, TypeError, MemoryError) as error:
         from skanchor._cli.wording import command_lines, worded
 
-        lines = command_lines(error, typed, files)
+        lines = _followed(command_lines(error, typed, files), files)
         return [worded(error) or type(error).__name__, *lines]
     except BrokenProcessPool:
         return [
@@ -139,6 +139,15 @@ def _run(argv: Sequence[str] | None) -> list[str] | None:
             raise
         return [str(error)]
     return None
+
+
+def _followed(lines: list[str], files: list[str]) -> list[str]:
+    """Lines of commands, each of which mends all that is wrong."""
+    if not lines:
+        return lines
+    from skanchor._cli.following import followed
+
+    return followed(lines, files, lambda words: make_parser().parse_args(words))
 
 
 def make_parser() -> argparse.ArgumentParser:

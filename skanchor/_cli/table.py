@@ -92,7 +92,8 @@ def _add_meanings(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="OLD=NEW,...",
-        help="other names of models, as in GPT-4=gpt-4, if both are names of one model",
+        help="other names of models and judges, as in GPT-4=gpt-4, if both are names "
+        "of one model",
     )
     parser.add_argument(
         "--levels",

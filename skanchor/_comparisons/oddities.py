@@ -157,13 +157,17 @@ def _warn_of_look_alikes(X: Comparisons, weight: Array) -> None:
             )
         )
     for alike in _look_alike(judges):
-        human = f" (only {HUMAN!r} marks human rows)" if HUMAN in alike else ""
-        warn(
-            DataWarning(
-                f"The judges {alike} {_difference(alike)}, and each counts as a judge "
-                f"of its own{human}. Give them one name if they are one."
+        said = f"The judges {alike} {_difference(alike)}, and each counts as a judge"
+        if HUMAN in alike:
+            warn(
+                DataWarning(
+                    f"{said} of its own (only {HUMAN!r} marks human rows). Give them "
+                    "one name if they are one."
+                )
             )
-        )
+            continue
+        names = dict.fromkeys(alike[1:], alike[0])
+        warn(DataWarning(f"{said} of its own.", advice=_merged(names)))
 
 
 def _difference(alike: list[str]) -> str:

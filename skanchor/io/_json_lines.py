@@ -12,7 +12,9 @@ import pandas as pd
 from skanchor.io._encoding import decoded
 from skanchor.io._format import EXACT_FLOATS, Format
 from skanchor.io._lost_lines import BadLinesError, warn_of_lost_lines
+from skanchor.io._plain_tables.names import OUTCOMES, candidates
 from skanchor.io._source import Source
+from skanchor.io._tools import recognise
 
 __all__ = ["JSON_LINES"]
 
@@ -44,7 +46,7 @@ def _read_objects(
         raise ValueError("it is nested too deeply.") from None
     warn_of_lost_lines(source.label, bad, len(records), _FAULT)
     if len(records) == 1:
-        records = _opened(records[0])
+        records = _opened(records[0], source)
     for number, record in enumerate(records, start=1):
         if not isinstance(record, dict):
             raise ValueError(
@@ -53,7 +55,7 @@ def _read_objects(
     if len(records) == 1 and all(
         isinstance(value, (dict, list)) for value in records[0].values()
     ):
-        raise ValueError(f"its one object holds a table by columns. {_DUE}")
+        records = _by_rows(records[0])
     return _exact(pd.DataFrame.from_records(records), records)
 
 
@@ -110,14 +112,60 @@ def _lines(text: str, start: str, drop_bad: bool) -> tuple[list[Any], list[int]]
     return records, bad
 
 
-def _opened(record: Any) -> list[Any]:
-    """Battles in an object that holds a list of them; else the object itself."""
-    if isinstance(record, dict):
-        for name in _ENVELOPES:
-            inner = record.get(name)
-            if isinstance(inner, list) and inner and isinstance(inner[0], dict):
-                return inner
+def _opened(record: Any, source: Source) -> list[Any]:
+    """Battles in an object that holds one list of them; else the object itself.
+
+    Texts beside the list, such as the name of a judge, are those of every battle.
+    """
+    lists = _lists_in(record)
+    known = {name: each for name, each in lists.items() if name in _ENVELOPES}
+    lists = known if len(known) == 1 else lists
+    if len(lists) > 1:
+        named = " and ".join(
+            f"{name!r} ({len(each[0])})" for name, each in lists.items()
+        )
+        first = next(iter(lists))
+        raise ValueError(
+            f"it holds several lists of objects, {named}. Write each list of battles "
+            f"to a file of its own, and give these: jq '.{first}' {source.path} > "
+            f"{first}.json"
+        )
+    for rows, beside in lists.values():
+        texts = {key: value for key, value in beside.items() if isinstance(value, str)}
+        return [{**texts, **row} for row in rows]
     return [record]
+
+
+def _by_rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    """Battles of an object that holds a table by columns, as lists or by row names."""
+    parts = list(columns.values())
+    rows = [
+        list(part) if isinstance(part, dict) else range(len(part)) for part in parts
+    ]
+    if not rows or any(list(each) != list(rows[0]) for each in rows):
+        raise ValueError(f"its one object holds columns of different rows. {_DUE}")
+    return [{name: part[row] for name, part in columns.items()} for row in rows[0]]
+
+
+def _lists_in(record: Any, deeper: int = 2) -> dict[str, tuple[list[Any], dict]]:
+    """Lists of objects in an object, by their keys, and what stands beside each.
+
+    Those of a battle itself, such as its two responses, are none: it has an outcome, or
+    a tool is known to write it. Neither are the turns of a conversation.
+    """
+    if not isinstance(record, dict) or candidates(record, OUTCOMES):
+        return {}
+    if recognise(pd.DataFrame([record])) is not None:
+        return {}
+    found = {}
+    for name, value in record.items():
+        if isinstance(value, list) and value:
+            if all(isinstance(each, dict) and "role" not in each for each in value):
+                found[str(name)] = value, record
+        elif deeper:
+            for key, (rows, beside) in _lists_in(value, deeper - 1).items():
+                found[f"{name}.{key}"] = rows, {**record, **beside}
+    return found
 
 
 JSON_LINES = Format("JSON Lines", (".jsonl", ".ndjson", ".json"), _read_objects)

@@ -68,7 +68,7 @@ class Request:
         self._has_text |= known.is_encoded
 
     def merged(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Table whose models have the names that the user gave them.
+        """Table whose models and judges have the names that the user gave them.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class Request:
         -------
         DataFrame
         """
-        names = [name for name in ("model_a", "model_b") if name in table]
+        names = [name for name in ("model_a", "model_b", "judge") if name in table]
         if not self.models or not names:
             return table
         for name in names:

@@ -111,7 +111,8 @@ def standard_names(raw: pd.DataFrame) -> pd.DataFrame:
     return raw.rename(columns=names)
 
 
-_BLANKS = re.compile(r"[ \u00a0]+")
+_BLANK = " \u00a0"
+_BLANKS = re.compile(f"[{_BLANK}]+")
 _UNNAMED = re.compile(r"(Unnamed: *|Column|Spalte|Colonne|\.\.\.)?\d*")
 
 
@@ -141,7 +142,7 @@ def without_empty_columns(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def without_blanks(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Give names that differ in blanks alone one name: of models, judges and raters.
+    """Strip names of models, judges and raters; those that differ in blanks are one.
 
     Parameters
     ----------
@@ -162,17 +163,20 @@ def without_blanks(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         }
         plain = {label: _BLANKS.sub(" ", str(label)).strip(" ") for label in labels}
         often = Counter(plain.values())
+        # Blanks around a name are never part of it, those within where it has a twin.
         odd = {
-            label: key
+            label: key if often[key] > 1 else str(label).strip(_BLANK)
             for label, key in plain.items()
-            if label != key and often[key] > 1
+            if label != (key if often[key] > 1 else str(label).strip(_BLANK))
         }
         if odd:
             changed = {name: table[name].replace(odd) for name in known}
             table = table.assign(**changed)
+        joined = [label for label in odd if often[plain[label]] > 1]
+        if joined:
             said.append(
                 "names that differ in blanks alone are one, as "
-                f"{next(iter(odd))!r} and {next(iter(odd.values()))!r}"
+                f"{joined[0]!r} and {odd[joined[0]]!r}"
             )
     return table, said
 

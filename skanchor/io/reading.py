@@ -114,8 +114,8 @@ def read_battles(
         Outcome labels of tables, from the file's own to ``"model_a"``, ``"model_b"``,
         ``"tie"``, ``"both_bad"`` or a number in [0, 1]. ``""`` stands for empty cells.
     models : mapping from str to str, optional
-        Other names of models, such as ``{"GPT-4": "gpt-4"}`` where two names are one
-        model's.
+        Other names of models and judges, such as ``{"GPT-4": "gpt-4"}`` where two names
+        are one model's.
     judge : str or sequence of str, optional
         The judge of files that name none. A sequence gives one judge for each file,
         None where a file names its own. ``"human"`` means people.

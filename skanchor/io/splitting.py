@@ -27,6 +27,9 @@ from skanchor.warning_log import warn
 
 Frame = nw.DataFrame[Any]
 
+_TEXTS = (nw.String, nw.Categorical, nw.Enum)
+"""Types of columns of text."""
+
 
 def split_battles(
     table: Any,
@@ -122,8 +125,8 @@ def split_battles(
             frame, said = _understood(
                 frame, labels or {}, levels or {}, ratings, drop_invalid
             )
-        given = listed(human) != [HUMAN] or judges is not None or without is not None
-        frame, people, more = _sources(frame, given)
+        told = listed(human) != [HUMAN] or judges is not None
+        frame, people, more = _sources(frame, told, told or without is not None)
     except BattlesError as error:
         error.complete_calls("split_battles", _given(columns, human, judges, without))
         raise
@@ -188,7 +191,7 @@ def _is_standard(frame: Frame) -> bool:
     if outcome.dtype.is_numeric():
         # Not-a-number is neither below nor above.
         return not bool(((outcome < 0) | (outcome > 1)).any())
-    if isinstance(outcome.dtype, (nw.String, nw.Categorical, nw.Enum)):
+    if isinstance(outcome.dtype, _TEXTS):
         values = outcome.unique().to_list()
         known = all(value is None or value in WINNER_VALUES for value in values)
         return known or not all(
@@ -197,27 +200,56 @@ def _is_standard(frame: Frame) -> bool:
     return True
 
 
-def _sources(frame: Frame, given: bool) -> tuple[Frame, list[Any] | None, list[str]]:
+def _sources(
+    frame: Frame, told: bool, named: bool
+) -> tuple[Frame, list[Any] | None, list[str]]:
     """Find the column of judges, and the labels of people in it.
 
-    ``given`` says whether the user has named people or judges. Returns the table, the
-    labels of people if they are not "human", and what was assumed, in words.
+    ``told`` says whether the user has told people from judges, ``named`` whether any
+    labels of judges were named. Returns the table, the labels of people if they are not
+    "human", and what was assumed, in words.
     """
     said = []
     if "judge" not in frame.columns:
         found = [n for n in judge_columns(frame.columns) if not may_be_else(n)]
         if not found:
             return frame, None, []
-        if len(found) > 1 or not given:
+        if len(found) > 1 or not named:
             raise judge_or_people(found, frame[found[0]].unique().to_list())
         frame = frame.rename({found[0]: "judge"})
         said.append(f"judges are in {found[0]!r}")
+    if not told:
+        frame, joined = _one_spelling(frame)
+        said += joined
     labels = [label for label in frame["judge"].unique().to_list() if label is not None]
     people = human_like(labels)
-    if given or HUMAN in labels or not people:
+    if told or not people or people == [HUMAN]:
         return frame, None, said
     shown = ", ".join(map(repr, people))
     return frame, people, [*said, f"rows of judge {shown} are people's"]
+
+
+def _one_spelling(frame: Frame) -> tuple[Frame, list[str]]:
+    """Table in which labels of people that differ in case or blanks alone are one.
+
+    The spelling without capitals and blanks around it is kept if it occurs, else the
+    first one. Returns the table, and what was assumed, in words.
+    """
+    if not isinstance(frame["judge"].dtype, _TEXTS):
+        return frame, []
+    alike: dict[str, list[Any]] = {}
+    for label in sorted(human_like(frame["judge"].unique().to_list())):
+        alike.setdefault(label.strip().casefold(), []).append(label)
+    several = {key: same for key, same in alike.items() if len(same) > 1}
+    judge = nw.col("judge").cast(nw.String)
+    for key, same in several.items():
+        kept = key if key in same else same[0]
+        judge = nw.when(judge.is_in(same)).then(nw.lit(kept)).otherwise(judge)
+    said = [
+        f"{', '.join(map(repr, same))} are one label of people"
+        for same in several.values()
+    ]
+    return (frame.with_columns(judge=judge) if several else frame), said
 
 
 def _given(columns: Any, human: Any, judges: Any, without: Any) -> dict[str, Any]:

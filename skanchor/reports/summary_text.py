@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from skanchor._text import printable
+from skanchor.exceptions import AssumptionWarning
 from skanchor.reports.answers import percent
 from skanchor.reports.best import best_note
 from skanchor.reports.summary import ItemEffects, RunSummary
@@ -187,12 +188,18 @@ def _position_effects(summary: RunSummary) -> Iterator[str]:
 
 
 def _warnings(summary: RunSummary, words: Callable[[Warning], str]) -> Iterator[str]:
-    if not summary.warnings:
+    found: list[Warning] = []
+    for warning in summary.warnings:
+        if isinstance(warning, AssumptionWarning):
+            yield f"Read as: {' '.join(words(warning).split())}"
+        else:
+            found.append(warning)
+    if not found:
         yield "Warnings: none."
         return
-    listed = list(in_short(summary.warnings))
-    some = "; of many alike, five are listed" if listed != [*summary.warnings] else ""
-    yield f"Warnings: {len(summary.warnings)}{some}."
+    listed = list(in_short(found))
+    some = "; of many alike, five are listed" if listed != found else ""
+    yield f"Warnings: {len(found)}{some}."
     for warning in listed:
         yield f"  - {' '.join(words(warning).split())}"
 

@@ -174,7 +174,7 @@ FILES = {
         "encoding='cp1252'", "not readable as CSV",
     ),
     "columns.json": (
-        b'{"model_a": {"0": "x"}}', "orient='records'", "Each line must be one battle",
+        b'{"a": {"0": "x"}, "b": []}', "orient='records'", "Each line must be one bat",
     ),
 }  # fmt: skip
 

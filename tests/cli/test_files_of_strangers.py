@@ -113,6 +113,18 @@ def rated():
     )  # fmt: skip
 
 
+def rankings():
+    """Rankings of three models each."""
+    rng = np.random.default_rng(6)
+    rows = []
+    for n in range(300):
+        who = ("human", "gpt-4", "claude-3")[n % 3]
+        models = rng.choice(ORDER[:4] if who == "human" else ORDER, 3, replace=False)
+        liked = {model: STRENGTH[model] + rng.gumbel() for model in models}
+        rows.append((f"t{n // 3}", who, ">".join(sorted(models, key=liked.get)[::-1])))
+    return pd.DataFrame(rows, columns=["task", "annotator", "ranking"])
+
+
 def counts(first, second, judge, total, lost, won, tied):
     """Rows of a pair and a judge, with the numbers of outcomes."""
     outcomes = said("won", "lost", "tied")
@@ -168,6 +180,18 @@ CHINESE = {"序号": T.index, "模型甲": T["one"], "模型乙": T["two"],
 IDS = {"fox": 17, "owl": 4, "elk": 31, "cat": 8, "new": 22}
 NAMES = {str(number): model for model, number in IDS.items()}
 MORE, LESS = numbers("more"), numbers("less")
+SPELLINGS = ["human", "Human", "HUMAN", " human "]
+DEGREES = {
+    word: pd.Series(np.where(T.index % 3 == 0, f"much {word}", word))
+    for word in ("better", "worse")
+}
+BEST = T["won"].mask(~NO_TIES, T["one"])
+RELATION = (
+    BEST
+    + NO_TIES.map({True: " > ", False: " = "})
+    + T["two"].where(BEST == T["one"], T["one"])
+)
+RANKINGS = rankings()
 
 CASES = {
     # What the order shown does to outcomes.
@@ -460,6 +484,54 @@ CASES = {
                   Punkte__System__1=said("7,5", "6,0", "7,0"),
                   Punkte__System__2=said("6,5", "7,25", "7,0")), sep=";"),
         "the higher one wins"),
+    # Labels of people, kinds of judges, degrees, rankings, wrappers.
+    "spellings.csv": once(
+        csv(standard(winner=said()).assign(
+            judge=T["who"].mask(HUMAN, pd.Series(SPELLINGS * 135)))),
+        "'HUMAN', 'Human', 'human' are one label of people"),
+    "kinds_in_objects.jsonl": once(jsonl(
+        [{"pair": {"model_a": a, "model_b": b}, "judgement": {"winner": won, "by": {
+            "type": "human" if who == "human" else "llm",
+            "name": "ann" if who == "human" else who}}}
+         for a, b, who, won in zip(T["one"], T["two"], T["who"], said(),
+                                   strict=True)]),
+        "'judgement_by_name' names the judges of the others"),
+    "degrees.csv": once(
+        csv(table(system_1=T["one"], system_2=T["two"], evaluator=T["who"],
+                  system_1_is=said(DEGREES["better"], DEGREES["worse"], "same"))),
+        "much better is 1, better is 0.75, same is 0.5"),
+    "degrees_of_the_other.csv": once(
+        csv(standard(**{"model B is": said("worse", "better", "about equal")}).rename(
+            columns={"model B is": "model_b is"})[NO_TIES])),
+    "degrees_of_no_side.csv": pasted(
+        csv(standard(comparison=said(DEGREES["better"], DEGREES["worse"], "same"))),
+        "If 'model_a' is it"),
+    "own_degrees.csv": once(
+        csv(standard(opinion=said("sure 1st", "sure 2nd", "tie"))), "",
+        ["--levels", "sure 1st=1,sure 2nd=0"]),
+    "relations.csv": once(
+        csv(table(prompt=T["q"], rater=T["who"], result=RELATION)),
+        "'result' names the better model first"),
+    "relations_beside.csv": once(
+        csv(standard(verdict=RELATION)), "A and B being 'model_a' and 'model_b'"),
+    "rankings.csv": once(
+        csv(RANKINGS), "'ranking' ranks models, of which all pairs are compared"),
+    "rankings_in_lists.jsonl": pasted(
+        jsonl(RANKINGS.assign(ranking=RANKINGS["ranking"].str.split(">")).to_dict(
+            "records")), "If the best model comes first"),
+    "wrapped.json": once(lambda path: path.write_text(json.dumps(
+        {"exported": "2026-01-02", "comparisons": standard(
+            winner=said()).to_dict("records")}))),
+    "by_columns.json": once(
+        lambda path: standard(winner=said()).to_json(path)),
+    "two_lists.json": refused(lambda path: path.write_text(json.dumps(
+        {"votes": [{"a": 1}], "verdicts": [{"a": 1}]})), "'votes' (1) and 'verdicts'"),
+    # Two faults at once.
+    "two_faults.csv": pasted(
+        csv(table(model_a=T["one"], model_b=T["two"],
+                  annotator=T["who"].mask(HUMAN, "ann"),
+                  winner=said("A", "B", "hm"))),
+        "If they are ties, and if 'annotator' names judges and people"),
     # No battles.
     "leaderboard.csv": refused(
         csv(pd.DataFrame({"model": ORDER, "score": [5, 4, 3, 2, 1]})), "A leaderboard"),
@@ -544,6 +616,8 @@ UNTRUE = {
     "slider.csv": ("favour 'answer_left_model'",),
     "slider_to_100.csv": ("favour 'right'",),
     "numbers_of_models.csv": ("more is better",),
+    "degrees_of_no_side.csv": ("If 'model_b' is it",),
+    "rankings_in_lists.jsonl": ("If the worst model comes first",),
 }
 """By file, parts of the cases that it is not in."""
 

@@ -443,7 +443,10 @@ BAD_FILES = {
     "torn.csv": (HEAD + "a,b\n", "Expected 4 columns"),
     "latin.csv": (HEAD.encode() + b"\xe9,b,human,tie\n", "UTF8"),
     "torn.jsonl": ('{"model_a": ', "line 1"),
-    "columns.json": ('{"model_a": {"0": "x"}}', "orient='records', lines=True"),
+    "columns.json": (
+        '{"model_a": {"0": "x"}, "model_b": []}',
+        "orient='records', lines=True",
+    ),
     "named.csv": (HEAD + "x,y,human,z\nx,z,human,x\n", "names winners, but in 1 rows"),
     "text.jsonl": (
         '{"model_a": "x", "model_b": "y", "judge": "human", "winner": "1"}\n',

@@ -19,6 +19,12 @@ for title, where in {
     "A link to a device": "io.test_reading::test_devices_are_refused",
     "A named pipe": "io.test_reading::test_pipes_are_read_once",
     "A table that was written to JSON by columns": "cli.test_rank::test_bad_file",
+    "A list of battles in an object of JSON":
+        "io.test_wrapped_json::test_the_table_in_an_object_is_found",
+    "Two lists of objects in an object of JSON":
+        "io.test_wrapped_json::test_two_lists_are_refused_with_both_named",
+    "A command that helps against the first of two faults":
+        "cli.test_following::test_one_command_mends_two_faults",
     "Flags that contradict each other or name what is not there":
         "cli.test_rank::test_bad_flags",
     "A file of no tool that is known, without columns that can be recognised":

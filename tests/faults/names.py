@@ -83,6 +83,10 @@ see(
     "Model names that differ in blanks alone, in files",
     "io.test_order::test_names_that_differ_in_blanks_are_one_name",
 )
+see(
+    "Judges whose names differ in case alone",
+    "io.test_who_decided::test_judges_that_differ_in_case_stay_two_until_they_are_joined",
+)
 for title, twin in {
     "Model names that differ in letters no eye sees": "mo\u200bdel-01",
     "Model names that differ in letters of another script": "m\u043edel-01",

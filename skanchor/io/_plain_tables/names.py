@@ -26,6 +26,7 @@ __all__ = [
     "WINNER_NAME",
     "WON_AND_LOST",
     "candidates",
+    "columns_of_marks",
     "name_key",
     "pairs_of_sides",
     "quoted",
@@ -257,6 +258,33 @@ def candidates(names: Iterable[str], keys: Iterable[str]) -> list[str]:
     return [name for name in names if name_key(name) in wanted]
 
 
+def columns_of_marks(names: Iterable[str], marks: Iterable[str]) -> dict[str, str]:
+    """Columns of models by their marks, such as ``model_a`` by "A"; all or none.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of the columns.
+    marks : iterable of str
+        Marks, such as letters or numbers.
+
+    Returns
+    -------
+    dict
+        Column by mark; empty unless every mark has one.
+    """
+    by_key = {name_key(name): name for name in names}
+    found = {}
+    for mark in marks:
+        key = name_key(mark)
+        keys = [k for n in _NOUNS for k in (n + key, key + n, f"{n}{key}name")]
+        own = [by_key[k] for k in (*keys, key) if k in by_key]
+        if not own:
+            return {}
+        found[mark] = own[0]
+    return found
+
+
 def side_pairs(names: Iterable[str]) -> list[tuple[str, str]]:
     """Pairs of columns that may name the two models; the standard one alone, if there.
 
@@ -321,6 +349,8 @@ def side_of(name: str, sides: tuple[str, str]) -> tuple[str, int] | None:
     """
     for side, column in enumerate(sides):
         stem = _without(str(name), column.strip().casefold())
+        # "System 1 is" is about the column system_1.
+        stem = stem or _without(_spaced(name), _spaced(column))
         if stem:
             return stem, side
     first, second = map(name_key, sides)
@@ -332,6 +362,11 @@ def side_of(name: str, sides: tuple[str, str]) -> tuple[str, int] | None:
         if stem:
             return stem, side
     return None
+
+
+def _spaced(name: str) -> str:
+    """Words of a name, in lower case and with one blank between them."""
+    return re.sub(r"[\s_\-.]+", " ", str(name)).strip().casefold()
 
 
 def _differ_by(first: str, second: str, mark: tuple[str, str]) -> bool:

@@ -36,6 +36,7 @@ _BETWEEN = re.compile(r"\s+vs?\.?\s+|\s*[;|]\s*", re.IGNORECASE)
 """What stands between two models."""
 
 _KNOWN = OUTCOMES | JUDGES | PEOPLE | PROMPTS[0] | {*SIDES, *SIDES.values()}
+_KNOWN |= {"prompt", "question", "instruction"}
 
 
 def flattened(raw: pd.DataFrame) -> pd.DataFrame:
@@ -56,6 +57,7 @@ def flattened(raw: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         The same table if no column holds objects alone.
     """
+    raw = _with_last_parts(raw)
     given = {*raw.columns}
     for _ in range(_DEEPEST):
         # A list of one name in a column of the file is none of the fields in its cells.
@@ -131,6 +133,23 @@ def with_two_models(raw: pd.DataFrame) -> pd.DataFrame:
             rest = raw.drop(columns=[name, *({"model_a", "model_b"} & {*names})])
             return rest.assign(model_a=parts.str[0], model_b=parts.str[1])
     return raw
+
+
+def _with_last_parts(raw: pd.DataFrame) -> pd.DataFrame:
+    """Table in which fields that a tool has flattened have their own names.
+
+    ``pair.model_a`` is ``model_a``, where that is known and no other column has it.
+    """
+    last = {
+        name: re.split(r"[./]|::", name)[-1].strip() for name in map(str, raw.columns)
+    }
+    taken = [*last.values()]
+    named = {
+        name: part
+        for name, part in last.items()
+        if name != part and name_key(part) in _KNOWN and taken.count(part) == 1
+    }
+    return raw.rename(columns=named) if named else raw
 
 
 def _with_fields(raw: pd.DataFrame, parts: dict[str, pd.DataFrame]) -> pd.DataFrame:

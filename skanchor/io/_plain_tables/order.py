@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skanchor.exceptions import BattlesError, Call
 from skanchor.io._plain_tables.names import ROLES, name_key, side_pairs, words_of
-from skanchor.io._plain_tables.outcomes import WON_OR_LOST
+from skanchor.io._plain_tables.outcomes import WON_OR_LOST, is_relative
 from skanchor.io._plain_tables.winners import flags, is_flag, turned_round
 
 __all__ = [
@@ -89,7 +89,8 @@ def in_order(
     names = list(map(str, raw.columns))
     if (name_key(first), name_key(second)) not in ROLES or outcome is None:
         return sides
-    of_model = {*map(name_key, raw[outcome].unique())} & WON_OR_LOST
+    won = {*map(name_key, raw[outcome].unique())} & WON_OR_LOST
+    of_model = bool(won) or is_relative(raw[outcome])
     turned = names.index(second) < names.index(first) and not of_model
     return (second, first) if turned else sides
 

@@ -11,17 +11,20 @@ import numpy as np
 import pandas as pd
 
 from skanchor._comparisons.outcomes import WINNER_VALUES
-from skanchor.io._plain_tables.names import name_key, words_of
-from skanchor.io._tools._grades import GRADES, grade
+from skanchor.io._plain_tables.names import name_key, side_of, words_of
+from skanchor.io._tools._grades import grade
 from skanchor.io.columns import label_key, values_of_codes
 
 __all__ = [
     "WON_OR_LOST",
     "OutcomeReading",
+    "by_levels",
     "holds_standard",
+    "is_relative",
     "label_of",
     "on_scale",
     "readings",
+    "tells_side",
 ]
 
 _FIRST = frozenset(
@@ -51,6 +54,8 @@ _BOTH_BAD = frozenset("bothbad tiebothbad bothbadvote botharebad equallybad".spl
 WON_OR_LOST = frozenset("win wins won loss loses lost lose".split())
 """Keys of outcomes that are about the first model by its name, not by its place."""
 
+_MIRROR = {"model_a": "model_b", "model_b": "model_a"}
+
 _PLACES = frozenset(("index", "idx"))
 """Words of names of columns that hold the winner's place, counted from zero."""
 
@@ -58,8 +63,21 @@ _RESULTS = {"1-0": "1", "0-1": "2", "½-½": "tie", "1/2-1/2": "tie", "0.5-0.5":
 """Keys of results as chess has them."""
 
 # Words of strength in graded verdicts such as "A is much better".
-_STRONG = re.compile(r"much|significantly|strongly|far|clearly|definitely|way")
-_WEAK = re.compile(r"slightly|somewhat|marginally|abit|alittle|weakly|barely")
+_STRONG = re.compile(
+    r"much|significantly|strongly|strong|far|clearly|clear|definitely|way|alot|very|"
+    r"considerably|substantially|decisive|decisively|viel|deutlich|mucho|beaucoup|molto"
+)
+_WEAK = re.compile(
+    r"slightly|slight|somewhat|marginally|marginal|abit|alittle|weakly|weak|barely|"
+    r"narrowly|narrow|etwas|leicht|unpoco|unpeu|leggermente"
+)
+_BETTER = frozenset(
+    "better betterthan win wins won besser mejor meilleur meilleure migliore".split()
+)
+_WORSE = frozenset(
+    "worse worsethan loss loses lost lose schlechter peor pire peggiore".split()
+)
+"""Keys of what one side is, without words of strength."""
 
 _SIGNED = re.compile(r"[<>=+?]|^\s*-")
 
@@ -102,9 +120,8 @@ class OutcomeReading:
         """The same values as names of losers, in words and arguments."""
         turned: dict[str, Any] = dict(self.arguments)
         if "labels" in turned:
-            other = {"model_a": "model_b", "model_b": "model_a"}
             turned["labels"] = {
-                value: other.get(label, label)
+                value: _MIRROR.get(label, label)
                 for value, label in turned["labels"].items()
             }
         if "levels" in turned:
@@ -184,7 +201,11 @@ def readings(
         winner = winner.set_axis(outcome.index)
         found.append(OutcomeReading(winner, means, arguments))
 
+    about = _side_told(str(outcome.name), sides)
     sided = [_side(key) for key in keys]
+    if about == 1 and all(key in WON_OR_LOST or _tie(key) for key in keys):
+        # The second side's wins, by the name of the column.
+        sided = [_MIRROR.get(side or "", side) for side in sided]
     if numbers.notna().all():
         found += _of_numbers(outcome, values, numbers.tolist(), sides, mapped)
     elif all(sided) and not _mixes_zero(keys):
@@ -204,17 +225,48 @@ def readings(
             }
             mapped(meant, _said(meant, sides), labels=_label_map(meant))
     grades = [
-        grade(str(value)) or _reading_in_words(key)
+        _degree(grade(str(value)), key, about)
         for value, key in zip(values, keys, strict=True)
     ]
-    if not all(sided) and all(grades):
-        _add_graded(values, grades, levels, mapped)
+    degrees = [degree for degree in grades if degree is not None]
+    if not all(sided) and len(degrees) == len(values):
+        _add_graded(values, degrees, levels, mapped)
     return found
+
+
+def is_relative(column: pd.Series) -> bool:
+    """Whether outcomes say how good one side is, as "better" and "much worse" do."""
+    keys = [_value_key(value) for value in column.dropna().unique().tolist()]
+    plain = {_without_strength(key) for key in keys if not _tie(key)}
+    return bool(plain & _BETTER) and bool(plain) and plain <= _BETTER | _WORSE
+
+
+def tells_side(name: str, sides: tuple[str, str]) -> bool:
+    """Whether a name says which side its outcomes are about, as "model_a is" does."""
+    stem, _ = side_of(name, sides) or ("", -1)
+    return bool(stem)
 
 
 def label_of(value: Any) -> str | None:
     """Standard label of a word for a side or a tie; None for other words."""
     return _side(_value_key(value))
+
+
+def by_levels(outcome: pd.Series, levels: Mapping[str, float]) -> OutcomeReading | None:
+    """Read outcomes by levels that the user has given of all of them.
+
+    Returns None if one of them has no level, and is no word for a tie.
+    """
+    codes, labels = pd.factorize(outcome, use_na_sentinel=True)
+    own = {label_key(level): number for level, number in levels.items()}
+    meant = [
+        own.get(label_key(value), 0.5 if _tie(_value_key(value)) else None)
+        for value in labels.tolist()
+    ]
+    if not meant or None in meant or {*map(label_key, labels)}.isdisjoint(own):
+        return None
+    winner = values_of_codes(meant, codes).set_axis(outcome.index)
+    return OutcomeReading(winner.astype(float), "levels that are given")
 
 
 def on_scale(outcome: pd.Series, levels: Mapping[str, float]) -> OutcomeReading | None:
@@ -322,17 +374,20 @@ def _scale(low: float, high: float) -> tuple[float, float]:
 
 
 def _add_graded(
-    values: list[Any], grades: list[Any], levels: Mapping[str, float], mapped: Any
+    values: list[Any], grades: list[int], levels: Mapping[str, float], mapped: Any
 ) -> None:
     """Add the reading of graded verdicts, evenly spaced over the grades that occur."""
-    default = dict(GRADES)
-    if not {"A>>B", "B>>A"} & set(grades):
-        # Without the strong grades, the others are the ends of the scale.
-        default |= {"A>B": 1.0, "B>A": 0.0}
+    degrees = sorted({abs(degree) for degree in grades if degree})
+    # Without the strong grades, the others are the ends of the scale.
+    share = {
+        sign * degree: 0.5 + sign * 0.5 * step / len(degrees)
+        for step, degree in enumerate(degrees, start=1)
+        for sign in (-1, 1)
+    }
     own = {label_key(level): number for level, number in levels.items()}
     meant = {
-        value: own.get(label_key(value), default[verdict])
-        for value, verdict in zip(values, grades, strict=True)
+        value: own.get(label_key(value), round(share.get(degree, 0.5), 4))
+        for value, degree in zip(values, grades, strict=True)
     }
     ordered = sorted(meant.items(), key=lambda item: -item[1])
     said = ", ".join(f"{value} is {number:g}" for value, number in ordered)
@@ -372,19 +427,51 @@ def _mixes_zero(keys: list[str]) -> bool:
     return "c" in keys and not {"a", "b"} & set(keys)
 
 
-def _reading_in_words(key: str) -> str | None:
-    """Grade of a verdict in words, such as "A is much better"; None for others."""
+_DEGREES = {"A>>B": 3, "A>B": 2, "A=B": 0, "B>A": -2, "B>>A": -3}
+
+
+def _degree(verdict: str | None, key: str, about: int) -> int | None:
+    """Degree of a grade, or of a verdict in words; negative for the second side.
+
+    It is 1 if slight, 2, or 3 if strong. "A is much better" names its side; "much
+    better" is about the side ``about``.
+    """
+    if verdict is not None:
+        return _DEGREES[verdict]
     if _tie(key):
-        return "A=B"
+        return 0
     strong, weak = bool(_STRONG.search(key)), bool(_WEAK.search(key))
-    plain = _WEAK.sub("", _STRONG.sub("", key))
-    side = _side(plain) or _side(plain.removesuffix("better").removesuffix("is"))
-    if side not in ("model_a", "model_b") or (strong and weak):
+    plain = _without_strength(key)
+    if plain in _BETTER | _WORSE:
+        first = (plain in _BETTER) == (about == 0)
+    else:
+        side = _side(plain) or _side(plain.removesuffix("better").removesuffix("is"))
+        if side not in ("model_a", "model_b"):
+            return None
+        first = side == "model_a"
+    if strong and weak:
         return None
-    first = side == "model_a"
-    if strong:
-        return "A>>B" if first else "B>>A"
-    return "A>B" if first else "B>A"
+    degree = 3 if strong else 1 if weak else 2
+    return degree if first else -degree
+
+
+def _without_strength(key: str) -> str:
+    """Key of a verdict without its words of strength."""
+    return _WEAK.sub("", _STRONG.sub("", key))
+
+
+def _side_told(name: str, sides: tuple[str, str]) -> int:
+    """The side, 0 or 1, that outcomes are about by their name; else the first.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column, such as ``"model_b is"``.
+    sides : tuple of str
+        Names of the columns of the models.
+    """
+    _, side = side_of(name, sides) or ("", 0)
+    return side
 
 
 def _distinct(column: pd.Series) -> list[str]:

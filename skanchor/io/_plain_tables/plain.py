@@ -13,10 +13,13 @@ from skanchor.exceptions import BattlesError, Call, DataWarning
 from skanchor.io._plain_tables.counts import battles_of_counts, is_count
 from skanchor.io._plain_tables.measures import outcome_of_numbers
 from skanchor.io._plain_tables.names import (
+    OUTCOMES,
     SCORES,
     WINNER_NAME,
+    candidates,
     name_key,
     quoted,
+    side_pairs,
     words_of,
 )
 from skanchor.io._plain_tables.nested import (
@@ -33,6 +36,7 @@ from skanchor.io._plain_tables.ratings import (
     with_scores_of_results,
 )
 from skanchor.io._plain_tables.refusals import missing_outcomes, no_battles
+from skanchor.io._plain_tables.relations import with_relations
 from skanchor.io._plain_tables.several import one_outcome_a_row
 from skanchor.io._plain_tables.sources import (
     human_like,
@@ -43,6 +47,7 @@ from skanchor.io._plain_tables.understood import (
     Names,
     find_names,
     models_and_outcome,
+    outcome_of_labels,
     read_outcomes,
 )
 from skanchor.io._plain_tables.winners import flags, names_loser, tied, turned_round
@@ -115,7 +120,11 @@ def read_plain(
     BattlesError
         If no reading fits, or several do; its advice is the calls that decide.
     """
+    given = _comparable(flattened(raw))
     raw, ratings, told, together = _opened(raw, ratings)
+    if (labels or levels) and not ratings:
+        raw, said = _with_told_outcome(raw, {**(labels or {}), **(levels or {})})
+        told = [*told, *said]
     made = _with_outcome(_comparable(raw), ratings, tie_margin, is_file)
     if made is not None:
         raw, told = made.table, [*told, *made.says]
@@ -125,8 +134,9 @@ def read_plain(
     if names is None:
         found = find_ratings(plain, ratings)
         if found is None:
-            missing = [name for name in NEEDED if name not in raw]
-            raise no_battles(plain, missing, is_file=is_file)
+            # Only what the file has can be named and renamed.
+            missing = [name for name in NEEDED if name not in given]
+            raise no_battles(given, missing, is_file=is_file)
         scale = _Scale(tie_margin, _lower_is_better(levels or {}))
         return _of_ratings(raw, found, scale, told)
     if told:
@@ -180,6 +190,9 @@ def _opened(
     raw, told = with_verdicts(standard_names(raw))
     raw, said = with_people_flag(raw)
     told += said
+    raw, said = with_relations(raw, ratings)
+    if said:
+        told, ratings = [*told, *said], None
     plain = _comparable(raw)
     if ratings and not model_columns(plain) and models_and_outcome(plain)[0] is None:
         absent = [name for name in ratings if name not in raw]
@@ -188,6 +201,21 @@ def _opened(
             told.append("each column of ratings is one of a model")
     raw, said = with_scores_of_results(raw)
     return raw, ratings, [*told, *said], together
+
+
+def _with_told_outcome(
+    raw: pd.DataFrame, meanings: Mapping[Any, Any]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Table whose outcomes have the name for it, where their values alone show them."""
+    plain = _comparable(raw)
+    pairs = side_pairs(map(str, plain.columns))
+    if len(pairs) != 1 or candidates(map(str, plain.columns), OUTCOMES):
+        return raw, []
+    name = outcome_of_labels(plain.drop(columns=list(pairs[0])), meanings)
+    if name is None:
+        return raw, []
+    said = f"the outcome is {name!r}, whose values have meanings that are given"
+    return raw.rename(columns={name: "winner"}), [said]
 
 
 def _scores(raw: pd.DataFrame) -> list[str]:
@@ -308,6 +336,11 @@ def _of_ratings(
         f"by {found.prompt!r}{by}; a {'lower' if scale.lower_is_better else 'higher'} "
         f"one is better, and a gap of up to {scale.tie_margin:g} is a tie"
     )
+    used = {found.model, found.prompt, found.rater, *found.scores, *table.columns}
+    used |= {name.removesuffix("_a") for name in map(str, table.columns)}
+    left = [name for name in map(str, raw.columns) if name not in used]
+    if left:
+        said += f"; {quoted(left)} {'is' if len(left) == 1 else 'are'} not read"
     return Plain(table, (*told, said))
 
 

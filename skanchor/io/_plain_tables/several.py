@@ -26,7 +26,13 @@ from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._plain_tables.sources import flag_of_people, human_like, names_machine
 from skanchor.io._plain_tables.winners import names_loser
 
-__all__ = ["fits_outcomes", "not_read", "one_outcome_a_row"]
+__all__ = [
+    "fits_outcomes",
+    "judge_name",
+    "not_read",
+    "one_outcome_a_row",
+    "open_judges",
+]
 
 _WORDS = OUTCOMES - {"answer", "annotation", "best", "better", "source"}
 """Words of names of columns that may hold one of several outcomes."""
@@ -100,19 +106,19 @@ def one_outcome_a_row(
     found = _outcome_columns(raw, sides)
     if len(found) < 2:
         return None
-    judges = {name: _judge_name(name) for name in found}
+    judges = {name: judge_name(name) for name in found}
     known = [n for n, of in judges.items() if human_like([of]) or names_machine(of)]
     turned = [name for name in found if {*words_of(name)} & _TURNED]
     if known and turned:
-        raise _open_judges(found, [name for name in found if name not in turned])
+        raise open_judges(found, [name for name in found if name not in turned])
     if len({is_numeric(raw[name]) for name in found}) > 1:
         # Numbers in one column and words in another need not say the same.
-        raise _open_judges(found, known)
+        raise open_judges(found, known)
     if len(known) == len(found) == len(set(judges.values())) and "judge" not in raw:
         return _rows_of_judges(raw, judges)
     if not known and len(found) == 2:
         return _both_games(raw, (found[0], found[1]), sides)
-    raise _open_judges(found, known)
+    raise open_judges(found, known)
 
 
 def _with_second(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]] | None:
@@ -235,7 +241,7 @@ def _both_games(
         )
         return table, [f"each row holds two outcomes, {first!r} and {second!r}"]
     if marks not in (*_GAMES, *_NUMBERED):
-        raise _open_judges(names, [])
+        raise open_judges(names, [])
     calls = [
         Call(
             {"columns": {first: "winner", second: _SECOND_SHOWN}},
@@ -254,11 +260,11 @@ def _both_games(
     )
 
 
-def _open_judges(found: Sequence[str], known: Sequence[str]) -> BattlesError:
+def open_judges(found: Sequence[str], known: Sequence[str]) -> BattlesError:
     """Error for columns of outcomes whose judges are open."""
     calls = [Call({"ratings": list(found)}, "If each holds the verdicts of a judge")]
     people = [n for n in found if n not in known and not {*words_of(n)} & _TURNED]
-    if known and people and not human_like(map(_judge_name, known)):
+    if known and people and not human_like(map(judge_name, known)):
         calls.insert(
             0,
             Call(
@@ -303,7 +309,7 @@ def _mark(flag: str | None, value: str) -> dict[str, Any]:
     return {"shown_first": "model_a" if value == "no" else ""}
 
 
-def _judge_name(name: str) -> str:
+def judge_name(name: str) -> str:
     """Name of a column without the word for an outcome."""
     for word in {*words_of(name)} & _WORDS:
         rest = re.sub(rf"(?i)(?<![^\W_]){word}(?![^\W_])", "", name).strip(" _-.:()")

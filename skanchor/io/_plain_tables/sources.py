@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from skanchor.exceptions import BattlesError, Call
 from skanchor.io._plain_tables.names import (
     JUDGES,
+    OUTCOMES,
     PEOPLE,
     candidates,
     name_key,
+    side_pairs,
     words_of,
 )
 from skanchor.io._plain_tables.winners import flags, is_flag
+from skanchor.io._tools import is_number_or_text
 
 __all__ = [
     "absent_people_file",
@@ -48,6 +51,10 @@ _WRITTEN = frozenset(
     "input writer author written dataset".split()
 )
 """Words of names of columns that say who wrote something, not who decided."""
+
+_OF_KINDS = frozenset("type kind role class category".split())
+_OF_NAMES = frozenset("name names id model label email user username".split())
+"""Words of names of columns of kinds, and of columns of the names beside them."""
 
 _ELSE = frozenset({"source", "evaluationsource"})
 """Keys of columns that may say who decided, but also other things."""
@@ -171,17 +178,14 @@ def with_people_flag(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     if by_name and any(is_flag(raw[name]) for name in machines):
         # A column for each judge holds outcomes, that of people, too.
         by_name = {name: rows for name, rows in by_name.items() if name != "human"}
+    found = judge_columns([name for name in names if name not in by_name])
     if not by_name:
         # A column of kinds is a flag where another one has the names.
-        kinds = {
-            n: rows for n in names if (rows := _people_of_kinds(raw[n])) is not None
-        }
-        by_name = kinds if len({*judge_columns(names)} - {*kinds}) == 1 else {}
+        by_name, found = _kinds_and_names(raw)
     if not by_name:
         return raw, []
     flag, people = next(iter(by_name.items()))
     said = f"{flag!r} says which rows are people's"
-    found = judge_columns([name for name in names if name not in by_name])
     found = found or [name for name in names if name == "rater"]
     rest = raw.drop(columns=list(by_name))
     if not found:
@@ -218,15 +222,82 @@ def with_people_flag(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return rest, [f"{said}, and {found[0]!r} names the judges of the others"]
 
 
+def _kinds_and_names(
+    raw: pd.DataFrame,
+) -> tuple[dict[str, NDArray[np.bool_]], list[str]]:
+    """Rows of people by a column of kinds, and the column of names beside it.
+
+    Raises
+    ------
+    BattlesError
+        If the labels of kinds tell no judges apart, and another column may.
+    """
+    names = [str(name) for name in raw.columns if is_number_or_text(raw[name])]
+    kinds = {n: rows for n in names if (rows := _people_of_kinds(raw[n])) is not None}
+    others = [name for name in names if name not in kinds]
+    for kind, people in kinds.items():
+        beside = [n for n in others if _stem(n, _OF_NAMES) == _stem(kind, _OF_KINDS)]
+        beside = beside or candidates(others, JUDGES | PEOPLE)
+        beside = [name for name in beside if _names_judges(raw[name], ~people)]
+        if beside:
+            # Where names and ids stand side by side, names come first.
+            return {kind: people}, sorted(
+                beside, key=lambda name: "id" in words_of(name)
+            )[:1]
+    for kind, people in kinds.items():
+        told = raw[kind][~people].nunique() > 1 or judge_columns(others)
+        pairs = {name for pair in side_pairs(others) for name in pair}
+        left = [
+            name
+            for name in others
+            if not told and name not in pairs and name_key(name) not in OUTCOMES
+            if not {*words_of(name)} & {*_WRITTEN, "note"}
+            if _names_judges(raw[name], ~people, several=True)
+        ]
+        if left:
+            raise BattlesError(
+                f"Column {kind!r} calls all judges alike, and {left[0]!r} may say "
+                "which of them each row is by.",
+                advice=[
+                    Call({"columns": {left[0]: "judge_name"}}, "If it does"),
+                    Call({"columns": {left[0]: "note"}}, "If all are one judge"),
+                ],
+            )
+    return {}, []
+
+
+def _stem(name: str, endings: frozenset[str]) -> list[str]:
+    """Words of a name without those of some endings."""
+    return [word for word in words_of(name) if word not in endings]
+
+
+def _names_judges(
+    column: pd.Series, rows: NDArray[np.bool_], *, several: bool = False
+) -> bool:
+    """Whether a column has a label in each of some rows, and no numbers.
+
+    Where there must be several, all must suggest an LLM.
+    """
+    if pd.api.types.is_numeric_dtype(column) or not rows.any():
+        return False
+    labels = column[rows].astype("str").where(column[rows].notna(), "").str.strip()
+    if labels.eq("").any():
+        return False
+    found = labels.unique().tolist()
+    if not several:
+        return True
+    return 1 < len(found) <= _MOST_JUDGES and all(map(names_machine, found))
+
+
 def _people_of_kinds(column: pd.Series) -> NDArray[np.bool_] | None:
     """Rows of people by a column of kinds, "human" and "llm"; None for others."""
-    words = {*words_of(column.name)}
-    if not words & {"type", "kind"} or words & _WRITTEN or is_flag(column):
+    if {*words_of(column.name)} & _WRITTEN or is_flag(column):
         return None
     labels = column.dropna().unique().tolist()
     people = human_like(labels)
     rest = {name_key(label) for label in labels if label not in people}
-    return column.isin(people).to_numpy() if people and rest <= _KINDS else None
+    known = people and rest and rest <= _KINDS
+    return column.isin(people).to_numpy() if known else None
 
 
 def names_machine(label: Any) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,13 @@ from skanchor.io._plain_tables.order import (
 )
 from skanchor.io._plain_tables.outcomes import (
     OutcomeReading,
+    by_levels,
     holds_standard,
+    is_relative,
+    label_of,
     on_scale,
     readings,
+    tells_side,
 )
 from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._plain_tables.refusals import unknown_outcomes
@@ -54,8 +59,16 @@ from skanchor.io._plain_tables.winners import (
     tie_flag,
     won_and_lost,
 )
+from skanchor.io.columns import label_key
 
-__all__ = ["Names", "find_names", "models_and_outcome", "needs_names", "read_outcomes"]
+__all__ = [
+    "Names",
+    "find_names",
+    "models_and_outcome",
+    "needs_names",
+    "outcome_of_labels",
+    "read_outcomes",
+]
 
 _SHOWN = 8
 """Largest number of values that a message lists."""
@@ -255,7 +268,9 @@ def read_outcomes(
     """
     outcome = table["winner"]
     name = names.outcome or "winner"
-    scaled = on_scale(outcome, levels) if levels else None
+    scaled = (
+        (on_scale(outcome, levels) or by_levels(outcome, levels)) if levels else None
+    )
     if scaled is not None:
         _check_range(scaled, name)
         return scaled, None
@@ -312,8 +327,10 @@ def _outcome(raw: pd.DataFrame, sides: tuple[str, str]) -> str | None:
     rest = [str(name) for name in raw.columns if name not in sides]
     # The loser's column comes last, since it is the winner's turned round.
     lost = [name for name in rest if _may_be_loser(raw, name, sides)]
-    for keys in ({"winner"}, {WINNER_NAME}, OUTCOMES, None):
-        found = lost if keys is None else candidates(rest, keys)
+    # So do those that say how good one side is, where no other column holds outcomes.
+    named = [*map(partial(candidates, rest), ({"winner"}, {WINNER_NAME}, OUTCOMES))]
+    relative = [] if any(named) else _relative(raw, rest, sides)
+    for found in (*named, relative, lost):
         if len(found) == 1:
             return found[0]
         if found:
@@ -325,6 +342,58 @@ def _outcome(raw: pd.DataFrame, sides: tuple[str, str]) -> str | None:
                 ],
             )
     return None
+
+
+def _relative(
+    raw: pd.DataFrame, names: Sequence[str], sides: tuple[str, str]
+) -> list[str]:
+    """Columns that say how good one side is, as "better" and "much worse" do.
+
+    Raises
+    ------
+    BattlesError
+        If there is one, and nothing says which side it is about.
+    """
+    found = [
+        name for name in names if not is_numeric(raw[name]) and is_relative(raw[name])
+    ]
+    told = [name for name in found if tells_side(name, sides)]
+    if told or len(found) != 1:
+        return told
+    (name,) = found
+    one, two = (raw[side] for side in sides)
+    (reading,) = readings(raw[name].rename("winner"), one, two, {})
+    raise BattlesError(
+        f"Column {name!r} says that one side is better or worse, but not which one.",
+        advice=[
+            Call({"columns": {name: "winner"}, **each.arguments}, f"If {side!r} is it")
+            for side, each in zip(sides, (reading, reading.of_losers()), strict=True)
+        ],
+    )
+
+
+def outcome_of_labels(raw: pd.DataFrame, given: Iterable[Any]) -> str | None:
+    """The column whose values all have a meaning that the user has given.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        Table in which no column is known to hold the outcome.
+    given : iterable
+        Labels and levels of the user.
+
+    Returns
+    -------
+    str or None
+        None unless there is one such column.
+    """
+    known = {label_key(label) for label in given}
+    found = []
+    for name in map(str, raw.columns):
+        own = {label_key(value) for value in raw[name].dropna().unique().tolist()}
+        if own & known and all(key in known or label_of(key) == "tie" for key in own):
+            found.append(name)
+    return found[0] if len(found) == 1 else None
 
 
 def _may_be_loser(raw: pd.DataFrame, name: str, sides: tuple[str, str]) -> bool:

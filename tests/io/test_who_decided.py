@@ -1,0 +1,140 @@
+"""Labels of people in several spellings, kinds beside names, names of judges."""
+
+import json
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from skanchor import read_battles, split_battles
+from skanchor.exceptions import AssumptionWarning, BattlesError, DataWarning
+
+BATTLE = {"model_a": "owl", "model_b": "elk", "winner": "model_a"}
+
+
+def battles(*judges, **more):
+    return pd.DataFrame([BATTLE] * len(judges)).assign(judge=judges, **more)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_spellings_of_the_label_of_people_are_one(library):
+    table = battles("human", "Human", "HUMAN", " human ", "gpt-4")
+    table = pl.from_pandas(table) if library == "polars" else table
+    with pytest.warns(AssumptionWarning, match="' human ', 'HUMAN', 'Human', 'human' "):
+        X, _ = split_battles(table)
+    assert list(X["judge"]) == ["human"] * 4 + ["gpt-4"]
+    assert "rater" not in X.columns
+
+
+def test_spellings_of_another_label_are_one():
+    with pytest.warns(AssumptionWarning, match="'Crowd', 'crowd' are one label"):
+        X, _ = split_battles(battles("Crowd", "crowd", "gpt-4"))
+    assert X["judge"].tolist() == ["human", "human", "gpt-4"]
+    assert "rater" not in X
+
+
+def test_other_labels_of_people_count_beside_human():
+    """They were judges, in silence."""
+    with pytest.warns(AssumptionWarning, match="judge 'human', 'crowd' are people's"):
+        X, _ = split_battles(battles("human", "crowd", "gpt-4"))
+    assert X["judge"].tolist() == ["human", "human", "gpt-4"]
+    assert X["rater"].tolist()[:2] == ["human", "crowd"]
+
+
+def test_a_label_that_is_named_is_taken_by_the_letter():
+    with pytest.raises(BattlesError, match="holds 'human' beside"):
+        split_battles(battles("human", "Human", "gpt-4"), human="Human")
+
+
+def test_people_are_found_beside_judges_that_are_left_out():
+    with pytest.warns(AssumptionWarning, match="'Human' are people's"):
+        X, _ = split_battles(battles("Human", "gpt-4", "claude"), without="claude")
+    assert X["judge"].tolist() == ["human", "gpt-4"]
+
+
+def test_names_in_files_are_stripped(tmp_path):
+    table = battles("human", "gpt-4 ", " claude").assign(model_b="elk ")
+    table.to_csv(path := tmp_path / "blanks.csv", index=False)
+    found = read_battles(path)
+    assert found["judge"].tolist() == ["human", "gpt-4", "claude"]
+    assert {*found["model_b"]} == {"elk"}
+
+
+def test_judges_that_differ_in_case_stay_two_until_they_are_joined(tmp_path):
+    from skanchor import BTLRegressor
+
+    table = battles(*["human"] * 4, "GPT-4", "gpt-4", model_a=["owl", "elk"] * 3,
+                    model_b=["elk", "owl"] * 3)  # fmt: skip
+    table.to_csv(path := tmp_path / "case.csv", index=False)
+    match = r"\['GPT-4', 'gpt-4'\] differ .* models="
+    with pytest.warns(DataWarning, match=match) as caught:
+        BTLRegressor().fit(*split_battles(read_battles(path)))
+    told = [each.message for each in caught if "GPT-4" in str(each.message)]
+    joined = read_battles(path, models=told[0].advice[0].values["models"])
+    assert {*joined["judge"]} == {"human", "GPT-4"}
+
+
+KINDS = ["human", "human", "llm", "llm"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("judge_type", "judge_name"), ("by.type", "by.name"), ("judge", "judge_model"),
+        ("done by kind", "done by"), ("type", "evaluator"), ("source", "source name"),
+    ],
+)  # fmt: skip
+def test_names_beside_kinds_are_the_judges(tmp_path, kind, name):
+    table = battles(*KINDS).drop(columns="judge")
+    table = table.assign(**{kind: KINDS, name: ["ann", "bob", "gpt-4", "claude"]})
+    table.to_csv(path := tmp_path / "kinds.csv", index=False)
+    with pytest.warns(AssumptionWarning, match="names the judges of the others"):
+        found = read_battles(path)
+    assert found["judge"].tolist() == ["human", "human", "gpt-4", "claude"]
+    assert found["rater"].dropna().tolist() == ["ann", "bob"]
+
+
+def test_names_in_objects_beside_kinds(tmp_path):
+    rows = [
+        {**BATTLE, "judgement": {"by": {"type": kind, "name": name}}}
+        for kind, name in zip(KINDS, ["ann", "bob", "gpt-4", "claude"], strict=True)
+    ]
+    path = tmp_path / "kinds.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with pytest.warns(AssumptionWarning, match="'judgement_by_name' names the judges"):
+        assert read_battles(path)["judge"].tolist()[2:] == ["gpt-4", "claude"]
+
+
+def test_names_of_llms_elsewhere_are_asked_about(tmp_path):
+    table = battles(*KINDS).drop(columns="judge")
+    table = table.assign(kind=KINDS, engine=["", "", "gpt-4", "claude"])
+    table.to_csv(path := tmp_path / "kinds.csv", index=False)
+    with pytest.raises(BattlesError, match="calls all judges alike") as error:
+        read_battles(path)
+    names, one = (dict(call.arguments) for call in error.value.advice)
+    with pytest.warns(AssumptionWarning):
+        assert {*read_battles(path, **names)["judge"]} == {"human", "gpt-4", "claude"}
+    with pytest.warns(AssumptionWarning):
+        assert {*read_battles(path, **one)["judge"]} == {"human", "llm"}
+
+
+def test_a_refusal_lists_the_columns_of_the_file(tmp_path):
+    table = battles(*KINDS).drop(columns=["judge", "winner"])
+    table = table.assign(annotator=["ann", "bob", "gpt-4", "x"], type=KINDS)
+    table.to_csv(path := tmp_path / "columns.csv", index=False)
+    with pytest.raises(BattlesError) as error:
+        read_battles(path)
+    assert str([*table.columns]) in str(error.value)
+    assert "rater" not in str(error.value)
+
+
+def test_columns_of_ratings_that_are_not_read_are_said(tmp_path):
+    table = pd.DataFrame(
+        {"prompt": ["p", "p", "q", "q"], "model": ["owl", "elk"] * 2,
+         "judge": "human", "score": [1, 2, 3, 4], "response_tokens": [9, 8, 7, 6],
+         "category": "x", "remark": "y"}
+    )  # fmt: skip
+    table.to_csv(path := tmp_path / "ratings.csv", index=False)
+    match = "a tie; 'response_tokens', 'remark' are not read"
+    with pytest.warns(AssumptionWarning, match=match):
+        assert read_battles(path)["category"].tolist() == ["x", "x"]
