@@ -7,11 +7,15 @@ as Parquet, and has processes of their own read it (``read_battles``) and rank i
 (``skanchor rank``). ``python benchmarks/cells.py arena`` leaves each model of the arena
 out in turn, by cells and row by row. ``python benchmarks/cells.py distinct`` fits the
 default simulation, whose rows all differ, with and without the look for equal rows.
+``python benchmarks/cells.py threads [--busy 2]`` fits the arena, in processes with the
+threads of the environment and with one thread of linear algebra, in turn, beside so
+many busy processes.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -32,13 +36,27 @@ READ = "import sys; from skanchor.io import read_battles; read_battles(sys.argv[
 RANK = (
     "import sys; from skanchor._cli.program import main; sys.exit(main(sys.argv[1:]))"
 )
+FITS = """
+import sys, time
+import numpy as np
+from skanchor import AnchorPipeline
+from skanchor.datasets import fetch_arena
+
+X, y = fetch_arena(return_X_y=True)
+anchor, found = AnchorPipeline(new_models=X["model_a"].iloc[:1], random_state=0), []
+for _ in range(8):
+    start = time.perf_counter()
+    anchor.fit(X, y)
+    found.append(time.perf_counter() - start)
+sys.stderr.write(f"\\n{np.median(found[1:])}")
+"""
 MEASURED = """
 import resource
 used = resource.getrusage(resource.RUSAGE_SELF)
 # The largest memory of this process: that of getrusage may be its parent's.
 with open("/proc/self/status") as status:
     peak = next(line for line in status if line.startswith("VmHWM")).split()[1]
-sys.stderr.write(f"{used.ru_utime + used.ru_stime} {int(peak) / 1e6}")
+sys.stderr.write(f"\\n{used.ru_utime + used.ru_stime} {int(peak) / 1e6}")
 """
 
 
@@ -92,25 +110,33 @@ def compare(name: str, work: Callable[[], object], rounds: int) -> None:
     print(f"{name}: {cells:.3f} s by cells, {rows:.3f} s by rows: {rows / cells:.2f}")
 
 
-def run(code: str, *arguments: str) -> tuple[float, float]:
-    """Processor seconds and largest memory in GB of a process of its own."""
-    code = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\n{MEASURED}"
+def run(code: str, *arguments: str, **environment: str) -> list[float]:
+    """Numbers that a process of its own writes last on its error stream."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code, *arguments],
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=True,
     )
-    taken, memory = done.stderr.split()[-2:]
-    return float(taken), float(memory)
+    return [float(number) for number in done.stderr.splitlines()[-1].split()]
 
 
 def of_file(n_rows: int, rounds: int) -> None:
-    """Read and rank a file."""
+    """Read and rank a file: processor seconds and largest memory in GB."""
+    read, rank = (
+        f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\n{MEASURED}"
+        for code in (READ, RANK)
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "battles.parquet")
         draw(n_rows).to_parquet(path)
-        found = [(run(READ, path), run(RANK, "rank", path)) for _ in range(rounds)]
+        # As installed: modules are compiled once, which the first round is for.
+        kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": folder}
+        found = [
+            (run(read, path, **kept), run(rank, "rank", path, **kept))
+            for _ in range(rounds + 1)
+        ][1:]
     (read, read_memory), (ranked, memory) = np.median(found, axis=0)
     print(
         f"{n_rows:,} rows of a file: read_battles {read:.2f} s, {read_memory:.2f} GB; "
@@ -119,16 +145,42 @@ def of_file(n_rows: int, rounds: int) -> None:
     )
 
 
+def of_threads(rounds: int, n_busy: int) -> None:
+    """Fit the arena with the threads of the environment, and with one."""
+    busy = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        for _ in range(n_busy)
+    ]
+    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    try:
+        found = [(run(FITS), run(FITS, **one)) for _ in range(rounds)]
+    finally:
+        for process in busy:
+            process.kill()
+    ratios = [default[0] / single[0] for default, single in found]
+    (default, single), ratio = np.median(found, axis=0)[:, 0], np.median(ratios)
+    print(
+        f"arena beside {n_busy} busy processes: {default:.3f} s of wall time, "
+        f"with one thread {single:.3f} s: {ratio:.2f} ({min(ratios):.2f} to "
+        f"{max(ratios):.2f})"
+    )
+
+
 def main() -> None:
     """Run one of the comparisons."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["fit", "levels", "file", "arena", "distinct"])
+    choices = ["fit", "levels", "file", "arena", "distinct", "threads"]
+    parser.add_argument("what", choices=choices)
     parser.add_argument("--rows", type=float)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--busy", type=int, default=0)
     options = parser.parse_args()
     anchor = AnchorPipeline(random_state=0)
     if options.what == "file":
         of_file(int(options.rows or 1e7), options.rounds)
+        return
+    if options.what == "threads":
+        of_threads(options.rounds, options.busy)
         return
     if options.what == "arena":
         X, y = fetch_arena(return_X_y=True)

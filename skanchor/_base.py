@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, ClassVar, Self, overload
 
 import numpy as np
@@ -61,6 +62,12 @@ class ComparisonEstimator(
     _allows_for_raters: ClassVar[bool] = False
     # Names of the features seen in fit, by which later tables are read.
     _seen_features: tuple[str, ...] | None = None
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        # Stages are cloned for each fold; to read a signature takes longer than that.
+        return super()._get_param_names()
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of nested estimators included.

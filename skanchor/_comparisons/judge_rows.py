@@ -21,7 +21,10 @@ _ROWS_OF_A_PAIR = 4
 """Average rows per pair of models from which sums are taken by pair, then by model."""
 
 _FEW = 1 << 12
-"""Entries of a matrix up to which dense algebra is faster than sparse."""
+"""Rows times models up to which sums by pair save little."""
+
+_FEW_VALUES = 1 << 15
+"""Values of rows up to which sums by column are faster than a sparse product."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,13 +198,13 @@ class JudgeRows:
         -------
         ndarray of shape (n_models, n_columns)
         """
-        shape = self.n_models, len(self.rows)
-        # Three ways to the same sums: dense for few rows, by pair where pairs repeat,
-        # else sparse.
-        if len(self.rows) * self.n_models <= _FEW:
-            each, dense = np.arange(len(self.rows)), np.zeros(shape)
-            dense[self.left, each], dense[self.right, each] = factor, -factor
-            return np.asarray(dense @ values)
+        # Three ways to the same sums: column by column if there are few values, by pair
+        # where pairs repeat, else sparse.
+        if values.size <= _FEW_VALUES:
+            sums = np.empty((self.n_models, values.shape[1]))
+            for k, column in enumerate(values.T):
+                sums[:, k] = self.net(column * factor)
+            return sums
         if self._starts is not None:
             sums = np.empty((len(self._starts), values.shape[1]))
             # Column by column into one buffer, so that no (n, n_columns) copy is made.
@@ -210,4 +213,5 @@ class JudgeRows:
                 np.multiply(column, factor, out=weighted)
                 sums[:, k] = np.add.reduceat(weighted, self._starts)
             return np.asarray(self._signs @ sums)
+        shape = self.n_models, len(self.rows)
         return np.asarray(csc_array(self._signed(factor), shape) @ values)

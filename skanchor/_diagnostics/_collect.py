@@ -212,7 +212,11 @@ def _self_judged(X: Comparisons, sums: FitSums) -> Array:
 
 
 def _deviations(X: Comparisons, system: RieszSystem) -> pd.DataFrame:
-    index = pd.MultiIndex.from_product([X.judges, X.models], names=["judge", "model"])
+    # As `from_product`, which would look for equal labels first.
+    at = np.indices((len(X.judges), len(X.models))).reshape(2, -1)
+    names = ["judge", "model"]
+    labels: Any = [label_index(X.judges, names[0]), label_index(X.models, names[1])]
+    index = pd.MultiIndex(labels, list(at), names=names)
     names = ["deviation", "standard_error"]
     if X.deviations is None or X.item_covariance is None:
         return pd.DataFrame(columns=names, index=index[:0], dtype=float)

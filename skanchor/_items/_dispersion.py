@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from skanchor._comparisons import JudgeRows, number_rows
+from skanchor._comparisons import JudgeRows
 from skanchor._numerics.btl import laplacian
 from skanchor._numerics.groups import Membership
 from skanchor._numerics.linalg import SymmetricSolver
@@ -91,16 +92,18 @@ def _taken(
             known = known / np.sqrt(times)
         per_group = 1.0
     else:
-        group, at, number = groups[used].entries()
-        known = known[at] * (number if times is None else number / times[at])
-        left, right = left[at], right[at]
-        low, high = np.minimum(left, right), np.maximum(left, right)
-        equal = number_rows(group, low, high)
-        known = np.bincount(equal.kind, known).astype(np.float64)
-        left, right = left[equal.first], right[equal.first]
+        # Sums by group and pair of models, whichever comes first: of shape (n_groups,
+        # n_pairs), with one entry in each row of the second matrix.
+        each = known if times is None else known / times
+        pair = np.minimum(left, right) * cut.n_models + np.maximum(left, right)
+        of_pair = np.ones(len(used)), pair, np.arange(len(used) + 1)
+        shape = len(used), cut.n_models**2
+        sums = groups[used].matrix(each).tocsr() @ csr_array(of_pair, shape)
+        known = sums.data
+        left, right = np.divmod(sums.indices, cut.n_models)
         # Squares are of sums by group, in which what was fitted to each of its cells
         # adds up. What is taken is set in proportion to the number of cells in a group.
-        per_group = len(known) / np.count_nonzero(np.bincount(group))
+        per_group = len(known) / np.count_nonzero(np.diff(sums.indptr))
     # Variance of u_a - u_b in the fit: (e_a - e_b)' inverse (e_a - e_b).
     size = np.diag(inverse)
     variance = size[left] + size[right] - 2.0 * inverse[left, right]

@@ -110,14 +110,13 @@ class ItemEvidence:
             self.linear - pull * ((self.linear @ direction) / amount)[:, None],
         )
 
-    def predictive(self, covariances: Array) -> Array:
+    def predictive(self, roots: Array) -> Array:
         """Log marginal density of each item's data, up to a constant.
 
-        Each item has a prior covariance of its own, of shape (..., n_items, n_judges,
-        n_judges); the result has the shape (..., n_items).
+        Each item has a prior covariance R R' of its own, given by a root R: ``roots``
+        have the shape (..., n_items, n_judges, n_judges), the result (..., n_items).
         """
-        # With R R' the prior covariance, (q'R (I + R'QR)^-1 R'q - log|I + R'QR|) / 2.
-        roots = np.linalg.cholesky(covariances + FLOOR * np.eye(covariances.shape[-1]))
+        # (q'R (I + R'QR)^-1 R'q - log|I + R'QR|) / 2.
         turned = np.swapaxes(roots, -1, -2)
         inner = turned @ self.precision @ roots
         np.einsum("...ii->...i", inner)[...] += 1.0

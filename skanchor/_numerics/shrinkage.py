@@ -88,11 +88,11 @@ def shrink(moments: Array, shrinkage: Shrinkage) -> Array:
 
 
 def _shrunk(
-    moments: Array, own_correlation: float, own_variance: float | Array
+    moments: Array, own_correlation: float | Array, own_variance: float | Array
 ) -> Array:
-    """As :func:`shrink`, or for several shares of the own variance.
+    """As :func:`shrink`, or for several shares.
 
-    These are an array whose shape goes with the leading axes of the moments.
+    These are arrays whose shapes go with the leading axes of the moments.
     """
     n_judges = moments.shape[-1]
     if n_judges == 1:
@@ -105,7 +105,8 @@ def _shrunk(
     off = ~np.eye(n_judges, dtype=bool)
     common = np.clip(correlation[..., off].mean(axis=-1), 0.0, MOST_COMMON)
     common = common[..., None, None]
-    mixed = (1.0 - own_correlation) * common + own_correlation * correlation
+    own = np.asarray(own_correlation)[..., None, None]
+    mixed = (1.0 - own) * common + own * correlation
     correlation = np.where(off, mixed, 1.0)
     # The ceiling comes after the correlations, which would else be divided by too small
     # a variance.
@@ -148,19 +149,20 @@ def choose_shrinkage(
         CORRELATION_SHARES, n_items, n_judges + 1.0, CORRELATION_WEIGHT
     )
     variances = _share_prior(VARIANCE_SHARES, n_items, VARIANCE_ITEMS, VARIANCE_WEIGHT)
-    # Of shape (n_variances, 1): all shares of the own variance at once, for all items.
-    shares = np.array(list(variances))[:, None]
-    best, shrinkage = -np.inf, Shrinkage()
-    for share, prior in correlations.items():
-        covariances = _shrunk(left_out, share, shares)
-        density = evidence.predictive(covariances)
-        density = density - judges_alone.predictive(covariances)
-        # Log prior of the two shares, plus the log predictive density of all items.
-        scores = prior + np.array(list(variances.values())) + density.sum(axis=-1)
-        if scores.max() > best:
-            best = float(scores.max())
-            shrinkage = Shrinkage(share, float(shares[scores.argmax(), 0]))
-    return shrinkage
+    # All pairs of shares at once, for all items: with their axes in front, arrays have
+    # the shape (n_correlations, n_variances, n_items, n_judges, n_judges).
+    covariances = _shrunk(
+        left_out,
+        np.array(CORRELATION_SHARES)[:, None, None],
+        np.array(VARIANCE_SHARES)[:, None],
+    )
+    covariances += FLOOR * np.eye(n_judges)
+    roots = np.asarray(np.linalg.cholesky(covariances), dtype=np.float64)
+    density = evidence.predictive(roots) - judges_alone.predictive(roots)
+    # Log prior of the two shares, plus the log predictive density of all items.
+    scores = correlations[:, None] + variances + density.sum(axis=-1)
+    first, second = np.unravel_index(scores.argmax(), scores.shape)
+    return Shrinkage(CORRELATION_SHARES[first], VARIANCE_SHARES[second])
 
 
 def _moments_without_an_item(evidence: ItemEvidence, covariance: Array) -> Array:
@@ -205,7 +207,7 @@ def _mean_share(n_items: int, half: float) -> float:
 
 def _share_prior(
     shares: tuple[float, ...], n_items: int, half: float, weight: float
-) -> dict[float, float]:
+) -> Array:
     """Log prior probability of each candidate share.
 
     The prior is a beta distribution with mean ``n / (n + half)`` and parameters that
@@ -216,4 +218,4 @@ def _share_prior(
     middles = np.convolve(shares, [0.5, 0.5], mode="valid")
     edges = np.concatenate([[0.0], middles, [1.0]])
     cdf = betainc(weight * mean, weight * (1.0 - mean), edges)
-    return dict(zip(shares, np.log(np.diff(cdf) + 1e-300).tolist(), strict=True))
+    return np.asarray(np.log(np.diff(cdf) + 1e-300))

@@ -102,8 +102,10 @@ class InfluenceSums:
             GroupTotals(groups.groups, totals[:, :size]),
             GroupTotals(groups.groups, totals[:, size:]),
         )
-        total, largest = influence.sum(axis=0), _largest(each)
-        return cls(total, np.zeros((3, size, size)), largest, by_group)
+        # The largest of a group is known once groups are closed.
+        return cls(
+            influence.sum(axis=0), np.zeros((3, size, size)), np.zeros(size), by_group
+        )
 
     @classmethod
     def of_rows(
