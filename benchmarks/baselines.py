@@ -28,10 +28,12 @@ from skanchor.baselines import (
     ConformalRanking,
     DirectScore,
     HumanOnly,
+    JointBTL,
     Oracle,
     PerJudgeBTL,
     SoftElo,
 )
+from skanchor.bootstrap import Bootstrapped
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError
 from skanchor.io import read_battles
@@ -52,6 +54,7 @@ def methods() -> dict[str, Any]:
     }
     twin = {"PerJudgeBTL(plug_in_average=True)": PerJudgeBTL(plug_in_average=True)}
     known |= {
+        "JointBTL, 500 refits": Bootstrapped(JointBTL(), random_state=0),
         "ConformalRanking(SoftElo())": ConformalRanking(SoftElo()),
         "ConformalRanking(DirectScore())": ConformalRanking(DirectScore()),
     }

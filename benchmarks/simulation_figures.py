@@ -1,9 +1,9 @@
 """Figures of the simulation studies, drawn from their Parquet files alone.
 
-``python benchmarks/simulation_figures.py FOLDER`` looks for the file of each experiment
-in a folder, as ``skanchor simulate history -o FOLDER/history.parquet`` writes it.
-Measures go to ``benchmarks/results/simulation_NAME.csv``. The four experiments that the
-paper has figures of are drawn in the panels of these, into
+``python benchmarks/simulation_figures.py FOLDER`` looks for the file of each
+experiment in a folder, as ``skanchor simulate history -o FOLDER/history.parquet``
+writes it. Measures go to ``benchmarks/results/simulation_NAME.csv``. The four
+experiments that the paper has figures of are drawn in the panels of these, into
 ``docs/simulation_NAME.png``. Bars are two Monte-Carlo errors.
 """
 

@@ -1,14 +1,15 @@
 """Why the paper's estimate of the variance is above the empirical variance.
 
 ``python benchmarks/variance.py`` draws the battles of ``skanchor simulate variance``.
-With the true parameters the error of an efficient estimate is, to first order, a sum of
-known weights times the residuals of the rows. Its variance is known, so that two
+With the true parameters the error of an efficient estimate is, to first order, a sum
+of known weights times the residuals of the rows. Its variance is known, so that two
 questions can be told apart. Was the empirical variance low by chance? (That of the
-first-order error beside its known value; ``--known-only`` fits nothing.) And what makes
-the estimated variance larger than the known one? It is shown for historical scores from
-votes alone ("two-step", as in the paper) and from all rows ("joint"), as reported (from
-rows held out) and with weights and residuals of the fit of all rows. The squared error
-of the fits is compared with that of the first-order error, draw by draw.
+first-order error beside its known value; ``--known-only`` fits nothing.) And what
+makes the estimated variance larger than the known one? It is shown for historical
+scores from votes alone ("two-step", as in the paper) and from all rows ("joint"), as
+reported (from rows held out) and with weights and residuals of the fit of all rows.
+The squared error of the fits is compared with that of the first-order error, draw by
+draw.
 """
 
 from __future__ import annotations
@@ -94,10 +95,12 @@ def main() -> None:
                 for fit, found in fits.items():
                     found.append(fitted(drawn, fit))
         linear, variance = np.array(known).T
-        print(f"{cell.name}: first-order error, empirical variance "
-              f"{linear.var(ddof=1):.5f}, known {variance.mean():.5f}; mean "
-              f"squared over known {np.mean(linear**2 / variance):.3f}",
-              flush=True)  # fmt: skip
+        print(
+            f"{cell.name}: first-order error, empirical variance "
+            f"{linear.var(ddof=1):.5f}, known {variance.mean():.5f}; mean squared "
+            f"over known {np.mean(linear**2 / variance):.3f}",
+            flush=True,
+        )
         for fit, found in fits.items():
             if not found:
                 continue
