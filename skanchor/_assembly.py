@@ -30,7 +30,7 @@ from skanchor._folds import Fold, FoldPlan
 from skanchor._inference import relative_spread
 from skanchor._items import ItemCovariance, judges_of_arrivals
 from skanchor._stages import Stages
-from skanchor._treatments import Treatments
+from skanchor._treatments import Treatments, limited_to_inference
 from skanchor._typing import Array
 from skanchor.exceptions import InstabilityWarning
 from skanchor.results import AnchorResult, ContextResult
@@ -440,9 +440,10 @@ class TreatmentResults(Mapping[str, AnchorResult]):
         if name not in self._inference.treatments.names:
             raise KeyError(name)
         if name not in self._known:
-            with WarningLog() as log:
-                full = self._inference.fit(name)
-                self._known[name] = self._inference.result(full)
+            inference = self._inference
+            limit = limited_to_inference(inference.admitted.X, name)
+            with limit, WarningLog() as log:
+                self._known[name] = inference.result(inference.fit(name))
             log.hand_on()
         return self._known[name]
 

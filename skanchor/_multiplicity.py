@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._inference import t_distribution, t_quantile
+from skanchor._numerics.machine import limited_threads, threads_for
 from skanchor._typing import Array
 
 __all__ = ["JointErrors", "holm_adjust", "is_significant", "romano_wolf_rejects"]
@@ -185,13 +186,12 @@ class JointErrors:
             # As in `satterthwaite`, at least one; a table may leave none.
             df = max(item_df, 1.0)
             ratio = deepcopy(state).chisquare(df, n_draws) / df
-        return cls(
-            covariance,
-            items,
-            _symmetric_root(covariance - items)[:, order] @ noise[0],
-            _symmetric_root(items)[:, order] @ noise[1],
-            ratio,
-        )
+        with limited_threads(threads_for(len(covariance))):
+            sampling_errors, item_errors = (
+                _symmetric_root(part)[:, order] @ own
+                for part, own in zip((covariance - items, items), noise, strict=True)
+            )
+        return cls(covariance, items, sampling_errors, item_errors, ratio)
 
     def null_p(
         self,
