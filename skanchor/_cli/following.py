@@ -46,11 +46,12 @@ def followed(lines: Sequence[str], files: Sequence[str], parse: _Parse) -> list[
     -------
     list of str
     """
-    cases = [] if not _ranks(lines) else _cases(lines)
-    small = all(os.path.isfile(path) for path in files) and (
-        sum(map(os.path.getsize, files)) <= _LARGEST
-    )
-    if not cases or not files or not small:
+    cases = _cases(lines)
+    if not cases or not files or any(words[:1] not in RANKING for _, words in cases):
+        return list(lines)
+    if not all(map(os.path.isfile, files)):
+        return list(lines)
+    if sum(map(os.path.getsize, files)) > _LARGEST:
         return list(lines)
     found = _tried(cases, parse, _DEEPEST)
     if not found or len(found) > max(_MOST, len(cases)):
@@ -60,11 +61,6 @@ def followed(lines: Sequence[str], files: Sequence[str], parse: _Parse) -> list[
         for case, words in found
         for line in ([f"{case}:"] if case else []) + [f"  {command(words)}"]
     ]
-
-
-def _ranks(lines: Sequence[str]) -> bool:
-    """Whether the commands of some lines rank models of battles."""
-    return all(words[:1] in RANKING for _, words in _cases(lines))
 
 
 def _cases(lines: Sequence[str]) -> list[_Case]:

@@ -164,11 +164,11 @@ def without_blanks(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         plain = {label: _BLANKS.sub(" ", str(label)).strip(" ") for label in labels}
         often = Counter(plain.values())
         # Blanks around a name are never part of it, those within where it has a twin.
-        odd = {
+        due = {
             label: key if often[key] > 1 else str(label).strip(_BLANK)
             for label, key in plain.items()
-            if label != (key if often[key] > 1 else str(label).strip(_BLANK))
         }
+        odd = {label: name for label, name in due.items() if label != name}
         if odd:
             changed = {name: table[name].replace(odd) for name in known}
             table = table.assign(**changed)
