@@ -61,7 +61,7 @@ CELLS: list[Cell] = [
     (60, 10, 0.3, 0.6),
     (60, 20, 0.1, 0.0),
 ]
-PARTS = ("cells", "few", "small", "check", "votes", "many", "flexible")
+PARTS = ("cells", "few", "small", "switch", "check", "votes", "many", "flexible")
 
 LARGE = 600
 """Models times judges from which a cell gets a fifth of the replications."""
@@ -287,6 +287,47 @@ def run_small(replications: int, jobs: int, file: Path | None) -> None:
     run_cells(cells, replications, jobs, file)
 
 
+def limits(seed: int, cell: Cell) -> tuple[float, np.ndarray, np.ndarray] | None:
+    """P-value of the test, and limits less the score by "none" and by "random"."""
+    data = draw(seed, *cell)
+    X = data.X[["model_a", "model_b", "judge"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            anchor = AnchorPipeline(cv=5, random_state=0).fit(X, data.y)
+        except BattlesError:
+            return None
+    none, random = (
+        anchor.results_[name].conf_int().iloc[0].to_numpy()
+        - data.truth.new_scores.iloc[0]
+        for name in ("none", "random")
+    )
+    return anchor.result_.diagnostics.item_p, none, random
+
+
+def run_switch(replications: int, jobs: int) -> None:
+    """Coverage and mean width by the level of the test, where deviations are small."""
+    designs = ((6, 0.1), (10, 0.1), (6, 0.15), (10, 0.15), (6, 0.0))
+    for index, (n_models, sd) in enumerate(designs):
+        start = 900_000 + 10_000 * index
+        drawn = Parallel(jobs)(
+            delayed(limits)(seed, (n_models, 3, sd, 0.0))
+            for seed in range(start, start + replications)
+        )
+        known = [one for one in drawn if one is not None]
+        for level in (0.0, 0.05, 0.1, 0.2, 1.0):
+            low, high = np.transpose(
+                [random if p < level else none for p, none, random in known]
+            )
+            covered = np.mean((low <= 0) & (high >= 0))
+            width = high - low
+            print(
+                f"{n_models:3d} models, sd {sd:.2f}, level {level:.2f}: covered "
+                f"{covered:.3f}, mean width {width[np.isfinite(width)].mean():.3f}",
+                flush=True,
+            )
+
+
 def find_deviations(seed: int, learner: Any) -> tuple[float, float, float]:
     """Item sd found, p-value of the check, and error, beside features of the models."""
     data = simulate_battles(
@@ -421,6 +462,8 @@ def main() -> None:
         run_few(options.replications, options.jobs, options.file)
     elif options.what == "small":
         run_small(options.replications, options.jobs, options.file)
+    elif options.what == "switch":
+        run_switch(options.replications, options.jobs)
     elif options.what == "check":
         run_check(cells, options.replications, options.jobs)
     elif options.what == "votes":
