@@ -4,6 +4,9 @@
 2 % votes, read in ten folds; each step in a process of its own, for the sake of its
 peak memory and its processor time, imports included. Writes
 ``results/streaming.csv``. ``--rows`` says how many; 10^8 take 3.5 GB of disk. With
+``--groups`` rows have prompts, three a prompt on average, anywhere in the file, and
+streams that take them as groups alternate with streams that do not, ``--rounds`` times;
+the results are in ``results/streaming_groups.csv``. With
 ``--sums`` it only times sums over rows in memory, for other features and folds; with
 ``--step passes PATH`` the processor time of each kind of pass in one process; with
 ``--distance`` how far a placement is from that of a fit in memory.
@@ -31,9 +34,9 @@ N_MODELS, N_JUDGES, N_FEATURES = 20, 7, 12
 HEADER = ("rows", "workers", "step", "rows read", "seconds", "cpu seconds", "peak MiB")
 
 
-def batches(n_rows: int) -> Iterator[pa.Table]:
+def batches(n_rows: int, n_prompts: int = 0) -> Iterator[pa.Table]:
     """A history in pieces: judges with sensitivity, position, bias and deviations."""
-    rng = np.random.default_rng(0)
+    rng, prompts = np.random.default_rng(0), np.random.default_rng(1)
     scores = np.sort(rng.normal(size=N_MODELS))
     slope, shift = rng.uniform(0.6, 1.4, N_JUDGES), rng.normal(0, 0.3, N_JUDGES)
     bias = rng.normal(0, 0.15, (N_JUDGES, N_FEATURES))
@@ -67,13 +70,16 @@ def batches(n_rows: int) -> Iterator[pa.Table]:
         }
         for k in range(N_FEATURES):
             columns |= {f"x{k}_a": first[:, k], f"x{k}_b": second[:, k]}
+        if n_prompts:
+            prompt = prompts.integers(0, n_prompts, n)
+            columns["prompt_id"] = [f"prompt-{k:08d}" for k in prompt.tolist()]
         yield pa.table(columns)
 
 
-def write(path: Path, n_rows: int) -> None:
+def write(path: Path, n_rows: int, n_prompts: int) -> None:
     """Write the history, a row group for each piece."""
     writer = None
-    for table in batches(n_rows):
+    for table in batches(n_rows, n_prompts):
         if writer is None:
             writer = parquet.ParquetWriter(path, table.schema)
         writer.write_table(table)
@@ -102,11 +108,15 @@ def read(data: dataset.Dataset) -> None:
 
 
 def stream(
-    data: dataset.Dataset, workers: int, item_effects: bool, checkpoint: str | None
+    data: dataset.Dataset,
+    workers: int,
+    item_effects: bool,
+    checkpoint: str | None,
+    groups: str | None,
 ) -> None:
     """Fit and keep the history."""
     from skanchor import AnchorPipeline
-    from skanchor.streaming import stream_history
+    from skanchor.streaming import StreamOptions, stream_history
 
     effects = "auto" if item_effects else None
     anchor = AnchorPipeline(cv=10, item_effects=effects, random_state=0)
@@ -116,6 +126,7 @@ def stream(
         anchor,
         n_jobs=workers,
         checkpoint=checkpoint,
+        options=StreamOptions(groups=groups),
     )
     for what, n_rows, seconds in found.passes:
         told(f"pass: {what}", n_rows, seconds)
@@ -130,11 +141,11 @@ def stream(
 
 def time_sums(n_features: int, n_folds: int, n_rows: int = 9200) -> list[float]:
     """Processor time of sums over rows of one judge: about a point, and held out."""
-    from skanchor.streaming._sums import HeldSums, PointSums, Rows
+    from skanchor.streaming._sums import PointSums, StreamedRows, held_out_sums
 
     rng = np.random.default_rng(0)
     left = rng.integers(0, N_MODELS, n_rows)
-    rows = Rows(
+    rows = StreamedRows(
         left,
         (left + 1) % N_MODELS,
         np.asfortranarray(rng.normal(size=(n_rows, 1 + n_features))),
@@ -146,7 +157,7 @@ def time_sums(n_features: int, n_folds: int, n_rows: int = 9200) -> list[float]:
     bends = np.zeros((N_MODELS, N_MODELS))
     jobs = (
         partial(PointSums.of, rows, theta[0], n_folds, bends),
-        partial(HeldSums.of, rows, theta, n_folds),
+        partial(held_out_sums, rows, theta, n_folds),
     )
     return [timed(job, 9) / n_rows * 1e6 for job in jobs]
 
@@ -239,6 +250,8 @@ def main() -> None:
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7])
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--no-items", action="store_true")
+    parser.add_argument("--groups", action="store_true")
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--sums", action="store_true")
     parser.add_argument(
         "--distance",
@@ -276,26 +289,33 @@ def main() -> None:
                 given.workers[0],
                 not given.no_items,
                 given.checkpoint,
+                "auto" if given.groups else None,
             )
         return
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for n_rows in map(int, given.rows):
             path = Path(folder) / f"{n_rows}.parquet"
-            write(path, n_rows)
-            jobs = [("read", 1), *(("stream", w) for w in given.workers)]
-            for step, workers in jobs:
+            write(path, n_rows, n_rows // 3 if given.groups else 0)
+            jobs = [("read", 1, False)]
+            for workers in given.workers:
+                jobs += [("stream", workers, False)]
+                jobs += [("stream", workers, True)] * given.groups
+            for step, workers, grouped in jobs * given.rounds:
                 command = [sys.executable, __file__, "--step", step, str(path)]
                 command += ["--workers", str(workers)]
-                command += ["--no-items"] * given.no_items
+                command += ["--no-items"] * given.no_items + ["--groups"] * grouped
                 done = subprocess.run(
                     command, check=True, capture_output=True, text=True
                 )
                 for line in done.stdout.splitlines():
-                    found.append((n_rows, workers, *line.split("\t")))
+                    what, *rest = line.split("\t")
+                    what += ", with groups" * grouped
+                    found.append((n_rows, workers, what, *rest))
                     print(*found[-1], sep="\t", flush=True)
             path.unlink()
-    write_rows("streaming", HEADER, found)
+    name = "streaming_groups" if given.groups else "streaming"
+    write_rows(name, HEADER, found)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,18 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csc_array, csr_array, vstack
 
 from skanchor._numerics.types import Array
 
-__all__ = ["Crossed", "GroupTotals", "Membership", "RaterSums", "positive_part"]
+__all__ = [
+    "ColumnTotals",
+    "Crossed",
+    "GroupTotals",
+    "Membership",
+    "RaterSums",
+    "positive_part",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,87 @@ class GroupTotals:
         totals[at[: len(self.groups)]] = self.totals
         totals[at[len(self.groups) :]] += other.totals
         return GroupTotals(groups, totals)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ColumnTotals:
+    """Sums of the local columns of a source's rows, by group of dependent rows.
+
+    A row compares two items, and a group has few rows, so that most of its sums by item
+    are zero: only the others are stored.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (n_groups,)
+        Codes of the groups that are there, ascending, each once.
+    items : csr_array of shape (n_groups, n_items)
+        Sums over the rows of each item, minus those where it is second.
+    others : ndarray of shape (n_groups, n_others)
+        Sums of the columns that follow those of the items.
+    """
+
+    groups: NDArray[np.int64]
+    items: csr_array
+    others: Array
+
+    @classmethod
+    def of(cls, codes: NDArray[np.int64], items: csr_array, others: Array) -> Self:
+        """Sum rows with these codes of groups, in the order of the rows."""
+        order = np.argsort(codes, kind="stable").astype(np.int32)
+        codes = codes[order]
+        starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1])[: len(codes)])
+        stops = np.append(starts, len(codes))
+        shape = len(starts), len(codes)
+        gather = csr_array((np.ones(len(codes)), order, stops), shape)
+        by_item = gather @ items
+        # Products with these sums then have the same bits, however rows were put
+        # together before.
+        by_item.sort_indices()
+        return cls(codes[starts], by_item, gather @ others)
+
+    def __add__(self, other: ColumnTotals) -> ColumnTotals:
+        return ColumnTotals.of(
+            np.concatenate([self.groups, other.groups]),
+            vstack([self.items, other.items], format="csr"),
+            np.vstack([self.others, other.others]),
+        )
+
+    def __matmul__(self, columns: Array) -> GroupTotals:
+        """Product with coefficients of the columns, of shape (n_columns, n_targets)."""
+        n_items = self.items.shape[1]
+        totals = self.items @ columns[:n_items]
+        totals += self.others @ columns[n_items:]
+        return GroupTotals(self.groups, totals)
+
+    def embed(self, places: NDArray[np.intp], n_items: int) -> ColumnTotals:
+        """The same sums among more items, of which these have the ``places``."""
+        own = self.items
+        content = own.data, places[own.indices], own.indptr
+        items = csr_array(content, (len(self.groups), n_items))
+        return ColumnTotals(self.groups, items, self.others)
+
+    def in_columns(self, change: Array) -> ColumnTotals:
+        """The same sums by other columns, each a linear combination of these.
+
+        Those of the items, which come first, stay as they are.
+        """
+        n_items = self.items.shape[1]
+        others = self.items @ change[:n_items, n_items:]
+        others += self.others @ change[n_items:, n_items:]
+        return ColumnTotals(self.groups, self.items, others)
+
+    def without_empty(self) -> ColumnTotals:
+        """Without groups whose sums are all zero, which add nothing to a square."""
+        self.items.eliminate_zeros()
+        some = np.diff(self.items.indptr) > 0
+        some |= self.others.any(axis=1)
+        if some.all():
+            return self
+        return ColumnTotals(self.groups[some], self.items[some], self.others[some])
+
+    def toarray(self) -> Array:
+        """All sums, of shape (n_groups, n_columns)."""
+        return np.hstack([self.items.toarray(), self.others])
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 from skanchor._numerics.blocks import Blocks
 from skanchor._numerics.btl import laplacian
-from skanchor._numerics.groups import GroupTotals, Membership
+from skanchor._numerics.groups import ColumnTotals, Membership
 from skanchor._numerics.linalg import Columns
 from skanchor._numerics.types import Array
 
@@ -177,7 +177,7 @@ class SourceSums:
         Sum of ``w eps x``, eps the outcome less its probability.
     outer : ndarray of shape (..., n_columns, n_columns) or None
         Sum of ``(w eps)^2 x x'``; also None where rows depend on each other by group.
-    by_group : GroupTotals or None
+    by_group : ColumnTotals or None
         The score of each group, where there are groups and no leading axes.
     """
 
@@ -187,7 +187,7 @@ class SourceSums:
     n_rows: NDArray[Any] | None = None
     score: Array | None = None
     outer: Array | None = None
-    by_group: GroupTotals | None = None
+    by_group: ColumnTotals | None = None
 
     @classmethod
     def of_information(
@@ -263,14 +263,10 @@ class SourceSums:
             return cls(blocks, score=score, outer=outer)
         each = residual if multiplicity is None else residual / multiplicity
         # Row g of the product sums the rows of group g.
-        gather = groups.matrix(each)
-        others = extra.scaled(np.ones(len(residual)))
-        by_item = (gather @ cut.incidence).toarray()
-        totals = np.hstack([by_item, np.asarray(gather @ others)])
-        # Groups whose sums are all zero add nothing to a sum of squares.
-        some = totals.any(axis=1)
-        found = GroupTotals(groups.groups[some], totals[some])
-        return cls(blocks, score=score, by_group=found)
+        gather = groups.matrix(each).tocsr()
+        others = np.asarray(gather @ extra.scaled(np.ones(len(residual))))
+        found = ColumnTotals(groups.groups, gather @ cut.incidence, others)
+        return cls(blocks, score=score, by_group=found.without_empty())
 
     def __add__(self, other: SourceSums) -> SourceSums:
         """Add the same sums of other rows; a part is summed in both, or in neither."""
@@ -359,10 +355,7 @@ class SourceSums:
         found.gain(own, places)
         if self.by_group is None:
             return found
-        totals = nothing(self.by_group.totals, 1)
-        others = np.arange(n_items, blocks.size)
-        totals[:, np.concatenate([places, others])] = self.by_group.totals
-        return replace(found, by_group=GroupTotals(self.by_group.groups, totals))
+        return replace(found, by_group=self.by_group.embed(places, n_items))
 
     def in_columns(self, blocks: Blocks, change: Array) -> SourceSums:
         """The same sums by other columns, each a linear combination of these.
@@ -378,7 +371,6 @@ class SourceSums:
         -------
         SourceSums
         """
-        assert self.by_group is None
 
         def changed(values: Array, axes: int) -> Array:
             if axes == 0:
@@ -386,7 +378,10 @@ class SourceSums:
             # A sum of x becomes C' (sum of x), a sum of x x' becomes C' (sum) C.
             return values @ change if axes == 1 else change.T @ values @ change
 
-        return self._mapped(changed, blocks)
+        found = self._mapped(changed, blocks)
+        if self.by_group is None:
+            return found
+        return replace(found, by_group=self.by_group.in_columns(change))
 
     def _mapped(
         self, function: Callable[[Any, int], Any], blocks: Blocks | None = None

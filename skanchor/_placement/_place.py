@@ -284,20 +284,19 @@ def _of_history(
     places = np.flatnonzero(~is_new)
     # The history has no sums by new items: the other columns are enough.
     kept = np.append(places, np.arange(len(is_new), columns.shape[-2]))
+    of_people, columns = of_people[:, places], columns.take(kept, axis=2)
     if stack.held_people.outer is None:
         found = []
         for k, stored in enumerate(stack.sums):
-            own = {m: one.embed(places, n) for m, one in stored.held_out.items()}
             parts = [
                 InfluenceSums.of_source(
                     one, of_people[k] if m == PEOPLE else columns[k, m],
                     human=m == PEOPLE,
                 )
-                for m, one in own.items()
+                for m, one in stored.held_out.items()
             ]  # fmt: skip
             found.append(reduce(add, parts))
         return found
-    of_people, columns = of_people[:, places], columns.take(kept, axis=2)
     people, judges = stack.held_people, stack.held_judges
     assert people.score is not None and judges.score is not None
     assert people.outer is not None and judges.outer is not None

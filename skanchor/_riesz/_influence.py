@@ -166,9 +166,8 @@ class InfluenceSums:
         if residuals.outer is not None:
             outer[0 if human else 1] = columns.T @ residuals.outer @ columns
         elif residuals.by_group is not None:
-            known = residuals.by_group
-            mine = GroupTotals(known.groups, known.totals @ columns)
-            none = GroupTotals(known.groups[:0], mine.totals[:0])
+            mine = residuals.by_group @ columns
+            none = GroupTotals(mine.groups[:0], mine.totals[:0])
             by_group = (mine, none) if human else (none, mine)
         if largest is None:
             largest = np.full(size, np.nan)

@@ -4,7 +4,7 @@ Examples
 --------
 >>> from skanchor.history import FILE
 >>> FILE.name, FILE.version
-('history', 1)
+('history', 2)
 """
 
 from skanchor.history._estimator import FILE, AnchorHistory

@@ -39,7 +39,7 @@ from skanchor.warning_log import WarningLog
 
 __all__ = ["FILE", "AnchorHistory"]
 
-FILE = ArchiveKind("history", 1)
+FILE = ArchiveKind("history", 2, oldest=1)
 """Format and version of the file of a history."""
 
 

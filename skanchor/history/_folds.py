@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor._comparisons.labels import label_index
 from skanchor._judges import JudgeCalibrator
 from skanchor._numerics.blocks import fitted_columns, item_columns
-from skanchor._numerics.groups import GroupTotals
+from skanchor._numerics.groups import ColumnTotals
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.sums import SourceSums
 from skanchor._riesz import SplitSums, WeightLearner
@@ -119,8 +121,7 @@ def _pack_source(folds: Sequence[StoredFold], m: int) -> Arrays:
     """Sums over the rows of one source, with a first axis of folds.
 
     Folds may differ in the width of the span; all arrays are as wide as the widest,
-    with zeros in the columns that a fold lacks. Sums by group are stored one fold below
-    the other: those of fold k lie between ``stops[k]`` and ``stops[k + 1]``.
+    with zeros in the columns that a fold lacks.
     """
     width = max(fold.sums.held_out[m].blocks.size for fold in folds)
     n = len(folds)
@@ -131,7 +132,7 @@ def _pack_source(folds: Sequence[StoredFold], m: int) -> Arrays:
     grouped = folds[0].sums.held_out[m].by_group is not None
     if not grouped:
         found["outer"] = np.zeros((n, width, width))
-    groups, totals, stops = [], [], [0]
+    by_group = []
     for number, fold in enumerate(folds):
         # Information of the training rows, and residuals of the held-out rows.
         known, rest = fold.sums.training.get(m), fold.sums.held_out[m]
@@ -144,18 +145,31 @@ def _pack_source(folds: Sequence[StoredFold], m: int) -> Arrays:
         if rest.outer is not None:
             found["outer"][number, at, at] = rest.outer
         elif rest.by_group is not None:
-            wide = np.zeros((len(rest.by_group.groups), width))
-            wide[:, at] = rest.by_group.totals
-            groups.append(rest.by_group.groups)
-            totals.append(wide)
-            stops.append(stops[-1] + len(wide))
+            by_group.append(rest.by_group)
     if grouped:
-        found |= {
-            "groups": np.concatenate(groups),
-            "totals": np.concatenate(totals),
-            "stops": np.array(stops),
-        }
+        found |= _pack_groups(by_group)
     return {f"{_source_name(m)}/{name}": values for name, values in found.items()}
+
+
+def _pack_groups(by_group: Sequence[ColumnTotals]) -> Arrays:
+    """Sums by group, those of a fold below those of the one before.
+
+    The groups of fold k lie between ``stops[k]`` and ``stops[k + 1]``. Sums by item are
+    stored where they are not zero, ``entries`` of each group.
+    """
+    widest = max(one.others.shape[1] for one in by_group)
+    stops = np.cumsum([0, *(len(one.groups) for one in by_group)])
+    others = np.zeros((stops[-1], widest))
+    for one, (start, stop) in zip(by_group, pairwise(stops.tolist()), strict=True):
+        others[start:stop, : one.others.shape[1]] = one.others
+    return {
+        "groups": np.concatenate([one.groups for one in by_group]),
+        "stops": stops,
+        "entries": np.concatenate([np.diff(one.items.indptr) for one in by_group]),
+        "items": np.concatenate([one.items.indices for one in by_group]),
+        "net": np.concatenate([one.items.data for one in by_group]),
+        "others": others,
+    }
 
 
 def _source_name(m: int) -> str:
@@ -308,10 +322,30 @@ def _unpack_split(
             outer = own("outer")[at, at]
             held_out[m] = SourceSums(blocks, score=score, outer=outer)
             continue
-        # Sums by group lie one fold below the other.
-        some = slice(*arrays[f"{_source_name(m)}/stops"][k : k + 2])
-        groups = arrays[f"{_source_name(m)}/groups"][some]
-        totals = arrays[f"{_source_name(m)}/totals"][some, at]
-        by_group = GroupTotals(groups, totals)
+        by_group = _unpack_groups(arrays, _source_name(m), k, n_models, blocks.size)
         held_out[m] = SourceSums(blocks, score=score, by_group=by_group)
     return SplitSums(training, held_out)
+
+
+def _unpack_groups(
+    arrays: Mapping[str, NDArray[Any]], source: str, k: int, n_models: int, width: int
+) -> ColumnTotals:
+    """Rebuild the sums by group of a source in fold k."""
+
+    def own(name: str) -> Any:
+        return arrays[f"{source}/{name}"]
+
+    some = slice(*own("stops")[k : k + 2].tolist())
+    groups = own("groups")[some]
+    if f"{source}/totals" in arrays:
+        # Files of format 1 have all sums in one array, zeros included.
+        totals = own("totals")[some, :width]
+        items = csr_array(totals[:, :n_models])
+        return ColumnTotals(groups, items, totals[:, n_models:])
+    ends = np.concatenate([[0], np.cumsum(own("entries"))])[some.start : some.stop + 1]
+    held = slice(ends[0], ends[-1])
+    content = own("net")[held], own("items")[held], ends - ends[0]
+    items = csr_array(content, (len(groups), n_models))
+    # A file may come from anybody, and products do not check the indices.
+    items.check_format(full_check=True)
+    return ColumnTotals(groups, items, own("others")[some, : width - n_models])

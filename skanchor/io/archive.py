@@ -59,23 +59,29 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveKind:
-    """One kind of file, in one version of its format.
+    """One kind of file, in the newest version of its format.
 
     Attributes
     ----------
     name : str
         Name such as ``"bootstrap checkpoint"``, which is part of the first line.
     version : int
-        Number of the format that is written and read.
+        Number of the format that is written.
+    oldest : int or None
+        Number of the oldest format that is read; None for that which is written.
     """
 
     name: str
     version: int
+    oldest: int | None = None
 
     @property
     def first_line(self) -> bytes:
         """First line of a file: its kind and format."""
-        return f"skanchor {self.name}, format {self.version}\n".encode()
+        return self._line(self.version)
+
+    def _line(self, version: int) -> bytes:
+        return f"skanchor {self.name}, format {version}\n".encode()
 
     def digest(self, path: str | os.PathLike[str]) -> bytes | None:
         """Digest stored in a file, unchecked; None if the file has another kind."""
@@ -122,10 +128,13 @@ class ArchiveKind:
         """
         with open(path, "rb") as file:
             content = file.read()
-        where, head = os.fspath(path), len(self.first_line) + DIGEST_SIZE
-        if not content.startswith(self.first_line):
+        where = os.fspath(path)
+        read = map(self._line, range(self.oldest or self.version, self.version + 1))
+        first = next((line for line in read if content.startswith(line)), None)
+        if first is None:
             raise ValueError(f"{where} {self._mistaken(content)}")
-        digest, payload = content[len(self.first_line) : head], content[head:]
+        head = len(first) + DIGEST_SIZE
+        digest, payload = content[len(first) : head], content[head:]
         if hashlib.sha256(payload).digest() != digest:
             raise ValueError(
                 f"{where} is damaged: its content is not what its checksum says. "

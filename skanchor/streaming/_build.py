@@ -262,7 +262,7 @@ class Builder:
         held: list[Any] = self.runs.run(
             "all folds", sum_held_out, (self.settings, theta), add_sums
         )
-        return states, held
+        return states, list(held)
 
     def _voted(
         self, known: HistoricalFit, view: int, start: Chain | None
@@ -316,14 +316,14 @@ class Builder:
     ) -> StoredHistory:
         """Stored folds of all views, as a history that places arrivals."""
         folds, known = self.layout.folds, self.layout.surveyed.groups
-        by_group: list[Any] = [None] * len(held)
         if known is not None:
-            hashes = known.index.to_numpy()
+            hashes = known.hashes
             places = folds.of_rows(hashes)
-            by_group = [own.of_folds(hashes, places) for own in held]
-        sums = list(zip(held, by_group, strict=True))
+            # In place, so that no more than one judge's sums are in memory twice.
+            for m, own in enumerate(held):
+                held[m] = own.of_folds(hashes, places)
         stored = [
-            self._fold(state, point, sums, view) for view, state in enumerate(states)
+            self._fold(state, point, held, view) for view, state in enumerate(states)
         ]
         # View 0 is all rows; then come n_splits views for each repeat.
         edges = range(1, folds.size + 2, folds.n_splits)
@@ -345,13 +345,13 @@ class Builder:
         known = {PEOPLE: vote_information(votes, X.scores)}
         groups = None
         if surveyed.groups is not None:
-            groups = surveyed.groups.index.to_numpy()
+            groups = surveyed.groups.hashes
         residuals = {PEOPLE: vote_residuals(held, X.scores, groups)}
         learners, theta = [], self.layout.theta(state)
         for m, judge in enumerate(X.judges.tolist()):
             known[m] = point.information(m, view, theta[m], X.scores)
             residuals[m] = residual_sums(
-                sums[m][0], view, len(X.models), point.change(m, X.scores), sums[m][1]
+                sums[m], view, len(X.models), point.change(m, X.scores)
             )
             if self.layout.learners[m] is None:
                 learners.append(WeightLearner())

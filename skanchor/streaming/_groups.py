@@ -7,145 +7,86 @@ over the whole stream, and take memory in proportion to the number of groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from skanchor._numerics.btl import laplacian, pair_sums
-from skanchor._numerics.groups import GroupTotals
+from skanchor._numerics.groups import ColumnTotals
 from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
+from skanchor.streaming._hashes import group_hashes, group_texts, row_hash
+from skanchor.streaming._local_columns import streamed_columns
 
 __all__ = [
+    "ColumnTable",
+    "GroupLabels",
     "GroupSketch",
     "GroupTable",
     "GroupedHeld",
-    "group_hashes",
     "grouped_dispersion",
     "item_totals",
-    "label_hashes",
-    "row_hash",
 ]
-
-# Multipliers and increment of SplitMix64 (Steele, Lea and Flood 2014).
-_MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-_GOLDEN = 0x9E3779B97F4A7C15
-_WORD = (1 << 64) - 1
-
 
 _SKETCH = 1 << 16
 """Groups in a sketch of a stream: those of the lowest hashes."""
 
 
-def row_hash(number: NDArray[np.integer], seed: int) -> NDArray[np.uint64]:
-    """Hash of row numbers: output of the generator SplitMix64 at these positions.
-
-    Parameters
-    ----------
-    number : ndarray of shape (n_rows,)
-        Row numbers.
-    seed : int
-        Seed of the generator; other seeds give unrelated hashes.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Unsigned 64-bit integers.
-    """
-    # The seed is mixed, too: else the hashes of seed + 1 would be those of this seed,
-    # shifted by one row.
-    start = np.array([(seed + 1) * _GOLDEN & _WORD], dtype=np.uint64)
-    value = number.astype(np.uint64) + np.uint64(1)
-    value *= np.uint64(_GOLDEN)
-    value += _mixed(start)
-    return _mixed(value)
-
-
-def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Output function of SplitMix64, modulo 2^64."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(_MIX[0])
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(_MIX[1])
-    mixed: NDArray[np.uint64] = value ^ (value >> np.uint64(31))
-    return mixed
-
-
-def group_hashes(
-    column: pa.ChunkedArray, start: int = 0
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
-    """Hash of the group of each row, and the labels that these stand for.
-
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray of length n_rows
-        Labels. A row without one is a group of its own.
-    start : int
-        Number of the first row in the stream.
-
-    Returns
-    -------
-    hashes : ndarray of shape (n_rows,)
-    known : ndarray of shape (n_groups,)
-        Different hashes among these.
-    labels : ndarray of shape (n_groups,)
-        Their labels.
-    """
-    coded = pc.dictionary_encode(column)
-    if isinstance(coded, pa.ChunkedArray):
-        coded = coded.unify_dictionaries().combine_chunks()
-    if isinstance(coded, pa.ChunkedArray):
-        coded = pa.concat_arrays(coded.chunks)
-    labels = coded.dictionary.to_numpy(zero_copy_only=False)
-    codes = coded.indices
-    if codes.null_count:
-        codes = codes.to_numpy(zero_copy_only=False)
-        lost = np.flatnonzero(np.isnan(codes))
-        own = [f"row {start + row} without a prompt" for row in lost.tolist()]
-        codes[lost] = len(labels) + np.arange(len(lost))
-        codes = codes.astype(np.intp)
-        labels = np.concatenate([labels.astype(object), np.array(own, dtype=object)])
-    else:
-        codes = codes.to_numpy(zero_copy_only=False)
-    known = label_hashes(labels)
-    return known.take(codes), known, labels
-
-
-def label_hashes(labels: NDArray[Any]) -> NDArray[np.int64]:
-    """Hash of each label, the same in any process."""
-    hashes: NDArray[Any] = pd.util.hash_array(_texts(labels), categorize=False)
-    return hashes.view(np.int64)
-
-
-def _texts(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels as numpy's texts or whole numbers, which can be hashed."""
-    if labels.dtype.kind in "iu":
-        return labels.astype(np.int64)
-    if labels.dtype == object and all(type(label) is str for label in labels):
-        return labels
-    return np.array([str(label) for label in labels.tolist()], dtype=object)
-
-
 @dataclass(eq=False)
-class GroupTable:
-    """Sums of values of rows by group, and maybe by a further key, gathered in parts.
+class _Gathered:
+    """Sums by group that are gathered in parts.
 
     Attributes
     ----------
-    parts : list of (keys, values)
-        Keys of shape (n, n_keys), of which the first is the hash of the group, and
-        sums of shape (n, n_values). Different parts may have the same keys, until
-        :meth:`merged`.
+    parts : list of tuple of arrays
+        Different parts, and the rows of one, may be of the same group, until
+        :meth:`merged`. The first array has a row for each sum.
     """
 
-    parts: list[tuple[NDArray[np.int64], Array]] = field(default_factory=list)
+    parts: list[Any] = field(default_factory=list)
     _waiting: int = 0
+
+    def gain(self, other: Self) -> None:
+        """Add the sums of other rows to these, in place."""
+        self._merge_many()
+        self.parts = [*self.parts, *other.parts]
+        self._waiting += sum(len(part[0]) for part in other.parts)
+
+    def __add__(self, other: Self) -> Self:
+        # Merged here and not in the sum, so that no part is in memory twice.
+        self._merge_many()
+        found = type(self)(list(self.parts), self._waiting)
+        found.gain(other)
+        return found
+
+    def _merge_many(self) -> None:
+        # Twice as many as have been merged: each row is merged a few times only.
+        if self._waiting > 2 * len(self.parts[0][0]):
+            self.merged()
+
+    def merged(self) -> Any:
+        """The only part, in which no group is twice.
+
+        It takes the place of all others once it is whole, as an interrupt may come.
+        """
+        raise NotImplementedError
+
+
+@dataclass(eq=False)
+class GroupTable(_Gathered):
+    """Sums of values of rows by group, and maybe by a further key.
+
+    A part has keys of shape (n, n_keys), of which the first is the hash of the group,
+    and sums of shape (n, n_values).
+    """
 
     @classmethod
     def of(cls, keys: Iterable[NDArray[Any]], values: Array) -> Self:
@@ -153,26 +94,96 @@ class GroupTable:
         columns = np.column_stack([np.asarray(key, np.int64) for key in keys])
         return cls([_summed_by_key(columns, values)])
 
-    def gain(self, other: GroupTable) -> None:
-        """Add the sums of other rows to these, in place."""
-        self.parts = [*self.parts, *other.parts]
-        self._waiting += sum(len(keys) for keys, _ in other.parts)
-        # As many again as have been merged: each row is merged a few times only.
-        if self._waiting > len(self.parts[0][0]):
-            self.merged()
-
-    def __add__(self, other: GroupTable) -> GroupTable:
-        found = GroupTable(list(self.parts), self._waiting)
-        found.gain(other)
-        return found
-
     def merged(self) -> tuple[NDArray[np.int64], Array]:
         """Keys, each once, and the sums of each."""
         if len(self.parts) > 1:
             keys, values = zip(*self.parts, strict=True)
             self.parts = [_summed_by_key(np.concatenate(keys), np.concatenate(values))]
         self._waiting = 0
-        return self.parts[0]
+        keys, values = self.parts[0]
+        return keys, values
+
+
+@dataclass(eq=False)
+class GroupLabels(_Gathered):
+    """Labels of groups.
+
+    A part has hashes of groups, of shape (n,), their labels as texts, and whether these
+    are whole numbers.
+    """
+
+    @classmethod
+    def of(cls, hashes: NDArray[np.int64], column: pa.ChunkedArray, start: int) -> Self:
+        """Labels of the groups of some rows, the first of which has a number."""
+        codes, known = pd.factorize(hashes)
+        first = _first_rows(codes, len(known))
+        is_number = np.full(len(known), pa.types.is_integer(column.type))
+        if column.null_count:
+            is_number &= column.is_valid().to_numpy().take(first)
+        return cls([(known, group_texts(column, first, start), is_number)])
+
+    def merged(self) -> tuple[NDArray[np.int64], pa.Array, NDArray[np.bool_]]:
+        """Hashes, ascending, each once, and their labels."""
+        if len(self.parts) > 1 or not _ascends(self.parts[0][0]):
+            hashes, texts, numbers = zip(*self.parts, strict=True)
+            known, first = np.unique(np.concatenate(hashes), return_index=True)
+            labels = pa.concat_arrays(texts).take(pa.array(first))
+            self.parts = [(known, labels, np.concatenate(numbers).take(first))]
+        self._waiting = 0
+        return self.parts[0]  # type: ignore[no-any-return]
+
+    @property
+    def hashes(self) -> NDArray[np.int64]:
+        """Hash of each group, ascending."""
+        return self.merged()[0]
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Label of each group in this order: whole numbers, or texts."""
+        _, texts, is_number = self.merged()
+        labels = texts.to_numpy(zero_copy_only=False)
+        return labels.astype(np.int64) if is_number.all() else labels
+
+
+@dataclass(eq=False)
+class ColumnTable(_Gathered):
+    """Sums of the local columns of a judge's rows, by group.
+
+    A part has hashes of groups, of shape (n,), sparse sums by item (n, n_items) and
+    sums of other columns (n, n_others).
+    """
+
+    def merged(self) -> tuple[NDArray[np.int64], csr_array, Array]:
+        """Hashes, ascending, each once, and the sums of each."""
+        if len(self.parts) > 1 or not _ascends(self.parts[0][0]):
+            hashes, items, others = zip(*self.parts, strict=True)
+            found = ColumnTotals.of(
+                np.concatenate(hashes), vstack(items, format="csr"), np.vstack(others)
+            )
+            self.parts = [(found.groups, found.items, found.others)]
+        self._waiting = 0
+        return self.parts[0]  # type: ignore[no-any-return]
+
+    def of_folds(
+        self, groups: NDArray[np.int64], fold: NDArray[np.intp], n_folds: int
+    ) -> Iterator[ColumnTotals]:
+        """Sums by group that each fold holds out.
+
+        Parameters
+        ----------
+        groups : ndarray of shape (n_groups,)
+            Hashes of all groups, ascending, whose places are the codes.
+        fold : ndarray of shape (n_groups,)
+            Fold of each group.
+        n_folds : int
+            Number of folds.
+        """
+        hashes, items, others = self.merged()
+        codes = np.searchsorted(groups, hashes)
+        own_fold = fold[codes]
+        for k in range(n_folds):
+            own = np.flatnonzero(own_fold == k)
+            yield ColumnTotals(codes[own], items[own], others[own])
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,12 +194,12 @@ class GroupedHeld:
     ----------
     score : ndarray of shape (n_folds, n_local)
         Sum of ``w eps x``, with an axis of the folds of all repeats.
-    by_group : list of GroupTable
-        For each repeat, the same by fold of the repeat and by group.
+    by_group : list of ColumnTable
+        For each repeat, the same by group.
     """
 
     score: Array
-    by_group: list[GroupTable]
+    by_group: list[ColumnTable]
 
     def __add__(self, other: GroupedHeld) -> GroupedHeld:
         by_group = [
@@ -202,8 +213,8 @@ class GroupedHeld:
         for mine, more in zip(self.by_group, other.by_group, strict=True):
             mine.gain(more)
 
-    def of_folds(self, groups: NDArray[np.int64], folds: Any) -> list[GroupTotals]:
-        """Sums by group of each fold of all repeats.
+    def of_folds(self, groups: NDArray[np.int64], folds: Any) -> list[SourceSums]:
+        """Sums of each fold of all repeats.
 
         Parameters
         ----------
@@ -214,18 +225,21 @@ class GroupedHeld:
 
         Returns
         -------
-        list of GroupTotals
+        list of SourceSums
         """
-        n_folds, found = len(self.score) // len(self.by_group), []
-        for table, fold in zip(self.by_group, folds, strict=True):
-            keys, totals = table.merged()
-            codes = np.searchsorted(groups, keys[:, 0])
-            order = np.lexsort((codes, fold[codes]))
-            stops = np.searchsorted(fold[codes[order]], np.arange(n_folds + 1))
-            for start, stop in pairwise(stops.tolist()):
-                own = order[start:stop]
-                found.append(GroupTotals(codes[own], totals[own]))
-        return found
+        n_folds = len(self.score) // len(self.by_group)
+        found = chain.from_iterable(
+            table.of_folds(groups, fold, n_folds)
+            for table, fold in zip(self.by_group, folds, strict=True)
+        )
+        return [
+            SourceSums(
+                streamed_columns(by_group.items.shape[1], by_group.others.shape[1] - 1),
+                score=score,
+                by_group=by_group,
+            )
+            for score, by_group in zip(self.score, found, strict=True)
+        ]
 
 
 def _summed_by_key(
@@ -238,9 +252,7 @@ def _summed_by_key(
         one = row_hash(one, 0).view(np.int64) + other
     codes, _ = pd.factorize(one)
     size = int(codes.max(initial=-1)) + 1
-    first = np.empty(size, dtype=np.intp)
-    # Of values written in turn the last remains: backwards, the first row of each.
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    first = _first_rows(codes, size)
     if values.shape[1] <= 2:
         columns = [np.bincount(codes, column, size) for column in values.T]
         return keys[first], np.column_stack(columns).astype(np.float64)
@@ -250,26 +262,32 @@ def _summed_by_key(
     return keys[first], np.asarray(gather @ values, dtype=np.float64)
 
 
+def _ascends(hashes: NDArray[np.int64]) -> bool:
+    """Whether hashes are in ascending order, each once."""
+    return bool((hashes[1:] > hashes[:-1]).all())
+
+
+def _first_rows(codes: NDArray[np.intp], n_codes: int) -> NDArray[np.intp]:
+    """Row in which each code comes first."""
+    first = np.empty(n_codes, dtype=np.intp)
+    # Of values written in turn the last remains: backwards, the first row of each.
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    return first
+
+
 def item_totals(
     group: NDArray[np.int64],
     left: NDArray[np.intp],
     right: NDArray[np.intp],
     values: Array,
     n_items: int,
-) -> tuple[NDArray[np.int64], Array]:
-    """Sum of values over each item's rows, minus where it is second, by group.
-
-    Returns
-    -------
-    groups : ndarray of shape (n_groups,)
-        Hashes, ascending.
-    totals : ndarray of shape (n_groups, n_items)
-    """
-    groups, at = np.unique(group, return_inverse=True)
-    size = len(groups) * n_items
-    found = np.bincount(at * n_items + left, values, size).astype(np.float64)
-    found -= np.bincount(at * n_items + right, values, size)
-    return groups, found.reshape(len(groups), n_items)
+) -> ColumnTotals:
+    """Sum of values over each item's rows, minus where it is second, by group."""
+    n = len(values)
+    row = np.tile(np.arange(n), 2)
+    column = np.concatenate([left, right])
+    net = csr_array((np.concatenate([values, -values]), (row, column)), (n, n_items))
+    return ColumnTotals.of(group, net, np.empty((n, 0)))
 
 
 def grouped_dispersion(
@@ -350,7 +368,7 @@ class GroupSketch:
             known = column.drop_null()
             if not len(known):
                 continue
-            hashes, _, _ = group_hashes(known)
+            hashes = group_hashes(known)
             if not is_whole:
                 hashes = hashes[hashes <= sizes.index[-1]]
             own = pd.Series(hashes).value_counts(sort=False)

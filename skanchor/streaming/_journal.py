@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from scipy.sparse import csr_array
 
 from skanchor._comparisons.grouping import AUTO
 from skanchor._numerics.blocks import Blocks
@@ -20,7 +21,12 @@ from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.io.archive import Archive, ArchiveKind
 from skanchor.io.checkpoint import ResumableRun
-from skanchor.streaming._groups import GroupedHeld, GroupTable
+from skanchor.streaming._groups import (
+    ColumnTable,
+    GroupedHeld,
+    GroupLabels,
+    GroupTable,
+)
 from skanchor.streaming._local_columns import streamed_columns
 from skanchor.streaming._sums import PointSums
 from skanchor.streaming._survey import Survey
@@ -72,7 +78,7 @@ class Journal(ResumableRun):
         that is decided.
     """
 
-    FILE: ClassVar = ArchiveKind("stream checkpoint", 5)
+    FILE: ClassVar = ArchiveKind("stream checkpoint", 6)
 
     passes: dict[int, StoredPass] = field(default_factory=dict)
     layout: list[tuple[int, int]] | None = None
@@ -172,7 +178,9 @@ def _arrays_of(own: PointSums | SourceSums | GroupedHeld) -> dict[str, Any]:
         if one.name in ("grouped", "by_group"):
             tables = values if isinstance(values, list) else [values] if values else []
             for number, table in enumerate(tables):
-                found[f"keys {number}"], found[f"sums {number}"] = table.merged()
+                found |= {
+                    f"{name} {number}": one for name, one in _of_groups(table).items()
+                }
         elif isinstance(values, SourceSums):
             found |= _arrays_of(values)
         elif isinstance(values, Blocks):
@@ -180,6 +188,15 @@ def _arrays_of(own: PointSums | SourceSums | GroupedHeld) -> dict[str, Any]:
         elif values is not None:
             found[one.name] = np.asarray(values)
     return found
+
+
+def _of_groups(table: GroupTable | ColumnTable) -> dict[str, Any]:
+    """Arrays of sums by group."""
+    if isinstance(table, GroupTable):
+        return dict(zip(("keys", "sums"), table.merged(), strict=True))
+    keys, items, others = table.merged()
+    parts = {"items": items.indices, "net": items.data, "starts": items.indptr}
+    return {"keys": keys, **parts, "others": others}
 
 
 def _to_sums(kind: Any, n_judges: int, arrays: dict[str, Array]) -> list[Any]:
@@ -200,12 +217,10 @@ def _to_sums(kind: Any, n_judges: int, arrays: dict[str, Array]) -> list[Any]:
 def _from_arrays(kind: Any, arrays: dict[str, Array]) -> Any:
     """Rebuild one judge's sums from the arrays of :func:`_arrays_of`."""
     n_tables = sum(name.startswith("keys ") for name in arrays)
-    tables = [
-        GroupTable([(arrays[f"keys {k}"].astype(np.int64), arrays[f"sums {k}"])])
-        for k in range(n_tables)
-    ]
     if kind is GroupedHeld:
-        return GroupedHeld(arrays["score"], tables)
+        n_local = arrays["score"].shape[1]
+        columns = [_to_columns(arrays, k, n_local) for k in range(n_tables)]
+        return GroupedHeld(arrays["score"], columns)
     names = {one.name for one in fields(SourceSums)}
     # The widths of the blocks are those of items, display order (one) and span.
     n_items, _, n_span = arrays["widths"].tolist()
@@ -213,12 +228,24 @@ def _from_arrays(kind: Any, arrays: dict[str, Array]) -> Any:
     sums = SourceSums(streamed_columns(n_items, n_span), **own)
     if kind is SourceSums:
         return sums
+    grouped = None
+    if n_tables:
+        keys = arrays["keys 0"].astype(np.int64)
+        grouped = GroupTable([(keys, arrays["sums 0"])])
     others: dict[str, Any] = {
         one.name: arrays[one.name]
         for one in fields(kind)
         if one.name not in ("sums", "grouped")
     }
-    return kind(sums, **others, grouped=tables[0] if tables else None)
+    return kind(sums, **others, grouped=grouped)
+
+
+def _to_columns(arrays: dict[str, Any], k: int, n_local: int) -> ColumnTable:
+    """Rebuild sums of local columns by group from the arrays of :func:`_of_groups`."""
+    hashes, others = arrays[f"keys {k}"], arrays[f"others {k}"]
+    content = tuple(arrays[f"{name} {k}"] for name in ("net", "items", "starts"))
+    items = csr_array(content, (len(hashes), n_local - others.shape[1]))
+    return ColumnTable([(hashes, items, others)])
 
 
 def _of_survey(survey: Survey) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -236,14 +263,9 @@ def _of_survey(survey: Survey) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays |= {f"low {m}": low, f"high {m}": high, f"fold {m}": fold}
     if survey.groups is not None:
         assert survey.group_votes is not None
-        arrays["groups"] = survey.groups.index.to_numpy()
         arrays["vote keys"], arrays["vote sums"] = survey.group_votes.merged()
-        # Numbers and texts, which a table of Arrow does not hold in one column.
-        known = survey.groups.to_list()
-        arrays["labels"] = _of_table(pa.table({"label": list(map(str, known))}))
-        arrays["numbers"] = np.array(
-            [isinstance(label, (int, np.integer)) for label in known]
-        )
+        arrays["groups"], texts, arrays["numbers"] = survey.groups.merged()
+        arrays["labels"] = _of_table(pa.table({"label": texts}))
     about = {
         "n_rows": survey.n_rows,
         "features": list(survey.features),
@@ -273,12 +295,8 @@ def _to_survey(about: dict[str, Any], arrays: dict[str, Any]) -> Survey:
     }
     features, groups, group_votes = tuple(about["features"]), None, None
     if "groups" in arrays:
-        texts = _to_table(arrays["labels"])["label"].to_pylist()
-        known = [
-            int(text) if is_number else text
-            for text, is_number in zip(texts, arrays["numbers"], strict=True)
-        ]
-        groups = pd.Series(np.array([*known, None], object)[:-1], arrays["groups"])
+        texts = _to_table(arrays["labels"])["label"].combine_chunks()
+        groups = GroupLabels([(arrays["groups"], texts, arrays["numbers"])])
         keys = arrays["vote keys"].astype(np.int64)
         group_votes = GroupTable([(keys, arrays["vote sums"])])
     digests = {start: digest for start, digest in about["digests"]}

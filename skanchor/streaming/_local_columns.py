@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from skanchor._numerics.blocks import Blocks, fitted_columns
-from skanchor._numerics.groups import GroupTotals
+from skanchor._numerics.groups import ColumnTotals
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
-from skanchor.streaming._groups import GroupedHeld
 
 __all__ = ["residual_sums", "streamed_columns", "with_delta"]
 
@@ -53,26 +53,21 @@ def with_delta(n_items: int, width: int, scores: Array) -> Array:
 
 
 def residual_sums(
-    sums: SourceSums | GroupedHeld,
-    view: int,
-    n_items: int,
-    change: Array,
-    by_group: Sequence[GroupTotals] | None = None,
+    sums: SourceSums | Sequence[SourceSums], view: int, n_items: int, change: Array
 ) -> SourceSums:
     """Residuals of the rows that a view holds out, by the fitted columns.
 
     Parameters
     ----------
-    sums : SourceSums
-        Sums of one judge from :func:`held_out_sums`.
+    sums : SourceSums or sequence of SourceSums
+        Sums of one judge from :func:`held_out_sums`, with an axis of folds; where there
+        are groups, those of each fold.
     view : int
         The training set: zero, which holds nothing out, or the fold plus one.
     n_items : int
         Number of items.
     change : ndarray of shape (n_local, n_local + 1)
         Matrix from the streamed to the fitted columns, as of :func:`with_delta`.
-    by_group : sequence of GroupTotals, optional
-        Sums by group of each fold, where there are groups.
 
     Returns
     -------
@@ -81,15 +76,11 @@ def residual_sums(
     """
     size = change.shape[1]
     blocks = fitted_columns(n_items, size - fitted_columns(n_items, 0).size)
-    if isinstance(sums, SourceSums):
-        if view == 0:
-            nothing = np.zeros((size, size))
-            return SourceSums(blocks, score=np.zeros(size), outer=nothing)
+    if view > 0:
         return sums[view - 1].in_columns(blocks, change)
-    assert by_group is not None
-    if view == 0:
-        none = GroupTotals(np.arange(0), np.empty((0, size)))
-        return SourceSums(blocks, score=np.zeros(size), by_group=none)
-    own = by_group[view - 1]
-    totals = GroupTotals(own.groups, own.totals @ change)
-    return SourceSums(blocks, score=sums.score[view - 1] @ change, by_group=totals)
+    score = np.zeros(size)
+    if isinstance(sums, SourceSums):
+        return SourceSums(blocks, score=score, outer=np.zeros((size, size)))
+    items, others = csr_array((0, n_items)), np.empty((0, size - n_items))
+    by_group = ColumnTotals(np.arange(0), items, others)
+    return SourceSums(blocks, score=score, by_group=by_group)

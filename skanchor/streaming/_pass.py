@@ -55,6 +55,9 @@ class PassSettings:
         Whether any bias learner has a ridge.
     digests : mapping of int to int
         Checksum of the rows of each part in the first pass, by its first row.
+    limits : sequence of int
+        For each judge the largest hash of the groups whose residuals are summed about
+        a point; these tell how much the rows of a group depend on each other.
     """
 
     reading: Reading
@@ -67,6 +70,7 @@ class PassSettings:
     learners: list[Any]
     ridged: bool
     digests: Mapping[int, int] = field(default_factory=dict)
+    limits: Sequence[int] = ()
 
     def by_judge(self, parts: Sequence[Part]) -> Iterator[Iterator[StreamedRows]]:
         """Yield for each batch of the parts an iterator over the rows of each judge."""
@@ -176,10 +180,10 @@ def sum_about_point(
     list of PointSums
         For each judge.
     """
-    n_splits = settings.folds.n_splits
+    n_splits, limits = settings.folds.n_splits, settings.limits
 
-    def of(rows: StreamedRows, at: Array) -> PointSums:
-        return PointSums.of(rows, at, n_splits, bends)
+    def of(rows: StreamedRows, at: Array, m: int) -> PointSums:
+        return PointSums.of(rows, at, n_splits, bends, limits[m] if limits else None)
 
     return _summed(parts, settings, theta, of)
 
@@ -203,7 +207,7 @@ def sum_held_out(
     """
     n_splits = settings.folds.n_splits
 
-    def of(rows: StreamedRows, at: Array) -> SourceSums | GroupedHeld:
+    def of(rows: StreamedRows, at: Array, m: int) -> SourceSums | GroupedHeld:
         return held_out_sums(rows, at, n_splits)
 
     return _summed(parts, settings, theta, of)
@@ -213,12 +217,18 @@ def _summed(
     parts: Sequence[Part],
     settings: PassSettings,
     theta: list[Array],
-    of: Callable[[StreamedRows, Array], Any],
+    of: Callable[[StreamedRows, Array, int], Any],
 ) -> list[Any]:
-    """Sums by judge over all batches of the parts; ``of`` sums the rows of a batch."""
+    """Sums by judge over all batches of the parts.
+
+    ``of`` sums the rows of a batch, at the coefficients of the judge with a number.
+    """
     total: list[Any] | None = None
     for cuts in settings.by_judge(parts):
-        found = [of(rows, at) for rows, at in zip(cuts, theta, strict=True)]
+        found = [
+            of(rows, at, m)
+            for m, (rows, at) in enumerate(zip(cuts, theta, strict=True))
+        ]
         if total is None:
             total = found
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from skanchor._btl import BTLRegressor
 from skanchor._comparisons.labels import positions
 from skanchor._numerics.blocks import item_columns
 from skanchor._numerics.btl import laplacian, pair_sums
-from skanchor._numerics.groups import GroupTotals
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.sums import SourceSums, information_weights
@@ -83,8 +83,8 @@ def vote_residuals(
     score = _net(votes, residual, n)
     if groups is not None:
         assert votes.group is not None
-        known, totals = item_totals(votes.group, votes.left, votes.right, residual, n)
-        by_group = GroupTotals(np.searchsorted(groups, known), totals)
+        totals = item_totals(votes.group, votes.left, votes.right, residual, n)
+        by_group = replace(totals, groups=np.searchsorted(groups, totals.groups))
         return SourceSums(item_columns(n), score=score, by_group=by_group)
     # The votes of a cell share their error, so that its sum of (w eps)^2 is the sum of
     # w^2 times eps^2.
@@ -170,8 +170,8 @@ def with_covariance(
         meat = laplacian(pair_sums(votes.left, votes.right, residual, n))
     else:
         residual = votes.weight * (votes.y - p)
-        _, own = item_totals(votes.group, votes.left, votes.right, residual, n)
-        meat = own.T @ own
+        own = item_totals(votes.group, votes.left, votes.right, residual, n).items
+        meat = (own.T @ own).toarray()
     matrix[np.diag_indices(n)] += btl.alpha * votes.weight.sum()
     inverse = SymmetricSolver.factorise(matrix).inverse()
     covariance = inverse @ (matrix if btl.covariance == "fisher" else meat) @ inverse

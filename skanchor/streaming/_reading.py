@@ -41,7 +41,7 @@ from skanchor.io import (
 )
 from skanchor.sample import FEATURE_BYTES, ROW_BYTES, check_weight
 from skanchor.streaming._columns import FeatureColumns
-from skanchor.streaming._groups import group_hashes, row_hash
+from skanchor.streaming._hashes import group_hashes, row_hash
 
 __all__ = ["Folds", "ReadRows", "Reading"]
 
@@ -148,7 +148,7 @@ class Folds:
             number, copy = expand(np.asarray(counts), number)
         if groups is not None:
             column = pa.chunked_array([pa.array(groups, from_pandas=True)])
-            number, copy = group_hashes(column)[0].take(number), None
+            number, copy = group_hashes(column).take(number), None
         return [
             [
                 (np.flatnonzero(fold != k), np.flatnonzero(fold == k))
@@ -189,8 +189,9 @@ class ReadRows:
         Feature columns of the table; ``X`` need not carry the features.
     group : ndarray of shape (n_rows,) or None
         Hash of the group of each row; None where rows are independent.
-    labels : tuple of (hashes, labels) or None
-        Labels of the groups of these rows.
+    labels : tuple or None
+        Hash of the group of each row of the table, their labels, and the number of the
+        first row, as :meth:`GroupLabels.of` takes them.
     shape : tuple of str
         Those of the optional columns that the table has.
     judge_labels : tuple of labels
@@ -207,7 +208,7 @@ class ReadRows:
     source: NDArray[np.intp]
     features: FeatureColumns
     group: NDArray[np.int64] | None = None
-    labels: tuple[NDArray[np.int64], NDArray[Any]] | None = None
+    labels: tuple[NDArray[np.int64], pa.ChunkedArray, int] | None = None
     shape: tuple[str, ...] = ()
     judge_labels: tuple[Any, ...] = ()
     weight_digest: int = 0
@@ -366,8 +367,9 @@ class Reading:
         group = labels = None
         if self.groups is not None:
             require_columns(X.column_names, [self.groups])
-            group, *known = group_hashes(X[self.groups], start)
-            labels = known[0], known[1]
+            column = X[self.groups]
+            group = group_hashes(column, start)
+            labels = group, column, start
             X = X.drop_columns([self.groups])
         features = FeatureColumns.of(X, like)
         if not featured:

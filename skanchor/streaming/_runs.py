@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, TypeVar
 
+import pyarrow as pa
 from joblib import effective_n_jobs
 
 from skanchor._folds import stream_plan
@@ -95,6 +96,8 @@ class Runs:
                 with suppress(OSError, ValueError):
                     self.journal.save()
                 raise
+        # Memory of the columns that were read is of use to others.
+        pa.default_memory_pool().release_unused()
         if stored.result is None:
             raise BattlesError("The stream has no rows.")
         self._check(layout)

@@ -54,13 +54,8 @@ def state_of_stream(
     }
     groups = None
     if surveyed.groups is not None:
-        labels = surveyed.groups.to_numpy()
-        if all(isinstance(label, int) for label in labels.tolist()):
-            labels = labels.astype(np.int64)
-        else:
-            labels = np.array([str(label) for label in labels.tolist()], dtype=object)
-        hashes = surveyed.groups.index.to_numpy()
-        groups = GroupFolds(labels, folds.of_rows(hashes))
+        known = surveyed.groups
+        groups = GroupFolds(known.labels, folds.of_rows(known.hashes))
     return HistoryState(
         built.stored,
         built.sums,

@@ -303,6 +303,7 @@ def stream_history(
             learners,
             any(alpha.any() for alpha in layout.alphas),
             survey.digests,
+            surveyed.group_limits(),
         )
         # All further passes.
         builder = Builder(stages, layout, same, runs, options.max_passes)

@@ -19,7 +19,6 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
@@ -27,7 +26,7 @@ from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.sums import SourceSums, information_weights
 from skanchor._typing import Array
-from skanchor.streaming._groups import GroupedHeld, GroupTable
+from skanchor.streaming._groups import ColumnTable, GroupedHeld, GroupTable
 from skanchor.streaming._local_columns import streamed_columns
 
 __all__ = [
@@ -186,19 +185,10 @@ class FoldedRows:
             found[k, K:] = values[rows] @ self.columns[rows]
         return found
 
-    def by_group(self, group: NDArray[np.int64], values: Array) -> GroupTable:
-        """Sums of values times local columns, by group, each of which is in a fold."""
-        codes, groups = pd.factorize(group)
-        # The transpose has one entry for each row: its value, at its group.
-        shape = len(codes), len(groups)
-        starts = np.arange(len(codes) + 1)
-        gather = csr_array((values, codes.astype(np.intp), starts), shape).T
-        totals = np.empty((len(groups), self.n_items + self.columns.shape[1]))
-        ones = np.ones(len(codes))
-        incidence = _incidence(self.left, self.right, ones, self.n_items)
-        totals[:, : self.n_items] = (gather @ incidence).toarray()
-        totals[:, self.n_items :] = gather @ self.columns
-        return GroupTable([(groups[:, None], totals)])
+    def by_group(self, group: NDArray[np.int64], values: Array) -> ColumnTable:
+        """Values times local columns of each row, with the hash of its group."""
+        items = _incidence(self.left, self.right, values, self.n_items)
+        return ColumnTable([(group, items, values[:, None] * self.columns)])
 
     def grams(self, weight: Array) -> Array:
         """Gram matrices of the local columns, of shape (n_folds, n_local, n_local)."""
@@ -266,8 +256,8 @@ class PointSums:
         Sums over all rows with the column b that tests for a curved scale: of
         ``w V b x``, then of ``w V b^2`` and ``w eps b``. Zero where it is not tested.
     grouped : GroupTable or None
-        Sums of ``w eps`` and ``w V`` by group and ordered pair of items; None where
-        rows are independent.
+        Sums of ``w eps`` and ``w V`` by ordered pair of items and by group, of a sample
+        of the groups; None where rows are independent.
     """
 
     sums: SourceSums
@@ -280,7 +270,12 @@ class PointSums:
 
     @classmethod
     def of(
-        cls, rows: StreamedRows, theta: Array, n_folds: int, bends: Array | None = None
+        cls,
+        rows: StreamedRows,
+        theta: Array,
+        n_folds: int,
+        bends: Array | None = None,
+        limit: int | None = None,
     ) -> Self:
         """Sum rows about a point.
 
@@ -294,6 +289,8 @@ class PointSums:
             Number of folds of a repeat.
         bends : ndarray of shape (n_items, n_items), optional
             Column that tests for a curved scale, by pair of items.
+        limit : int, optional
+            Largest hash of the groups whose sums are taken; None takes all.
 
         Returns
         -------
@@ -337,12 +334,7 @@ class PointSums:
             _by_pair(rows, residual, curvature, n_items),
             np.array(residual @ residual),
             _bent(rows, residual, curvature, n_items, bends),
-            None
-            if rows.group is None
-            else GroupTable.of(
-                (rows.group, rows.left * n_items + rows.right),
-                np.column_stack([residual, curvature]),
-            ),
+            _by_group(rows, residual, curvature, n_items, limit),
         )
 
     def __add__(self, other: PointSums) -> PointSums:
@@ -432,6 +424,22 @@ def held_out_sums(
         return GroupedHeld(np.concatenate(scores), tables)
     outer = np.concatenate(outers)
     return SourceSums(blocks, score=np.concatenate(scores), outer=outer)
+
+
+def _by_group(
+    rows: StreamedRows,
+    residual: Array,
+    curvature: Array,
+    n_items: int,
+    limit: int | None,
+) -> GroupTable | None:
+    """Sums by group, up to a hash, and ordered pair; None where there are no groups."""
+    if rows.group is None:
+        return None
+    some: Any = slice(None) if limit is None else np.flatnonzero(rows.group <= limit)
+    pair = rows.left[some] * n_items + rows.right[some]
+    values = np.column_stack([residual[some], curvature[some]])
+    return GroupTable.of((rows.group[some], pair), values)
 
 
 def _by_pair(

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from skanchor._comparisons import number_rows
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, located
-from skanchor.streaming._groups import GroupTable, label_hashes
+from skanchor.streaming._groups import GroupLabels, GroupTable
+from skanchor.streaming._hashes import label_hashes
 from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
 
@@ -63,8 +64,8 @@ class Survey:
         Names of the features.
     ranges : dict
         For each judge, the range of each feature over the responses.
-    groups : Series or None
-        Label of each group of dependent rows, by its hash; None without groups.
+    groups : GroupLabels or None
+        Labels of the groups of dependent rows; None without groups.
     group_votes : GroupTable or None
         Sums as of ``votes`` by group, by hash of either model and by the bits of the
         outcome; None without groups.
@@ -82,7 +83,7 @@ class Survey:
     sample: dict[Any, Drawn]
     features: tuple[str, ...] = ()
     ranges: Ranges = field(default_factory=dict)
-    groups: pd.Series | None = None
+    groups: GroupLabels | None = None
     group_votes: GroupTable | None = None
     shape: tuple[str, ...] = ()
     judge_labels: tuple[Any, ...] = ()
@@ -114,8 +115,8 @@ class Survey:
                 ranges[judge] = np.minimum(known[0], low), np.maximum(known[1], high)
         groups = group_votes = None
         if first.groups is not None:
-            groups = pd.concat([part.groups for part in parts])
-            groups = groups[~groups.index.duplicated()]
+            labels = [part.groups for part in parts if part.groups]
+            groups = reduce(add, labels)
             tables = [part.group_votes for part in parts if part.group_votes]
             group_votes = reduce(add, tables)
         return cls(
@@ -270,7 +271,7 @@ def _survey_rows(
         sample,
         rows.features.names,
         ranges,
-        None if rows.labels is None else pd.Series(rows.labels[1], rows.labels[0]),
+        None if rows.labels is None else GroupLabels.of(*rows.labels),
         _by_group(rows, human),
         rows.shape,
         rows.judge_labels,

@@ -34,7 +34,8 @@ from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.sample import Sample
-from skanchor.streaming._groups import label_hashes
+from skanchor.streaming._groups import GroupLabels
+from skanchor.streaming._hashes import label_hashes
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._people import with_covariance
 from skanchor.streaming._reading import Folds, Reading
@@ -42,6 +43,10 @@ from skanchor.streaming._survey import Drawn, Ranges, Survey
 from skanchor.warning_log import warn
 
 __all__ = ["SurveyResult"]
+
+SAMPLED = 1 << 16
+"""Rows of a judge in a sample of its groups, or number of these groups: the dispersion
+of its residuals has a relative error of half a percent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +78,8 @@ class SurveyResult:
         Mean weight of the rows that are fitted, in which all weights are counted.
     group_votes : DataFrame or None
         Cells of votes by group, too; None without groups.
-    groups : Series or None
-        Label of each group, by its hash.
+    groups : GroupLabels or None
+        Labels of the groups; None without groups.
     """
 
     models: NDArray[Any]
@@ -89,7 +94,7 @@ class SurveyResult:
     rows: Array
     unit: float
     group_votes: pd.DataFrame | None = None
-    groups: pd.Series | None = None
+    groups: GroupLabels | None = None
 
     @classmethod
     def of(cls, survey: Survey, stages: Stages, reading: Reading) -> SurveyResult:
@@ -147,7 +152,7 @@ class SurveyResult:
             models, judges, survey.features, votes, verdicts, survey.ranges,
             sample.in_units(unit), sample_folds, everyone.in_units(unit), counts, unit,
             _grouped_votes(survey, models, unit),
-            None if survey.groups is None else survey.groups.sort_index(),
+            survey.groups,
         )  # fmt: skip
 
     def verdict_counts(self, m: int, what: str) -> Array:
@@ -168,6 +173,22 @@ class SurveyResult:
         left, right = (own[side].to_numpy(np.intp) for side in ("left", "right"))
         values = own[what].to_numpy(np.float64)
         return pair_sums(left, right, values, len(self.models))
+
+    def group_limits(self) -> list[int]:
+        """For each judge the largest hash of the groups in its sample of groups.
+
+        Of the sampled groups a judge has about ``SAMPLED`` rows or more, or all of its
+        rows.
+        """
+        if self.groups is None:
+            return []
+        n_rows = self.verdicts.groupby("judge")["n"].sum()
+        most = np.minimum(
+            n_rows.reindex(self.judges).to_numpy(), len(self.groups.hashes)
+        )
+        # Hashes are spread evenly over the integers of 64 bits.
+        part = np.minimum(SAMPLED / most, 1.0).tolist()
+        return [min(int(p * 2.0**64), (1 << 64) - 1) - (1 << 63) for p in part]
 
     def vote_cells(self, folds: Folds, view: int) -> VoteCells:
         """Votes of a view's training set, scaled to the weight of all votes.

@@ -120,6 +120,15 @@ for title, where in {
         "test_entry::test_a_table_of_judges_alone_names_the_next_step",
     "Prompts that repeat in a stream":
         "streaming.test_stream_groups::test_streamed_groups_are_those_in_memory",
+    "Rows of a stream with groups in another order":
+        "streaming.test_stream_groups::test_rows_with_prompts_may_come_in_any_order",
+    "A stream with groups that is stopped while sums of groups are put together":
+        "streaming.test_stream_groups::"
+        "test_an_interrupt_while_sums_are_merged_loses_nothing",
+    "A judge with so many groups in a stream that the dispersion of its residuals is "
+    "taken from a sample":
+        "streaming.test_stream_groups::"
+        "test_large_streams_take_the_dispersion_from_a_sample",
     "More groups in a stream than memory has room for":
         "streaming.test_stream_groups::test_sums_that_do_not_fit_are_refused",
     "Linear bias against the joint likelihood":

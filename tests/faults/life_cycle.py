@@ -48,6 +48,10 @@ for title, where in {
     + "damaged_foreign_and_newer_files_are_refused",
     "A crafted history with arrays larger than its file": "io.test_archive::test_"
     "no_memory_is_asked_for_that_the_file_cannot_fill",
+    "A crafted history whose sums by group are of models that are not there": HISTORY
+    + "sums_of_models_that_are_not_there_are_refused",
+    "A history with groups, of the first format": HISTORY
+    + "sums_by_group_of_an_earlier_format_are_read",
     "A history cut off while it is written": "io.test_archive::test_"
     "a_killed_writer_leaves_a_whole_file",
     "A history that another run has updated meanwhile": "cli.test_history::test_"

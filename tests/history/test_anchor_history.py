@@ -27,6 +27,7 @@ from skanchor.exceptions import (
 )
 from skanchor.history import FILE
 from skanchor.history._json import pack_settings, unpack_settings
+from skanchor.io.archive import ArchiveKind
 from skanchor.simulation import simulate_battles
 
 N_FOLDS = 3
@@ -206,6 +207,15 @@ def simple():
     return (X, y, new, *fitted(X, y, new))
 
 
+@pytest.fixture(scope="module")
+def grouped():
+    """A history with groups, rows of a new model, and the groups of these."""
+    X, y, new = table(n_new=1, seed=6)
+    groups = np.arange(len(X)) % 300
+    late = is_late(X, new)
+    return *fitted(X, y, new, groups=groups[~late]), groups[late]
+
+
 def test_several_models_at_once_are_placed_as_one_by_one_but_jointly():
     X, y, new = table(n_new=2, seed=4)
     history, late, outcomes = fitted(X, y, new)
@@ -282,7 +292,7 @@ def test_damaged_foreign_and_newer_files_are_refused(simple, tmp_path):
         flipped = bytearray(whole)
         flipped[place] ^= 1 << rng.integers(8)
         bad.append(bytes(flipped))
-    bad.append(whole.replace(b"format 1", b"format 2", 1))
+    bad.append(whole.replace(b"format 2", b"format 3", 1))
     bad.append(b"model_a,model_b,winner\n")
     for content in bad:
         path.write_bytes(content)
@@ -293,6 +303,52 @@ def test_damaged_foreign_and_newer_files_are_refused(simple, tmp_path):
         AnchorHistory.load(path)
     with pytest.raises(FileNotFoundError):
         AnchorHistory.load(tmp_path / "nothing")
+
+
+def as_format_1(arrays):
+    """Sums by group as the first format had them: in one array, zeros included."""
+    found = dict(arrays)
+    for source in [name.rpartition("/")[0] for name in arrays if "/entries" in name]:
+        entries, items, net, others = (
+            found.pop(f"{source}/{part}")
+            for part in ("entries", "items", "net", "others")
+        )
+        by_item = np.zeros((len(entries), arrays["scores"].shape[1]))
+        by_item[np.repeat(np.arange(len(entries)), entries), items] = net
+        found[f"{source}/totals"] = np.hstack([by_item, others])
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_sums_by_group_of_an_earlier_format_are_read(grouped, tmp_path):
+    history, rows, outcomes, groups = grouped
+    path = tmp_path / "history"
+    history.save(path)
+    stored = FILE.read(path)
+    earlier = as_format_1(stored.arrays)
+    assert {"judge 0/totals", "people/totals"} <= set(earlier) - set(stored.arrays)
+    ArchiveKind("history", 1).write(path, stored.header, earlier)
+    found = AnchorHistory.load(path).place(rows, outcomes, groups=groups)
+    expected = history.place(rows, outcomes, groups=groups)
+    assert_allclose(found.covariances, expected.covariances, rtol=1e-12)
+    assert_allclose(found.estimates, expected.estimates, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "value"),
+    [("items", 0, 10**6), ("items", 0, -1), ("entries", 0, 10**9), ("entries", 0, -3)],
+)
+def test_sums_of_models_that_are_not_there_are_refused(
+    grouped, tmp_path, name, at, value
+):
+    """A product with them would read memory beyond the arrays."""
+    path = tmp_path / "history"
+    grouped[0].save(path)
+    stored = FILE.read(path)
+    stored.arrays[f"judge 0/{name}"][at] = value
+    FILE.write(path, stored.header, stored.arrays)
+    with pytest.raises(BattlesError, match=r"is no history that can be read"):
+        AnchorHistory.load(path)
 
 
 @pytest.mark.parametrize("n_repeats", [1, 2])
@@ -499,15 +555,12 @@ def test_a_handful_of_rows_is_placed(simple):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_groups_of_the_history_keep_their_fold():
-    X, y, new = table(n_new=1, seed=6)
-    groups = np.arange(len(X)) % 300
-    late = is_late(X, new)
-    history, rows, outcomes = fitted(X, y, new, groups=groups[~late])
-    result = history.place(rows, outcomes, groups=groups[late])
+def test_groups_of_the_history_keep_their_fold(grouped):
+    history, rows, outcomes, groups = grouped
+    result = history.place(rows, outcomes, groups=groups)
     known = history.state_.groups
     for number, (_, test) in enumerate(result.fold_plan[0]):
-        labels = groups[late][test]
+        labels = groups[test]
         place = np.searchsorted(np.sort(known.labels), labels)
         own = known.folds[0][np.argsort(known.labels)[place]]
         assert set(own.tolist()) <= {number}
@@ -516,7 +569,7 @@ def test_groups_of_the_history_keep_their_fold():
     halves = [(np.arange(0, len(rows), 2), np.arange(1, len(rows), 2))]
     halves = [*halves, halves[0][::-1], (np.arange(len(rows)), np.arange(0))]
     with pytest.raises(ValueError, match=r"rows of its group in another|tear"):
-        history.place(rows, outcomes, groups=groups[late], cv=halves)
+        history.place(rows, outcomes, groups=groups, cv=halves)
 
 
 @pytest.mark.parametrize(

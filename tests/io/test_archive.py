@@ -76,6 +76,18 @@ def test_what_is_something_else_is_named(tmp_path, content, said):
         KIND.read(path)
 
 
+def test_a_kind_may_read_earlier_formats(path):
+    both = ArchiveKind("history", 3, oldest=2)
+    assert both.read(path).digest == KIND.read(path).digest
+    both.write(path, {"n": 3}, ARRAYS)
+    assert both.read(path).header == {"n": 3}
+    with pytest.raises(ValueError, match=r"newer skanchor .format 3; this one reads"):
+        KIND.read(path)
+    ArchiveKind("history", 1).write(path, {}, {})
+    with pytest.raises(ValueError, match="has format 1, which is no longer read"):
+        both.read(path)
+
+
 def crafted(path, members, compression=zipfile.ZIP_STORED):
     """A file with a valid checksum and any members."""
     buffer = io.BytesIO()

@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
 
 from skanchor._numerics import sums
 from skanchor._numerics.blocks import fitted_columns, item_columns
-from skanchor._numerics.sums import GroupTotals, SourceSums
+from skanchor._numerics.groups import ColumnTotals
+from skanchor._numerics.sums import SourceSums
 
 N_FOLDS, N_ITEMS, N_SPAN = 2, 3, 2
 BLOCKS = fitted_columns(N_ITEMS, N_SPAN)
@@ -94,15 +96,36 @@ def test_only_what_is_alike_is_added():
 
 def test_groups_of_two_sets_of_rows_are_joined():
     def of(names, values):
-        totals = GroupTotals(np.array(names), np.array(values, dtype=float))
+        items = csr_array(np.array(values, dtype=float))
+        totals = ColumnTotals(np.array(names), items, np.empty((2, 0)))
         return SourceSums(item_columns(2), score=np.ones(2), by_group=totals)
 
     both = of([1, 4], [[1, 2], [3, 4]]) + of([0, 4], [[5, 6], [7, 8]])
     assert both.by_group.groups.tolist() == [0, 1, 4]
-    assert both.by_group.totals.tolist() == [[5, 6], [1, 2], [10, 12]]
+    assert both.by_group.toarray().tolist() == [[5, 6], [1, 2], [10, 12]]
     assert both.score.tolist() == [2, 2]
     wide = both.embed(np.array([2, 0]), 3)
-    assert wide.by_group.totals.tolist() == [[6, 0, 5], [2, 0, 1], [12, 0, 10]]
+    assert wide.by_group.toarray().tolist() == [[6, 0, 5], [2, 0, 1], [12, 0, 10]]
+
+
+def test_sums_by_group_of_other_columns_and_targets():
+    x, _, residual = (values[0] for values in drawn())
+    codes = np.arange(20) % 7 * 3
+    values = x * residual[:, None]
+    items = csr_array(values[:, :N_ITEMS])
+    by_group = ColumnTotals.of(codes, items, values[:, N_ITEMS:])
+    dense = np.array([values[codes == 3 * g].sum(axis=0) for g in range(7)])
+    assert by_group.groups.tolist() == [0, 3, 6, 9, 12, 15, 18]
+    assert_allclose(by_group.toarray(), dense)
+    targets = np.random.default_rng(1).normal(size=(BLOCKS.size, 4))
+    assert_allclose((by_group @ targets).totals, dense @ targets)
+    # Items stay, other columns are combinations of all.
+    change = np.eye(BLOCKS.size)
+    change[:, N_ITEMS:] += targets
+    sums = SourceSums(BLOCKS, score=dense.sum(axis=0), by_group=by_group)
+    found = sums.in_columns(BLOCKS, change)
+    assert_allclose(found.by_group.toarray(), dense @ change)
+    assert_allclose(found.score, found.by_group.toarray().sum(axis=0))
 
 
 def test_certain_and_unknown_outcomes_carry_no_information():

@@ -290,7 +290,7 @@ def test_sums_of_parts_add_up_and_spread_over_more_items(rng, grouped):
         assert_allclose(residuals.outer, values.T @ values, atol=1e-10)
     else:
         gather = csr_array((np.ones(60), (groups, np.arange(60))))
-        assert_allclose(residuals.by_group.totals, gather @ values, atol=1e-10)
+        assert_allclose(residuals.by_group.toarray(), gather @ values, atol=1e-10)
     # Seen among seven items, the five are the last but one, the first and so on.
     places = np.array([5, 0, 3, 1, 6])
     wide = np.zeros((60, 7 + 4))
@@ -302,6 +302,9 @@ def test_sums_of_parts_add_up_and_spread_over_more_items(rng, grouped):
     if groups is None:
         values = wide * residual[:, None]
         assert_allclose(moved.outer, values.T @ values, atol=1e-10)
+    else:
+        values = gather @ (wide * residual[:, None])
+        assert_allclose(moved.by_group.toarray(), values, atol=1e-10)
 
 
 def test_judges_may_lack_a_position_effect():

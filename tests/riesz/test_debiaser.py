@@ -21,7 +21,7 @@ from skanchor import (
 )
 from skanchor._admission import admit_to_ranking
 from skanchor._chain import complete, fit_stages
-from skanchor._numerics.sums import GroupTotals
+from skanchor._numerics.groups import GroupTotals
 from skanchor._numerics.system import RieszSolution
 from skanchor._riesz import _evidence
 from skanchor._riesz._evidence import RowEvidence

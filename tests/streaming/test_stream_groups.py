@@ -5,20 +5,39 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from streams import battles, in_pieces, tables
 
 from skanchor import AnchorHistory, AnchorPipeline
+from skanchor._numerics.groups import ColumnTotals
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.streaming import StreamOptions, _grouping, stream_history
+from skanchor.streaming import (
+    StreamOptions,
+    _grouping,
+    _groups,
+    _survey_result,
+    stream_history,
+)
 from skanchor.streaming._groups import (
+    ColumnTable,
+    GroupLabels,
     GroupSketch,
     GroupTable,
-    group_hashes,
 )
+from skanchor.streaming._hashes import group_hashes, label_hashes, row_hash
+from skanchor.streaming._people import judge_dispersion
+from skanchor.streaming._sums import PointSums, StreamedRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 
 EXACT = StreamOptions(pilot_rows=10**6)
+
+MERGES = [
+    (ColumnTotals, "of"),
+    (_groups, "_summed_by_key"),
+    (_groups.GroupLabels, "merged"),
+]
+"""Where sums and labels of groups are put together."""
 
 
 @pytest.fixture(scope="module")
@@ -101,14 +120,31 @@ def test_however_a_stream_is_cut(prompted, tmp_path):
     one.history.save(tmp_path / "history")
     loaded = AnchorHistory.load(tmp_path / "history")
     assert_array_equal(errors(one.history, late), errors(loaded, late))
-    # Rows of a batch that is sorted by prompt are the same rows.
-    turned = streamed(table.sort_values("prompt_id"), anchor)
-    state = turned.state.groups
-    own = dict(zip(state.labels, state.folds[0], strict=True))
-    known = one.state.groups
-    for label, fold in zip(known.labels, known.folds[0], strict=True):
-        if not label.startswith("row "):
-            assert own[label] == fold
+
+
+@pytest.mark.parametrize("historical_fit", ["joint", "two-step"])
+def test_rows_with_prompts_may_come_in_any_order(prompted, historical_fit):
+    table, late = prompted
+    # The fold of a row without a prompt is that of its number.
+    table = table[table["prompt_id"].notna()]
+    anchor = AnchorPipeline(
+        cv=3, random_state=0, item_effects="none", historical_fit=historical_fit
+    )
+    expected = streamed(table, anchor)
+    orders = (
+        table.sort_values("prompt_id", kind="stable"),
+        table.sort_values("judge", kind="stable"),
+        table.sample(frac=1.0, random_state=1),
+    )
+    for turned in orders:
+        found = streamed(turned, anchor)
+        for part in ("labels", "folds"):
+            assert_array_equal(
+                getattr(found.state.groups, part), getattr(expected.state.groups, part)
+            )
+        assert_allclose(
+            errors(found.history, late), errors(expected.history, late), rtol=1e-6
+        )
 
 
 def test_an_interrupted_stream_with_groups_goes_on(prompted, tmp_path):
@@ -135,6 +171,41 @@ def test_an_interrupted_stream_with_groups_goes_on(prompted, tmp_path):
             continue
     whole = stream_history(lambda: iter(pieces), anchor, options=options)
     assert_array_equal(errors(found.history, late), errors(whole.history, late))
+
+
+@pytest.mark.parametrize(("owner", "name"), MERGES)
+def test_an_interrupt_while_sums_are_merged_loses_nothing(
+    prompted, tmp_path, monkeypatch, owner, name
+):
+    """Merging replaces the parts of a sum, which must be whole before or after."""
+    table, late = prompted
+    table = table[:1500]
+    anchor = AnchorPipeline(cv=2, random_state=0, item_effects="none")
+    options = StreamOptions(job_rows=1)
+    merge, calls, stop = getattr(owner, name), [], [0]
+
+    def counted(*arguments):
+        calls.append(len(arguments))
+        # Later calls, such as those that write the checkpoint, are not stopped.
+        if len(calls) == stop[0]:
+            raise KeyboardInterrupt
+        return merge(*arguments)
+
+    def run(checkpoint, stop_at=0):
+        calls.clear()
+        stop[0] = stop_at
+        return streamed(table, anchor, 300, options=options, checkpoint=checkpoint)
+
+    monkeypatch.setattr(owner, name, counted)
+    expected = run(tmp_path / "whole")
+    for stop_at in {1, len(calls) // 2, len(calls)}:
+        path = tmp_path / str(stop_at)
+        with pytest.raises(KeyboardInterrupt):
+            run(path, stop_at)
+        found = run(path)
+        assert_array_equal(errors(found.history, late), errors(expected.history, late))
+        assert_array_equal(found.state.sums.noise, expected.state.sums.noise)
+        assert_array_equal(found.state.groups.labels, expected.state.groups.labels)
 
 
 def test_prompts_decide_by_default(prompted):
@@ -203,9 +274,10 @@ def test_sketch_of_prompts(monkeypatch):
 
 def test_hashes_are_those_of_the_labels():
     column = pa.chunked_array([["a", None, "b"], ["a", None]])
-    hashes, known, labels = group_hashes(column, 10)
+    hashes = group_hashes(column, 10)
     assert hashes[0] == hashes[3] and len(set(hashes.tolist())) == 4
-    told = dict(zip(known.tolist(), labels.tolist(), strict=True))
+    labels = GroupLabels.of(hashes, column, 10)
+    told = dict(zip(labels.merged()[0].tolist(), labels.labels, strict=True))
     assert [told[code] for code in hashes.tolist()] == [
         "a",
         "row 11 without a prompt",
@@ -213,8 +285,30 @@ def test_hashes_are_those_of_the_labels():
         "a",
         "row 14 without a prompt",
     ]
-    other = group_hashes(pa.chunked_array([["b", "a"]]))[0]
-    assert_array_equal(other, hashes[[2, 0]])
+    assert_array_equal(group_hashes(pa.chunked_array([["b", "a"]])), hashes[[2, 0]])
+    assert_array_equal(label_hashes(np.array(["b", "a"], object)), hashes[[2, 0]])
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), "dictionary"])
+def test_hashes_of_texts_depend_on_each_byte_and_nothing_else(kind):
+    """However long a text, and wherever it lies in a batch."""
+    long = "".join(map(chr, range(33, 120)))
+    texts = [long[:n] for n in range(len(long))]
+    texts += [long[:n] + "\0" * k for n in range(20) for k in (1, 2, 9)]
+    texts += [long[:n] + "é" + long[n + 1 :] for n in range(len(long))]
+    column = pa.chunked_array([texts[:50], texts[50:]], pa.string())
+    column = column.dictionary_encode() if kind == "dictionary" else column.cast(kind)
+    hashes = group_hashes(column)
+    assert len(set(hashes.tolist())) == len(texts)
+    for at in (0, 7, 70, len(texts) - 1):
+        alone = group_hashes(pa.chunked_array([[texts[at]]]))
+        assert alone[0] == hashes[at] == group_hashes(column[at:])[0]
+    # Bits are even, as folds and samples of groups need it.
+    many = group_hashes(pa.chunked_array([[f"prompt-{k}" for k in range(20_000)]]))
+    bits = (many[:, None] >> np.arange(64)) & 1
+    assert np.abs(bits.mean(axis=0) - 0.5).max() < 5 * 0.5 / 20_000**0.5
+    numbers = group_hashes(pa.chunked_array([range(20_000)]))
+    assert len({*numbers.tolist(), *many.tolist()}) == 40_000
 
 
 def test_sums_by_group_are_gathered_in_any_order():
@@ -231,3 +325,82 @@ def test_sums_by_group_are_gathered_in_any_order():
         # Keys are told apart by their order, too: (1, 2) is not (2, 1).
         mine = pd.DataFrame(np.column_stack(table.merged())).sort_values([0, 1])
         assert_allclose(mine.to_numpy(), expected)
+
+
+def test_sums_of_columns_are_gathered_in_any_order():
+    """Held against a dense matrix with a row for each group."""
+    rng = np.random.default_rng(2)
+    group, others = rng.integers(-40, 40, 300), rng.random((300, 2))
+    items = csr_array(rng.integers(0, 2, (300, 4)) * rng.random((300, 4)))
+    total = ColumnTable([(group, items, others)])
+    found = ColumnTable([(group[::7], items[::7], others[::7])])
+    for i in range(1, 7):
+        found = found + ColumnTable([(group[i::7], items[i::7], others[i::7])])
+    names, at = np.unique(group, return_inverse=True)
+    dense = np.zeros((len(names), 6))
+    np.add.at(dense, at, np.hstack([items.toarray(), others]))
+    fold = rng.integers(0, 3, len(names))
+    for table in (found, total):
+        hashes, one, other = table.merged()
+        assert_array_equal(hashes, names)
+        assert_allclose(np.hstack([one.toarray(), other]), dense)
+        for k, own in enumerate(table.of_folds(names, fold, 3)):
+            assert_array_equal(own.groups, np.flatnonzero(fold == k))
+            assert_allclose(own.toarray(), dense[fold == k])
+
+
+def test_dispersion_of_a_sample_of_groups():
+    """Unbiased, with the error of a sample of groups, and all of it for all groups."""
+    rng, n, n_groups, n_items, share = np.random.default_rng(3), 6000, 1500, 5, 0.3
+    code, left = rng.integers(0, n_groups, n), rng.integers(0, n_items, n)
+    right = (left + rng.integers(1, n_items, n)) % n_items
+    # Rows of a group have an opinion of each item in common.
+    opinion = rng.normal(size=(n_groups, n_items))
+    apart = opinion[code, left] - opinion[code, right]
+    y = (rng.random(n) < 1 / (1 + np.exp(-apart))).astype(float)
+
+    def dispersion(seed, limit=None):
+        rows = StreamedRows(
+            left, right, np.ones((n, 1)), y, np.ones(n), np.zeros((1, n), np.intp),
+            group=row_hash(code, seed).view(np.int64),
+        )  # fmt: skip
+        sums = PointSums.of(rows, np.zeros(n_items + 1), 1, limit=limit)
+        return judge_dispersion(sums, n_items, 1)
+
+    whole = dispersion(0)
+    assert whole > 1.2
+    assert dispersion(1) == pytest.approx(whole, rel=1e-12)
+    assert dispersion(1, 2**63 - 1) == pytest.approx(whole, rel=1e-12)
+    limit = int(share * 2**64) - 2**63
+    drawn = np.array([dispersion(seed, limit) for seed in range(150)])
+    assert dispersion(0, limit) == drawn[0]
+    # Half the squared sums of each group, and its information: a sample of their ratio.
+    sums = np.zeros((n_groups, n_items))
+    np.add.at(sums, (code, left), y - 0.5)
+    np.add.at(sums, (code, right), 0.5 - y)
+    squares = 0.5 * (sums**2).sum(axis=1)
+    known = 0.25 * np.bincount(code, minlength=n_groups)
+    rest = squares - whole * known
+    error = np.sqrt((1 - share) / share * (rest**2).sum()) / known.sum()
+    assert abs(drawn.mean() - whole) < 4 * error / 150**0.5
+    # The standard deviation of 150 draws has a relative error of 300 ** -0.5.
+    assert abs(drawn.std() / error - 1) < 4 / 300**0.5
+
+
+def test_large_streams_take_the_dispersion_from_a_sample(prompted, monkeypatch):
+    table, late = prompted
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects="none")
+    whole = streamed(table, anchor)
+    monkeypatch.setattr(_survey_result, "SAMPLED", 400)
+    found, again = streamed(table, anchor), streamed(table, anchor, size=1500)
+    noise, expected = found.state.sums.noise, whole.state.sums.noise
+    # People's is that of all votes. A judge's has about 400 groups here.
+    assert noise[-1] == expected[-1]
+    assert (noise[:-1] != expected[:-1]).all()
+    assert_allclose(noise, expected, rtol=4 * (2 / 400) ** 0.5)
+    # The sample depends on the labels alone.
+    assert_allclose(again.state.sums.noise, noise, rtol=1e-6)
+    # It scales tests, and by these the widening of errors, but no score.
+    mine, theirs = errors(found.history, late), errors(whole.history, late)
+    assert mine[0] == theirs[0]
+    assert_allclose(mine, theirs, rtol=0.02)
