@@ -3,7 +3,8 @@
 ``python benchmarks/item_effects.py cells [--replications 1000]`` runs simulated cells,
 ``few`` those of one judge and few models, ``small`` those of three judges and two to
 ten models; with ``--file`` their draws are kept there, and a later call goes on where
-it ends. ``check`` is the test behind ``"auto"``;
+it ends. ``check`` is the test behind ``"auto"``, and ``switch`` compares rules by which
+it decides;
 ``votes`` what few votes make of the covariance; ``many`` what few rows of many judges
 make of it, with one correlation of all pairs and with one for each; ``flexible`` the
 learners of the bias where features tell the models apart;
@@ -28,7 +29,7 @@ from scipy.stats import binom
 from sklearn.utils import Bunch
 
 from skanchor import AnchorPipeline, JudgeCalibrator, _treatments, split_battles
-from skanchor._diagnostics import item_effects_check
+from skanchor._diagnostics import DETECTED, RULED_OUT, item_effects_check
 from skanchor.bias import BoostedBias, LinearBias, NetworkBias
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError
@@ -287,45 +288,87 @@ def run_small(replications: int, jobs: int, file: Path | None) -> None:
     run_cells(cells, replications, jobs, file)
 
 
-def limits(seed: int, cell: Cell) -> tuple[float, np.ndarray, np.ndarray] | None:
-    """P-value of the test, and limits less the score by "none" and by "random"."""
-    data = draw(seed, *cell)
+SWITCHED: dict[str, tuple[int, int, int, int | None, int | None, float, float]] = {
+    # models, judges, historical rows, of them votes, rows of the new model, item sd,
+    # correlation
+    "ten thin judges, sd .3": (12, 10, 2200, 1200, 500, 0.3, 0.3),
+    "ten thin judges, sd .15": (12, 10, 2200, 1200, 500, 0.15, 0.3),
+    "ten thin judges, sd 0": (12, 10, 2200, 1200, 500, 0.0, 0.0),
+    "many new rows, sd .3": (10, 3, 1500, 900, 3000, 0.3, 0.3),
+    "many new rows, sd .15": (10, 3, 1500, 900, 3000, 0.15, 0.3),
+    "many new rows, sd 0": (10, 3, 1500, 900, 3000, 0.0, 0.0),
+    "ten models, sd 0": (10, 3, 4000, None, None, 0.0, 0.0),
+    "ten models, sd .15": (10, 3, 4000, None, None, 0.15, 0.0),
+    "ten models, sd .2": (10, 3, 4000, None, None, 0.2, 0.0),
+    "six models, sd 0": (6, 3, 4000, None, None, 0.0, 0.0),
+    "six models, sd .15": (6, 3, 4000, None, None, 0.15, 0.0),
+    "six models, sd .2": (6, 3, 4000, None, None, 0.2, 0.0),
+    "ten judges, sd 0": (10, 10, 4000, None, None, 0.0, 0.0),
+    "ten judges, sd .15": (10, 10, 4000, None, None, 0.15, 0.3),
+    "ten judges, sd .3": (10, 10, 4000, None, None, 0.3, 0.3),
+    "ten thin judges, sd .3, no correlation": (12, 10, 2200, 1200, 500, 0.3, 0.0),
+    "twenty models, sd 0": (20, 3, 8000, None, None, 0.0, 0.0),
+    "five models, sd .2": (5, 3, 4000, None, None, 0.2, 0.0),
+    "five thin judges, sd .2": (5, 5, 1500, 800, None, 0.2, 0.3),
+    "five thin judges, sd 0": (5, 5, 1500, 800, None, 0.0, 0.0),
+}
+"""Tables on which the rule of "auto" is tried, where judges have many rows or few."""
+
+
+def limits(seed: int, design: str) -> list[float]:
+    """What the test says, and limits less the score by "none" and by "random"."""
+    n_models, n_judges, n_historical, n_human, n_new, sd, correlation = SWITCHED[design]
+    given = {"n_human": n_human, "n_new": n_new}
+    data = simulate_battles(
+        n_models=n_models, n_judges=n_judges, n_historical=n_historical, rho=0.0,
+        item_sd=sd, item_corr=correlation, random_state=seed,
+        **{name: value for name, value in given.items() if value is not None},
+    )  # fmt: skip
     X = data.X[["model_a", "model_b", "judge"]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             anchor = AnchorPipeline(cv=5, random_state=0).fit(X, data.y)
         except BattlesError:
-            return None
-    none, random = (
-        anchor.results_[name].conf_int().iloc[0].to_numpy()
-        - data.truth.new_scores.iloc[0]
+            return []
+    values = [
+        anchor.results_[name].conf_int().iloc[0] - data.truth.new_scores.iloc[0]
         for name in ("none", "random")
-    )
-    return anchor.result_.diagnostics.item_p, none, random
+    ]
+    check = anchor._inference.check
+    size = 0.0 if check.test is None else check.test.p_of_size(0.3)
+    return [check.p_value, size, *values[0], *values[1]]
 
 
-def run_switch(replications: int, jobs: int) -> None:
-    """Coverage and mean width by the level of the test, where deviations are small."""
-    designs = ((6, 0.1), (10, 0.1), (6, 0.15), (10, 0.15), (6, 0.0))
-    for index, (n_models, sd) in enumerate(designs):
-        start = 900_000 + 10_000 * index
-        drawn = Parallel(jobs)(
-            delayed(limits)(seed, (n_models, 3, sd, 0.0))
-            for seed in range(start, start + replications)
+def run_switch(replications: int, jobs: int, file: Path | None) -> None:
+    """Coverage and mean width by the rule that takes item effects as random."""
+    rules = {
+        "never": (0.0, 2.0),
+        "p < .05": (0.05, 2.0),
+        "p < .2": (0.2, 2.0),
+        "auto": (DETECTED, RULED_OUT),
+        "always": (2.0, 2.0),
+    }
+    print("coverage, mean width and share of random, by rule:", ", ".join(rules))
+    found: dict[str, list[list[float]]] = {}
+    for index, design in enumerate(SWITCHED):
+        start = 5_000_000 + 100_000 * index
+        found[design] = Parallel(jobs)(
+            delayed(limits)(seed, design) for seed in range(start, start + replications)
         )
-        known = [one for one in drawn if one is not None]
-        for level in (0.0, 0.05, 0.1, 0.2, 1.0):
-            low, high = np.transpose(
-                [random if p < level else none for p, none, random in known]
-            )
+        p, size, *ends = np.transpose([row for row in found[design] if row])
+        none, random = ends[:2], ends[2:]
+        told = []
+        for level, ruled_out in rules.values():
+            used = (p < level) | (size >= ruled_out)
+            low, high = np.where(used, random, none)
+            width = (high - low)[np.isfinite(high - low)].mean()
             covered = np.mean((low <= 0) & (high >= 0))
-            width = high - low
-            print(
-                f"{n_models:3d} models, sd {sd:.2f}, level {level:.2f}: covered "
-                f"{covered:.3f}, mean width {width[np.isfinite(width)].mean():.3f}",
-                flush=True,
-            )
+            told.append(f"{covered:.3f} {width:.3f} {used.mean():.2f}")
+        print(f"{design:40} {len(p):4d} ", "   ".join(told), flush=True)
+    if file is not None:
+        table = pd.concat({name: pd.DataFrame(rows) for name, rows in found.items()})
+        table.to_csv(file)
 
 
 def find_deviations(seed: int, learner: Any) -> tuple[float, float, float]:
@@ -463,7 +506,7 @@ def main() -> None:
     elif options.what == "small":
         run_small(options.replications, options.jobs, options.file)
     elif options.what == "switch":
-        run_switch(options.replications, options.jobs)
+        run_switch(options.replications, options.jobs, options.file)
     elif options.what == "check":
         run_check(cells, options.replications, options.jobs)
     elif options.what == "votes":

@@ -251,6 +251,8 @@ def _choose(
         why = "no test for them is possible"
     elif check.detected:
         why = "a test sees them"
+    elif not check.rules_out(prior.sd):
+        why = f"the verdicts do not rule out a size of {prior.sd:g} logits"
     else:
         return Treatments(names, "none", "a test does not see them", p, None, prior)
     return Treatments(names, "random", f"{why}{common}", p, None, prior)
@@ -323,12 +325,15 @@ def _of_many(
     too_few: float | None,
 ) -> Treatments:
     """Let the test decide, which so many models make sharp; refuse to wait unasked."""
-    if not check.detected:
-        why, names = "a test does not see them", ("none", "random")
-        return Treatments(names, "none", why, check.p_value, None, prior)
-    seen = f"a test sees that (p = {check.p_value:.2g})"
     if np.isnan(check.p_value):
         seen = "no test is possible"
+    elif check.detected:
+        seen = f"a test sees that (p = {check.p_value:.2g})"
+    elif not check.rules_out(prior.sd):
+        seen = f"the verdicts do not rule out a size of {prior.sd:g} logits"
+    else:
+        why, names = "a test does not see them", ("none", "random")
+        return Treatments(names, "none", why, check.p_value, None, prior)
     why, advice = (
         "the time that they take grows with the cube of their number",
         "Rank fewer models at a time",

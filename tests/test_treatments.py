@@ -19,6 +19,7 @@ from skanchor._admission import admit_to_ranking
 from skanchor._assembly import Inference
 from skanchor._chain import fit_stages
 from skanchor._diagnostics import ItemCheck
+from skanchor._diagnostics._item_score_test import ScoreTest
 from skanchor._stages import Stages
 from skanchor._treatments import choose_treatments, leaves_items_out, read_prior
 from skanchor.exceptions import BattlesError, DataWarning, SlowWarning
@@ -170,13 +171,49 @@ def test_with_three_judges_the_check_decides(check, reported):
     assert choose_treatments("auto", sample.X, check).reported == reported
 
 
+def test_auto_leaves_out_only_what_the_verdicts_rule_out():
+    """A test that could not see deviations of the expected size is no reason."""
+    sample, _ = plugged(n_judges=3)
+    test = ScoreTest(value=14.0, df=12.0, scale=20.0)
+    thin = ItemCheck(pd.DataFrame(), test.p_value, None, test)
+    assert not thin.detected and not thin.rules_out(0.3) and thin.rules_out(0.6)
+    chosen = choose_treatments("auto", sample.X, thin)
+    assert chosen.reported == "random"
+    assert chosen.reason == "the verdicts do not rule out a size of 0.3 logits"
+    # Who expects larger ones knows that these would be seen.
+    chosen = choose_treatments("auto", sample.X, thin, prior=read_prior((0.6, 2)))
+    assert chosen.reported == "none"
+    sharp = ItemCheck(pd.DataFrame(), 0.3, None, ScoreTest(14.0, 12.0, 100.0))
+    assert choose_treatments("auto", sample.X, sharp).reported == "none"
+
+
+def test_many_judges_of_few_verdicts_do_not_pass_for_judges_without_deviations():
+    """Ten judges of a hundred historical rows each, as a table with all defaults."""
+    data = simulate_battles(
+        n_models=12, n_judges=10, n_historical=2200, n_human=1200, n_new=500, rho=0.0,
+        item_sd=0.3, item_corr=0.3, random_state=5_000_001,
+    )  # fmt: skip
+    X = data.X[["model_a", "model_b", "judge"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anchor = AnchorPipeline(cv=2, random_state=0).fit(X, data.y)
+    assert anchor.result_.diagnostics.item_p > 0.05
+    assert anchor.item_effects_ == "random"
+
+
 def test_auto_asks_the_check_where_deviations_are_many(monkeypatch):
     """However few the judges; and does not begin what takes very long."""
     sample, _ = plugged()
     n = 2 * int((~sample.X.is_new).sum())
     monkeypatch.setattr(_treatments, "MOST_DEVIATIONS", n - 1)
     assert choose_treatments("auto", sample.X, CALM).reported == "none"
-    for check, seen in ((ALARMED, r"sees that \(p = "), (UNTESTED, "is possible")):
+    test = ScoreTest(14.0, 12.0, 20.0)
+    unsure = ItemCheck(pd.DataFrame(), test.p_value, None, test)
+    for check, seen in (
+        (ALARMED, r"sees that \(p = "),
+        (UNTESTED, "is possible"),
+        (unsure, "do not rule out a size of 0.3 logits"),
+    ):
         with pytest.raises(BattlesError, match=f"{seen}.* these are {n} deviations"):
             choose_treatments("auto", sample.X, check)
     # Who asks for them gets them.

@@ -10,6 +10,7 @@ from skanchor._diagnostics._interval_check import (
 )
 from skanchor._diagnostics._item_check import (
     DETECTED,
+    RULED_OUT,
     CommonDeviation,
     ItemCheck,
     ItemTestSums,
@@ -26,6 +27,7 @@ from skanchor._diagnostics._sums import FitSums, FittedSource, tested_columns
 __all__ = [
     "DETECTED",
     "KINDS",
+    "RULED_OUT",
     "ArrivalCheck",
     "CommonDeviation",
     "Diagnostics",

@@ -15,6 +15,7 @@ from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons, JudgeRows
 from skanchor._diagnostics._item_score_test import (
     ModelSums,
+    ScoreTest,
     chi_square_tail,
     score_test,
 )
@@ -39,6 +40,7 @@ from skanchor.sample import Sample
 
 __all__ = [
     "DETECTED",
+    "RULED_OUT",
     "CommonDeviation",
     "ItemCheck",
     "ItemTestSums",
@@ -48,8 +50,12 @@ __all__ = [
 ]
 
 
-DETECTED = 0.2
+DETECTED = 0.05
 """P-value of the item-effects check below which ``"auto"`` takes them as random."""
+
+RULED_OUT = 0.1
+"""Probability of a statistic as small, with deviations of the size that is expected,
+below which the verdicts rule them out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,16 +93,33 @@ class ItemCheck(PlainState):
     common : CommonDeviation or None
         What all judges together think of the models; None without a test, and from
         files.
+    test : ScoreTest or None
+        The test; None where there is nothing to test, and from files.
     """
 
     judges: pd.DataFrame
     p_value: float
     common: CommonDeviation | None = None
+    test: ScoreTest | None = None
 
     @property
     def detected(self) -> bool:
-        """Whether ``"auto"`` takes item effects as random: also without a test."""
+        """Whether the verdicts show item effects: also without a test."""
         return not self.p_value >= DETECTED
+
+    def rules_out(self, sd: float) -> bool:
+        """Whether the verdicts speak against deviations of a size, or nothing could.
+
+        Parameters
+        ----------
+        sd : float
+            Standard deviation of the deviations, in judge logits.
+
+        Returns
+        -------
+        bool
+        """
+        return self.test is None or self.test.p_of_size(sd) < RULED_OUT
 
     @classmethod
     def untested(cls, X: Comparisons) -> ItemCheck:
@@ -218,7 +241,9 @@ def tested_items(
         np.sum([one.slope * one.from_score_error for one in found], axis=0),
         error,
     )
-    return ItemCheck(tests_table(rows), score_test(found, error), common)
+    test = score_test(found, error)
+    p_value = 1.0 if test is None else test.p_value
+    return ItemCheck(tests_table(rows), p_value, common, test)
 
 
 def tests_table(rows: dict[Any, dict[str, float]]) -> pd.DataFrame:

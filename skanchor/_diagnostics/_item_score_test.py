@@ -7,12 +7,53 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import chdtrc
+from scipy.special import chdtr, chdtrc
 
 from skanchor._numerics.linalg import SymmetricSolver, semidefinite_root
 from skanchor._typing import Array
 
-__all__ = ["ModelSums", "chi_square_tail", "score_test"]
+__all__ = ["ModelSums", "ScoreTest", "chi_square_tail", "score_test"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTest:
+    """Score test of a variance component, whose law has three moments of a chi-square.
+
+    Attributes
+    ----------
+    value : float
+        The statistic: of the law chi-square with ``df`` where there are no deviations.
+    df : float
+        Degrees of freedom.
+    scale : float
+        Information on a deviation of the kind that is tested, ``(I + 11') (x) I``.
+    """
+
+    value: float
+    df: float
+    scale: float
+
+    @property
+    def p_value(self) -> float:
+        """Probability of a value as large, without deviations."""
+        return chi_square_tail(self.value, self.df)
+
+    def p_of_size(self, sd: float) -> float:
+        """Probability of a value as small, with deviations of a size.
+
+        A deviation of variance ``sd^2``, half of it shared by the judges, multiplies
+        the variance of a score of information ``scale`` by ``1 + scale sd^2 / 2``.
+
+        Parameters
+        ----------
+        sd : float
+            Standard deviation of the deviations, in judge logits.
+
+        Returns
+        -------
+        float
+        """
+        return float(chdtr(self.df, self.value / (1.0 + self.scale * sd**2 / 2.0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +92,13 @@ class ModelSums:
                 "item_p": chi_square_tail(chi, solver.rank)}  # fmt: skip
 
 
-def score_test(judges: Sequence[ModelSums], error: Array) -> float:
-    """P-value of deviations with variance zero against ``(I + 11') (x) I``.
+def score_test(judges: Sequence[ModelSums], error: Array) -> ScoreTest | None:
+    """Test deviations with variance zero against ``(I + 11') (x) I``.
 
     The statistic is a sum of weighted chi-squares; the chi-square law with its first
     three moments gives the tail. Judges share nothing but the error of the human
-    scores, so that their covariance is inverted by Woodbury's identity.
+    scores, so that their covariance is inverted by Woodbury's identity. None where the
+    sums have no information.
     """
     n_models = len(error)
     scores, pull = [], np.zeros(n_models)
@@ -75,12 +117,13 @@ def score_test(judges: Sequence[ModelSums], error: Array) -> float:
         traces.add(one)
     first, second, third = traces.tested()
     if not (second > 0 and third > 0):
-        return 1.0
+        return None
     statistic = float(np.sum(np.square(scores)) + np.sum(np.sum(scores, axis=0) ** 2))
     # Of small numbers, powers may fall below all numbers.
     df = second * (second / third) ** 2
     deviation = (statistic - first) / np.sqrt(2.0 * second)
-    return chi_square_tail(df + deviation * np.sqrt(2.0 * df), df)
+    value = max(df + deviation * np.sqrt(2.0 * df), 0.0)
+    return ScoreTest(value, float(df), float(third / second))
 
 
 def _shared_root(error: Array, total: Array) -> Array:

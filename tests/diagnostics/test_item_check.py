@@ -101,7 +101,36 @@ def test_the_check_equals_dense_algebra(rng):
     above = (score @ tested @ score - first) / np.sqrt(2 * second)
     expected = chi2.sf(df + above * np.sqrt(2 * df), df)
     assert 1e-6 < expected < 0.5
-    assert_allclose(score_test(judges, error), expected, rtol=1e-8)
+    assert_allclose(score_test(judges, error).p_value, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("n_judges", [1, 3])
+def test_what_the_verdicts_rule_out_has_the_level_that_it_names(n_judges, rng):
+    """With deviations of a size, so small a statistic has a uniform probability."""
+    n, sd, scale = 9, 0.3, 20.0
+    information = scale * (np.eye(n) - 1 / n)
+    root = np.sqrt(scale) * (np.eye(n) - 1 / n)
+    shared = np.linalg.cholesky(sd**2 / 2 * (np.eye(n_judges) + 1.0))
+    found = []
+    for _ in range(400):
+        deviations = shared @ rng.normal(size=(n_judges, n))
+        judges = [
+            ModelSums(root @ rng.normal(size=n) + information @ one, information, 1, 1)
+            for one in deviations
+        ]
+        found.append(score_test(judges, np.zeros((n, n))))
+    assert {one.df for one in found} == {found[0].df}
+    sizes = np.array([one.p_of_size(sd) for one in found])
+    if n_judges == 1:
+        # All eigenvalues agree, and the law is exact.
+        assert found[0].df == pytest.approx(n - 1)
+        assert kstest(sizes, "uniform").pvalue > 1e-3
+    # 99.9 % of binomial draws of 400 with probability 0.1 lie between 22 and 61.
+    assert 22 <= np.sum(sizes < 0.1) <= 61
+    # Larger deviations make so small a value less likely; none make it a plain p-value.
+    one = found[0]
+    assert one.p_of_size(0.6) < one.p_of_size(0.3) < one.p_of_size(0.0)
+    assert one.p_of_size(0.0) == pytest.approx(1.0 - one.p_value)
 
 
 def test_size_and_power_of_the_check():
@@ -171,7 +200,7 @@ def test_the_check_equals_its_whole_matrix(n_judges, votes, rng):
         judges.append(ModelSums(sums, root @ root.T, rng.uniform(0.5, 1.0), slope))
     expected = dense_score_test(judges, error)
     assert 1e-6 < expected < 1.0 - 1e-6
-    assert_allclose(score_test(judges, error), expected, rtol=1e-9)
+    assert_allclose(score_test(judges, error).p_value, expected, rtol=1e-9)
 
 
 def test_pearson_over_unordered_pairs(rng):
