@@ -45,8 +45,9 @@ _OF_MODELS = ["chi2", "df", "p_value", "lowest", "highest"]
 OWN_SHARE = 1e-3
 """Share of a change's information that what was fitted must leave."""
 
-_MODELS_AT_ONCE = 64
-"""Models whose columns are solved for at once: as fast as all, in less memory."""
+_ENTRIES = 1 << 23
+"""Entries of a matrix of columns that are reduced or solved at once: as fast as all, in
+less memory."""
 
 
 @with_lazy_tables("changes", "models", "curvature")
@@ -123,8 +124,9 @@ def check_arrivals(
 def _disagreements(fit: _FittedRows, X: Comparisons, items: list[int]) -> Array:
     """What :func:`_disagreement` finds of some models, row by row."""
     found = []
-    for first in range(0, len(items), _MODELS_AT_ONCE):
-        part = items[first : first + _MODELS_AT_ONCE]
+    at_once = max(1, _ENTRIES // (len(fit.score) * (len(fit.judges) + 1)))
+    for first in range(0, len(items), at_once):
+        part = items[first : first + at_once]
         answers = fit.answers(part)
         found += [_disagreement(fit, X, i, answers[:, k]) for k, i in enumerate(part)]
     return np.array(found, dtype=float).reshape(len(items), len(_OF_MODELS))
@@ -216,16 +218,19 @@ class _FittedRows:
         system = riesz_problem(X, block).solve(blocks)
         layout = system.layout
         score = system.targets @ people.score
-        # By judge, so that all of them are reduced at once.
-        # Of each judge the score, then the Gram matrix, column by column.
-        total = layout.no_gradient(len(judges), 1 + columns.size)
-        for m, own in enumerate(judges):
-            both = np.column_stack([own.score, own.gram])[fitted]
-            layout.add_gradient(total[:, m], m, both, float(system.slopes[m]))
-        flat = layout.reduce_gradient(total.reshape(len(total), -1), system.factor)
-        reduced = flat.reshape(len(flat), len(judges), 1 + columns.size)
-        score = score + reduced[..., 0].sum(axis=1)
-        crosses = list(reduced[..., 1:].transpose(1, 0, 2))
+        crosses: list[Array] = []
+        at_once = max(1, _ENTRIES // (layout.size * (1 + columns.size)))
+        for first in range(0, len(judges), at_once):
+            part = judges[first : first + at_once]
+            # Of each judge the score, then the Gram matrix, column by column.
+            total = layout.no_gradient(len(part), 1 + columns.size)
+            for k, own in enumerate(part):
+                both, m = np.column_stack([own.score, own.gram])[fitted], first + k
+                layout.add_gradient(total[:, k], m, both, float(system.slopes[m]))
+            flat = layout.reduce_gradient(total.reshape(len(total), -1), system.factor)
+            reduced = flat.reshape(len(flat), len(part), 1 + columns.size)
+            score = score + reduced[..., 0].sum(axis=1)
+            crosses += list(reduced[..., 1:].transpose(1, 0, 2))
         if system.factor is not None:
             assert X.deviations is not None
             v = standardised(system.factor, X.deviations)
