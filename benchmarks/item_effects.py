@@ -6,8 +6,9 @@ ten models; with ``--file`` their draws are kept there, and a later call goes on
 it ends. ``check`` is the test behind ``"auto"``, and ``switch`` compares rules by which
 it decides;
 ``votes`` what few votes make of the covariance; ``many`` what few rows of many judges
-make of it, with one correlation of all pairs and with one for each; ``flexible`` the
-learners of the bias where features tell the models apart;
+make of it, with one correlation of all pairs and with one for each; ``pool`` whether
+judges of few rows should be one; ``flexible`` the learners of the bias where features
+tell the models apart;
 ``python benchmarks/item_effects.py table BATTLES`` leaves each model of a battles table
 out in turn (ties dropped with ``--drop-ties``), or each of six random subsets of
 ``--subset`` models. All print one line per setting, and fit `AnchorPipeline` with its
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -62,7 +64,17 @@ CELLS: list[Cell] = [
     (60, 10, 0.3, 0.6),
     (60, 20, 0.1, 0.0),
 ]
-PARTS = ("cells", "few", "small", "switch", "check", "votes", "many", "flexible")
+PARTS = (
+    "cells",
+    "few",
+    "small",
+    "switch",
+    "check",
+    "votes",
+    "many",
+    "pool",
+    "flexible",
+)
 
 LARGE = 600
 """Models times judges from which a cell gets a fifth of the replications."""
@@ -274,6 +286,50 @@ def of_many(seed: int, is_common: bool) -> tuple[bool, float, float]:
     if anchor.item_covariance_ is not None:
         variance = float(np.diag(anchor.item_covariance_).mean())
     return bool(low <= true <= high), high - low, variance
+
+
+def run_pool(replications: int, jobs: int) -> None:
+    """Judges of few rows: each with a sensitivity of its own, and all with one."""
+    print("judges rows   (each) covered, median width, RMSE    (pooled) the same")
+    for n_judges, n_rows in product((5, 20), (30, 50, 75, 100, 150, 250)):
+        told = []
+        for is_pooled in (False, True):
+            rows = Parallel(jobs)(
+                delayed(of_thin_judges)(seed, n_judges, n_rows, is_pooled)
+                for seed in range(replications)
+            )
+            covered, width, error = np.array([row for row in rows if row]).T
+            told.append(
+                f"{covered.mean():.3f} {np.median(width):6.2f} "
+                f"{np.sqrt(np.mean(error**2)):.3f} {len(covered):4d}"
+            )
+        print(f"{n_judges:6d} {n_rows:4d} ", "   ".join(told), flush=True)
+
+
+def of_thin_judges(
+    seed: int, n_judges: int, n_rows: int, is_pooled: bool
+) -> tuple[bool, float, float] | None:
+    """Whether the interval holds the score, its width, and the error.
+
+    Four in five rows of a judge are on the twenty historical models.
+    """
+    n_new = n_judges * n_rows // 5
+    data = simulate_battles(
+        n_models=20, n_judges=n_judges, n_historical=2000 + 4 * n_new, n_human=2000,
+        n_new=n_new, rho=0.0, item_sd=0.2, item_corr=0.3, random_state=seed,
+    )  # fmt: skip
+    X = data.X[["model_a", "model_b", "judge"]]
+    if is_pooled:
+        X = X.assign(judge=X["judge"].where(X["judge"] == "human", "judges"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            anchor = AnchorPipeline(cv=5, random_state=0).fit(X, data.y)
+        except BattlesError:
+            return None
+    low, high = anchor.conf_int().iloc[0]
+    true = data.truth.new_scores.iloc[0]
+    return bool(low <= true <= high), high - low, anchor.scores_.iloc[0] - true
 
 
 def run_few(replications: int, jobs: int, file: Path | None) -> None:
@@ -513,6 +569,8 @@ def main() -> None:
         run_votes(options.replications, options.jobs)
     elif options.what == "many":
         run_many(options.replications, options.jobs)
+    elif options.what == "pool":
+        run_pool(options.replications, options.jobs)
     elif options.what == "flexible":
         run_flexible(options.replications, options.jobs)
     elif options.path is None:

@@ -54,6 +54,10 @@ ROWS_PER_PARAMETER = 5
 """Historical rows of a judge for its sensitivity and each feature; with fewer its bias
 may be anything, and its one-step corrections harm the scores of all models."""
 
+SEVERAL_JUDGES, ROWS_OF_SENSITIVITY = 5, 60
+"""Judges, and historical rows of each, below which one sensitivity for all of them is
+as good as one for each, or better: ``benchmarks/item_effects.py pool``."""
+
 
 def admit_to_ranking(sample: Sample, new_models: Any) -> Sample:
     """Fix roles, leave out judges without history, refuse what cannot be ranked.
@@ -121,7 +125,32 @@ def admit_to_inference(
     check_contexts(everyone, bounded.X)
     _check_votes_left(bounded)
     known = leave_out_little_history(leave_out_judges(bounded))
+    warn_of_thin_judges(known)
     return everyone, leave_out_feature_separated(known, bias)
+
+
+def warn_of_thin_judges(sample: Sample) -> None:
+    """Warn of several judges with too few historical rows to learn what each is worth.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows in their roles.
+    """
+    history = _JudgeHistory.of(sample)
+    if len(history.judges) < SEVERAL_JUDGES:
+        return
+    middle = int(np.median(history.historical))
+    if middle < ROWS_OF_SENSITIVITY:
+        warn(
+            DataWarning(
+                f"The {len(history.judges):,} judges have {middle} verdicts each on "
+                "historical models, in the median. Fewer than "
+                f"{ROWS_OF_SENSITIVITY} hardly show the sensitivity of a judge, so "
+                "intervals are likely very wide.",
+                advice=Advice(Remedy.POOL_JUDGES),
+            )
+        )
 
 
 def warn_of_no_judges(sample: Sample) -> None:

@@ -83,12 +83,13 @@ class AnchorPipeline(AnchorRefits):
         covariance away from zero. An array of shape (n_judges, n_judges), in the order
         of ``judges_``, is the covariance in squared judge logits. ``"none"``, or None,
         leaves item effects out, as in the paper. ``"auto"`` is ``"random"`` with one or
-        two judges or fewer than five historical models, and with more if a score test
-        on the historical verdicts rejects at level .2; it is ``"none"`` otherwise.
+        two judges or fewer than five historical models. With more it is ``"none"`` if a
+        score test on the historical verdicts does not see item effects (p of .05 or
+        more) and rules out the size of ``item_prior`` (at .1), and else ``"random"``.
         ``results_`` has both. Above 4,000 item effects (judges times historical
         models), or above 500 if judges have fewer than twenty historical verdicts on
-        average, the test decides with any number of judges. If it then rejects,
-        ``"auto"`` raises an error, because the computation takes long; ask for
+        average, the test decides with any number of judges. If it then speaks for item
+        effects, ``"auto"`` raises an error, because the computation takes long; ask for
         ``"random"``.
     item_prior : tuple of (float, float), default=(0.3, 2.0)
         Prior of the item effects: their standard deviation in judge logits, and its

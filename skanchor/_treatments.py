@@ -64,6 +64,9 @@ SECONDS, MINUTE = 93.0 / 2_000.0**3, 60.0
 """Seconds that deviations take, by the cube of their number, on one core of 2026 and
 with ten folds; and from how many seconds on a user is told beforehand."""
 
+SECONDS_BY_JUDGE = 72.0 / 10_500.0**2
+"""The same by the square of their number, where they are eliminated judge by judge."""
+
 LEAST_VERDICTS, FEW_VERDICTS, FEW_DEVIATIONS = 5, 20, 500
 """Verdicts of a judge on the historical models, in the mean over the judges, below
 which "auto" takes no more than so many deviations unasked: hardly a maximum is near
@@ -173,6 +176,7 @@ def choose_treatments(
     """
     found = _choose(item_effects, X, check, n_verdicts, prior)
     n_judges, n_models = len(X.judges), len(X.models)
+    n_effects = n_judges * n_models
     if found.reported != "none" and found.prior.has_common_correlation:
         warn(
             DataWarning(
@@ -184,18 +188,30 @@ def choose_treatments(
                 "the cube of judges times models."
             )
         )
-    seconds = SECONDS * (n_judges * n_models) ** 3
-    if found.is_dense and seconds > MINUTE:
-        warn_at_once(
-            SlowWarning(
-                f"{n_judges:,} judges and {n_models:,} models have "
-                f"{n_judges * n_models:,} item effects, whose fit takes about "
-                f"{max(seconds / 60.0, 1.0):.0f} minutes. Fewer judges or models take "
-                "less, with the cube of their number; item_effects='auto' takes "
-                "seconds, as it gives all pairs of judges one correlation."
-            )
+        _warn_of_time(X, SECONDS_BY_JUDGE * n_effects**2, "square")
+    elif found.is_dense:
+        way_out = (
+            "; item_effects='auto' takes seconds, as it gives all pairs of judges one "
+            "correlation"
         )
+        _warn_of_time(X, SECONDS * n_effects**3, "cube", way_out)
     return found
+
+
+def _warn_of_time(X: Comparisons, seconds: float, power: str, more: str = "") -> None:
+    """Warn beforehand of item effects that take more than a minute."""
+    if seconds <= MINUTE:
+        return
+    n_judges, n_models = len(X.judges), len(X.models)
+    warn_at_once(
+        SlowWarning(
+            f"{n_judges:,} judges and {n_models:,} models have "
+            f"{n_judges * n_models:,} item effects, whose fit takes about "
+            f"{max(seconds / 60.0, 1.0):.0f} minutes. Fewer judges or models take "
+            f"less, with the {power} of their number{more}."
+        ),
+        stacklevel=4,
+    )
 
 
 def _choose(

@@ -169,6 +169,10 @@ class Remedy(Enum):
         "Set a ridge penalty, such as LinearBias(alpha={alpha}), or drop the judge: "
         "split_battles(table, without=[{judge}])."
     )
+    POOL_JUDGES = (
+        "If they are alike, such as seeds or prompts of one model, fit them as one: "
+        "split_battles(table, pool='judges')."
+    )
     DROP_JUDGES = (
         "Where intervals are wide, leave them out: split_battles(table, "
         "without={judges})."

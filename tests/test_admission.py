@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skanchor import AnchorPipeline, BTLRegressor, Comparisons
+from skanchor import AnchorPipeline, BTLRegressor, Comparisons, split_battles
 from skanchor._admission import (
     admit_to_ranking,
     check_ranking,
@@ -374,3 +374,45 @@ def test_without_another_judge_a_settled_one_is_refused(new_models):
     what = "is left" if new_models == [] else "places new model 'new-model'"
     with pytest.raises(BattlesError, match=f"no other judge {what}"):
         leave_out_feature_separated(known, "linear")
+
+
+# -------------------------------------------------------------------------- thin judges
+def thin(n_judges, rows):
+    """A table of some judges with so many rows on historical models."""
+    n_new = 5 * n_judges
+    data = simulate_battles(
+        n_models=6, n_judges=1, n_historical=800 + n_judges * rows, n_human=800,
+        n_new=n_new, rho=0.0, item_sd=0.2, random_state=0,
+    )  # fmt: skip
+    X = data.X[["model_a", "model_b", "judge"]].copy()
+    of_new = (X[["model_a", "model_b"]] == "new-model").any(axis=1)
+    for rows_of in (of_new, ~of_new & (X["judge"] != "human")):
+        at = X.index[rows_of]
+        X.loc[at, "judge"] = [f"seed {i % n_judges}" for i in range(len(at))]
+    return X, data.y
+
+
+@pytest.mark.parametrize(
+    ("n_judges", "rows", "is_told"), [(20, 40, True), (20, 60, False), (4, 40, False)]
+)
+def test_judges_too_thin_for_sensitivities_of_their_own_are_told(
+    n_judges, rows, is_told
+):
+    X, y = thin(n_judges, rows)
+    anchor = AnchorPipeline(cv=2, item_effects=None, random_state=0)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        anchor.fit(X, y)
+    said = [str(one.message) for one in told if "in the median" in str(one.message)]
+    assert bool(said) == is_told
+    if is_told:
+        assert "20 judges have 40 verdicts each on historical models" in said[0]
+        assert said[0].endswith("split_battles(table, pool='judges').")
+        # What it advises helps.
+        one, _ = split_battles(X.assign(winner=y), pool="judges")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            pooled = AnchorPipeline(cv=2, item_effects=None, random_state=0).fit(one, y)
+        assert not any("in the median" in str(one.message) for one in told)
+        assert 2 * pooled.standard_errors_.iloc[0] < anchor.standard_errors_.iloc[0]
+        assert abs(pooled.scores_.iloc[0] - 0.5) < 4 * pooled.standard_errors_.iloc[0]

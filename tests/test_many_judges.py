@@ -134,6 +134,7 @@ def test_inflation_of_one_correlation_needs_no_matrix_by_draw(dense):
     assert found[0] > 1.0
 
 
+@pytest.mark.filterwarnings("ignore:The 40 judges have 42 verdicts each")
 def test_many_judges_get_one_correlation_and_are_told(monkeypatch):
     """And no matrix that is factorised grows with judges times models."""
     data = crowd(n_judges=40, rows=60)

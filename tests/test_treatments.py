@@ -233,6 +233,17 @@ def test_what_takes_minutes_is_said_before_it_begins(monkeypatch):
     assert choose_treatments(None, sample.X, CALM).reported == "none"
 
 
+def test_many_judges_that_take_minutes_are_announced_as_well(monkeypatch):
+    """Judge by judge, the time grows with the square of their number."""
+    sample, _ = plugged(n_judges=12)
+    n_effects = len(sample.X.judges) * len(sample.X.models)
+    monkeypatch.setattr(_treatments, "MOST_PAIRED", 10)
+    monkeypatch.setattr(_treatments, "SECONDS_BY_JUDGE", 150.0 / n_effects**2)
+    match = f"12 judges .* {n_effects} item effects, .* about 2 minutes.* the square"
+    with WarningLog(), pytest.warns(SlowWarning, match=match):
+        assert choose_treatments("auto", sample.X, ALARMED).reported == "random"
+
+
 def test_auto_does_not_begin_where_many_judges_have_few_verdicts_each(monkeypatch):
     sample, _ = plugged()
     n = 2 * int((~sample.X.is_new).sum())

@@ -69,6 +69,7 @@ def check_stream(options: argparse.Namespace) -> None:
         "--hide-votes-of": options.hide_votes_of,
         "--judges": options.judges,
         "--drop-judges": options.drop_judges,
+        "--pool-judges": options.pool_judges,
         "--text-columns": options.text_columns,
         "--style": options.style != "ignored",
         "--judge-scale": options.judge_scale != "straight",

@@ -178,6 +178,12 @@ def _add_roles(parser: argparse.ArgumentParser) -> None:
         help="judges, also as patterns, whose rows are left out",
     )
     parser.add_argument(
+        "--pool-judges",
+        metavar="NAME",
+        help="fit all judges as one of this name, if they are alike or have few rows "
+        "each",
+    )
+    parser.add_argument(
         "--judge",
         nargs="+",
         action="extend",
@@ -316,6 +322,7 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
         human=options.human or HUMAN,
         judges=options.judges,
         without=options.drop_judges,
+        pool=options.pool_judges,
         features=_split_names(options.features),
         drop_features=_split_names(options.drop_features),
     )

@@ -75,6 +75,8 @@ ADVICE = {
     Remedy.STEADY_CORRECTION: "Add rows or use fewer folds.",
     Remedy.SHRINK_BIAS: None,
     Remedy.SHRINK_OR_DROP_JUDGE: "Drop the judge with --drop-judges.",
+    Remedy.POOL_JUDGES: "If they are alike, such as seeds or prompts of one model, fit "
+    "them as one with --pool-judges judges.",
     Remedy.DROP_JUDGES: "Where intervals are wide, leave them out with --drop-judges.",
     Remedy.GROUP_BY_PROMPT: "Add --groups prompt_id if you still want errors by "
     "prompt, "

@@ -19,6 +19,7 @@ __all__ = [
     "mark_people",
     "people_among",
     "people_of",
+    "pool_judges",
 ]
 
 HUMAN = "human"
@@ -148,6 +149,37 @@ def drop_judges(frame: nw.DataFrame[Any], judges: Any) -> nw.DataFrame[Any]:
     known = [label for label in frame["judge"].unique().to_list() if label is not None]
     dropped = _matching(known, listed(judges), "judges to drop")
     return frame.filter(~nw.col("judge").is_in(dropped))
+
+
+def pool_judges(frame: nw.DataFrame[Any], name: Any) -> nw.DataFrame[Any]:
+    """Give all judges one name.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        With a column ``judge``, in which people are ``"human"``.
+    name : str
+        Of the judge that all of them become.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    BattlesError
+        If the name is no text, or that of people.
+    """
+    if not isinstance(name, str) or not name.strip() or name == HUMAN:
+        raise BattlesError(
+            f"pool is the name that all judges get, a text other than "
+            f"{HUMAN!r}, got {name!r}."
+        )
+    judge = nw.col("judge").cast(nw.String)
+    is_judge = (judge != HUMAN) & ~judge.is_null()
+    return frame.with_columns(
+        judge=nw.when(is_judge).then(nw.lit(name)).otherwise(judge)
+    )
 
 
 def listed(labels: Any) -> list[Any]:

@@ -16,6 +16,7 @@ from skanchor._comparisons.people import (
     human_labels,
     listed,
     mark_people,
+    pool_judges,
 )
 from skanchor.exceptions import Advice, BattlesError, Remedy
 
@@ -29,6 +30,7 @@ def split_table(
     human: Any = HUMAN,
     judges: Any = None,
     without: Any = None,
+    pool: str | None = None,
     outcome: str = "winner",
     features: Iterable[str] | None = None,
     drop_features: Iterable[str] | None = None,
@@ -39,7 +41,7 @@ def split_table(
 
     Parameters
     ----------
-    table, columns, human, judges, without, outcome, features, drop_features
+    table, columns, human, judges, without, pool, outcome, features, drop_features
         As in :func:`skanchor.split_battles`.
 
     Returns
@@ -71,12 +73,15 @@ def split_table(
     given = listed(human) != [HUMAN]
     if judges is not None and given:
         raise BattlesError("Give either the human labels or the judges, not both.")
-    if without is not None or judges is not None or given:
+    asked = (without, judges, pool)
+    if given or any(one is not None for one in asked):
         require_columns(frame.columns, ["judge"])
     if without is not None:
         frame = drop_judges(frame, without)
     if judges is not None or given:
         frame = mark_people(frame, human_labels(frame, human, judges))
+    if pool is not None:
+        frame = pool_judges(frame, pool)
     frame = choose_features(frame, features, drop_features)
     return frame.drop(outcome).to_native(), frame[outcome].to_native()
 

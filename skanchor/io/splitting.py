@@ -38,6 +38,7 @@ def split_battles(
     human: Any = HUMAN,
     judges: Any = None,
     without: Any = None,
+    pool: str | None = None,
     outcome: str = "winner",
     labels: Mapping[Any, Any] | None = None,
     levels: Mapping[str, float] | None = None,
@@ -67,6 +68,10 @@ def split_battles(
         are human.
     without : label or list of labels, optional
         Judges, or patterns of their labels, whose rows are left out.
+    pool : str, optional
+        One name for all judges, which are then fitted as one. This suits judges that
+        are alike, such as seeds or prompts of one model, or that have few rows each,
+        and that see new and historical models in the same shares.
     outcome : str, default="winner"
         Name of the outcome column. Outcomes of another name are taken as they are.
     labels, levels : mapping, optional
@@ -126,9 +131,13 @@ def split_battles(
                 frame, labels or {}, levels or {}, ratings, drop_invalid
             )
         told = listed(human) != [HUMAN] or judges is not None
-        frame, people, more = _sources(frame, told, told or without is not None)
+        frame, people, more = _sources(
+            frame, told, told or without is not None or pool is not None
+        )
     except BattlesError as error:
-        error.complete_calls("split_battles", _given(columns, human, judges, without))
+        error.complete_calls(
+            "split_battles", _given(columns, human, judges, without, pool)
+        )
         raise
     if said or more:
         warn(AssumptionWarning(f"{'; '.join([*said, *more])}."), stacklevel=2)
@@ -137,6 +146,7 @@ def split_battles(
         human=people or human,
         judges=judges,
         without=without,
+        pool=pool,
         outcome=outcome,
         features=features,
         drop_features=drop_features,
@@ -252,8 +262,11 @@ def _one_spelling(frame: Frame) -> tuple[Frame, list[str]]:
     return (frame.with_columns(judge=judge) if several else frame), said
 
 
-def _given(columns: Any, human: Any, judges: Any, without: Any) -> dict[str, Any]:
+def _given(
+    columns: Any, human: Any, judges: Any, without: Any, pool: Any
+) -> dict[str, Any]:
     """Arguments that the user has given, for the calls that help."""
     given = {"table": Verbatim("table"), "columns": columns, "without": without}
+    given["pool"] = pool
     given |= {"judges": judges, "human": None if human == HUMAN else human}
     return {name: value for name, value in given.items() if value is not None}

@@ -215,6 +215,12 @@ CASES = {
     Remedy.STEADY_CORRECTION: (tosses, ""),
     Remedy.SHRINK_BIAS: (leak, ""),
     Remedy.SHRINK_OR_DROP_JUDGE: (sure, ""),
+    Remedy.POOL_JUDGES: (
+        lambda: FRAME.assign(
+            judge=FRAME["judge"].mask(~HUMAN, "seed " + (FRAME.index % 20).astype(str))
+        ),
+        "",
+    ),
     Remedy.DROP_JUDGES: (running_away, ""),
     Remedy.DROP_FEATURES: (leak, ""),
     Remedy.SHOW_ORDER: (

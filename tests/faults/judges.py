@@ -155,6 +155,15 @@ see(
     "reports.test_summary::test_many_warnings_alike_are_listed_in_short",
 )
 see(
+    "Several judges of so few rows each that their sensitivities are hardly known",
+    "test_admission::test_judges_too_thin_for_sensitivities_of_their_own_are_told",
+)
+see(
+    "Many judges of few rows each, whose deviations a test could not see",
+    "test_treatments::"
+    "test_many_judges_of_few_verdicts_do_not_pass_for_judges_without_deviations",
+)
+see(
     "Too many judges and models to learn the correlation of every pair of judges",
     "test_many_judges::test_many_judges_get_one_correlation_and_are_told",
 )

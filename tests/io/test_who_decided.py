@@ -52,6 +52,25 @@ def test_people_are_found_beside_judges_that_are_left_out():
     assert X["judge"].tolist() == ["human", "gpt-4"]
 
 
+def test_judges_become_one_by_name():
+    table = battles("crowd", "human", "gpt-4", "claude", None)
+    X, _ = split_battles(table, human=["crowd", "human"], pool="panel")
+    assert X["judge"].tolist()[:4] == ["human", "human", "panel", "panel"]
+    assert X["judge"].isna().tolist() == [False] * 4 + [True]
+    assert X["rater"].tolist()[:2] == ["crowd", "human"]
+    without, _ = split_battles(table[1:4], without="claude", pool="panel")
+    assert without["judge"].tolist() == ["human", "panel"]
+    assert table["judge"].tolist()[2] == "gpt-4"
+
+
+@pytest.mark.parametrize("name", ["human", " ", 3])
+def test_what_is_no_name_of_a_judge(name):
+    with pytest.raises(BattlesError, match="a text other than 'human', got"):
+        split_battles(battles("human", "gpt-4"), pool=name)
+    with pytest.raises(BattlesError, match="lacks the columns"):
+        split_battles(battles("human").drop(columns="judge"), pool="panel")
+
+
 def test_names_in_files_are_stripped(tmp_path):
     table = battles("human", "gpt-4 ", " claude").assign(model_b="elk ")
     table.to_csv(path := tmp_path / "blanks.csv", index=False)
