@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._comparisons import Comparisons, EqualRows, is_constant, number_rows
-from skanchor._folds import DrawnPlan, Fold, FoldPlan, as_folds
+from skanchor._folds import DrawnPlan, Fold, FoldPlan, as_folds, fold_of_rows
 from skanchor._numerics.groups import Crossed, Membership
 from skanchor._typing import Array
 from skanchor.sample import Sample
@@ -131,7 +131,7 @@ class Cells:
         if sample.members is not None or sample.rated is not None:
             prompts = _prompts(self.rows)
             folds = [
-                _with_groups(own, plan, prompts)
+                _with_groups(own, plan, prompts, sample)
                 for own, plan in zip(folds, plans, strict=True)
             ]
         return list(folds)
@@ -174,15 +174,21 @@ def _divide(plan: FoldPlan, cell: NDArray[Any], number: Array) -> list[Fold]:
 
 
 def _with_groups(
-    folds: list[Fold], plan: FoldPlan, groups: NDArray[np.intp]
+    folds: list[Fold], plan: FoldPlan, prompts: NDArray[np.intp], sample: Sample
 ) -> list[Fold]:
-    """The folds with the groups that each holds out, all of them whole."""
-    size, found = int(groups.max()) + 1, []
-    for fold, (_, test) in zip(folds, plan, strict=True):
-        held = np.zeros(size, dtype=bool)
-        held[groups[test]] = True
-        found.append(replace(fold, test_groups=held))
-    return found
+    """The folds with the groups, and raters, that each holds out, all of them whole."""
+    fold = fold_of_rows(plan, len(prompts))
+    rows = np.flatnonzero(fold >= 0)
+    part = np.full(int(prompts.max()) + 1, -1, dtype=fold.dtype)
+    part[prompts[rows]] = fold[rows]
+    members: Sequence[Membership | None] = [None] * len(folds)
+    rated: Sequence[Crossed | None] = [None] * len(folds)
+    if sample.members is not None:
+        members = sample.members.divided(part[sample.members.groups], len(folds))
+    if sample.rated is not None:
+        rated = sample.rated.divided(part, len(folds))
+    parts = zip(folds, members, rated, strict=True)
+    return [replace(own, members=m, rated=r) for own, m, r in parts]
 
 
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:

@@ -53,12 +53,12 @@ class RowGroups:
     ----------
     prompts : ndarray of shape (n_rows,) or None
         Code of the prompt of each row; None where rows have no groups.
-    raters : ndarray of shape (n_rows,)
-        Code of the rater of each vote; -1 in other rows.
+    raters : ndarray of shape (n_rows,) or None
+        Code of the rater of each vote; -1 in other rows. None without raters.
     """
 
     prompts: NDArray[np.intp] | None
-    raters: NDArray[np.intp]
+    raters: NDArray[np.intp] | None = None
 
 
 def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:

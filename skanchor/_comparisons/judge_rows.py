@@ -12,7 +12,6 @@ from scipy.sparse import csc_array, csr_array
 
 from skanchor._comparisons.pairs import FeaturePairs
 from skanchor._numerics.btl import pair_sums
-from skanchor._numerics.groups import Membership
 from skanchor._typing import Array
 
 __all__ = ["JudgeRows"]
@@ -172,15 +171,6 @@ class JudgeRows:
         ndarray of shape (n,)
         """
         return np.asarray(self._by_pair(np.subtract, values))
-
-    def group_sums(self, values: Array, groups: Membership) -> Array:
-        """Return the signed sums of values by group and model, as a flat array.
-
-        Values count with a minus where the model is second. Only combinations of group
-        and model that occur are returned. ``groups`` are those of this judge's rows.
-        """
-        # (n_groups, n) times (n, n_models) sums the rows of each group.
-        return np.asarray((groups.matrix() @ self._entries(values)).data)
 
     def item_sums(self, values: Array, factor: Array) -> Array:
         """Return each model's sum of factor times values, negative where it is second.

@@ -7,6 +7,7 @@ from skanchor._folds._plan import (
     FoldPlan,
     as_folds,
     check_training_sets,
+    fold_of_rows,
     plan_weights,
     training_weights,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "SourceKFold",
     "as_folds",
     "check_training_sets",
+    "fold_of_rows",
     "make_plans",
     "plan_weights",
     "run_plan",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from skanchor._comparisons.grouping import RowGroups
 from skanchor._folds._plan import DrawnPlan, FoldPlan, check_plan, is_split
 from skanchor._folds._source_kfold import SourceKFold
 from skanchor._numerics.graph import count_components
@@ -80,7 +81,9 @@ def _draw_plan(
     counted: Any = slice(None) if is_whole else np.flatnonzero(is_counted)
     # A generator, unlike its seed, gives other folds each time.
     splitter = SourceKFold(n_folds, random_state=np.random.RandomState(seed))
-    groups = None if sample.groups is None else sample.groups[counted]
+    groups = None
+    if sample.groups is not None:
+        groups = RowGroups(sample.groups[counted])
     # What is derived of the rows is shared where none is left out.
     part, part_cell = sample.X, cell
     if not is_whole and cell is None:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._numerics.groups import Crossed, Membership
 from skanchor._typing import Array
 from skanchor.exceptions import located
 from skanchor.sample import Sample
@@ -22,6 +23,7 @@ __all__ = [
     "as_folds",
     "check_plan",
     "check_training_sets",
+    "fold_of_rows",
     "is_split",
     "plan_weights",
     "training_weights",
@@ -73,16 +75,16 @@ class Fold:
     train_times, test_times : ndarray or None
         How many of the rows that each of these stands for are in training, and held
         out: where a sample has a multiplicity, a fold divides it. None stands for all.
-    test_groups : ndarray of bool or None
-        Which groups, by their code, the fold holds out, where rows stand for several;
-        without groups, which rows of the table.
+    members, rated : Membership and Crossed, or None
+        Groups, and raters, of the rows held out, where rows stand for several.
     """
 
     train: NDArray[np.intp]
     test: NDArray[np.intp]
     train_times: Array | None = None
     test_times: Array | None = None
-    test_groups: NDArray[np.bool_] | None = None
+    members: Membership | None = None
+    rated: Crossed | None = None
 
     def training(self, sample: Sample) -> Sample:
         """The sample with the weights of :func:`training_weights`."""
@@ -96,14 +98,7 @@ class Fold:
             return sample
         weight = self._weights(sample, 1)
         held = self._divided(sample, weight, self.test, self.test_times)
-        if self.test_groups is None:
-            return held
-        members, rated = sample.members, sample.rated
-        if members is not None:
-            members = members.among(self.test_groups[members.groups])
-        if rated is not None:
-            rated = rated.among(self.test_groups)
-        return replace(held, members=members, rated=rated)
+        return replace(held, members=self.members, rated=self.rated)
 
     def kept(self, sample: Sample, bins: NDArray[np.intp], size: int) -> Array:
         """Weight of the training rows in each of ``size`` bins."""
@@ -132,6 +127,16 @@ class Fold:
         multiplicity = np.ones(len(sample))
         multiplicity[rows] = times
         return replace(sample, weight=weight, multiplicity=multiplicity)
+
+
+def fold_of_rows(plan: FoldPlan, n_rows: int) -> NDArray[Any]:
+    """Fold that holds each row out, -1 where none does; integers that may be narrow."""
+    if isinstance(plan, DrawnPlan):
+        return plan.fold
+    fold = np.full(n_rows, -1)
+    for number, (_, test) in enumerate(plan):
+        fold[test] = number
+    return fold
 
 
 def as_folds(plan: Sequence[Split] | Sequence[Fold]) -> Sequence[Fold]:

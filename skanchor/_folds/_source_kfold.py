@@ -12,7 +12,11 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
 from skanchor._comparisons import Comparisons, decide_roles, first_rows, number_rows
-from skanchor._comparisons.grouping import default_groups, resolve_groups
+from skanchor._comparisons.grouping import (
+    RowGroups,
+    default_groups,
+    resolve_groups,
+)
 from skanchor._folds._plan import Split
 from skanchor._typing import Seed
 from skanchor.exceptions import BattlesError, Term
@@ -112,7 +116,7 @@ class SourceKFold(BaseCrossValidator):
     def assign_folds(
         self,
         X: Battles,
-        groups: ArrayLike | str | None = None,
+        groups: ArrayLike | RowGroups | str | None = None,
         cell: NDArray[np.intp] | None = None,
     ) -> NDArray[np.intp]:
         """Fold that holds each row out.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from skanchor._comparisons import JudgeRows
 from skanchor._numerics.btl import laplacian
@@ -65,7 +64,10 @@ def dispersions(sample: Sample, *, has_deviations: bool) -> Array:
         each = r if times is None else r / times
         squares = float(r @ each)
         if groups is not None:
-            squares = 0.5 * float(np.sum(cut.group_sums(each, groups) ** 2))
+            # Values count with a minus where a model is second.
+            sides = np.column_stack([cut.left, cut.right])
+            values = np.column_stack([each, -each])
+            squares = 0.5 * float(groups.squares(sides, values, cut.n_models)[0].sum())
         found[m] = squares / max(total - taken, 0.5 * total)
     return found
 
@@ -84,27 +86,25 @@ def _taken(
     Rows of one pair in one group count as one row, so that copies change nothing.
     """
     used = np.flatnonzero(information > 0)
+    known, n_models = information[used], cut.n_models
+    # A pair is the same whichever model comes first.
     left, right = cut.left[used], cut.right[used]
-    known, times = information[used], None if times is None else times[used]
+    pair = np.minimum(left, right) * n_models + np.maximum(left, right)
+    if times is not None:
+        # The squares of equal rows are summed, not the square of their sum.
+        times = times[used]
+        known = known / (np.sqrt(times) if groups is None else times)
     if groups is None:
-        if times is not None:
-            # The squares of equal rows are summed, not the square of their sum.
-            known = known / np.sqrt(times)
+        squares = np.asarray(np.bincount(pair, known**2, n_models**2), np.float64)
         per_group = 1.0
     else:
-        # Sums by group and pair of models, whichever comes first: of shape (n_groups,
-        # n_pairs), with one entry in each row of the second matrix.
-        each = known if times is None else known / times
-        pair = np.minimum(left, right) * cut.n_models + np.maximum(left, right)
-        of_pair = np.ones(len(used)), pair, np.arange(len(used) + 1)
-        shape = len(used), cut.n_models**2
-        sums = groups[used].matrix(each).tocsr() @ csr_array(of_pair, shape)
-        known = sums.data
-        left, right = np.divmod(sums.indices, cut.n_models)
+        squares, n_sums, n_groups = groups[used].squares(
+            pair[:, None], known[:, None], n_models**2
+        )
         # Squares are of sums by group, in which what was fitted to each of its cells
         # adds up. What is taken is set in proportion to the number of cells in a group.
-        per_group = len(known) / np.count_nonzero(np.diff(sums.indptr))
+        per_group = n_sums / n_groups
     # Variance of u_a - u_b in the fit: (e_a - e_b)' inverse (e_a - e_b).
     size = np.diag(inverse)
-    variance = size[left] + size[right] - 2.0 * inverse[left, right]
-    return float(per_group * np.sum(known**2 * variance))
+    variance = size[:, None] + size - 2.0 * inverse
+    return float(per_group * (squares @ variance.ravel()))

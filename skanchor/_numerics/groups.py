@@ -193,12 +193,82 @@ class Membership:
         starts = np.concatenate([[0], ends])
         return Membership(self.groups, starts, self.place[at], self.number[at])
 
-    def among(self, some: NDArray[np.bool_]) -> Membership:
-        """The groups of a mask alone."""
-        kept = np.flatnonzero(some[self.place])
-        place = (np.cumsum(some) - 1)[self.place[kept]]
-        starts = np.searchsorted(kept, self.starts)
-        return Membership(self.groups[some], starts, place, self.number[kept])
+    def divided(self, part: NDArray[Any], n_parts: int) -> list[Membership]:
+        """Membership in the groups of each part alone.
+
+        Parameters
+        ----------
+        part : ndarray of shape (n_groups,)
+            Part of each group, from zero; -1 is in none. Integers that may be narrow.
+        n_parts : int
+            Number of parts.
+
+        Returns
+        -------
+        list of Membership
+            Of the same rows.
+        """
+        n_rows, own = len(self.starts) - 1, part[self.place]
+        rows = np.repeat(np.arange(n_rows), np.diff(self.starts))
+        # Groups and entries by part, in their order within each.
+        by_group, by_entry = (_by_part(one, n_parts) for one in (part, own))
+        place = np.empty(len(part), dtype=np.intp)
+        found = []
+        for groups, entries in zip(by_group, by_entry, strict=True):
+            place[groups] = np.arange(len(groups))
+            sizes = np.bincount(rows[entries], minlength=n_rows)
+            found.append(
+                Membership(
+                    self.groups[groups],
+                    np.concatenate([[0], np.cumsum(sizes)]),
+                    place[self.place[entries]],
+                    self.number[entries],
+                )
+            )
+        return found
+
+    def squares(
+        self, columns: NDArray[np.intp], values: Array, n_columns: int
+    ) -> tuple[Array, int, int]:
+        """Sum values by group and column, and the squares of these sums by column.
+
+        Parameters
+        ----------
+        columns : ndarray of shape (n_rows, n_values)
+            Columns of the values of each row, all different.
+        values : ndarray of shape (n_rows, n_values)
+            Of a row that stands for several, those of each.
+        n_columns : int
+            Number of columns.
+
+        Returns
+        -------
+        squares : ndarray of shape (n_columns,)
+        n_sums : int
+            Number of sums: of the columns that a group has values in, for all groups.
+        n_groups : int
+            Number of groups that have any.
+        """
+        n_rows, n_values = values.shape
+        # Mostly a judge sees a prompt once: then the entry of a group is its sum.
+        alone = (np.bincount(self.place) == 1)[self.place]
+        rows = np.repeat(np.arange(n_rows), np.diff(self.starts))
+        number = np.bincount(rows, np.where(alone, self.number**2, 0.0), n_rows)
+        each = number[:, None] * values**2
+        squares = np.bincount(columns.ravel(), each.ravel(), n_columns)
+        n_groups = int(np.count_nonzero(alone))
+        n_sums = n_values * n_groups
+        if n_groups < len(alone):
+            others = self.matrix()
+            others.data = np.where(alone, 0.0, others.data)
+            others.eliminate_zeros()
+            starts = np.arange(0, n_rows * n_values + 1, n_values)
+            entries = values.ravel(), columns.ravel(), starts
+            sums = others.tocsr() @ csr_array(entries, (n_rows, n_columns))
+            squares += np.bincount(sums.indices, sums.data**2, n_columns)
+            n_sums += len(sums.data)
+            n_groups += int(np.count_nonzero(np.diff(sums.indptr)))
+        return np.asarray(squares, dtype=np.float64), n_sums, n_groups
 
     def totals(self, values: Any) -> GroupTotals:
         """Sum values of rows, of shape (n_rows, n_columns), by group.
@@ -234,6 +304,12 @@ class Membership:
             np.repeat(np.arange(len(sizes)), sizes),
             self.number,
         )
+
+
+def _by_part(part: NDArray[Any], n_parts: int) -> list[NDArray[np.intp]]:
+    """Numbers of what each part has, ascending; -1 is in none."""
+    stops = np.cumsum(np.bincount(part.astype(np.intp) + 1, minlength=n_parts + 1))
+    return np.split(np.argsort(part, kind="stable"), stops)[1:-1]
 
 
 def _sorted_entries(
@@ -306,10 +382,15 @@ class Crossed:
         """The same of some of the rows; units may then be empty."""
         return Crossed(self.units[rows], self.prompt, self.rater)
 
-    def among(self, some: NDArray[np.bool_]) -> Crossed:
-        """The prompts of a mask alone."""
-        held = some[self.prompt]
-        return Crossed(self.units.among(held), self.prompt[held], self.rater[held])
+    def divided(self, part: NDArray[Any], n_parts: int) -> list[Crossed]:
+        """The prompts of each part alone, by the part of each prompt."""
+        own = part[self.prompt]
+        units = self.units.divided(own, n_parts)
+        at = _by_part(own, n_parts)
+        return [
+            Crossed(one, self.prompt[mine], self.rater[mine])
+            for one, mine in zip(units, at, strict=True)
+        ]
 
     def sums(self, values: Array) -> RaterSums:
         """Sums of values of rows, of shape (n_rows, n_columns).

@@ -14,7 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.item_evidence import FLOOR, ItemEvidence, shown_share
+from skanchor._numerics.item_evidence import (
+    FLOOR,
+    ItemEvidence,
+    joint_posterior,
+    shown_share,
+)
 from skanchor._numerics.linalg import MANY_JUDGES, eigen_factor
 from skanchor._numerics.shrinkage import (
     CEILING,
@@ -177,6 +182,10 @@ class DeviationLikelihood:
         """Likelihood of each item, the others integrated out under a covariance."""
         return ItemEvidence.of(self.information, self.target, covariance)
 
+    def posterior(self, covariance: Array) -> tuple[Array, Array]:
+        """Posterior of each item, all items under one covariance."""
+        return joint_posterior(self.information, self.target, covariance)
+
 
 def fit_covariance(
     likelihood: DeviationLikelihood,
@@ -264,8 +273,8 @@ def _settled_covariance(
 
     def step(values: Array) -> Array:
         before = filled(values)
-        evidence = likelihood.evidence(before)
-        return np.asarray(_em_step(evidence, before, shrinkage, prior)[at])
+        found = likelihood.posterior(before)
+        return np.asarray(_m_step(*found, before, shrinkage, prior)[at])
 
     def is_valid(values: Array) -> bool:
         return bool(np.linalg.eigvalsh(filled(values))[0] > FLOOR)
@@ -365,9 +374,19 @@ def _em_step(
     evidence: ItemEvidence, covariance: Array, shrinkage: Shrinkage, prior: ItemPrior
 ) -> Array:
     """One EM step: the posterior second moments of the deviations, shrunk."""
-    # Posterior means, (n_items, n_judges), and covariances, (n_items, n_judges,
-    # n_judges), whose sum over items is E[u u'] given the data.
     means, spreads = evidence.posterior(eigen_factor(covariance))
+    return _m_step(means, spreads, covariance, shrinkage, prior)
+
+
+def _m_step(
+    means: Array,
+    spreads: Array,
+    covariance: Array,
+    shrinkage: Shrinkage,
+    prior: ItemPrior,
+) -> Array:
+    """The step from a posterior of each item under a covariance."""
+    # Summed over items, this is E[u u'] given the data.
     sums = means.T @ means + spreads.sum(axis=0)
     shown = float(np.mean(shown_share(spreads, covariance)))
     return shrunk_moments(sums, len(means), shown, covariance, shrinkage, prior)

@@ -16,7 +16,7 @@ import numpy as np
 from skanchor._numerics.linalg import SymmetricSolver, mix_judges
 from skanchor._numerics.types import Array
 
-__all__ = ["FLOOR", "ItemEvidence", "shown_share"]
+__all__ = ["FLOOR", "ItemEvidence", "joint_posterior", "shown_share"]
 
 
 FLOOR = 1e-8
@@ -46,43 +46,15 @@ class ItemEvidence:
     def of(cls, information: Array, target: Array, covariance: Array) -> ItemEvidence:
         """Compute each item's posterior, and divide it by the item's prior.
 
-        Parameters
-        ----------
-        information : ndarray of shape (n_judges * n_items, n_judges * n_items)
-            Information on u, all items of the first judge, then those of the second and
-            so on; all other parameters are profiled out.
-        target : ndarray of shape (n_judges * n_items,)
-            Product of the information with the unpenalised estimate of u.
-        covariance : ndarray of shape (n_judges, n_judges)
-            Prior covariance of the deviations.
-
-        Returns
-        -------
-        ItemEvidence
+        The arguments are those of :func:`joint_posterior`.
         """
-        n_judges = len(covariance)
-        n_items = len(target) // n_judges
-        # Standardised deviations v with u = root v have the prior N(0, I). ``back`` is
-        # the inverse of root'.
-        values, vectors = np.linalg.eigh(covariance)
-        scale = np.sqrt(np.maximum(values, FLOOR))
-        root, back = vectors * scale, vectors / scale
-        # Posterior precision and mean of v, of all items together.
-        inner = mix_judges(information, root, n_items)
-        inner[np.diag_indices_from(inner)] += 1.0
-        solver = SymmetricSolver.factorise(inner)
-        v = solver.solve((root.T @ target.reshape(n_judges, n_items)).ravel())
-        # Posterior covariance of v of each item, (n_items, n_judges, n_judges). The
-        # inverse is most of the work: only its blocks of an item with itself are made.
-        of_item = solver.root.reshape(n_judges, n_items, -1).transpose(1, 0, 2)
-        own = of_item @ of_item.transpose(0, 2, 1)
-        own_inverse = np.linalg.inv((own + own.transpose(0, 2, 1)) / 2.0)
+        means, spreads, _, back = _standardised(information, target, covariance)
+        inverse = np.linalg.inv((spreads + spreads.transpose(0, 2, 1)) / 2.0)
         # The prior has mean zero, so that precision times mean is the likelihood's q.
-        by_item = v.reshape(n_judges, n_items).T
-        linear = np.einsum("imn,in->im", own_inverse, by_item) @ back.T
+        linear = np.einsum("imn,in->im", inverse, means) @ back.T
         # The likelihood's precision Q is the posterior's less the prior's, I. Rounding
         # must not make it indefinite.
-        values, turned = np.linalg.eigh(own_inverse - np.eye(n_judges))
+        values, turned = np.linalg.eigh(inverse - np.eye(len(covariance)))
         precision = (turned * np.maximum(values, 0.0)[:, None, :]) @ turned.transpose(
             0, 2, 1
         )
@@ -125,6 +97,52 @@ class ItemEvidence:
             "...m,...m->...", q, np.linalg.solve(inner, q[..., None])[..., 0]
         )
         return np.asarray(0.5 * (explained - np.linalg.slogdet(inner)[1]))
+
+
+def joint_posterior(
+    information: Array, target: Array, covariance: Array
+) -> tuple[Array, Array]:
+    """Posterior of the deviations of each item, all items under one prior.
+
+    Parameters
+    ----------
+    information : ndarray of shape (n_judges * n_items, n_judges * n_items)
+        Information on u, all items of the first judge, then those of the second and so
+        on; all other parameters are profiled out.
+    target : ndarray of shape (n_judges * n_items,)
+        Product of the information with the unpenalised estimate of u.
+    covariance : ndarray of shape (n_judges, n_judges)
+        Prior covariance of the deviations.
+
+    Returns
+    -------
+    means : ndarray of shape (n_items, n_judges)
+    spreads : ndarray of shape (n_items, n_judges, n_judges)
+        Covariances.
+    """
+    means, spreads, root, _ = _standardised(information, target, covariance)
+    return means @ root.T, root @ spreads @ root.T
+
+
+def _standardised(
+    information: Array, target: Array, covariance: Array
+) -> tuple[Array, Array, Array, Array]:
+    """The same of the deviations v with u = R v and the prior N(0, I), R, and R'^-1."""
+    n_judges = len(covariance)
+    n_items = len(target) // n_judges
+    values, vectors = np.linalg.eigh(covariance)
+    scale = np.sqrt(np.maximum(values, FLOOR))
+    root, back = vectors * scale, vectors / scale
+    # Posterior precision and mean of v, of all items together.
+    inner = mix_judges(information, root, n_items)
+    inner[np.diag_indices_from(inner)] += 1.0
+    solver = SymmetricSolver.factorise(inner)
+    v = solver.solve((root.T @ target.reshape(n_judges, n_items)).ravel())
+    # Posterior covariance of v of each item. The inverse is most of the work: only its
+    # blocks of an item with itself are made.
+    of_item = solver.root.reshape(n_judges, n_items, -1).transpose(1, 0, 2)
+    spreads = of_item @ of_item.transpose(0, 2, 1)
+    return v.reshape(n_judges, n_items).T, spreads, root, back
 
 
 def shown_share(spreads: Array, covariance: Array) -> Array:

@@ -72,6 +72,10 @@ def limited_threads(limit: int | None) -> Iterator[None]:
     try:
         libraries = _blas()
         known = [one.num_threads for one in libraries.lib_controllers]
+        if max(known, default=0) <= limit:
+            # An outer limit holds: to set it again takes longer than a small fit.
+            yield
+            return
         with libraries.limit(limits=min([limit, *known])):
             yield
     finally:

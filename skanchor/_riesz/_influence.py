@@ -91,16 +91,11 @@ class InfluenceSums:
         each = influence
         if multiplicity is not None:
             each = influence / multiplicity[:, None]
-        # Columns of people, then those of judges.
-        apart = np.zeros((len(each), 2 * size))
-        apart[is_human, :size], apart[~is_human, size:] = (
-            each[is_human],
-            each[~is_human],
-        )
-        totals = groups.totals(apart).totals
+        totals = groups.totals(each).totals
+        human = groups[is_human].totals(each[is_human]).totals
         by_group = (
-            GroupTotals(groups.groups, totals[:, :size]),
-            GroupTotals(groups.groups, totals[:, size:]),
+            GroupTotals(groups.groups, human),
+            GroupTotals(groups.groups, totals - human),
         )
         # The largest of a group is known once groups are closed.
         return cls(

@@ -173,6 +173,24 @@ def test_inflation_is_that_of_an_estimated_covariance():
     assert factor == pytest.approx(1.0, abs=0.05) and df == pytest.approx(n, rel=0.2)
 
 
+def test_posterior_is_that_of_each_item_s_evidence():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(12, 9))
+    likelihood = DeviationLikelihood(root @ root.T, rng.normal(size=12), np.ones(3))
+    covariance = np.array([[0.4, 0.1, 0.0], [0.1, 0.2, -0.1], [0.0, -0.1, 0.3]])
+    means, spreads = likelihood.posterior(covariance)
+    known = likelihood.evidence(covariance)
+    expected = known.posterior(np.linalg.cholesky(covariance))
+    assert_allclose(means, expected[0], atol=1e-12)
+    assert_allclose(spreads, expected[1], atol=1e-12)
+    # Of all deviations together, those of the first item are 0, 4 and 8.
+    whole = np.linalg.inv(
+        likelihood.information + np.kron(np.linalg.inv(covariance), np.eye(4))
+    )
+    assert_allclose(spreads[0], whole[np.ix_([0, 4, 8], [0, 4, 8])], atol=1e-12)
+    assert_allclose(means[0], (whole @ likelihood.target)[[0, 4, 8]], atol=1e-12)
+
+
 def test_evidence_that_takes_turns_is_left_in_the_end():
     rng = np.random.default_rng(0)
     turns = []
@@ -185,6 +203,9 @@ def test_evidence_that_takes_turns_is_left_in_the_end():
             scale = 40.0 if len(turns) % 2 else 0.4
             precision = np.broadcast_to(scale * np.eye(3), (8, 3, 3))
             return ItemEvidence(precision, scale * rng.normal(size=(8, 3)))
+
+        def posterior(self, covariance):
+            return self.evidence(covariance).posterior(np.linalg.cholesky(covariance))
 
     _, _, converged = fit_covariance(Turning(), 0.1 * np.eye(3), Shrinkage())
     assert not converged

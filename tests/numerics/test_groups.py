@@ -1,0 +1,59 @@
+"""Groups of dependent rows, where a row may stand for rows of several groups."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skanchor._numerics.groups import Crossed, Membership
+
+
+@pytest.fixture
+def table():
+    """Rows of a table, their groups, and the cell that stands for each."""
+    rng = np.random.default_rng(0)
+    return rng.integers(0, 30, 200), rng.integers(0, 12, 200)
+
+
+def dense(one):
+    """How many rows of each group each row stands for."""
+    return one.matrix().toarray()
+
+
+def test_parts_have_their_groups_alone(table):
+    groups, cell = table
+    whole = Membership.of(groups, cell)
+    part = np.random.default_rng(1).integers(-1, 4, len(whole.groups)).astype(np.int8)
+    for number, one in enumerate(whole.divided(part, 4)):
+        assert_array_equal(one.groups, whole.groups[part == number])
+        assert_array_equal(dense(one), dense(whole)[part == number])
+
+
+def test_parts_of_prompts_and_raters(table):
+    prompts, cell = table
+    raters = np.random.default_rng(2).integers(-1, 9, 200)
+    whole = Crossed.of(prompts, raters, cell, 12)
+    part = np.random.default_rng(3).integers(-1, 3, 30)
+    values = np.random.default_rng(4).normal(size=(12, 2))
+    for number, one in enumerate(whole.divided(part, 3)):
+        rows = np.flatnonzero(part[prompts] == number)
+        own = Crossed.of(prompts[rows], raters[rows], cell[rows], 12)
+        assert_array_equal(one.prompt, own.prompt)
+        assert_array_equal(one.rater, own.rater)
+        assert_allclose(one.sums(values).excess(), own.sums(values).excess())
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["once", "several times"])
+def test_squares_of_sums_by_group_and_column(table, several):
+    groups, cell = table
+    # Where each group has one row, no sums are taken at all.
+    groups = groups if several else np.arange(200)
+    rng = np.random.default_rng(5)
+    columns = np.array([rng.permutation(5)[:2] for _ in range(12)])
+    values = rng.normal(size=(12, 2))
+    expected = np.zeros((200, 5))
+    for group, row in zip(groups, cell, strict=True):
+        expected[group, columns[row]] += values[row]
+    squares, n_sums, n_groups = Membership.of(groups, cell).squares(columns, values, 5)
+    assert n_sums == np.count_nonzero(expected)
+    assert n_groups == len(np.unique(groups))
+    assert_allclose(squares, (expected**2).sum(axis=0))
