@@ -15,6 +15,7 @@ from sklearn.base import clone
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import (
     Comparisons,
+    advice_on_spellings,
     decide_roles,
     usable_features,
     warn_of_contradicting_judges,
@@ -218,7 +219,8 @@ def leave_out_judges(sample: Sample) -> Sample:
     if unused and not len(battles.judges):
         raise BattlesError(
             f"Judges {unused} have no row between two models with human votes, "
-            "so no judge can be calibrated."
+            "so no judge can be calibrated.",
+            advice=advice_on_spellings(sample.X, sample.weight),
         )
     used = battles.is_usable & (sample.weight > 0)
     seen = battles.rows.appearances(used) > 0

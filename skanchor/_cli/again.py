@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skanchor._cli.pairs import parts_of
+from skanchor._cli.pairs import escaped, parts_of
 
 __all__ = ["RANKING", "command", "with_arguments", "with_file_before", "with_flags"]
 
@@ -94,7 +94,7 @@ def _without_pairs(
         value = word.partition("=")[2] if joined else next(given, "")
         parts = [part.rpartition("=") for part in parts_of([value])]
         left = [
-            f"{old}={new}"
+            escaped(f"{old}={new}")
             for old, _, new in parts
             if old.strip() not in map(str, pairs)
             and not (flag == "--columns" and new.strip() in pairs.values())
@@ -110,6 +110,7 @@ def _mapping(flag: str, pairs: Mapping[Any, Any]) -> list[str]:
         f"{old}={new:g}" if isinstance(new, float) else f"{old}={new}"
         for old, new in pairs.items()
     ]
+    shown = [*map(escaped, shown)]
     parts = shown if any("," in each for each in shown) else [",".join(shown)]
     # A value that begins with a hyphen would be taken for a flag.
     return [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from skanchor._cli.command import BadInputError
 
-__all__ = ["levels_of", "pairs_of", "parts_of"]
+__all__ = ["escaped", "levels_of", "pairs_of", "parts_of"]
 
 
 def pairs_of(flag: str, given: list[str]) -> dict[str, str]:
@@ -13,8 +15,8 @@ def pairs_of(flag: str, given: list[str]) -> dict[str, str]:
     for pair in parts_of(given):
         # The last sign counts, since a verdict such as A=B contains one.
         old, equals, new = (part.strip() for part in pair.rpartition("="))
-        # The label of empty cells is empty.
-        if not ((old or flag == "--labels") and equals and new):
+        # The label of empty cells is empty, and so may be the name of a column.
+        if not ((old or flag in ("--labels", "--columns")) and equals and new):
             raise BadInputError(f"{flag} takes OLD=NEW,..., got {pair!r}")
         twice = flag == "--columns" and new in pairs.values()
         if old in pairs or twice:
@@ -26,19 +28,26 @@ def pairs_of(flag: str, given: list[str]) -> dict[str, str]:
 def parts_of(given: list[str]) -> list[str]:
     """Pairs of a list that is separated by commas.
 
-    A part without a sign of equality belongs to the next one: its name has a comma.
+    A part without a sign of equality belongs to the next one: its name has a comma. So
+    has a name in which a backslash stands before it.
     """
     parts: list[str] = []
     for each in given:
         open_ = ""
-        for part in each.split(","):
+        for part in re.split(r"(?<!\\),", each):
             whole = f"{open_},{part}" if open_ else part
             open_ = "" if "=" in part else whole
             if not open_:
-                parts.append(whole)
+                parts.append(whole.replace("\\,", ","))
         if open_ or not each:
             parts.append(open_)
     return parts
+
+
+def escaped(pair: str) -> str:
+    """Pair of which :func:`parts_of` makes one part, whatever its name holds."""
+    name, _, _ = pair.rpartition("=")
+    return pair.replace(",", "\\,") if "=" in name else pair
 
 
 def levels_of(given: list[str]) -> dict[str, float]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from skanchor._cli.again import with_arguments, with_file_before
 from skanchor._cli.command import BadInputError
 from skanchor._cli.pairs import levels_of, pairs_of
 from skanchor._cli.streams import is_watched
+
+if TYPE_CHECKING:
+    from skanchor.exceptions import Call
 
 __all__ = [
     "NO_GROUPS",
@@ -380,6 +383,7 @@ def check_judges(
                 "human labels with --human"
             )
         return
+    from skanchor.exceptions import Call
     from skanchor.io import absent_people_file, judge_columns, may_be_else
 
     # A column that may name judges or people is asked about by `split_battles`.
@@ -388,11 +392,12 @@ def check_judges(
         return
     files = " ".join(map(shlex.quote, options.battles))
     rows = "all rows" if table is None else f"all {len(table)} rows"
-    by_people = with_arguments(options.typed, {"all_human": True}, options.battles)
-    commands = [("If people gave these outcomes", by_people)]
-    commands += [
+    people = Call({"all_human": True}, "If people gave these outcomes")
+    # Labels of people and LLMs say more than the lack of a column judge.
+    calls = sorted([people, *_calls_by_value(columns, table)], key=_names_no_people)
+    commands = [
         (call.when, with_arguments(options.typed, call.arguments, options.battles))
-        for call in _calls_by_value(columns, table)
+        for call in calls
     ]
     if options.battles and table is not None:
         votes = absent_people_file()
@@ -403,6 +408,11 @@ def check_judges(
         f"{files}: there is no column judge, so that {rows} would count as human votes",
         *commands,
     )
+
+
+def _names_no_people(call: Call) -> bool:
+    """Whether a call leaves open which labels of a column are people's."""
+    return {*call.arguments}.isdisjoint(("human", "judges"))
 
 
 def _calls_by_value(columns: list[str], table: Any) -> list[Any]:

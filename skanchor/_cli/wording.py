@@ -180,5 +180,7 @@ def _for_remedy(
         if people:
             return with_flags(typed, ["--human", *people])
         return with_file_before(typed, absent_people_file(), files)
+    if advice.kind is Remedy.MERGE_MODELS:
+        return with_arguments(typed, {"models": advice.values["models"]}, files)
     flags = FLAGS.get(advice.kind)
     return None if flags is None else with_flags(typed, flags)

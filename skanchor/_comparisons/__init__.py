@@ -19,6 +19,7 @@ from skanchor._comparisons.grouping import join_groups
 from skanchor._comparisons.inputs import Inputs
 from skanchor._comparisons.judge_rows import JudgeRows
 from skanchor._comparisons.labels import align, constant, is_constant, label_list
+from skanchor._comparisons.oddities import advice_on_spellings
 from skanchor._comparisons.outcomes import Outcomes
 from skanchor._comparisons.pairs import FeaturePairs
 from skanchor._comparisons.people import HUMAN
@@ -37,6 +38,7 @@ __all__ = [
     "Items",
     "JudgeRows",
     "Outcomes",
+    "advice_on_spellings",
     "align",
     "as_frame",
     "chunks",

@@ -20,7 +20,7 @@ from skanchor._typing import Array
 from skanchor.exceptions import Advice, DataWarning, Remedy
 from skanchor.warning_log import warn
 
-__all__ = ["warn_of_odd_rows"]
+__all__ = ["advice_on_spellings", "warn_of_odd_rows"]
 
 
 DISTINCT = 0.1
@@ -188,15 +188,8 @@ def _in_groups(groups: list[list[str]]) -> str:
 
 def _warn_of_other_spellings(X: Comparisons, weight: Array) -> None:
     """Warn of models without votes whose names resemble those of models with votes."""
-    used = weight > 0
-    voted = X.rows.appearances(used & X.is_human) > 0
-    judged = (X.rows.appearances(used) > 0) & ~voted
     # Names that look the same are warned of elsewhere.
-    pairs = [
-        pair
-        for pair in spelt_differently(X.models[judged], X.models[voted])
-        if len(_look_alike(pair)) == 0
-    ]
+    pairs = [p for p in _spelt_pairs(X, weight) if len(_look_alike(p)) == 0]
     if pairs:
         listed = ", ".join(f"{label!r} and {known!r}" for label, known in pairs[:5])
         more = f" and {len(pairs) - 5} more pairs" if len(pairs) > 5 else ""
@@ -207,6 +200,33 @@ def _warn_of_other_spellings(X: Comparisons, weight: Array) -> None:
                 advice=_merged(dict(pairs)),
             )
         )
+
+
+def advice_on_spellings(X: Comparisons, weight: Array) -> list[Advice]:
+    """Advice to give models without votes the names of models with votes, if alike.
+
+    Parameters
+    ----------
+    X : Comparisons
+        The battles.
+    weight : ndarray of shape (n_rows,)
+        Weights of the rows.
+
+    Returns
+    -------
+    list of Advice
+        Empty if no names are alike.
+    """
+    pairs = _spelt_pairs(X, weight)
+    return [_merged(dict(pairs))] if pairs else []
+
+
+def _spelt_pairs(X: Comparisons, weight: Array) -> list[tuple[str, str]]:
+    """Models without votes, each with one with votes whose name is nearly the same."""
+    used = weight > 0
+    voted = X.rows.appearances(used & X.is_human) > 0
+    judged = (X.rows.appearances(used) > 0) & ~voted
+    return spelt_differently(X.models[judged], X.models[voted])
 
 
 def _merged(names: dict[Any, Any]) -> Advice:

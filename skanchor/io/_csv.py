@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import csv as csv_of_text
+import io
 import re
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
 
+from skanchor.exceptions import AssumptionWarning
 from skanchor.io._encoding import encoding_of, require_encoding
 from skanchor.io._format import Format, to_pandas
 from skanchor.io._lost_lines import BadLinesError, warn_of_lost_lines
 from skanchor.io._source import Source
 from skanchor.io.spreadsheet import unmarked
+from skanchor.warning_log import warn
 
 if TYPE_CHECKING:
     from pyarrow import csv
@@ -25,6 +30,9 @@ __all__ = ["CSV", "TSV"]
 _BLOCKS = (1 << 20, 1 << 26, (1 << 31) - 1)
 
 _DELIMITERS = ",\t;|"
+
+_TITLES = 30
+"""Rows in which a header below titles is looked for."""
 _FAULT = "have not a cell a column"
 _OF_ONE_LINE = re.compile(r"Expected \d+ columns, got \d+")
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
@@ -70,8 +78,19 @@ def _parsed_lines(
         with source.open() as file:
             require_encoding(file, encoding)
     text = head.decode(encoding, "ignore").lstrip("\ufeff")
-    skipped = _comments(text)
-    separator = _delimiter("\n".join(text.split("\n")[skipped:]), usual)
+    skipped = _lines_before(text)
+    lines = text.split("\n")
+    separator = _delimiter("\n".join(lines[skipped:]), usual)
+    above = [line.strip(f'{_DELIMITERS} "\r') for line in lines[:skipped]]
+    titles = [line for line in above[_comments(text) :] if line]
+    if titles:
+        warn(
+            AssumptionWarning(
+                f"{source.label}: the names of columns are in line {skipped + 1}; what "
+                f"stands above, such as {titles[0][:40]!r}, is not read."
+            ),
+            stacklevel=6,
+        )
     # pyarrow drops the byte order mark of UTF-8 itself.
     name = "utf8" if encoding in ("utf-8", "utf-8-sig") else encoding
     for size in _BLOCKS[:-1]:
@@ -146,6 +165,39 @@ def _comments(text: str) -> int:
         )
         at -= header == first and any(header)
     return at
+
+
+def _lines_before(text: str) -> int:
+    """Number of lines before the header: comments, and titles as of a spreadsheet.
+
+    A title has few filled cells above a table of three columns or more, whose first
+    rows have a cell in each.
+    """
+    start = _comments(text)
+    body = "\n".join(text.split("\n")[start:])
+    own = _delimiter(body, "")
+    # Where the first line has cells as the rows below it, no other separator is tried.
+    for separator in (own, *_DELIMITERS.replace(own, "")):
+        found = csv_of_text.reader(io.StringIO(body), delimiter=separator)
+        rows, ends = [], [0]
+        try:
+            for row in islice(found, _TITLES):
+                rows.append(row)
+                ends.append(found.line_num)
+        except csv_of_text.Error:
+            # A cell of more characters than Python reads is in no title.
+            return start
+        # The last row may be cut off.
+        width = len(rows[-2]) if len(rows) > 2 else 0
+        filled = [sum(bool(cell.strip()) for cell in row) for row in rows]
+        if filled and 2 * filled[0] > width > 1:
+            return start
+        if width < 3:
+            continue
+        at = next((n for n, held in enumerate(filled) if 2 * held > width), 0)
+        if 0 < at < len(rows) - 2 and all(len(r) == width for r in rows[at:-1]):
+            return start + ends[at]
+    return start
 
 
 def _delimiter(head: str, usual: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ import pandas as pd
 from skanchor.io._encoding import decoded
 from skanchor.io._format import EXACT_FLOATS, Format
 from skanchor.io._lost_lines import BadLinesError, warn_of_lost_lines
-from skanchor.io._plain_tables.names import OUTCOMES, candidates
+from skanchor.io._plain_tables.names import JUDGES, OUTCOMES, SIDES, candidates
+from skanchor.io._plain_tables.sources import human_like, names_machine
 from skanchor.io._source import Source
 from skanchor.io._tools import recognise
 
@@ -24,6 +26,9 @@ _DUE = (
 )
 
 _FAULT = "are no JSON"
+
+_FIELDS = {*SIDES, *OUTCOMES}
+"""Keys of fields that a battle has, and a column of battles has not."""
 
 # Keys of the list of battles in files that hold one object.
 _ENVELOPES = ("matches", "battles", "data", "records")
@@ -120,15 +125,20 @@ def _opened(record: Any, source: Source) -> list[Any]:
     lists = _lists_in(record)
     known = {name: each for name, each in lists.items() if name in _ENVELOPES}
     lists = known if len(known) == 1 else lists
+    if len(lists) > 1 and _are_of_judges(lists):
+        return [
+            {"judge": name, **row} for name, each in lists.items() for row in each[0]
+        ]
     if len(lists) > 1:
         named = " and ".join(
             f"{name!r} ({len(each[0])})" for name, each in lists.items()
         )
-        first = next(iter(lists))
+        commands = "; ".join(
+            f"jq '{_path_in(name)}' {source.path} > {name}.json" for name in lists
+        )
         raise ValueError(
             f"it holds several lists of objects, {named}. Write each list of battles "
-            f"to a file of its own, and give these: jq '.{first}' {source.path} > "
-            f"{first}.json"
+            f"to a file of its own, and give these: {commands}"
         )
     for rows, beside in lists.values():
         texts = {key: value for key, value in beside.items() if isinstance(value, str)}
@@ -136,14 +146,38 @@ def _opened(record: Any, source: Source) -> list[Any]:
     return [record]
 
 
+def _path_in(name: str) -> str:
+    """Path of a list, as the program jq takes it."""
+    return "".join(f'."{key}"' for key in name.split("."))
+
+
+def _are_of_judges(lists: Mapping[str, tuple[list[Any], dict]]) -> bool:
+    """Whether lists are those of a judge or of people each, by their keys."""
+    people = human_like(lists)
+    rest = [name for name in lists if name not in people]
+    rows = [row for each, _ in lists.values() for row in each]
+    named = any(candidates(row, JUDGES) for row in rows)
+    return bool(people and rest) and all(map(names_machine, rest)) and not named
+
+
 def _by_rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
     """Battles of an object that holds a table by columns, as lists or by row names."""
     parts = list(columns.values())
+    if all(isinstance(part, dict) and candidates(part, _FIELDS) for part in parts):
+        # An object of battles, each under its name.
+        return [{"battle_id": name, **part} for name, part in columns.items()]
     rows = [
         list(part) if isinstance(part, dict) else range(len(part)) for part in parts
     ]
-    if not rows or any(list(each) != list(rows[0]) for each in rows):
-        raise ValueError(f"its one object holds columns of different rows. {_DUE}")
+    cells = [cell for part in parts if isinstance(part, dict) for cell in part.values()]
+    deeper = cells and all(isinstance(cell, dict) for cell in cells)
+    if not rows or deeper or any(list(each) != list(rows[0]) for each in rows):
+        raise ValueError(
+            f"its one object holds columns of different rows, or no columns, such as "
+            f"{next(iter(columns), '')!r}. {_DUE} Counts may stand in "
+            'a line as {"model_a": "owl", "model_b": "elk", "judge": "gpt-4", '
+            '"wins_a": 12, "wins_b": 7, "ties": 3}'
+        )
     return [{name: part[row] for name, part in columns.items()} for row in rows[0]]
 
 

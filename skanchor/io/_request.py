@@ -131,7 +131,9 @@ class Request:
             If there is such an argument.
         """
         absent = [
-            name for name in self.columns if not column_called(self._columns_seen, name)
+            name
+            for name in self.columns
+            if column_called(self._columns_seen, name) is None
         ]
         if absent:
             raise BattlesError(

@@ -59,17 +59,17 @@ def test_what_must_be_decided_is_a_finding(run, tmp_path):
 
 
 def test_a_column_that_may_name_the_judges_is_proposed_once(run, tmp_path):
-    frame = load_demo().frame.rename(columns={"judge": "referee", "winner": "outcome"})
+    frame = load_demo().frame.rename(columns={"judge": "umpire", "winner": "outcome"})
     names = ["visitors", "north", "south", "west"]
     labels = ["human", "judge-alpha", "judge-beta", "judge-gamma"]
-    frame["referee"] = frame["referee"].map(dict(zip(labels, names, strict=True)))
+    frame["umpire"] = frame["umpire"].map(dict(zip(labels, names, strict=True)))
     frame.to_csv(path := tmp_path / "votes.csv", index=False)
     code, out, err = run("inspect", path)
     assert code == 0 and len(err) == len(set(err)) == 1
     rows = out.splitlines()
-    at = rows.index("If 'referee' names the judges:")
+    at = rows.index("If 'umpire' names the judges:")
     proposed = rows[at + 1].split()
-    assert proposed[-2:] == ["--columns", "referee=judge"]
+    assert proposed[-2:] == ["--columns", "umpire=judge"]
     code, out, _ = run("inspect", *proposed[2:], "--human", "visitors")
     assert code == 0 and "Judges: 3." in out
 

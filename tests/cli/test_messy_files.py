@@ -153,8 +153,8 @@ PASTED = {
         "'erstes System' and 'zweites System' are the models",
     ),
     "own_outcome.csv": (
-        csv(named("model_a", "model_b", "judge", "who won?")),
-        "'who won?' holds the outcome",
+        csv(named("model_a", "model_b", "judge", "who then?")),
+        "'who then?' holds the outcome",
     ),
     # Who decided: judges, people, or both.
     "annotators.csv": (

@@ -124,21 +124,25 @@ see(
 )
 for title, test in {
     "Words of degree about one side, such as much better":
-        "degrees::test_five_degrees_about_one_side",
+        "io.test_degrees::test_five_degrees_about_one_side",
     "Words of degree about a side that no name tells":
-        "degrees::test_words_about_no_side_by_name_are_asked_about",
+        "io.test_degrees::test_words_about_no_side_by_name_are_asked_about",
     "Levels of words that are not known":
-        "degrees::test_levels_say_what_unknown_words_mean",
+        "io.test_degrees::test_levels_say_what_unknown_words_mean",
     "Cells that rank models by name":
-        "rankings::test_all_pairs_of_a_ranking_belong_together",
+        "io.test_rankings::test_all_pairs_of_a_ranking_belong_together",
     "Lists of models in an order":
-        "rankings::test_a_list_is_asked_which_end_is_the_best",
+        "io.test_rankings::test_a_list_is_asked_which_end_is_the_best",
+    "The best and the worst of several models that a list names":
+        "cli.test_files_of_teams::test_it_is_read_at_once_as_its_rows",
+    "A table of wins by model and model that does not say whose wins they are":
+        "cli.test_files_of_teams::test_whose_wins_a_table_of_models_counts_is_asked",
     "Rankings of numbers that no column names":
-        "rankings::test_numbers_that_no_column_names_are_no_models",
+        "io.test_rankings::test_numbers_that_no_column_names_are_no_models",
     "Columns of a table of ratings that battles have no use for":
-        "who_decided::test_columns_of_ratings_that_are_not_read_are_said",
+        "io.test_who_decided::test_columns_of_ratings_that_are_not_read_are_said",
 }.items():  # fmt: skip
-    see(title, f"io.test_{test}")
+    see(title, test)
 for title, test in {
     "Counts of wins, losses and ties of a pair, in a file":
         "counts_become_weighted_rows",

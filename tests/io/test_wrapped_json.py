@@ -46,7 +46,7 @@ def test_texts_beside_the_list_are_of_every_row(tmp_path):
 
 def test_two_lists_are_refused_with_both_named(tmp_path):
     path = written(tmp_path, {"votes": ROWS, "more": {"verdicts": ROWS * 2}})
-    match = r"'votes' \(2\) and 'more.verdicts' \(4\).* jq '.votes'"
+    match = r"'votes' \(2\) and 'more.verdicts' \(4\).* jq '.\"votes\"' .*more.verdicts"
     with pytest.raises(BattlesError, match=match):
         read_battles(path)
 

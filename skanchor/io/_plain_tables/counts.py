@@ -6,11 +6,16 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, Call
-from skanchor.io._plain_tables.names import candidates, name_key, pairs_of_sides
+from skanchor.io._plain_tables.names import (
+    candidates,
+    name_key,
+    pairs_of_sides,
+    words_of,
+)
 from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._tools import rows_of_counts
 
-__all__ = ["battles_of_counts", "is_count"]
+__all__ = ["battles_of_counts", "counts_of_shares", "is_count", "with_crossed_counts"]
 
 _WON = frozenset(
     "wins won win nwins numwins wincount siege victoires victorias victorie 胜".split()
@@ -27,6 +32,10 @@ _PLAYED = frozenset(
     "games total n matches battles comparisons ngames nbattles played spiele".split()
 )
 """Keys of columns of counts: of wins, losses and ties, and of all of them."""
+
+_WINNERS = frozenset("winner winners winning won wins win beats".split())
+_LOSERS = frozenset("loser losers losing lost loses loss losses beaten".split())
+"""Words that say whose wins the cells of a table of models by models are."""
 
 
 def is_count(name: str) -> bool:
@@ -77,6 +86,90 @@ def battles_of_counts(
         f"{pair[0]!r} and {pair[1]!r} count the comparisons that {sides[0]!r} and "
         f"{sides[1]!r} won{tied}"
     ]
+
+
+def counts_of_shares(table: pd.DataFrame) -> tuple[pd.DataFrame, str] | None:
+    """Table with a row for each outcome of a pair, of shares of a number of games.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table whose ``winner`` is the share of the games that ``model_a`` won.
+
+    Returns
+    -------
+    (DataFrame, str) or None
+        The table, and what was assumed, in words; None without a number of games.
+    """
+    found = [n for n in candidates(table.columns, _PLAYED) if is_numeric(table[n])]
+    if len(found) != 1:
+        return None
+    games = pd.to_numeric(table[found[0]])
+    if not ((games > 0) & (games == games.round())).all():
+        return None
+    halves = (2.0 * table["winner"] * games).round()
+    wins, losses = halves // 2, (2.0 * games - halves) // 2
+    counted = table.drop(columns=["winner", found[0]]).assign(
+        wins=wins, losses=losses, ties=games - wins - losses
+    )
+    outcomes = {"wins": "model_a", "losses": "model_b", "ties": "tie"}
+    said = f"of as many comparisons as {found[0]!r} says; a tie is half a win in it"
+    return rows_of_counts(counted, outcomes), said
+
+
+def with_crossed_counts(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Table of wins, one pair in each row, of one with models in rows and columns.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        The table.
+
+    Returns
+    -------
+    table : DataFrame
+        The same table if it is no such table.
+    says : list of str
+        What was assumed, in words.
+
+    Raises
+    ------
+    BattlesError
+        If nothing says whether cells are wins of the rows or of the columns.
+    """
+    names = [str(name) for name in raw.columns]
+    for label in names:
+        rows = raw[label].astype("str").str.strip()
+        models = [
+            n for n in names if n != label and n in {*rows} and is_numeric(raw[n])
+        ]
+        if len(models) > 1 and rows.isin(models).all():
+            break
+    else:
+        return raw, []
+    words = [word for word in words_of(label) if word in _WINNERS | _LOSERS]
+    if not words:
+        raise BattlesError(
+            "The table has models in rows and in columns, and does not say which of "
+            "them have won the comparisons that the cells count.",
+            advice=[
+                Call({"columns": {label: new}}, f"If {case}")
+                for new, case in (
+                    ("winner", "a cell counts the wins of its row"),
+                    ("loser", "a cell counts the wins of its column"),
+                )
+            ],
+        )
+    one, two = "model_a", "model_b"
+    if words[0] in _LOSERS:
+        one, two = two, one
+    rest = [name for name in names if name not in (label, *models)]
+    table = raw.melt([label, *rest], models, var_name=two, value_name="wins")
+    table = table.rename(columns={label: one}).assign(losses=0, shown_first=None)
+    table = table[table[one].astype("str").str.strip() != table[two]]
+    who = "row" if words[0] in _WINNERS else "column"
+    said = f"cells count the wins of their {who} against models of the other kind"
+    return table.reset_index(drop=True), [said]
 
 
 def _count_columns(names: list[str], sides: tuple[str, str]) -> tuple[str, str] | None:

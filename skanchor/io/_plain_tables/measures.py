@@ -6,7 +6,14 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, Call
-from skanchor.io._plain_tables.names import SCORES, name_key, pairs_of_sides, side_of
+from skanchor.io._plain_tables.names import (
+    SCORES,
+    name_key,
+    pairs_of_sides,
+    side_of,
+    side_within,
+    words_of,
+)
 from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._plain_tables.winners import flags, is_flag
 
@@ -21,6 +28,13 @@ _SHARES = frozenset(
 )
 """Keys of shares of wins."""
 
+_SHARE_WORDS = frozenset(
+    "prob probability p share rate percent percentage pct fraction chance".split()
+)
+_WON_WORDS = frozenset("win wins won winning better preferred preference".split())
+_PLAIN_WORDS = frozenset("is being to be the of that was".split())
+"""Words of names of shares of wins of a side: of both of the first two kinds."""
+
 _WINS = frozenset(
     "won win wins winner iswinner better isbetter preferred ispreferred chosen".split()
 )
@@ -30,7 +44,7 @@ _LOSSES = frozenset("lost loses loser isloser worse isworse rejected".split())
 
 def outcome_of_numbers(
     raw: pd.DataFrame, sides: tuple[str, str], tie_margin: float
-) -> tuple[pd.DataFrame, list[str]] | None:
+) -> tuple[pd.DataFrame, list[str], bool] | None:
     """Table with the outcomes that follow from numbers of either side.
 
     Parameters
@@ -44,9 +58,10 @@ def outcome_of_numbers(
 
     Returns
     -------
-    (DataFrame, list of str) or None
-        The table with a column ``winner`` in place of the numbers, and what was
-        assumed, in words; None if there are no such numbers.
+    (DataFrame, list of str, bool) or None
+        The table with a column ``winner`` in place of the numbers, what was assumed, in
+        words, and whether these are flags of who won; None if there are no such
+        numbers.
 
     Raises
     ------
@@ -95,29 +110,50 @@ def outcome_of_numbers(
         f"the outcome follows from {pair[0]!r} and {pair[1]!r}; the {better} one wins, "
         f"and a gap of up to {tie_margin:g} is a tie"
     )
-    return table, [said]
+    return table, [said], False
 
 
 def says_who_won(column: pd.Series, sides: tuple[str, str]) -> bool:
     """Whether a column is a flag of the rows that one of the sides has won, or lost."""
     stem, _ = side_of(str(column.name), sides) or ("", -1)
-    return name_key(stem) in _WINS | _LOSSES and is_flag(column)
+    return name_key(stem) in _WINS | _LOSSES and _is_flag(column)
+
+
+def _is_flag(column: pd.Series) -> bool:
+    """Whether a column holds yes and no, where it holds anything."""
+    return is_flag(column[_filled(column)])
+
+
+def _filled(column: pd.Series) -> pd.Series:
+    """Rows whose cell is not empty."""
+    return column.notna() & column.astype("str").str.strip().ne("")
+
+
+def _is_share(stem: str) -> bool:
+    """Whether a name without the mark of a side is that of a share of wins."""
+    words = {*words_of(stem)}
+    told = words & _SHARE_WORDS and words & _WON_WORDS
+    return name_key(stem) in _SHARES or bool(
+        told and words <= _SHARE_WORDS | _WON_WORDS | _PLAIN_WORDS
+    )
 
 
 def _of_shares(
     raw: pd.DataFrame, rest: list[str], sides: tuple[str, str]
-) -> tuple[pd.DataFrame, list[str]] | None:
+) -> tuple[pd.DataFrame, list[str], bool] | None:
     """Outcomes that are shares of wins of one side, or of both."""
     found: dict[int, str] = {}
     flagged = False
     for name in rest:
-        stem, side = side_of(name, sides) or ("", -1)
+        # A share of no side is the first model's, as numbers of wins are.
+        stem, side = side_within(name, sides) or (name, 0)
+        marked = stem != name
         key = name_key(stem)
-        won = key in _WINS and is_flag(raw[name])
-        if key in _LOSSES and is_flag(raw[name]):
+        won = marked and key in _WINS and _is_flag(raw[name])
+        if marked and key in _LOSSES and _is_flag(raw[name]):
             # Who has not lost has won; rows that nobody won need the other flag.
             won, side = True, 1 - side
-        if (key in _SHARES or won) and side not in found:
+        if (_is_share(stem) or won) and side not in found:
             found[side] = name
             flagged = won
     if not found:
@@ -132,7 +168,10 @@ def _of_shares(
         # Where both have won, these may be two outcomes, and no flags of the sides.
         return None
     table = raw.drop(columns=list(found.values()))
-    winner = sum(shares) / len(shares)
+    winner = pd.concat(shares, axis=1).mean(axis=1, skipna=False)
+    if flagged:
+        # Labels, so that empty cells can be given a meaning.
+        winner = winner.map({1.0: "model_a", 0.0: "model_b", 0.5: "tie"})
     table["winner"] = winner
     told = "says whether {} won" if flagged else "is the share of wins of {}"
     named = " and ".join(
@@ -142,13 +181,15 @@ def _of_shares(
     more = "; each row counts as one comparison"
     if flagged:
         more = ", and else the other one did" if len(found) == 1 else ""
-    return table, [named + more]
+    return table, [named + more], flagged
 
 
 def _as_share(column: pd.Series) -> pd.Series:
     """Numbers in [0, 1] of shares, which may be percentages."""
-    if is_flag(column):
-        return pd.Series(flags(column, "were won"), index=column.index).astype(float)
+    if _is_flag(column):
+        filled = column[_filled(column)]
+        won = pd.Series(flags(filled, "were won"), index=filled.index).astype(float)
+        return won.reindex(column.index)
     texts = column.astype("str").str.strip()
     percent = texts.str.endswith("%")
     numbers = pd.to_numeric(texts.str.rstrip("% "), errors="coerce")

@@ -32,6 +32,7 @@ __all__ = [
     "quoted",
     "side_of",
     "side_pairs",
+    "side_within",
     "words_of",
 ]
 
@@ -94,6 +95,8 @@ STANDARD_SIDES = ("modela", "modelb")
 
 SIDES: dict[str, str] = {
     "left": "right",
+    "first": "second",
+    "white": "black",
     "a": "b",
     "sidea": "sideb",
     "lhs": "rhs",
@@ -130,7 +133,8 @@ OUTCOMES = frozenset(
     "chosen chosenmodel decision judgment judgement selection selected selectedmodel "
     "better bettermodel best annotation rating3 winnerlabel answer choices winnerid "
     "gewinner sieger ergebnis urteil vainqueur gagnant resultat verdikt ganador "
-    "resultado vincitore risultato 结果 胜者".split()
+    "resultado vincitore risultato 结果 胜者 whichwasbetter whichisbetter whowon "
+    "whichwon win pick picked".split()
 )
 """Keys of columns that may hold outcomes."""
 
@@ -189,6 +193,7 @@ JUDGES = frozenset(
     "reviewerid source evaluationsource judgetype evaluatortype annotatortype "
     "bewerter gutachter richter juge evaluateur annotateur juez evaluador giudice "
     "whojudged whorated whodecided whovoted judgeorhuman humanorllm ratermodel "
+    "arbiter referee "
     "评审 裁判 评委 标注者".split()
 )
 """Keys of columns that may say who decided."""
@@ -353,15 +358,41 @@ def side_of(name: str, sides: tuple[str, str]) -> tuple[str, int] | None:
         stem = stem or _without(_spaced(name), _spaced(column))
         if stem:
             return stem, side
-    first, second = map(name_key, sides)
-    mark = next(
-        (each for each in reversed(_MARKS) if _differ_by(first, second, each)), ()
-    )
-    for side, sign in enumerate(mark):
+    for side, sign in enumerate(_marks_of(sides)):
         stem = _without(str(name), sign)
         if stem:
             return stem, side
     return None
+
+
+def side_within(name: str, sides: tuple[str, str]) -> tuple[str, int] | None:
+    """As :func:`side_of`, with the mark anywhere: ``prob_a_wins`` is of the first side.
+
+    Nouns for a side, as in ``prob_model_a_wins``, are no part of the stem.
+    """
+    found = side_of(name, sides)
+    if found is not None:
+        return found
+    words = words_of(name)
+    marked = [
+        (at, side)
+        for side, sign in enumerate(_marks_of(sides))
+        for at, word in enumerate(words)
+        if word == sign
+    ]
+    if len(marked) != 1:
+        return None
+    ((at, side),) = marked
+    rest = [w for w in (*words[:at], *words[at + 1 :]) if w not in _OF_A_SIDE]
+    return " ".join(rest), side
+
+
+def _marks_of(sides: tuple[str, str]) -> tuple[str, ...]:
+    """The signs that tell the columns of the models apart; empty without such."""
+    first, second = map(name_key, sides)
+    return next(
+        (each for each in reversed(_MARKS) if _differ_by(first, second, each)), ()
+    )
 
 
 def _spaced(name: str) -> str:

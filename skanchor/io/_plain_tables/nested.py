@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pandas as pd
 
 from skanchor.io._plain_tables.names import (
@@ -12,6 +13,7 @@ from skanchor.io._plain_tables.names import (
     OUTCOMES,
     PEOPLE,
     PROMPTS,
+    SCORES,
     SIDES,
     candidates,
     name_key,
@@ -34,6 +36,9 @@ _VERDICT = re.compile(r"\[\[([AB][<>=]{1,2}[AB]|[ABC])\]\]")
 
 _BETWEEN = re.compile(r"\s+vs?\.?\s+|\s*[;|]\s*", re.IGNORECASE)
 """What stands between two models."""
+
+_REMARK = re.compile(r"\s*(\((?!\s*\w+\s*\))[^()]*\)|\[[^\[\]]*\])\s*$")
+"""A remark of several words or signs behind a name; one word may be a side's mark."""
 
 _KNOWN = OUTCOMES | JUDGES | PEOPLE | PROMPTS[0] | {*SIDES, *SIDES.values()}
 _KNOWN |= {"prompt", "question", "instruction"}
@@ -60,6 +65,7 @@ def flattened(raw: pd.DataFrame) -> pd.DataFrame:
     raw = _with_last_parts(raw)
     given = {*raw.columns}
     for _ in range(_DEEPEST):
+        raw = _with_lists(raw)
         # A list of one name in a column of the file is none of the fields in its cells.
         items = {
             str(name): item
@@ -135,19 +141,37 @@ def with_two_models(raw: pd.DataFrame) -> pd.DataFrame:
     return raw
 
 
-def _with_last_parts(raw: pd.DataFrame) -> pd.DataFrame:
-    """Table in which fields that a tool has flattened have their own names.
+def _with_lists(raw: pd.DataFrame) -> pd.DataFrame:
+    """Table whose lists are lists, not arrays as of Parquet."""
+    found = {
+        str(name): raw[name].map(lambda c: c.tolist() if _is_array(c) else c)
+        for name in raw
+        if raw[name].dtype == object and raw[name].head(20).map(_is_array).any()
+    }
+    return raw.assign(**found) if found else raw
 
-    ``pair.model_a`` is ``model_a``, where that is known and no other column has it.
+
+def _is_array(cell: object) -> bool:
+    return isinstance(cell, np.ndarray)
+
+
+def _with_last_parts(raw: pd.DataFrame) -> pd.DataFrame:
+    """Table whose columns have known names without what stands around these.
+
+    ``pair.model_a`` of a tool that flattens fields is ``model_a``, and ``Score (1-10)``
+    is ``Score``, where no other column has that name.
     """
+    names = [str(name) for name in raw.columns]
+    plain = {name: _REMARK.sub("", name) for name in names}
     last = {
-        name: re.split(r"[./]|::", name)[-1].strip() for name in map(str, raw.columns)
+        name: part if part != name else re.split(r"[./]|::", name)[-1].strip()
+        for name, part in plain.items()
     }
     taken = [*last.values()]
     named = {
         name: part
         for name, part in last.items()
-        if name != part and name_key(part) in _KNOWN and taken.count(part) == 1
+        if name != part and name_key(part) in _KNOWN | SCORES and taken.count(part) == 1
     }
     return raw.rename(columns=named) if named else raw
 
@@ -189,8 +213,11 @@ def _opened(column: pd.Series) -> pd.DataFrame | None:
     if column.dtype != object or not len(column):
         return None
     cells = column.tolist()
-    if all(isinstance(cell, dict) for cell in cells):
-        return pd.DataFrame.from_records(cells, index=column.index)
+    # Rows of another kind may lack an object, and so its fields.
+    missing = column.isna().tolist()
+    objects = [{} if none else cell for cell, none in zip(cells, missing, strict=True)]
+    if not all(missing) and all(isinstance(cell, dict) for cell in objects):
+        return pd.DataFrame.from_records(objects, index=column.index)
     if not all(
         isinstance(cell, list)
         and len(cell) == 2

@@ -59,8 +59,13 @@ _MIRROR = {"model_a": "model_b", "model_b": "model_a"}
 _PLACES = frozenset(("index", "idx"))
 """Words of names of columns that hold the winner's place, counted from zero."""
 
-_RESULTS = {"1-0": "1", "0-1": "2", "½-½": "tie", "1/2-1/2": "tie", "0.5-0.5": "tie"}
-"""Keys of results as chess has them."""
+_RESULTS = {
+    **{"1-0": "1", "0-1": "2", "½-½": "tie", "1/2-1/2": "tie", "0.5-0.5": "tie"},
+    **dict.fromkeys(("=", "==", "≈", "🤝"), "tie"),
+    **dict.fromkeys(("👈", "←", "⬅", "⬅️"), "left"),
+    **dict.fromkeys(("👉", "→", "➡", "➡️"), "right"),
+}
+"""Keys of results as chess has them, and of signs."""
 
 # Words of strength in graded verdicts such as "A is much better".
 _STRONG = re.compile(
@@ -336,6 +341,9 @@ def _of_numbers(
         label = {0: "model_a", 1: "model_b"}
         meant = {v: label[int(n)] for v, n in zip(values, numbers, strict=True)}
         mapped(meant, f"places from 0: {_said(meant, sides)}", labels=_label_map(meant))
+        return []
+    if known == {-1.0, 0.0, 1.0} and {*words_of(outcome.name)} & _PLACES:
+        # No place is a tie or a failed verdict, and no end of a scale.
         return []
     if known == {1.0, 2.0}:
         label = {1: "model_a", 2: "model_b"}

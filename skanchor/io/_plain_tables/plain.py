@@ -10,7 +10,12 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, Call, DataWarning
-from skanchor.io._plain_tables.counts import battles_of_counts, is_count
+from skanchor.io._plain_tables.counts import (
+    battles_of_counts,
+    counts_of_shares,
+    is_count,
+    with_crossed_counts,
+)
 from skanchor.io._plain_tables.measures import outcome_of_numbers
 from skanchor.io._plain_tables.names import (
     OUTCOMES,
@@ -28,6 +33,7 @@ from skanchor.io._plain_tables.nested import (
     with_verdicts,
 )
 from skanchor.io._plain_tables.order import with_order
+from skanchor.io._plain_tables.places import with_best_of_shown, with_places
 from skanchor.io._plain_tables.ratings import (
     Ratings,
     find_ratings,
@@ -141,7 +147,9 @@ def read_plain(
         return _of_ratings(raw, found, scale, told)
     if told:
         names = replace(names, says=(*told, *names.says))
-    table = typed(names.apply(raw))
+    table, said = _without_other_rows(names.apply(raw))
+    names = replace(names, says=(*names.says, *said))
+    table = typed(table)
     outcomes = table["winner"]
     if names.outcome is None:
         return Plain(table, names.says, outcomes)
@@ -190,6 +198,9 @@ def _opened(
     raw, told = with_verdicts(standard_names(raw))
     raw, said = with_people_flag(raw)
     told += said
+    for more in (with_crossed_counts, with_places, with_best_of_shown):
+        raw, said = more(raw)
+        told += said
     raw, said = with_relations(raw, ratings)
     if said:
         told, ratings = [*told, *said], None
@@ -262,10 +273,49 @@ def _with_outcome(
         if found is not None:
             return Plain(found[0], tuple(found[1]), counted=True)
     if outcome is None:
-        found = outcome_of_numbers(raw, sides, tie_margin)
-        if found is not None:
-            return Plain(found[0], tuple(found[1]))
+        of_numbers = outcome_of_numbers(raw, sides, tie_margin)
+        if of_numbers is None:
+            return None
+        table, says, flagged = of_numbers
+        counted = counts_of_shares(table) if is_file and _has_shares(table) else None
+        if counted is not None:
+            table, more = counted
+            says = [says[0].partition(";")[0] + f" {more}"]
+        outcomes = table["winner"] if flagged else None
+        return Plain(table, tuple(says), outcomes, counted is not None)
     return None
+
+
+def _without_other_rows(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Table without rows that hold neither models nor an outcome, as of other events.
+
+    Returns the table and what was left out, in words.
+    """
+    # Most tables have none: a look at one column saves one at the others.
+    empty = _is_empty(table["model_a"])
+    for name in ("model_b", "winner") if empty.any() else ():
+        empty &= _is_empty(table[name])
+    if not empty.any() or empty.all():
+        return table, []
+    said = (
+        f"{int(empty.sum()):,} of {len(table):,} rows name no models and hold no "
+        "outcome, and are left out"
+    )
+    return table[~empty].reset_index(drop=True), [said]
+
+
+def _is_empty(column: pd.Series) -> pd.Series:
+    if pd.api.types.is_numeric_dtype(column):
+        return column.isna()
+    return column.isna() | column.eq("")
+
+
+def _has_shares(table: pd.DataFrame) -> bool:
+    """Whether outcomes are shares of several comparisons, not each of one."""
+    winner = table["winner"]
+    return pd.api.types.is_numeric_dtype(winner) and not (
+        winner.dropna().isin((0.0, 0.5, 1.0)).all()
+    )
 
 
 def _name_sides(

@@ -89,13 +89,15 @@ def unknown_outcomes(
         It names the labels that fit nothing, and ends in the calls that help.
     """
     labels = outcome.dropna().value_counts().index.tolist()
-    failed = [v for v in labels if str(v).strip().casefold() in (*FAILED, "-1")]
+    failed = [v for v in labels if _shown(v).casefold() in (*FAILED, "-1")]
     rest = outcome.mask(outcome.isin(failed))
     if failed and readings(rest, first, second, {}):
         n = int(outcome.isin(failed).sum())
+        ties = {_shown(value): "tie" for value in failed if _shown(value) == "-1"}
+        tied = [Call({"labels": ties}, "If they are ties")] if ties else []
         return BattlesError(
             f"Column {outcome.name!r} holds no verdict in {n} rows ({quoted(failed)}).",
-            advice=Call({"drop_invalid": True}, "To leave them out"),
+            advice=[*tied, Call({"drop_invalid": True}, "To leave them out")],
         )
     named = [value for value in labels if value in {*first.unique(), *second.unique()}]
     if named:
@@ -144,6 +146,12 @@ def unknown_outcomes(
             for a, b in ((one, two), (two, one))
         ],
     )  # fmt: skip
+
+
+def _shown(value: Any) -> str:
+    """Text of a label; whole numbers have no point."""
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value).strip()
 
 
 def missing_outcomes(winner: pd.Series, name: str) -> BattlesError | None:
@@ -270,7 +278,8 @@ def _guesses(
     rest = [
         name
         for name in rest
-        if not (is_people_flag(name) or may_be_swapped([name]) or is_count(name))
+        if not (is_people_flag(name) or may_be_swapped([name]))
+        and not (is_count(name) and is_numeric(raw[name]))
         and not {*words_of(name)} & MEASURES
         and not human_like(raw[name].dropna().unique().tolist())
     ]
@@ -339,6 +348,8 @@ def _meanings(
     called differences.
     """
     outcome, one, two = (raw[each] for each in (name, *sides))
+    # What empty cells mean is another question, which has a message of its own.
+    outcome = outcome.mask(outcome.astype("str").str.strip().eq(""))
     role = "loser" if names_loser(name) else "winner"
     holds = "names the loser" if role == "loser" else "holds the outcome"
     models = f"{sides[0]!r} and {sides[1]!r} are the models"

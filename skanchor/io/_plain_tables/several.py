@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 _WORDS = OUTCOMES - {"answer", "annotation", "best", "better", "source"}
+_WORDS |= {f"{word}s" for word in _WORDS} - {"answers", "results"}
 """Words of names of columns that may hold one of several outcomes."""
 
 _SECOND, _SECOND_SHOWN = "second_winner", "second_winner_shown"

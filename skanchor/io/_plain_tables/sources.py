@@ -83,7 +83,7 @@ _MACHINE = re.compile(
 """Labels that suggest an LLM."""
 
 
-_STANDARD = ("model_a", "model_b", "winner", "prompt_id", "shown_first", "rater")
+_STANDARD = ("model_a", "model_b", "winner", "prompt_id", "shown_first")
 """Standard columns that say something else than who decided."""
 
 _LISTED = 5
