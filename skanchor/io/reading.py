@@ -34,6 +34,7 @@ from skanchor.io._plain_tables import (
     may_be_swapped,
     may_be_tie_flag,
     no_battles,
+    quoted,
     read_plain,
     refuse_losers_as_winners,
 )
@@ -297,7 +298,7 @@ def _read_file(
         elif reader is None:
             table = _as_table(standard_names(raw), request, from_text=known.is_text)
         else:
-            table = _of_tool(raw, reader, request)
+            table = _of_tool(raw, reader, request, where)
     request.formats[source.path] = kind if reader is None else reader.name
     if reader is None and tool == "auto" and several and judge is None:
         table = _with_source(table, source, request)
@@ -461,7 +462,9 @@ def _as_table(raw: pd.DataFrame, request: Request, *, from_text: bool) -> pd.Dat
     return table
 
 
-def _of_tool(raw: pd.DataFrame, reader: Reader, request: Request) -> pd.DataFrame:
+def _of_tool(
+    raw: pd.DataFrame, reader: Reader, request: Request, where: str
+) -> pd.DataFrame:
     """Battles of a file that a tool wrote."""
     # A user may name a tool whose columns the file does not have.
     absent = [marks - set(raw.columns) for marks in reader.markers]
@@ -473,12 +476,27 @@ def _of_tool(raw: pd.DataFrame, reader: Reader, request: Request) -> pd.DataFram
     request.saw_tool(reader)
     options = reader.options(request.levels, request.tie_margin)
     try:
-        return typed(reader.read(raw, options), request.ids, from_text=False)
+        table = reader.read(raw, options)
+        _say_left_out(table.attrs.pop("left_out", []), raw, request, where)
+        return typed(table, request.ids, from_text=False)
     except KeyError as error:
         raise BattlesError(
             f"A file of {reader.name!r} has the column {error.args[0]!r}; this one has "
             f"{list(raw)[:20]}."
         ) from error
+
+
+def _say_left_out(
+    names: Sequence[str], raw: pd.DataFrame, request: Request, where: str
+) -> None:
+    """Say which columns a tool's reader has left out; warn of those of features."""
+    if not names:
+        return
+    said = f"{quoted(names)} {'is' if len(names) == 1 else 'are'} not read"
+    request.assumed.setdefault(where, []).append(said)
+    numbers = raw[list(names)].select_dtypes("number").columns.tolist()
+    if any(name.casefold().endswith(("_a", "_b")) for name in numbers):
+        warn(AssumptionWarning(f"{said}, and so are no features."), stacklevel=6)
 
 
 def _check_judge(judges: pd.Series, given: str, where: str) -> None:

@@ -5,6 +5,7 @@ ranked at once, the others after one of the commands that are printed.
 """
 
 import json
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -414,3 +415,30 @@ def test_empty_cells_are_not_offered_as_ties_with_other_words(run, tmp_path):
     for case, again in run.offered:
         both = "=tie" in again or any(word.startswith("=tie") for word in again)
         assert not both or "empty cells are ties" in case
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "table",
+    [
+        T.drop(columns="judge"),
+        T.assign(by=as_people("staff")).drop(columns="judge"),
+        T.assign(who=as_people("ann")).drop(columns="judge"),
+        T.assign(judge=as_people("ann")),
+        T[T["judge"] != "human"],
+        T.replace({"new": "cat"}),
+        RATED.assign(Rater=RATED["Rater"].replace("Rater 1", "ann")),
+    ],
+)
+def test_every_command_of_inspect_works(run, tmp_path, table):
+    """Those below "To decide" and "Go on with", but for files that are not there."""
+    csv(table)(path := tmp_path / "table.csv")
+    code, out, err = run("inspect", path)
+    lines = out.splitlines() if code == 0 else err
+    commands = [shlex.split(line)[1:] for line in lines if line[:11] == "  skanchor "]
+    commands += [words for _, words in run.offered]
+    assert commands
+    for words in commands:
+        if "PEOPLE.csv" not in words:
+            code, _, err = run(*words, "--folds", "2")
+            assert code == 0, (words, err)

@@ -70,7 +70,9 @@ def test_a_column_that_may_name_the_judges_is_proposed_once(run, tmp_path):
     at = rows.index("If 'umpire' names the judges:")
     proposed = rows[at + 1].split()
     assert proposed[-2:] == ["--columns", "umpire=judge"]
-    code, out, _ = run("inspect", *proposed[2:], "--human", "visitors")
+    # None of the labels suggests people, so that their votes may be in another file.
+    assert proposed[2:4] == ["PEOPLE.csv", str(path)]
+    code, out, _ = run("inspect", *proposed[3:], "--human", "visitors")
     assert code == 0 and "Judges: 3." in out
 
 

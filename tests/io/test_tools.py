@@ -235,6 +235,21 @@ def test_what_else_the_file_says(name, column, values):
     assert read(name)[column].replace({np.nan: None}).tolist() == values
 
 
+def test_columns_that_are_left_out_are_named(tmp_path):
+    """Lengths of the user would be features of a plain table."""
+    table = pd.read_json(FIXTURES / "mt_bench.jsonl", lines=True)
+    table = table.assign(length_a=1, length_b=2, tags=[["x"]] * len(table))
+    table.to_json(path := tmp_path / "more.jsonl", orient="records", lines=True)
+    match = "'length_a', 'length_b', 'tags' are not read"
+    # Without numbers, the list is among what was assumed alone.
+    with warnings.catch_warnings(action="error"):
+        assert not read_battles(FILES["mt_bench"]).attrs["assumed"]
+    with pytest.warns(AssumptionWarning, match=match):
+        read = read_battles(path)
+    assert not {"length_a", "length_b", "tags"} & {*read}
+    assert match in read.attrs["assumed"][str(path)]
+
+
 def test_levels_can_be_set():
     table = read("arena_hard", levels={"B>A": 0.0, "A>B": 1.0})
     assert table["winner"].tolist() == [0.0, 0.0, 0.0]

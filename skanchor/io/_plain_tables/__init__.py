@@ -4,7 +4,7 @@ A table is read where exactly one reading fits it. What is assumed is said; a ta
 can be read in several ways is refused with the calls that decide.
 """
 
-from skanchor.io._plain_tables.names import words_of
+from skanchor.io._plain_tables.names import quoted, words_of
 from skanchor.io._plain_tables.nested import flattened
 from skanchor.io._plain_tables.order import may_be_swapped
 from skanchor.io._plain_tables.plain import Plain, read_plain
@@ -44,6 +44,7 @@ __all__ = [
     "needs_names",
     "no_battles",
     "people_patterns",
+    "quoted",
     "read_plain",
     "refuse_losers_as_winners",
     "words_of",

@@ -33,6 +33,7 @@ def _texts_of_turns(raw: pd.DataFrame) -> dict[str, Any]:
 
 
 _SESSION = "evaluation_session_id"
+_CONVERSATIONS = ("conversation_a", "conversation_b")
 
 
 def _votes(raw: pd.DataFrame, battle: str, **more: str) -> pd.DataFrame:
@@ -45,7 +46,7 @@ def _votes(raw: pd.DataFrame, battle: str, **more: str) -> pd.DataFrame:
     return battles(
         raw,
         # Sessions stay a column, by which rows can be grouped.
-        {battle, *more.values()} - {_SESSION},
+        {battle, *more.values(), *_CONVERSATIONS} - {_SESSION},
         prompt_id=raw[battle],
         model_a=raw["model_a"],
         model_b=raw["model_b"],
@@ -154,7 +155,7 @@ def _read_comparia(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     used = ["model_a_name", "model_b_name", "chosen_model_name", "both_equal", group]
     return battles(
         raw,
-        [*used, rater],
+        [*used, rater, *_CONVERSATIONS],
         prompt_id=raw[group],
         model_a=model_a,
         model_b=model_b,

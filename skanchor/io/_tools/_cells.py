@@ -40,7 +40,7 @@ def battles(raw: pd.DataFrame, used: Iterable[Any], **columns: Any) -> pd.DataFr
     """Make a battles table of the given columns and the file's other plain columns.
 
     Other columns that end in ``_a`` or ``_b`` are left out: their names would make them
-    features.
+    features. ``attrs["left_out"]`` names these, and those of lists and objects.
 
     Parameters
     ----------
@@ -63,7 +63,10 @@ def battles(raw: pd.DataFrame, used: Iterable[Any], **columns: Any) -> pd.DataFr
         and not name.endswith(_SIDES)
         and is_number_or_text(raw[name])
     }
-    return pd.DataFrame({**columns, **rest}, index=raw.index)
+    table = pd.DataFrame({**columns, **rest}, index=raw.index)
+    left = [str(name) for name in raw.columns if name not in done and name not in rest]
+    table.attrs["left_out"] = left
+    return table
 
 
 def is_number_or_text(column: pd.Series) -> bool:

@@ -44,7 +44,7 @@ def _read_votes(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     flips = raw["winner"].isin([_REVERSIBLE, "inconsistent"])
     return battles(
         raw,
-        {"question_id", "judge", "winner"},
+        {"question_id", "judge", "winner", "conversation_a", "conversation_b"},
         prompt_id=raw["question_id"],
         model_a=raw["model_a"],
         model_b=raw["model_b"],
