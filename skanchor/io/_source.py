@@ -42,7 +42,7 @@ class Source:
     path : str
         Path as the user gave it; ``"-"`` is standard input.
     opener : callable, optional
-        Function that opens the stored bytes of a path, instead of Arrow.
+        Function that opens the stored bytes of a path.
     """
 
     path: str
@@ -118,9 +118,11 @@ class Source:
             raw = self.opener(self.path)
         if packing == "zip":
             return _only_member(raw)
-        if packing is None:
-            return pa.OSFile(raw) if isinstance(raw, str) else raw
-        return pa.input_stream(raw, compression=packing)
+        if isinstance(raw, str):
+            # A file of Python's. Arrow may read its own ahead in a thread after it is
+            # closed, and so take rows from the next file with the same number.
+            raw = open(raw, "rb")
+        return raw if packing is None else pa.input_stream(raw, compression=packing)
 
     def head(self, size: int = 1 << 16) -> bytes:
         """Return the first decompressed bytes."""
