@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from copy import copy
 from typing import Any, Self
@@ -18,6 +19,8 @@ from skanchor.exceptions import Remedy, locate
 
 __all__ = [
     "WarningLog",
+    "is_heard",
+    "unheard",
     "warn",
     "warn_at_once",
 ]
@@ -117,10 +120,46 @@ def warn(warning: Warning, stacklevel: int = 3) -> None:
     1
     """
     log = _open_log.get()
+    if not is_heard(type(warning)):
+        return
     if log is None:
         warnings.warn(warning, stacklevel=stacklevel)
     else:
         log.found.append(warning)
+
+
+_unheard: ContextVar[tuple[type[Warning], ...]] = ContextVar("unheard", default=())
+
+
+@contextmanager
+def unheard(*kinds: type[Warning]) -> Iterator[None]:
+    """Leave out warnings of some kinds, which then need not be looked for either.
+
+    Parameters
+    ----------
+    *kinds : type
+        Kinds of warnings.
+
+    Examples
+    --------
+    >>> from skanchor.exceptions import DataWarning
+    >>> from skanchor.warning_log import WarningLog, unheard, warn
+    >>> with WarningLog() as log, unheard(DataWarning):
+    ...     warn(DataWarning("3 rows are left out."))
+    ...
+    >>> len(log.found)
+    0
+    """
+    token = _unheard.set(kinds)
+    try:
+        yield
+    finally:
+        _unheard.reset(token)
+
+
+def is_heard(kind: type[Warning]) -> bool:
+    """Whether warnings of a kind are not left out by :func:`unheard`."""
+    return not issubclass(kind, _unheard.get())
 
 
 def warn_at_once(warning: Warning, stacklevel: int = 3) -> None:

@@ -126,7 +126,9 @@ def diagnose(
         grouped=sample.is_grouped,
         with_items=X.deviations is not None and X.item_covariance is not None,
         # A stored history has no rows, so that its ties cannot be counted.
-        ties=tie_table(sample) if sums.features is None else pd.DataFrame(),
+        ties=made_when_read(tie_table, sample)
+        if sums.features is None
+        else pd.DataFrame(),
         **found,
     )
 

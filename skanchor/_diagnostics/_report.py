@@ -14,7 +14,7 @@ from skanchor._diagnostics._interval_check import IntervalCheck
 from skanchor._diagnostics._lazy import WithTables, with_lazy_tables
 from skanchor._diagnostics._ties import PEOPLE, apart_from_people
 from skanchor.exceptions import Advice, DiagnosticWarning, Remedy
-from skanchor.warning_log import MANY_ALIKE, warn
+from skanchor.warning_log import MANY_ALIKE, is_heard, warn
 
 __all__ = ["KINDS", "Diagnostics"]
 
@@ -79,7 +79,7 @@ EFFECTIVE_SHARE = 0.1
 """Effective share of the historical rows after weighting them like arrivals."""
 
 
-@with_lazy_tables("deviations")
+@with_lazy_tables("deviations", "ties")
 @dataclass(frozen=True, eq=False)
 class Diagnostics(WithTables):
     """What to look at before trusting an interval.
@@ -455,6 +455,8 @@ class Diagnostics(WithTables):
 
     def warn(self) -> None:
         """Warn of the thresholds crossed, in one warning."""
+        if not is_heard(DiagnosticWarning):
+            return
         said = [each for _, each in self.findings_in_short()]
         if said:
             advice = []

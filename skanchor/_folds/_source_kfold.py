@@ -198,9 +198,9 @@ def _assign_folds(
     groups = _in_row_order(groups)
     n_groups = int(groups.max()) + 1
     # Groups that hold the same number of rows of each source are alike.
-    table = np.zeros((n_groups, int(source.max()) + 1), dtype=np.intp)
-    known = X.rows.is_usable
-    np.add.at(table, (groups[known], source[known]), 1)
+    n_sources, known = int(source.max()) + 1, X.rows.is_usable
+    at = (groups * n_sources + source)[known]
+    table = np.bincount(at, minlength=n_groups * n_sources).reshape(n_groups, -1)
     turn = random.permutation(n_groups)
     # Assigned in rounds, each in an order of its own: groups may all differ, and then
     # nothing else is left to chance.

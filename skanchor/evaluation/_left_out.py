@@ -29,7 +29,7 @@ from skanchor.exceptions import (
 )
 from skanchor.metrics import insertion_rank
 from skanchor.sample import Battles, Sample, warn_of_counts
-from skanchor.warning_log import WarningLog, warn, warn_of_parts
+from skanchor.warning_log import WarningLog, unheard, warn, warn_of_parts
 
 __all__ = ["leave_one_model_out", "models_left_out"]
 
@@ -277,18 +277,14 @@ def _place_left_out(
     others = human.scores_.drop(model)
     with (
         warnings.catch_warnings(record=True) as issued,
+        # The table returned here shows what a diagnostic could only suspect.
+        unheard(DiagnosticWarning),
         located(f"Leaving out model {model!r}"),
     ):
         warnings.simplefilter("always")
         # Outcomes are encoded in [0, 1] by now, whatever their labels were.
         fitted.fit(battles, left.y, **extra)
-    # The table returned here shows what a diagnostic could only suspect.
-    found = [
-        each.message
-        for each in issued
-        if isinstance(each.message, Warning)
-        and not isinstance(each.message, DiagnosticWarning)
-    ]
+    found = [each.message for each in issued if isinstance(each.message, Warning)]
     if table is not None:
         fitted = fitted[-1]
     with WarningLog():

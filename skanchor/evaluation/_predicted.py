@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from skanchor._folds import SourceKFold, stream_plan
 from skanchor._typing import Seed
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.sample import Battles, Sample
-from skanchor.warning_log import WarningLog
+from skanchor.warning_log import WarningLog, unheard
 
 __all__ = ["predict_left_out"]
 
@@ -98,9 +97,8 @@ def _predict(estimator: Any, sample: Sample, test: NDArray[np.bool_]) -> pd.Data
     extra: dict[str, Any] = {"sample_weight": train.weight}
     if train.groups is not None:
         extra["groups"] = train.groups
-    with warnings.catch_warnings():
-        # Diagnostics concern intervals, which are not used here.
-        warnings.simplefilter("ignore", DiagnosticWarning)
+    # Diagnostics concern intervals, which are not used here.
+    with unheard(DiagnosticWarning):
         fitted = clone(estimator).fit(train.X.as_preferences(), train.y, **extra)
     rows = sample[at]
     X = rows.X
