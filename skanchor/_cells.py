@@ -150,14 +150,7 @@ def _divide(plan: FoldPlan, cell: NDArray[Any], number: Array) -> list[Fold]:
     size, found = len(number), []
     pairs: list[tuple[NDArray[Any], NDArray[Any]]]
     if isinstance(plan, DrawnPlan):
-        # All folds at once: rows that count for nothing fall before the first.
-        at = cell.astype(np.intp)
-        at *= plan.n_folds + 1
-        at += plan.fold
-        at += 1
-        table = np.bincount(at, minlength=size * (plan.n_folds + 1))
-        tests = table.reshape(size, -1).T[1:]
-        pairs = [(number - test, test) for test in tests]
+        pairs = [(number - test, test) for test in plan.numbers(cell, size)]
     else:
         pairs = [
             (

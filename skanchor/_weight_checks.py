@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons import number_rows
+from skanchor._comparisons import is_constant, number_rows
 from skanchor._comparisons.grouping import FEW_GROUPS
 from skanchor.exceptions import DataWarning
 from skanchor.sample import Sample
@@ -39,8 +39,9 @@ def check_weights_and_groups(sample: Sample) -> Sample:
     if sample.multiplicity is not None:
         # Each row weighs one.
         return sample
-    largest = float(sample.weight.max())
-    lost = (sample.weight > 0) & (sample.weight / largest < np.finfo(float).eps)
+    weight = sample.weight[:1] if is_constant(sample.weight) else sample.weight
+    largest = float(weight.max())
+    lost = (weight > 0) & (weight / largest < np.finfo(float).eps)
     if lost.any():
         raise ValueError(
             f"sample_weight spans too much: {lost.sum()} rows weigh less than 1e-15 "

@@ -10,11 +10,18 @@ from skanchor import AnchorPipeline
 from skanchor.exceptions import (
     BoundWarning,
     DataWarning,
+    DiagnosticWarning,
     SkanchorWarning,
     WeakJudgeWarning,
 )
 from skanchor.simulation import simulate_battles
-from skanchor.warning_log import WarningLog, warn, warn_of_folds
+from skanchor.warning_log import (
+    WarningLog,
+    is_heard,
+    unheard,
+    warn,
+    warn_of_folds,
+)
 
 
 def heard(function):
@@ -195,3 +202,13 @@ def test_hundreds_of_judges_are_told_in_short():
     assert n_judges > 300 and len(texts) < 40
     assert any("more: much as in the five" in text for text in texts)
     assert max(map(len, texts)) < 3000
+
+
+def test_what_nobody_hears_of_is_left_out():
+    with WarningLog() as log:
+        with unheard(DiagnosticWarning):
+            assert not is_heard(DiagnosticWarning) and is_heard(DataWarning)
+            warn(DiagnosticWarning("unheard"))
+            warn(DataWarning("heard"))
+        warn(DiagnosticWarning("heard again"))
+    assert [str(each) for each in log.found] == ["heard", "heard again"]

@@ -13,6 +13,7 @@ from skanchor._comparisons.grouping import RowGroups
 from skanchor._folds._plan import DrawnPlan, FoldPlan, check_plan, is_split
 from skanchor._folds._source_kfold import SourceKFold
 from skanchor._numerics.graph import count_components
+from skanchor._typing import Array
 from skanchor.sample import Sample
 
 __all__ = ["make_plans"]
@@ -94,34 +95,33 @@ def _draw_plan(
     fold = np.full(n_rows, -1, dtype=np.min_scalar_type(-n_folds))
     for _ in range(MOST_DRAWS):
         fold[counted] = splitter.assign_folds(part, groups, part_cell)
-        if _keeps_scale(sample, fold, n_folds, cell):
+        plan = DrawnPlan(fold, n_folds)
+        if _keeps_scale(sample, plan, cell):
             break
-    return DrawnPlan(fold, n_folds)
+    return plan
 
 
 def _keeps_scale(
-    sample: Sample,
-    fold: NDArray[np.intp],
-    n_folds: int,
-    cell: NDArray[np.intp] | None,
+    sample: Sample, plan: DrawnPlan, cell: NDArray[np.intp] | None
 ) -> bool:
     """Whether every training set's human votes join the models as all votes do."""
-    X = sample.X
+    X, n_folds, size = sample.X, plan.n_folds, len(sample.X.models)
     votes = X.is_human & ~X.involves_new
-    rows = (fold >= 0) & (votes if cell is None else votes.take(cell))
-    at = fold[rows].astype(np.intp)
-    own, times = np.flatnonzero(rows), np.ones(len(at))
-    if cell is not None:
+    times: Array | None = None
+    if cell is None:
+        own = np.flatnonzero(votes & (plan.fold >= 0))
+        at = plan.fold[own].astype(np.intp)
+    else:
         # Votes of one cell in one fold count together.
-        number = np.bincount(cell[rows] * np.intp(n_folds) + at)
-        some = np.flatnonzero(number)
-        own, at = np.divmod(some, n_folds)
-        times = number[some].astype(np.float64)
+        number = np.where(votes, plan.numbers(cell, len(sample)), 0)
+        at, own = np.nonzero(number)
+        times = number[at, own].astype(np.float64)
     left, right, y = X.left[own], X.right[own], sample.y[own]
-    size = len(X.models)
     places = (at * size + left) * size + right, (at * size + right) * size + left
     counts = [
-        np.bincount(place[won], times[won], minlength=n_folds * size**2)
+        np.bincount(
+            place[won], None if times is None else times[won], n_folds * size**2
+        )
         for place, won in zip(places, (y > 0, y < 1), strict=True)
     ]
     wins = np.add(*counts).reshape(n_folds, size, size)

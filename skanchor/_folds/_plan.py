@@ -63,6 +63,28 @@ class DrawnPlan(Sequence[Split]):
     def __iter__(self) -> Iterator[Split]:
         return (self[k] for k in range(self.n_folds))
 
+    def numbers(self, cell: NDArray[Any], n_cells: int) -> NDArray[np.intp]:
+        """How many of the rows that each cell stands for each fold holds out.
+
+        Parameters
+        ----------
+        cell : ndarray of shape (n_rows,)
+            Cell of each row.
+        n_cells : int
+            Number of cells.
+
+        Returns
+        -------
+        ndarray of shape (n_folds, n_cells)
+        """
+        # All folds at once: rows that count for nothing fall before the first.
+        at = cell.astype(np.intp)
+        at *= self.n_folds + 1
+        at += self.fold
+        at += 1
+        table = np.bincount(at, minlength=n_cells * (self.n_folds + 1))
+        return table.reshape(n_cells, -1).T[1:]
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fold:

@@ -228,10 +228,12 @@ def _sources(
             raise judge_or_people(found, frame[found[0]].unique().to_list())
         frame = frame.rename({found[0]: "judge"})
         said.append(f"judges are in {found[0]!r}")
+    labels = frame["judge"].unique().to_list()
     if not told:
-        frame, joined = _one_spelling(frame)
+        frame, joined = _one_spelling(frame, labels)
+        if joined:
+            labels = frame["judge"].unique().to_list()
         said += joined
-    labels = [label for label in frame["judge"].unique().to_list() if label is not None]
     people = human_like(labels)
     if told or not people or people == [HUMAN]:
         return frame, None, said
@@ -239,16 +241,17 @@ def _sources(
     return frame, people, [*said, f"rows of judge {shown} are people's"]
 
 
-def _one_spelling(frame: Frame) -> tuple[Frame, list[str]]:
+def _one_spelling(frame: Frame, labels: list[Any]) -> tuple[Frame, list[str]]:
     """Table in which labels of people that differ in case or blanks alone are one.
 
     The spelling without capitals and blanks around it is kept if it occurs, else the
-    first one. Returns the table, and what was assumed, in words.
+    first one of the ``labels`` of the judges. Returns the table, and what was assumed,
+    in words.
     """
     if not isinstance(frame["judge"].dtype, _TEXTS):
         return frame, []
     alike: dict[str, list[Any]] = {}
-    for label in sorted(human_like(frame["judge"].unique().to_list())):
+    for label in sorted(human_like(labels)):
         alike.setdefault(label.strip().casefold(), []).append(label)
     several = {key: same for key, same in alike.items() if len(same) > 1}
     judge = nw.col("judge").cast(nw.String)
