@@ -4,7 +4,8 @@
 cells and row by row; ``levels`` gives a million rows two features of two values each.
 ``python benchmarks/cells.py file [--rows 1e7]`` writes the table
 as Parquet, and has processes of their own read it (``read_battles``) and rank it
-(``skanchor rank``). ``python benchmarks/cells.py arena`` leaves each model of the arena
+(``skanchor rank``); with ``--row-by-row`` one of them ranks it without cells, in a
+minute or more. ``python benchmarks/cells.py arena`` leaves each model of the arena
 out in turn, by cells and row by row. ``python benchmarks/cells.py distinct`` fits the
 default simulation, whose rows all differ, with and without the look for equal rows.
 ``python benchmarks/cells.py threads [--busy 2]`` fits the arena, in processes with the
@@ -36,6 +37,7 @@ READ = "import sys; from skanchor.io import read_battles; read_battles(sys.argv[
 RANK = (
     "import sys; from skanchor._cli.program import main; sys.exit(main(sys.argv[1:]))"
 )
+ROW_BY_ROW = "from skanchor import _cells; _cells._equal_rows = lambda *_: None; "
 FITS = """
 import sys, time
 import numpy as np
@@ -122,11 +124,11 @@ def run(code: str, *arguments: str, **environment: str) -> list[float]:
     return [float(number) for number in done.stderr.splitlines()[-1].split()]
 
 
-def of_file(n_rows: int, rounds: int) -> None:
+def of_file(n_rows: int, rounds: int, *, row_by_row: bool) -> None:
     """Read and rank a file: processor seconds and largest memory in GB."""
-    read, rank = (
+    read, rank, slow = (
         f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\n{MEASURED}"
-        for code in (READ, RANK)
+        for code in (READ, RANK, ROW_BY_ROW + RANK)
     )
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "battles.parquet")
@@ -137,6 +139,9 @@ def of_file(n_rows: int, rounds: int) -> None:
             (run(read, path, **kept), run(rank, "rank", path, **kept))
             for _ in range(rounds + 1)
         ][1:]
+        if row_by_row:
+            taken, memory = run(slow, "rank", path, **kept)
+            print(f"row by row: skanchor rank {taken:.2f} s, {memory:.2f} GB")
     (read, read_memory), (ranked, memory) = np.median(found, axis=0)
     print(
         f"{n_rows:,} rows of a file: read_battles {read:.2f} s, {read_memory:.2f} GB; "
@@ -174,10 +179,12 @@ def main() -> None:
     parser.add_argument("--rows", type=float)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--busy", type=int, default=0)
+    parser.add_argument("--row-by-row", action="store_true")
     options = parser.parse_args()
     anchor = AnchorPipeline(random_state=0)
     if options.what == "file":
-        of_file(int(options.rows or 1e7), options.rounds)
+        n_rows = int(options.rows or 1e7)
+        of_file(n_rows, options.rounds, row_by_row=options.row_by_row)
         return
     if options.what == "threads":
         of_threads(options.rounds, options.busy)

@@ -19,8 +19,6 @@ from skanchor.exceptions import Remedy, locate
 
 __all__ = [
     "WarningLog",
-    "is_heard",
-    "unheard",
     "warn",
     "warn_at_once",
 ]
