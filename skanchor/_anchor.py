@@ -105,10 +105,10 @@ class AnchorPipeline(AnchorRefits):
         ``"two-step"`` with ``item_effects=None``, ``disagreement="ignore"`` and
         ``JudgeCalibrator(position_effect=False)``.
     disagreement : {"widen", "ignore"}, default="widen"
-        What to do where a test at level .01 finds that judges disagree about a new
-        model more than their errors and the item effects allow. ``"widen"`` multiplies
-        its error by the root of the test's chi-square over its degrees of freedom.
-        ``"ignore"`` leaves the error as it is: the paper's interval. Both warn.
+        What to do if a test at level .01 finds that judges disagree about a new model
+        more than their errors and the item effects allow. ``"widen"`` multiplies the
+        standard error by the square root of the test's chi-square over its degrees of
+        freedom. ``"ignore"`` leaves the error unchanged, as in the paper. Both warn.
     human_bias : {"linear", "network", "boosted", "auto"} or learner, optional
         Learner of people's own bias, psi_0: a vote then has the logit
         ``theta_a - theta_b + psi_0(x_a) - psi_0(x_b)``, and scores compare models at
@@ -118,7 +118,7 @@ class AnchorPipeline(AnchorRefits):
         Meaning of the scores if there is a human bias. ``"style_controlled"`` is theta,
         the score at equal style. ``"style_included"`` adds the mean of psi_0 over the
         model's responses (those on arrival for a new model, those in human rows for a
-        historical one), less its mean over the historical models; it needs a bias that
+        historical one), minus its mean over the historical models. It needs a bias that
         is linear in fixed columns.
     families : dict of label to label, optional
         Family of each model, such as its maker; models that are missing have none.
@@ -184,24 +184,24 @@ class AnchorPipeline(AnchorRefits):
         contexts a :class:`skanchor.results.ContextResult`, which has ``by_context``,
         ``under(mix)`` and ``cells``, the result of all models in each context.
     contexts_ : ndarray of shape (n_contexts,)
-        Labels of the contexts; none without ``context``.
+        Labels of the contexts; empty without ``context``.
     fold_plan_ : list of lists of (train, test)
-        Folds of each repeat; can be given back as ``cv``.
+        Folds of each repeat; a valid value of ``cv``.
     human_bias_ : learner or None
         Bias of people, fitted on all rows.
     btl_, calibrator_, arrival_, debiaser_ : estimators
         The chain fitted on all rows. With a joint historical fit ``btl_`` has the
         joint scores, but the errors of votes alone.
     comparisons_ : Comparisons
-        The admitted rows, with what the chain has learned: plug-in scores,
-        sensitivities, biases and, if they are reported, item effects. With contexts its
-        models are labels with the attributes ``context`` and ``model``, as in the
-        estimators and the tables of ``diagnostics``.
+        The admitted rows, with the estimated plug-in scores, sensitivities, biases and,
+        if they are reported, item effects. With contexts, the labels of its models have
+        the attributes ``context`` and ``model``, as in the estimators and the tables of
+        ``diagnostics``.
     sample_ : Sample
         The same rows with outcomes, weights and groups.
     distinct_sample_ : Sample
-        What was fitted: the same rows, equal ones put together where most are equal.
-        Then its ``multiplicity`` says how many rows each stands for.
+        The rows as they were fitted. If most rows are equal, equal rows are merged, and
+        ``multiplicity`` is the number of rows that each represents.
     treatments_ : Treatments
         The treatments of the item effects, which one is reported and why, and the
         p-value of the test for item effects.
@@ -223,8 +223,9 @@ class AnchorPipeline(AnchorRefits):
     -----
     Computes eq:feasible-anchor-estimator-v2 and eq:feasible-anchor-variance-v2; rank
     sets follow eq:simulation-rank-set. An importance weight multiplies its row in every
-    sum. Errors are those of a sandwich, which does not depend on the unit of the
-    weights. The estimate of item effects does: there a weight is a number of votes.
+    sum. Standard errors come from a sandwich estimator, which does not depend on the
+    unit of the weights. The estimate of item effects does: there the mean weight of the
+    historical rows counts as one row.
 
     Historical models without a finite score (they never won or never lost; with a joint
     historical fit, neither with people nor with judges) are left out and get an
@@ -376,19 +377,19 @@ class AnchorPipeline(AnchorRefits):
         )
 
     def prepare(self, sample: Sample, *, by_features: bool = True) -> Inference:
-        """Admit rows, fit the plug-in, choose the treatments: all before the folds.
+        """Admit rows, fit the plug-in and choose the treatments; folds come later.
 
         Parameters
         ----------
         sample : Sample
             All rows of the user.
         by_features : bool, default=True
-            Whether rows with features are put together where they are equal.
+            Whether equal rows with features are merged.
 
         Returns
         -------
         Inference
-            From which the result under any treatment is computed.
+            Computes the result under any treatment.
         """
         if self.families is not None and self.context is not None:
             raise ValueError(
@@ -486,11 +487,11 @@ class AnchorPipeline(AnchorRefits):
         """Share of historical models whose score agrees with their human score.
 
         Fits the pipeline once for each historical model, treated as if it were new, and
-        checks whether its score differs from that of the human votes by no more than
-        the two errors together allow. The share should be near 0.95. The tests of
-        :func:`skanchor.evaluation.check_intervals`, whose table has a row for each
-        model, are stored in ``result_.diagnostics.check``. Each fit draws its own
-        folds: ``cv`` must be a number or a splitter, not row numbers.
+        checks whether its score differs from the score of the human votes by no more
+        than both standard errors together allow. The share should be near 0.95. The
+        tests of :func:`skanchor.evaluation.check_intervals` are stored in
+        ``result_.diagnostics.check``; their table has a row for each model. Each fit
+        draws its own folds, so ``cv`` must be a number or a splitter, not row numbers.
 
         Parameters
         ----------

@@ -24,10 +24,10 @@ __all__ = ["ArrivalScorer"]
 
 
 class ArrivalScorer(ComparisonEstimator):
-    """Scores of the new models with everything else held fixed.
+    """Scores of the new models, with all other parameters held fixed.
 
-    Reads the rows that involve a new model: judge rows, human rows of a warm arrival,
-    and rows between two new models.
+    Uses the rows that involve a new model: judge rows, human rows if there are any, and
+    rows between two new models.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class ArrivalScorer(ComparisonEstimator):
             )
 
     def with_scores(self, models: NDArray[Any], scores: Array) -> Self:
-        """Take scores that were found elsewhere, all of them within the bounds.
+        """Set scores that were estimated elsewhere. They must be within the bounds.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class ArrivalScorer(ComparisonEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            NaN where a model is none of the new ones.
+            NaN for a model that is not new.
         """
         return np.asarray(align(self.scores_.to_numpy(), self.new_models_, models))
 

@@ -140,7 +140,7 @@ class ComparisonEstimator(
         groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows, or the column that holds them, such as the prompt.
             Where an estimator has folds, a group goes whole to one of them.
-            By default the values of ``prompt_id``, where these repeat; errors of
+            By default the values of ``prompt_id``, if they repeat; errors of
             :class:`skanchor.AnchorPipeline` and :class:`skanchor.BTLRegressor` are by
             ``rater``, too, where people voted repeatedly. None takes rows as
             independent.
@@ -302,7 +302,7 @@ class ComparisonEstimator(
             Row weights.
         groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows, or the column that holds them.
-            By default the values of ``prompt_id``, where these repeat; None takes
+            By default the values of ``prompt_id``, if they repeat; None takes
             rows as independent.
 
         Returns

@@ -63,52 +63,56 @@ class BTLRegressor(ComparisonEstimator):
     Parameters
     ----------
     alpha : float, default=0.0
-        Ridge: half the squared norm of the scores beside the mean loss.
+        Ridge penalty: ``alpha / 2`` times the squared norm of the scores is added to
+        the mean loss.
     score_bound : float, default=15.0
-        Bound on the absolute scores, in logits. Models without a finite score stand
-        between the others and the bound, in the order of the wins. Finite scores beyond
-        it stay as they are if all models that met are within twice the bound of each
-        other; else they are held on it, which moves no other score.
+        Bound on the absolute scores, in logits. Models without a finite score are
+        placed between the others and the bound, in the order of the wins. A finite
+        score beyond the bound stays unchanged if all models that were compared are
+        within twice the bound of each other. Otherwise it is set to the bound, which
+        changes no other score.
     position_effect : bool, default=False
-        Whether people may favour the side shown first, by as many logits in every
-        vote. ``AnchorPipeline`` and the baselines take people without one.
+        Whether people may favour the side shown first, by the same number of logits in
+        every vote. ``AnchorPipeline`` and the baselines require False.
     covariance : {"sandwich", "fisher", "clustered"}, default="sandwich"
-        Covariance of the scores. ``"sandwich"`` sums score vectors over ``groups``
-        where they are given to ``fit``; ``"clustered"`` insists on them.
+        Covariance of the scores. ``"sandwich"`` sums score vectors over the ``groups``
+        of ``fit``, if there are any; ``"clustered"`` raises an error without groups.
+        ``"fisher"`` is the inverse information.
     disconnected : {"raise", "warn"}, default="raise"
-        What to do when the comparisons do not join all models. With ``"warn"`` the
-        scores of each component are centred on their own.
+        What to do if the comparisons do not connect all models. With ``"warn"``, the
+        scores of each component are centred separately.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model that ``fit`` has not scored.
     tol : float, default=1e-10
-        Most by which the last Newton step may change the logit of a pair of models.
+        Largest change of the logit of a pair of models in the last Newton step.
     max_iter : int, default=100
-        Most Newton steps.
+        Largest number of Newton steps.
     weights : {"importance", "frequency"}, default="importance"
-        What ``sample_weight`` is: with ``"frequency"`` a number of equal votes, for the
-        covariance of the table that lists them all. Scores are the same.
+        Meaning of ``sample_weight``. With ``"frequency"`` it is a number of equal
+        votes, and the covariance is that of the table that lists them all. The scores
+        do not depend on it.
     ties : {"half", "drop"}, default="half"
-        What becomes of ties: half a win for either side, or rows that count for
-        nothing. The scores are then log-odds of a decided vote, on a wider scale. A
-        method that has no such parameter takes that of its ``BTLRegressor``, for all
-        rows.
+        Treatment of ties. With ``"half"`` a tie is half a win for either side. With
+        ``"drop"`` ties are left out; the scores are then log-odds of a decided vote, on
+        a wider scale. A method without this parameter uses that of its
+        ``BTLRegressor``, for all rows.
     bias : str or learner, optional
         Learner of people's own bias, a name or a learner as in
-        :class:`JudgeCalibrator`: scores then compare models at equal style. It needs
-        features in human rows. None: people have none.
+        :class:`JudgeCalibrator`. Scores then compare models at equal style. It needs
+        features in human rows. None means that people have no bias.
 
     Attributes
     ----------
     models_ : ndarray of shape (n_models,)
         Models with votes.
     scores_ : Series
-        Scores in logits by model. They sum to zero over the models that votes bound on
-        both sides, within each group that votes join.
+        Scores in logits by model. In each connected component, they sum to zero over
+        the models whose scores the votes bound on both sides.
     covariance_ : ndarray of shape (n_models, n_models)
         Covariance of the scores; infinite variance marks a score that the votes
         bound on one side only.
     position_effect_, position_effect_error_ : float
-        Logits by which people favour the side shown first, and their standard error;
+        How much people favour the side shown first, and the standard error, in logits;
         zero without ``position_effect``.
     connectivity_ : Connectivity
         Components, strong components, models that never won or never lost.
@@ -116,8 +120,8 @@ class BTLRegressor(ComparisonEstimator):
         Whether the votes bound a model's score on one side only, or it lies on
         ``score_bound``.
     bias_ : learner or None
-        Fitted bias of people. Where it has no linear span, ``covariance_`` takes all
-        but its last coefficients as known; intervals of :class:`AnchorPipeline` do not.
+        Fitted bias of people. If it has no linear span, ``covariance_`` treats all but
+        its last coefficients as known; intervals of :class:`AnchorPipeline` do not.
     converged_ : bool
         Whether the solver converged.
     n_iter_ : int
@@ -381,11 +385,10 @@ class BTLRegressor(ComparisonEstimator):
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Normal confidence intervals of the scores.
 
-        Where votes bound a score on one side only, or it lies on ``score_bound``, the
-        interval is open on the far side. Its finite end is the score of the table:
-        where the order of the wins places the model, or the bound. That is no
-        confidence limit, and such an interval has no level: votes that a model has all
-        won are consistent with scores below that end, too.
+        If the votes bound a score on one side only, or if it lies on ``score_bound``,
+        the interval is open on the other side. Its finite end is the reported score.
+        This end is not a confidence limit, and such an interval has no level: if a
+        model has won all its votes, scores below that end are possible, too.
 
         Parameters
         ----------
@@ -453,7 +456,7 @@ class BTLRegressor(ComparisonEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            NaN where a model has no score.
+            NaN for a model without a score.
         """
         return align(self.scores_.to_numpy(), self.models_, models)
 
@@ -494,7 +497,7 @@ class BTLRegressor(ComparisonEstimator):
         Returns
         -------
         float
-            1 is perfect, 0 is tossing a fair coin.
+            1 is perfect, 0 is as good as a fair coin.
         """
         if hasattr(self, "models_") and not len(self.models_):
             # Every row is a toss of a fair coin, exactly.

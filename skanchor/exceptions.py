@@ -51,7 +51,7 @@ class Term(StrEnum):
 
 
 class Remedy(Enum):
-    """Every kind of advice, in the words of Python: templates of its values.
+    """Every kind of advice. A value is its text for Python, with placeholders.
 
     Examples
     --------
@@ -220,7 +220,7 @@ class Advice:
     kind : Remedy
         Which advice.
     values : mapping, optional
-        What its words are filled in with, such as ``{"alpha": 0.01}``.
+        Values for the placeholders in its text, such as ``{"alpha": 0.01}``.
 
     Examples
     --------
@@ -244,14 +244,14 @@ class Call:
     Attributes
     ----------
     arguments : mapping
-        Arguments of `read_battles` or `split_battles` that are added. ``"before"`` is
-        a file that is read before the others.
+        Arguments to add to `read_battles` or `split_battles`. ``"before"`` is a file to
+        read before the others.
     when : str, optional
-        In which case it helps, such as ``"If 'rater' names judges"``.
+        The case in which it helps, such as ``"If 'rater' names judges"``.
     function : str, optional
-        Name of the function; empty until the function that was called says so.
+        Name of the function; the function that was called fills it in.
     given : mapping, optional
-        Arguments of the call that failed, by name; the first one is shown by position.
+        Arguments of the call that failed, by name. The first is shown by position.
 
     Examples
     --------
@@ -378,15 +378,15 @@ class SkanchorWarning(Advised, UserWarning):
 
 
 class ConvergenceWarning(SkanchorWarning, _ConvergenceWarning):
-    """An iteration ended before it settled; scikit-learn's warning, with advice."""
+    """An iteration did not converge; a subclass of scikit-learn's warning."""
 
 
 class DataWarning(SkanchorWarning):
-    """Rows or columns of the battles table are not used as a reader may expect."""
+    """Rows or columns of the battles table are not used as one may expect."""
 
 
 class AssumptionWarning(DataWarning):
-    """Names and values of a table were read in the one way that fits them."""
+    """Names and values of a table were read in the only way that fits them."""
 
 
 class CountWarning(DataWarning):
@@ -414,7 +414,7 @@ class WeakJudgeWarning(SkanchorWarning):
 
 
 class InstabilityWarning(SkanchorWarning):
-    """A correction is too large to be believed: the score is not determined."""
+    """A correction is too large to be reliable: the score is not determined."""
 
 
 class BoundWarning(SkanchorWarning):
@@ -440,7 +440,7 @@ class BattlesError(Advised, ValueError):
 
 
 class DisconnectedError(BattlesError):
-    """The human comparisons do not join all models, so no common scale exists.
+    """The human comparisons do not connect all models, so no common scale exists.
 
     Examples
     --------
@@ -467,7 +467,7 @@ class LearnerError(Advised, ValueError):
     advice : Advice or sequence of Advice, optional
         What to do about it.
     problem : int, default=0
-        Which of the problems fitted together it is about.
+        Number of the failed problem, if several were fitted together.
 
     Examples
     --------

@@ -72,7 +72,7 @@ ROW_BYTES, FEATURE_BYTES = 500, 64
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """What an estimator is fitted on.
+    """Battles with their outcomes, weights and groups, validated for a fit.
 
     Attributes
     ----------
@@ -81,26 +81,26 @@ class Sample:
     outcomes : Outcomes
         Encoded outcomes.
     weight : ndarray of shape (n_rows,)
-        Row weights; rows of weight zero count for nothing.
+        Row weights; rows of weight zero have no influence.
     groups : ndarray of shape (n_rows,) or None
         Group codes of dependent rows.
     inputs : Inputs
-        What of the user's table this is.
+        Which parts of the user's table were used.
     left_out : ndarray of shape (n_rows,) or None
-        Ties that count for nothing as they are left out; None if none are.
+        Ties that are left out; None if there are none.
     multiplicity : ndarray of shape (n_rows,) or None
-        How many equal rows of the table each row stands for, whose weights ``weight``
-        sums up; None where each row is one.
+        Number of equal rows of the table that each row represents; ``weight`` is then
+        the sum of their weights. None if each row represents itself.
     members : Membership or None
-        Groups of such rows, which may stand for rows of several groups; in place of
-        ``groups``.
+        Groups of merged rows, which may represent rows of several groups; used instead
+        of ``groups``.
     unit : float
-        Weight of the user that a weight of one stands for.
+        The user's weight that is one here.
     raters : ndarray of shape (n_rows,) or None
-        Codes of the raters of votes, -1 in other rows; None where errors do not allow
-        for raters.
+        Codes of the raters of votes, -1 in other rows; None if errors do not allow for
+        raters.
     rated : Crossed or None
-        Raters and prompts of rows that stand for several; in place of ``raters``.
+        Raters and prompts of merged rows; used instead of ``raters``.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class Sample:
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | str | None = "auto",
     ) -> Sample:
-        """Validate and encode what a user gives to ``fit``; warn of odd rows.
+        """Validate and encode the arguments of ``fit``; warn of unusual rows.
 
         Parameters
         ----------
@@ -144,9 +144,8 @@ class Sample:
             Row weights; None is one for each row.
         groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows, or the column that holds them.
-            By default the values of ``prompt_id``, where these repeat, and errors are
-            by ``rater``, too, where people voted repeatedly; None takes rows as
-            independent.
+            By default the values of ``prompt_id``, if they repeat; errors then also
+            allow for raters who voted repeatedly. None treats rows as independent.
 
         Returns
         -------
@@ -285,8 +284,8 @@ class Sample:
     def digest(self) -> str:
         """SHA-256 of the rows: labels, features, outcomes, weights and groups.
 
-        The same table has the same digest whatever kind of table or file it came from;
-        the order of its rows counts, roles of the models do not.
+        The same table has the same digest, whatever kind of table or file it came from.
+        The digest depends on the order of the rows, but not on the roles of the models.
         """
         X = self.X
         labels = [X.models.tolist(), X.judges.tolist(), list(X.feature_names)]
@@ -316,12 +315,12 @@ class Sample:
 
     @property
     def copies(self) -> NDArray[np.intp]:
-        """Row numbers, each as often as its weight says: a weight is a count.
+        """Row numbers, each repeated as often as its weight, which must be a count.
 
         Raises
         ------
         BattlesError
-            If a weight is no count, or there are more rows than memory has room for.
+            If a weight is not a count, or if memory is too small for all rows.
         """
         width = self.X.features_left.shape[1]
         self._check_counts(ROW_BYTES + FEATURE_BYTES * width)
@@ -347,9 +346,9 @@ class Sample:
             )
 
     def counted(self) -> Sample:
-        """The rows, each of them standing for as many as its weight says.
+        """The same rows, with the weights as multiplicities.
 
-        Nothing is listed. Whoever is given such a sample must respect its multiplicity.
+        The rows are not repeated. Callers must use the multiplicity.
         """
         self._check_counts(COUNTED_BYTES)
         inputs = replace(self.inputs, counted=self.inputs.weights is not None)
@@ -359,10 +358,9 @@ class Sample:
         return rows.without_raters()
 
     def expanded(self) -> Sample:
-        """The rows that weights count: each as often as its weight, and of weight one.
+        """The rows, each repeated as often as its weight, with weight one.
 
-        Whatever is learned from them, and the folds that they are dealt to, cannot
-        differ from those of a table that lists every row.
+        A fit to them, and their folds, equal those of a table that lists every row.
         """
         inputs = replace(self.inputs, counted=self.inputs.weights is not None)
         rows = self if (self.weight == 1.0).all() else self[self.copies]
@@ -371,17 +369,17 @@ class Sample:
         return rows.without_raters()
 
     def listed(self) -> Sample:
-        """The rows of :meth:`counted`, each as often as it counts, of weight one."""
+        """The rows of :meth:`counted`, each repeated as often as it counts."""
         assert self.multiplicity is not None
         rows = self[np.repeat(np.arange(len(self)), self.multiplicity.astype(np.intp))]
         return replace(rows, weight=constant(1.0, len(rows)), multiplicity=None)
 
     def with_battles(self, X: Comparisons) -> Sample:
-        """The same sample, its battles with other columns or in other roles."""
+        """The same sample with battles that have other columns or other roles."""
         return replace(self, X=X)
 
     def in_contexts(self, contexts: NDArray[Any], name: str) -> Sample:
-        """The same sample, its models those of a context each.
+        """The same sample, in which each model is a model in one context.
 
         Parameters
         ----------

@@ -23,7 +23,7 @@ __all__ = ["Comparisons"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparisons:
-    """Encoded battles: integer codes with their labels, and what stages have learned.
+    """Encoded battles: integer codes, their labels, and the estimates of the stages.
 
     The object is immutable. It has a length, a shape and row indexing, so
     scikit-learn's splitters and searches slice it like a table. Slicing changes neither
@@ -52,12 +52,12 @@ class Comparisons:
     new_models : tuple or None
         Labels of the models with free scores; None before roles are decided.
     scores : ndarray of shape (n_models,) or None
-        Human scores in logits, NaN where no stage has learned one.
+        Human scores in logits, NaN for models without an estimate.
     sensitivities, position_effects : ndarray of shape (n_judges,) or None
         Judge parameters in logits per score unit and logits.
     biases : ndarray of shape (n_rows,) or None
-        Bias contrast of each row in logits: h_m in rows of judge m; in human rows that
-        of people's own bias, zero where none was fitted.
+        Bias contrast of each row in logits: h_m in rows of judge m, and the contrast of
+        people's own bias in human rows, zero if none was fitted.
     deviations : ndarray of shape (n_judges, n_models) or None
         Item effects u in judge logits.
     item_covariance : ndarray of shape (n_judges, n_judges) or None

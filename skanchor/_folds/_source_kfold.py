@@ -28,10 +28,10 @@ __all__ = ["SourceKFold"]
 class SourceKFold(BaseCrossValidator):
     """K folds that divide every source evenly.
 
-    A source is a judge (or the humans) together with the new models that a row
-    involves, and its context where there are contexts. Within a source the rows are
-    shuffled, and each pair of models is spread over the folds, so that no fold takes a
-    pair's votes away from training more than it must. What is drawn depends on the rows
+    A source is a judge, or people, together with the new models that a row involves,
+    and its context if there are contexts. Within a source the rows are shuffled, and
+    the rows of each pair of models are divided evenly over the folds, so that each
+    training set keeps as many votes on a pair as possible. The folds depend on the rows
     and their order, not on the names of models, judges, contexts and groups.
 
     Parameters
@@ -40,7 +40,7 @@ class SourceKFold(BaseCrossValidator):
         Number of folds.
     groups : array-like of shape (n_rows,), str or None, default="auto"
         Groups that go whole to one fold, or the column of X that holds them. By default
-        the values of ``prompt_id``, where these repeat; None takes rows as independent.
+        the values of ``prompt_id``, if they repeat; None takes rows as independent.
     new_models : sequence of labels, optional
         Models with free scores; None means those without human rows.
     random_state : int, RandomState or None, default=None
@@ -128,7 +128,8 @@ class SourceKFold(BaseCrossValidator):
         groups : array-like of shape (n_rows,) or str, optional
             Overrides the constructor's ``groups``.
         cell : ndarray of shape (n_rows,), optional
-            For a table of different rows alone: the row of X that each row equals.
+            Used if X has only the different rows of a table: for each row of the table,
+            the number of the equal row of X.
 
         Returns
         -------

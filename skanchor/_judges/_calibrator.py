@@ -43,20 +43,22 @@ POSITION_BOUND = 20.0
 class JudgeCalibrator(ComparisonEstimator):
     """Sensitivity, bias and position effect of each judge.
 
-    Reads historical judge rows that carry scores and fits, judge by judge,
-    ``eta = c (theta_a - theta_b) + psi(x_a) - psi(x_b) + o p``.
+    Uses the historical rows of each judge, with human scores, and fits
+    ``eta = c (theta_a - theta_b) + psi(x_a) - psi(x_b) + o p`` to them, judge by judge.
+    Here eta is the log-odds that the judge prefers the first response, and o is 1 if it
+    was shown first and -1 if second.
 
     Parameters
     ----------
     bias : {"linear", "network", "boosted", "auto"}, learner or dict, default="linear"
-        Learner of the bias function psi: a name, a learner, or a dict judge -> name or
-        learner. ``"auto"`` picks for each judge by inner cross-validated log loss
-        (:class:`skanchor.bias.AutoBias`).
+        Learner of the bias function psi: a name, a learner, or a dict from judges to
+        names or learners. ``"auto"`` chooses one for each judge by cross-validated log
+        loss (:class:`skanchor.bias.AutoBias`).
     position_effect : {"auto"} or bool, default="auto"
-        Whether each judge gets an intercept p that belongs to the side shown first.
-        ``"auto"`` fits it wherever a judge's historical rows show pairs in both orders,
-        and leaves it out for the other judges; True refuses a judge whose rows do not
-        identify it. False leaves it out, and a judge that favours a side is warned of.
+        Whether each judge has a position effect p, its preference for the side shown
+        first. ``"auto"`` fits it for each judge whose historical rows show pairs in
+        both orders. True raises an error if the rows of a judge do not identify it.
+        False leaves it out, and a warning names judges that favour a side.
     sensitivity_bounds : tuple of (low, high), default=(-20, 20)
         Bounds of the sensitivity, in judge logits per unit of score.
     unseen : {"warn", "raise"}, default="warn"
@@ -67,8 +69,8 @@ class JudgeCalibrator(ComparisonEstimator):
     judges_ : ndarray of shape (n_judges,)
         Judges with historical rows.
     features_ : ndarray of shape (n_features,)
-        Names of the response features that the biases are functions of, without
-        ``_a`` and ``_b``.
+        Names of the response features that the biases depend on, without ``_a`` and
+        ``_b``.
     sensitivities_ : Series
         Sensitivity c by judge; 1 means as sharp as humans.
     position_effects_ : Series
@@ -76,15 +78,15 @@ class JudgeCalibrator(ComparisonEstimator):
     has_position_effect_ : Series
         Whether the position effect was fitted, by judge.
     biases_ : dict
-        Fitted learner by judge; the pick where the choice was automatic.
+        Fitted learner by judge; the chosen one with ``"auto"``.
     coefficients_ : DataFrame
-        What each judge favours: by judge, the coefficient of each column of the
-        learner's feature map (without one, of each feature), in judge logits per unit
-        of the column as it stands in the table. Above zero, the judge prefers more of
-        it in a response, at equal human scores. NaN where a judge's learner has no such
-        column; networks and boosted trees have none.
+        What each judge favours. A row is a judge; a column is a column of the learner's
+        feature map, or a feature if there is no map. Values are in judge logits per
+        unit of the column in the table. If a value is above zero, the judge prefers
+        responses with more of it, at equal human scores. NaN if a judge's learner has
+        no such column; networks and boosted trees have none.
     choices_ : DataFrame
-        Of each judge with an automatic choice: the ``picked`` learner, the held-out
+        For each judge with an automatic choice: the ``picked`` learner, the held-out
         ``loss`` of every candidate, and the standard error of its ``gap`` to the best.
 
     Raises
@@ -94,8 +96,8 @@ class JudgeCalibrator(ComparisonEstimator):
 
     Notes
     -----
-    Solves eq:calibration-estimation-v2. A negative, near-zero or bound-hitting
-    sensitivity is kept and warned of by a ``WeakJudgeWarning``.
+    Solves eq:calibration-estimation-v2. If a sensitivity is negative, near zero or on
+    its bound, a ``WeakJudgeWarning`` is issued, and the sensitivity is used as it is.
 
     Examples
     --------
@@ -271,10 +273,10 @@ class JudgeCalibrator(ComparisonEstimator):
         return pd.DataFrame(rows, index=index, dtype=np.float64)
 
     def follow(self, learner: Any) -> Any:
-        """Learners of another stage, which take over the choices made here.
+        """Learners for another stage, with the choices made by this calibrator.
 
-        An automatic learner becomes the pick; one with this calibrator's settings gets
-        the ridge chosen here: what psi was shrunk to leave out needs no balance.
+        An automatic learner becomes the chosen one. A learner with this calibrator's
+        settings gets the ridge that was chosen here.
 
         Parameters
         ----------
@@ -284,7 +286,7 @@ class JudgeCalibrator(ComparisonEstimator):
         Returns
         -------
         str, learner or dict
-            The same, or a dict judge -> learner where a choice was made here.
+            The same, or a dict from judges to learners if this calibrator has chosen.
         """
         if isinstance(learner, str) and learner == "calibrator":
             learner = self.bias

@@ -67,46 +67,49 @@ def _own_learner(learner: Any) -> Any:
 
 
 class RieszDebiaser(ComparisonEstimator):
-    """Riesz weights of every score, from rows that carry a complete plug-in.
+    """Riesz weights of every score, from rows with a complete plug-in.
 
     Parameters
     ----------
     learner : str, learner or dict, default="linear"
-        Class of the functions gamma of the Riesz weights, a learner as in
-        :class:`JudgeCalibrator`; inside :class:`AnchorPipeline` also ``"calibrator"``,
-        the learner that the calibrator has. With a learner that has a linear span the
-        weights are exact, and the next three parameters do not matter.
+        Learner of the functions gamma of the Riesz weights, as in
+        :class:`JudgeCalibrator`. Inside :class:`AnchorPipeline` it may be
+        ``"calibrator"``, which means the learner of the calibrator. If the learner has
+        a linear span, the weights are exact, and the next three parameters have no
+        effect.
     route : {"projection", "direct"}, default="projection"
-        How any other learner is used. ``"projection"`` regresses the gradient columns
-        on contrasts by weighted least squares, one fit for every target. ``"direct"``
-        descends on the criterion itself: in each round the learner is fitted to what
-        the weights leave of every target, and the criterion is minimised exactly over
-        the span of all that was learned so far.
+        How a learner without a linear span is used. ``"projection"`` regresses the
+        gradient columns on contrasts by weighted least squares, one fit for every
+        target. ``"direct"`` minimises the criterion itself by descent. In each round
+        the learner is fitted to the part of each target that the weights do not yet
+        explain. Then the criterion is minimised exactly over the span of all functions
+        learned so far.
     inner_folds : int, default=2
-        Inner folds of the projection: its information takes residuals out of fold, and
-        rows outside the fit are corrected by the mean over the folds' learners. One
-        takes residuals in sample, which is right for learners that cannot overfit.
+        Inner folds of the projection. Its information uses out-of-fold residuals, and
+        other rows are corrected by the mean over the folds' learners. With one fold it
+        uses in-sample residuals, which is valid for learners that cannot overfit.
     rounds : int, default=3
         Rounds of the direct route.
     ridge : float, default=0.0
-        Ridge penalty of the parametric part of the weights, in shares of the diagonal
-        of the information: shortens all corrections.
+        Ridge penalty of the parametric part of the weights, as a share of the diagonal
+        of the information. It makes all corrections smaller.
     weight_bound : float, optional
-        Bounds the absolute weight of a row, in multiples of the root mean square of
-        the target's weights over the rows of ``fit``: shortens extreme corrections.
+        Bound on the absolute weight of a row, in multiples of the root mean square of
+        the target's weights over the rows of ``fit``. It makes extreme corrections
+        smaller.
     judge_scale : {"straight", "curved"}, default="straight"
-        How judges are supposed to see score differences. ``"straight"`` takes their
-        log-odds as proportional to them. ``"curved"`` lets each judge saturate, lapse,
-        or do the opposite: the correction then also removes, to first order, what a
-        curvature of each scale does to the scores. Needs a learner with a linear span.
-        Its prior takes a weight for a number of rows, in units that
-        :class:`AnchorPipeline` sets.
+        Assumption about how a judge's log-odds depend on score differences. With
+        ``"straight"`` they are proportional. ``"curved"`` allows for judges that
+        saturate, lapse, or do the opposite: the correction then also removes, to first
+        order, the effect of a curvature of each judge's scale on the scores. It needs a
+        learner with a linear span. Its prior treats a weight as a number of rows, in
+        units that :class:`AnchorPipeline` sets.
     human_bias : learner, optional
         Fitted bias of people, which :class:`AnchorPipeline` sets to ``bias_`` of its
-        :class:`BTLRegressor`; None where they have none.
+        :class:`BTLRegressor`; None if people have none.
     target : {"style_controlled", "style_included"}, default="style_controlled"
-        Where people have a bias, whether targets are scores at equal style, or include
-        the style of each model's responses; see :class:`AnchorPipeline`.
+        If people have a bias, whether targets are scores at equal style, or include the
+        style of each model's responses; see :class:`AnchorPipeline`.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
 
@@ -121,7 +124,7 @@ class RieszDebiaser(ComparisonEstimator):
     undetermined_ : ndarray of shape (n_models,)
         Whether the rows leave a score undetermined.
     responses_ : ResponseMeans or None
-        Means over responses that the targets include; None where they include none.
+        Means over responses that the targets include; None if they include none.
     identity_error_ : float
         Largest entry of ``|sum omega a V xi - l|``; zero up to rounding for linear
         spans without ``ridge``.
@@ -242,7 +245,7 @@ class RieszDebiaser(ComparisonEstimator):
         curvature : ndarray of shape (n_rows,)
             Weighted variance of each outcome.
         learner : str, learner or dict
-            In place of the parameter.
+            Replaces the parameter ``learner``.
 
         Returns
         -------
@@ -419,12 +422,12 @@ class RieszDebiaser(ComparisonEstimator):
         return row_influence(self.system_, aligned, values, rows, self._limit)
 
     def influence_of_rows(self, sample: Sample, rows: NDArray[np.intp]) -> Array:
-        """Weighted influence of some rows, in the roles and vocabulary of ``fit``.
+        """Weighted influence of some rows, with the roles and labels of ``fit``.
 
         Parameters
         ----------
         sample : Sample
-            Rows that carry what ``fit`` saw, such as those it was fitted on.
+            Rows with the columns that ``fit`` used, such as the rows of the fit.
         rows : ndarray of shape (n_chosen,)
             Row numbers.
 
@@ -453,9 +456,9 @@ class RieszDebiaser(ComparisonEstimator):
     ) -> float:
         """Minus the Riesz criterion on the given rows, summed over the targets.
 
-        The mean of each source stands for all of its rows in ``fit``, so that the
-        value on held-out rows is comparable with the one in training. The prior of
-        item effects has no rows and is left out.
+        The mean over the given rows of a source is multiplied by the number of its rows
+        in ``fit``, so that values on held-out rows and on training rows are comparable.
+        The prior of item effects has no rows and is left out.
 
         Parameters
         ----------

@@ -29,11 +29,11 @@ class ConformalRanking(ScoreEstimator):
 
     Each historical model with votes is left out in turn and placed as if it were new.
     The interval of a new model is its score, plus and minus the k-th smallest of the K
-    distances from the human scores, ``k = ceil((K + 1) level)``. It holds the human
-    score, as a fit of the votes would estimate it, with probability ``level`` if the
-    new model is exchangeable with the old ones, whatever the method assumes. It has the
-    same width for every model, and needs at least ``1 / (1 - level) - 1`` historical
-    models.
+    distances from the human scores, ``k = ceil((K + 1) level)``. If the new model is
+    exchangeable with the historical ones, the interval contains the human score that a
+    fit to votes would estimate with probability ``level``, whether or not the
+    assumptions of the method hold. All intervals have the same width. They need at
+    least ``1 / (1 - level) - 1`` historical models.
 
     Parameters
     ----------

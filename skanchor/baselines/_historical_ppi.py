@@ -14,7 +14,8 @@ class HistoricalPPI(PlugIn):  # numpydoc ignore=PR02
 
     The score t of a new model solves ``mean [Y - sigma(c (t - theta_J) + h)] + mean [Y
     - sigma(theta_i - theta_j)] = 0``. The first mean is over its arrival rows, oriented
-    so that it comes first; the second over the historical human rows as recorded. It
+    so that the new model comes first. The second is over the historical human rows as
+    recorded. The method
     "adapts prediction-powered inference by adding an average residual correction from
     historical human labels, without transporting it to the arrival feature
     distribution" (the paper, Section 5, after Angelopoulos et al., 2023).

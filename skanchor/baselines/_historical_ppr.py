@@ -12,14 +12,14 @@ __all__ = ["HistoricalPPR"]
 
 
 class HistoricalPPR(RankOnly):  # numpydoc ignore=PR02
-    """Win rate of the new model at the judges, corrected on the historical models.
+    """Win rate of the new model in verdicts, corrected on the historical models.
 
     The value of a new model is the mean over historical models j of its win rate
-    against j at the judges. To this is added the mean human residual minus the mean
+    against j in verdicts, plus a correction: the mean human residual minus the mean
     judge residual of the historical rows as recorded, with residuals ``Y -
     sigma(theta_i - theta_j)``. The value of a historical model j is the mean over k of
-    ``sigma(theta_j - theta_k)``, k = j included. Opponents that the new model has not
-    met are left out of its mean. "Adapts prediction-powered ranking (Chatzi et al.,
+    ``sigma(theta_j - theta_k)``, k = j included. The mean of a new model leaves out
+    opponents without a comparison. "Adapts prediction-powered ranking (Chatzi et al.,
     2024)" (the paper, Section 5).
 
     Parameters

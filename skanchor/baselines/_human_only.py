@@ -16,7 +16,7 @@ __all__ = ["HumanOnly"]
 
 
 class HumanOnly(JointBTL):  # numpydoc ignore=PR02
-    """BTL over human rows alone, those of the new models included.
+    """BTL fitted to human rows alone, including those of the new models.
 
     A reference for the information in votes: it needs human rows of the models in
     ``new_models``, such as the extra rows of ``simulate_battles``, and uses no judge

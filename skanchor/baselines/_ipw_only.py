@@ -50,9 +50,9 @@ class IPWOnly(PlugIn):
         Estimator of sensitivities and biases; None stands for ``JudgeCalibrator()``.
     classifier : classifier, optional
         Any scikit-learn classifier with ``predict_proba``; None stands for a logistic
-        regression with a ridge of 1e-4 beside the mean loss, that of
-        ``LogisticRegression()`` for ten thousand pairs. It must take ``sample_weight``
-        if rows are weighted; its weights have mean one.
+        regression with a ridge of 1e-4 added to the mean loss, which is that of
+        ``LogisticRegression()`` for ten thousand pairs. If rows are weighted, it must
+        accept ``sample_weight``; these weights have mean one.
     clip : float, default=20.0
         Largest odds, in multiples of their mean.
     new_models : sequence of labels, optional

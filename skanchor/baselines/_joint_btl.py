@@ -21,7 +21,7 @@ __all__ = ["JointBTL"]
 
 
 class JointBTL(RankingEstimator):
-    """A single BTL model over human and judge rows, the new models included.
+    """One BTL model of all human and judge rows, including those of the new models.
 
     Treats every judge as one more human: it "pools human and judge comparisons under
     a common BTL model, ignoring judge-specific sensitivities and feature-dependent

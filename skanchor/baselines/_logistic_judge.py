@@ -22,10 +22,10 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
     therefore its smoothed win rate ``p_mij = (wins + 1/2) / (n + 1)`` over all its rows
     of the pair. The judge's slope is fitted to human rows, ``P(Y = 1 | i, j) =
     sigma(b_m logit p_mij)``, without an intercept. The value of a new model is the mean
-    of ``sigma(b_m logit p_m,new,j)`` over judges m and the historical models j that it
-    has met there. The value of a historical model j is the mean over k of
-    ``sigma(theta_j - theta_k)``, k = j included. "Adapts sigmoid recalibration (Guo et
-    al., 2017)" (the paper, Section 5).
+    of ``sigma(b_m logit p_m,new,j)`` over judges m and the historical models j that
+    judge m has compared it with. The value of a historical model j is the mean over k
+    of ``sigma(theta_j - theta_k)``, k = j included. "Adapts sigmoid recalibration (Guo
+    et al., 2017)" (the paper, Section 5).
 
     Parameters
     ----------

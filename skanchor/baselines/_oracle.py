@@ -33,8 +33,8 @@ class Oracle(RankingEstimator):
     truth : mapping, optional
         ``scores`` (Series by historical model), ``sensitivities`` (Series by judge),
         ``bias`` (mapping from judge to a function of features, of shape (n, n_features)
-        to (n,)) and, where given, ``item_effects`` (DataFrame models x judges): what
-        ``simulate_battles`` returns as ``truth``. Must be given.
+        to (n,)) and optionally ``item_effects`` (DataFrame models x judges).
+        ``simulate_battles`` returns them as ``truth``. Required.
     arrival : ArrivalScorer, optional
         The likelihood; None stands for ``ArrivalScorer()``.
     new_models : sequence of labels, optional

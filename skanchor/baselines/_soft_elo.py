@@ -29,25 +29,25 @@ _MARGINS = ("verdict", "features")
 
 
 class SoftElo(ScoreEstimator):
-    """Verdict margins turned into soft wins, and one score fitted to them.
+    """Scores fitted to soft wins, which are computed from the margins of verdicts.
 
     A verdict has a margin g. One slope b for all judges is fitted to the human votes
-    that are no ties, ``P(Y = 1) = sigma(b g)``, and makes a soft win ``s = sigma(b g)``
-    of a verdict. The score t of a new model solves ``sum over its rows of [s - sigma(t
+    other than ties, ``P(Y = 1) = sigma(b g)``. The soft win of a verdict is ``s =
+    sigma(b g)``. The score t of a new model solves ``sum over its rows of [s - sigma(t
     - theta_J)] = 0``, with the scores of the historical models fixed at those of the
     votes. For intervals see :class:`ConformalRanking`.
 
-    Judges have one slope, no bias and no position effect; the errors of the historical
-    scores are not carried over.
+    All judges have the same slope, no bias and no position effect. Errors of the
+    historical scores are ignored.
 
     Parameters
     ----------
     margin : {"verdict", "features"}, default="verdict"
-        What the margin is. ``"verdict"`` is the outcome of the row, from -1 (second
-        side) to 1; that of a vote is the mean over the historical verdicts on its pair
-        of models. ``"features"`` is the mean difference of the features of the two
-        responses, such as points that a judge gave for several criteria; votes need
-        them, too.
+        Definition of the margin. With ``"verdict"`` it is the outcome of the row, from
+        -1 (second side) to 1; for a vote it is the mean over the historical verdicts on
+        the same two models. With ``"features"`` it is the mean difference of the
+        features of the two responses, such as points that a judge gave for several
+        criteria; votes need these features, too.
     btl : BTLRegressor, optional
         Estimator of the historical models' scores; None stands for ``BTLRegressor()``.
     new_models : sequence of labels, optional
@@ -69,7 +69,7 @@ class SoftElo(ScoreEstimator):
     Raises
     ------
     BattlesError
-        If no vote has a margin, or there are no features that it could be made of.
+        If no vote has a margin, or if there are no features to compute it from.
 
     Examples
     --------

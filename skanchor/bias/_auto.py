@@ -39,13 +39,13 @@ CANDIDATES: dict[str, type] = {
 class AutoBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     """The candidate with the lowest cross-validated loss, fitted on all rows.
 
-    The first candidate of the list whose loss is within one standard error of the
-    lowest is picked: list the simpler ones first.
+    It chooses the first candidate of the list whose loss is within one standard error
+    of the lowest, so list simpler candidates first.
 
     Parameters
     ----------
     candidates : sequence of str or learners, optional
-        Names or learners; None is linear, network (where torch and skorch are
+        Names or learners; None means linear, network (if torch and skorch are
         installed) and boosted.
     n_splits : int, default=3
         Folds of the inner cross-validation.
@@ -58,13 +58,13 @@ class AutoBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     Attributes
     ----------
     picked_ : str
-        Name of the pick.
+        Name of the chosen candidate.
     losses_ : dict
         Held-out loss by candidate, nats per row for the logistic loss.
     gap_error_ : dict
         By candidate, the standard error of its loss minus the lowest.
     learner_ : learner
-        The pick, fitted on all rows.
+        The chosen learner, fitted on all rows.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class AutoBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         bounds : (low, high), optional
             Bounds of their coefficients, for all or for each.
         start : ignored
-            The choice is made afresh.
+            The choice is made again.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class AutoBias(DocumentedMixin, ContrastMixin, BaseEstimator):
 
     @classmethod
     def fit_many(cls, learners: Sequence[AutoBias], tasks: Sequence[FitTask]) -> None:
-        """Choose for several judges, each candidate's fits made together.
+        """Choose for several judges; the fits of each candidate are made together.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class AutoBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_targets)
-            As the picked learner gives it.
+            The value of the chosen learner.
         """
         check_is_fitted(self, "learner_")
         return np.asarray(self.learner_.psi(features))

@@ -34,42 +34,44 @@ WEIGHT_ROUNDS = 4
 
 
 class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
-    """Bias as a sum of weak learners beside a linear part.
+    """Bias as the sum of a linear part and weak learners.
 
-    Each round fits a weak learner to the pseudo-residuals stacked by response (the
-    first response of a comparison gets r, the second -r), takes the exact
-    one-dimensional Newton step along its contrast, shrunk by ``learning_rate``, and
-    then fits the parametric columns and the linear part exactly, the rest fixed.
+    Each round has three steps. A weak learner is fitted to the pseudo-residuals of all
+    responses: r for the first response of a comparison, -r for the second. A
+    one-dimensional Newton step is taken along its contrast, multiplied by
+    ``learning_rate``. Then the parametric columns and the linear part are fitted
+    exactly, with the weak learners fixed.
 
     Parameters
     ----------
     weak_learner : regressor, optional
-        Any scikit-learn regressor; None is a histogram tree of depth ``max_depth`` on
-        features cut into at most ``max_bins`` bins.
+        Any scikit-learn regressor; None means a histogram tree of depth ``max_depth``
+        on features with at most ``max_bins`` bins.
     learning_rate : float, default=0.2
-        Share of each step that is taken.
+        Factor of each step.
     max_rounds : int, default=100
-        Most rounds.
+        Largest number of rounds.
     max_depth : int, default=3
         Depth of the default trees.
     max_bins : int, default=32
-        Bins of each feature of the default trees.
+        Largest number of bins of each feature, for the default trees.
     max_features : int, default=4
-        Features that a default tree may split on, drawn at random for each tree.
+        Number of features that a default tree may split on, drawn at random for each
+        tree.
     min_leaf : float, default=0.01
-        Least share of the rows' weight in a leaf of the default trees.
+        Smallest share of the rows' weight in a leaf of the default trees.
     validation_fraction : float, default=0.2
-        Share of the rows whose loss decides the number of rounds. The final fit uses
-        all rows. Zero runs ``max_rounds``.
+        Share of the rows whose loss determines the number of rounds. The final fit uses
+        all rows. With zero there are always ``max_rounds``.
     patience : int, default=5
-        Rounds without a better validation loss after which boosting stops.
+        Boosting stops after this number of rounds without a lower validation loss.
     linear : bool, default=True
-        Whether psi has a linear part, which trees would need many steps to follow.
+        Whether psi has a linear part. Trees alone need many steps to approximate one.
     bound : float, default=10.0
         psi is clipped to ``[-bound, bound]`` about its mean, in judge logits (logistic
         loss only).
     random_state : int, RandomState or None, default=0
-        Seed of the validation rows, and of weak learners that take one.
+        Seed of the validation rows, and of weak learners with a ``random_state``.
     loss : {"logistic", "squared"}, default="logistic"
         Loss of the contrasts.
 
@@ -88,12 +90,13 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
 
     Notes
     -----
-    The contrast of a weak learner fitted to (+r, -r) is about 2 r: the Newton step
-    halves it. With several targets (the Riesz step) the default trees share their
-    splits; other weak learners are fitted target by target unless they take several.
+    The contrast of a weak learner fitted to (+r, -r) is about 2 r, so the Newton step
+    is about one half. With several targets (the Riesz step) the default trees share
+    their splits. Other weak learners are fitted to one target after another, unless
+    they support several.
 
-    The Riesz weights take four times the rounds of psi: they must balance what psi, in
-    stopping early, has left out. Where psi is linear both take next to none.
+    The Riesz weights use four times the rounds of psi, because they must balance the
+    part that psi misses by stopping early. If psi is linear, both use hardly any.
 
     Examples
     --------
@@ -181,7 +184,7 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         bounds : (low, high), optional
             Bounds of their coefficients, for all or for each.
         start : ignored
-            A sum of steps has no start that would leave no trace of other rows.
+            A fit that started from another one would depend on that fit's rows.
 
         Returns
         -------
@@ -260,7 +263,7 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         )
 
     def last_stage(self, pairs: FeaturePairs, sample_weight: Array) -> LastStage:
-        """Linear part; the weak learners are the rest.
+        """The linear part, with the sum of the weak learners as ``rest``.
 
         Parameters
         ----------

@@ -31,12 +31,13 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     ----------
     feature_map : transformer, optional
         Any scikit-learn transformer or pipeline for phi, such as
-        ``SplineTransformer()``; None is the identity.
+        ``SplineTransformer()``; None means the identity.
     alpha : float or array-like of shape (n_columns,), default=0.0
-        Ridge penalty: half the squared norm of the coefficients of standardised
-        columns, beside the mean weighted loss. At zero the fit is by maximum
-        likelihood, of minimum norm where columns are collinear. Several numbers are the
-        penalties of the columns of phi, which are the features without a map.
+        Ridge penalty: ``alpha / 2`` times the squared norm of the coefficients of
+        standardised columns is added to the mean weighted loss. With zero the fit is by
+        maximum likelihood, and of minimum norm if columns are collinear. Several
+        numbers are the penalties of the columns of phi, or of the features if there is
+        no map.
     loss : {"logistic", "squared"}, default="logistic"
         Loss of the contrasts.
 
@@ -119,7 +120,7 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         bounds : (low, high), optional
             Bounds of their coefficients, for all or for each.
         start : LinearBias, optional
-            A fit on nearly the same rows, for its coefficients.
+            A fit on nearly the same rows, whose coefficients are the starting values.
 
         Returns
         -------
@@ -223,8 +224,9 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_columns,)
-            ``alpha`` times the variance of each column over the responses: the
-            coefficient of a standardised column is the raw one times its deviation.
+            ``alpha`` times the variance of each column over the responses. (The
+            coefficient of a standardised column is the coefficient of the column times
+            its standard deviation.)
         """
         n_columns = self.span(X[:1]).shape[1]
         alpha = np.asarray(self.alpha, dtype=np.float64)
@@ -283,7 +285,7 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_targets)
-            Bias in judge logits, up to a constant that no comparison sees.
+            Bias in judge logits, up to a constant that has no effect on comparisons.
         """
         check_is_fitted(self, "coef_")
         result: Array = self._map(features) @ self.coef_

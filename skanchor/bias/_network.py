@@ -29,50 +29,52 @@ PREFIXES = ("module__", "optimizer__")
 
 
 class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
-    """Bias as a network, the same for both responses.
+    """Bias as a neural network, the same for both responses.
 
-    ``psi(x) = b' (x, body(x))``: a body of hidden layers, trained by stochastic
-    gradients together with the parametric columns, and a linear head on its features
-    and on the standardised features themselves. Once the body is trained, head and
-    parametric coefficients are fitted exactly, as in :class:`LinearBias`. This also
-    makes the bounds of the sensitivity hold exactly.
+    ``psi(x) = b' (x, body(x))`` has two parts. The body is a stack of hidden layers,
+    trained by stochastic gradients together with the parametric columns. The head is
+    linear in the body's output and in the standardised features themselves. After the
+    body is trained, head and parametric coefficients are fitted exactly, as in
+    :class:`LinearBias`. So the bounds of the sensitivity hold exactly, too.
 
     Parameters
     ----------
     module : callable, optional
         Class of the body, called as ``module(n_features, **module__...)``; a torch
-        module that maps (n_rows, n_features) to (n_rows, width), row by row. None is a
-        stack of linear layers with ReLU units, those of the first layer starting from
-        one, two or all features in turn.
+        module that maps (n_rows, n_features) to (n_rows, width), row by row. None means
+        linear layers with ReLU units. Units of the first layer start with one, two or
+        all features as inputs, in turn.
     width, depth : int, optional
-        Size of the default body; None grows with the number n of rows: ``ceil(log2
-        n)`` units for each of six times the features, at most 32 (198 units for three
-        features at n = 2,000), in ``round(log10 n) - 2`` layers, at least one.
+        Size of the default body. None means a size that grows with the number n of
+        rows. The width is ``ceil(log2 n) * min(6 * n_features, 32)``, such as 198 units
+        for three features and n = 2,000. The depth is ``round(log10 n) - 2`` layers,
+        at least one.
     alpha : float or "auto", default="auto"
-        Ridge penalty of the head, as in :class:`LinearBias`: half the squared norm of
-        the coefficients of standardised hidden features, beside the mean weighted loss.
-        ``"auto"`` takes the largest of a path from 1,000 to 20 / n whose leave-one-out
-        loss is within one standard error of the least, so that a bias without
-        curvature is fitted as a linear one. The linear part is hardly shrunk.
+        Ridge penalty of the head, as in :class:`LinearBias`: ``alpha / 2`` times the
+        squared norm of the coefficients of standardised hidden features is added to the
+        mean weighted loss. ``"auto"`` chooses the largest of a path from 1,000 to
+        20 / n whose leave-one-out loss is within one standard error of the lowest. A
+        bias without curvature is then fitted as a linear one. The linear part is hardly
+        shrunk.
     bound : float, default=10.0
         psi is clipped to ``[-bound, bound]`` about its mean, in judge logits (logistic
         loss only).
     l1 : float, default=0.0
-        Proximal l1 penalty of the body's weights; those it makes zero stay exactly
-        zero.
+        Proximal l1 penalty of the body's weights. Weights that it sets to zero stay
+        exactly zero.
     weight_decay : float, default=0.001
         Decoupled weight decay of the optimizer.
     lr : float, default=0.003
-        First learning rate, lowered along half a cosine.
+        Initial learning rate, which decreases along half a cosine.
     max_epochs : int, default=5
-        Most passes over the rows.
+        Largest number of passes over the rows.
     batch_size : int, default=256
         Rows of each gradient step; -1 is all of them.
     validation_fraction : float, default=0.0
-        Share of the rows whose loss decides which epoch's body is kept; zero trains
-        for all epochs. The head is fitted on all rows.
+        Share of the rows whose loss determines which epoch's body is used. With zero it
+        is that of the last epoch. The head is fitted on all rows.
     patience : int, default=10
-        Epochs without a better validation loss after which training stops.
+        Training stops after this number of epochs without a lower validation loss.
     optimizer : {"adamw"} or torch optimizer class, default="adamw"
         Optimizer; ``optimizer__...`` are its parameters.
     callbacks : sequence, optional
@@ -80,10 +82,10 @@ class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     device : str, default="cpu"
         Where the body is trained, such as ``"cuda"``; predictions run on the CPU.
     random_state : int, RandomState or None, default=0
-        Seed of the first weights and of the batches. Fits are reproducible unless it
-        is None, in threads as well; torch's global generator is left alone. Fits with a
-        ``module``, ``optimizer`` or ``callbacks`` of your own, which may draw from that
-        generator, borrow it one at a time.
+        Seed of the initial weights and of the batches. Fits are reproducible unless it
+        is None, also in threads. They do not use torch's global generator, except fits
+        with your own ``module``, ``optimizer`` or ``callbacks``: for these it is seeded
+        and then restored, and only one such fit runs at a time.
     loss : {"logistic", "squared"}, default="logistic"
         Loss of the contrasts.
     **kwargs : dict
@@ -104,30 +106,31 @@ class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     at_bound_ : ndarray of shape (n_parametric,)
         Parametric coefficients that lie on their bound.
     n_epochs_ : int
-        Epoch whose body was kept.
+        Epoch whose body is used.
     history_ : list of dict
-        Training losses by epoch; of the whole stack where several fits were trained
-        together.
+        Training losses by epoch; of all fits together if several were trained together.
 
     Notes
     -----
-    The paper's class: ReLU layers, bounded output, sparse weights (``l1``), depth and
-    width that grow with the sample. Each fold trains its body from seeded first weights
-    of its own, never from the body of the fit on all rows: training stops before
-    convergence, so that such a start would leak the rows that the fold holds out.
-    As first weights differ between folds, the cross-fit averages over them. Training
-    starts from the exact linear fit, so that hidden features need not stand in for the
-    sensitivity. The head is the unique solution of a convex problem.
+    This is the class of networks in the paper: ReLU layers, bounded output, sparse
+    weights (``l1``), depth and width that grow with the sample.
 
-    The leave-one-out loss is exact for the squared loss, and that of one Newton step
-    for the logistic one. It takes the body as given, although the row left out has
-    helped to train it; with few epochs this matters little. Where calibrator and Riesz
-    weights have the same settings, the weights take the ridge that the calibrator has
-    chosen, and hidden features of their own: they balance what psi has missed.
+    Each fold trains its body from its own seeded initial weights, never from the body
+    of the fit on all rows. Training stops before convergence, so such a start would
+    depend on rows that the fold holds out. Initial weights differ between folds, so
+    the cross-fit averages over them. Training starts from the exact linear fit;
+    otherwise hidden features would replace the sensitivity. The head is the unique
+    solution of a convex problem.
+
+    The leave-one-out loss is exact for the squared loss, and uses one Newton step for
+    the logistic one. It treats the body as fixed, although the left-out row was used to
+    train it; with few epochs this matters little. If calibrator and Riesz weights have
+    the same settings, the weights use the ridge that the calibrator has chosen. They
+    have their own hidden features, because they must balance the part that psi misses.
 
     Fits of equal settings (the judges, and the inner folds of the Riesz step) are
-    trained together in one batched module: n is then the rows of the largest, and the
-    batches are drawn for all at once.
+    trained together in one batched module. Then n is the number of rows of the largest
+    fit, and batches are drawn for all fits at once.
 
     Examples
     --------
@@ -265,7 +268,7 @@ class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         bounds : (low, high), optional
             Bounds of their coefficients, for all or for each.
         start : ignored
-            Every training set has a body of its own.
+            Each training set has its own body.
 
         Returns
         -------

@@ -14,7 +14,7 @@ from skanchor.exceptions import LearnerError, locate
 
 @dataclass(frozen=True, slots=True)
 class FitTask:
-    """What one learner is fitted on: the arguments of :meth:`BiasLearner.fit`.
+    """The arguments of one call of :meth:`BiasLearner.fit`.
 
     Examples
     --------

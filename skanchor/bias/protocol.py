@@ -23,32 +23,32 @@ from skanchor._typing import Array
 
 @runtime_checkable
 class BiasLearner(Protocol):
-    """What a learner of psi must offer; it is also a scikit-learn ``BaseEstimator``.
+    """Protocol of a learner of psi, which is also a scikit-learn ``BaseEstimator``.
 
     Its constructor has a parameter ``loss`` with the values ``"logistic"`` and
-    ``"squared"``; callers set it with ``set_params`` on a clone. Integer parameters
-    named ``random_state``, those of its parts included, are replaced in every fold by
-    seeds derived from them, so that a cross-fit averages over what is drawn at random.
+    ``"squared"``; callers set it with ``set_params`` on a clone. In every fold, integer
+    parameters named ``random_state``, also those of nested estimators, are replaced by
+    seeds derived from them. So a cross-fit averages over random draws.
 
-    Beside the two methods below a learner may have others:
+    A learner must have the two methods below. It may have others:
 
     ``span(pairs)``, ``ridge(pairs, sample_weight)``
-        Where its contrasts lie in a fixed linear span: a basis of it, of shape
-        (n_rows, n_columns), and the diagonal of the penalty, of shape (n_columns,).
-        The Riesz weights are then exact and need no fit.
+        For a learner whose contrasts lie in a fixed linear span: a basis of the span,
+        of shape (n_rows, n_columns), and the diagonal of the penalty, of shape
+        (n_columns,). The Riesz weights are then exact and need no fit.
     ``fit_many(learners, tasks)``
-        Class method that fits learners of equal parameters together, where this is
-        faster. ``unshared_params``, a tuple of names, tells which may differ.
+        Class method that fits learners of equal parameters together, if this is
+        faster. ``unshared_params`` is a tuple with the names of parameters that may
+        differ.
     ``last_stage(pairs, sample_weight)``, ``rejoined(coef)``
-        Where a learner without a span is, once fitted, linear in its last
-        coefficients: a ``LastStage``, and a copy with other coefficients. Item
-        effects are then fitted jointly with that stage. Beside any other learner psi
-        stays as it was fitted without them, and what it has taken of the deviations
-        of judges from models is not given back.
+        For a learner without a span that is linear in its last coefficients once it is
+        fitted: a ``LastStage``, and a copy with other coefficients. Item effects are
+        then fitted jointly with that stage. With any other learner, psi stays as it was
+        fitted without item effects, even where it has explained a part of them.
     ``for_riesz_weights()``
-        Where it chooses settings of its own: an unfitted copy with the chosen ones.
-        Where calibrator and debiaser have the same learner, the Riesz weights take
-        what the calibrator has chosen.
+        For a learner that chooses settings: an unfitted copy with the chosen ones. If
+        calibrator and debiaser have the same learner, the Riesz weights use the
+        settings that the calibrator has chosen.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class BiasLearner(Protocol):
             Outcomes in [0, 1] for the logistic loss; targets of the contrast for the
             squared loss.
         sample_weight : ndarray of shape (n_rows,), optional
-            Row weights, non-negative; rows of weight zero must count for nothing.
+            Row weights, non-negative. Rows of weight zero must have no influence.
         parametric : ndarray of shape (n_rows, n_parametric), optional
             Logistic loss only: columns whose coefficients are fitted jointly with psi
             and stored as ``parametric_coef_``.

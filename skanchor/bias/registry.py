@@ -32,7 +32,7 @@ LEARNER_CONSTRAINT: list[Any] = [*ONE_LEARNER, dict]
 
 
 def make_learner(bias: Any) -> BiasLearner:
-    """Turn the name of a learner into a learner; a learner comes back as it is.
+    """Turn the name of a learner into a learner; return a learner unchanged.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def make_learner(bias: Any) -> BiasLearner:
     Returns
     -------
     BiasLearner
-        Unfitted where a name is given.
+        A new, unfitted one for a name.
 
     Examples
     --------

@@ -44,7 +44,7 @@ FILE = ArchiveKind("history", 2, oldest=1)
 
 
 class AnchorHistory(VersionedPickle, BaseEstimator):
-    """History that is fitted once, and by which new models are then placed.
+    """A history that is fitted once, and with which new models are then placed.
 
     :meth:`fit` fits everything that depends on the historical rows alone, on all rows
     and in every fold, and stores the sums over the rows that the inference needs.
@@ -76,8 +76,8 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
     fold_plan_ : list of lists of (train, test)
         Folds of the historical rows in each repeat; not stored in the file. After
         :meth:`fit` the rows are numbered as :class:`skanchor.AnchorPipeline` numbers
-        them. After an update from counts they are those of the counts, sorted, without
-        ties that were left out, and then the new rows without these.
+        them. After an update from counts, the rows of the counts come first, sorted and
+        without dropped ties, and then the new rows without dropped ties.
 
     Notes
     -----
@@ -125,7 +125,7 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
         groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows, or the column that holds them. Arrivals may belong
             to the same groups: the sums of each group are stored.
-            By default the values of ``prompt_id``, where these repeat; None takes
+            By default the values of ``prompt_id``, if they repeat; None takes
             rows as independent.
         fingerprints : mapping, optional
             Fingerprint by judge, as :func:`skanchor.judge_fingerprint` makes them.
@@ -356,7 +356,7 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
         groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows. A label that occurs in the history means the same
             group.
-            By default the values of ``prompt_id``, where these repeat; None takes
+            By default the values of ``prompt_id``, if they repeat; None takes
             rows as independent.
         cv : list of plans, optional
             Folds of these rows, as many as the history has: a list of (train, test), or

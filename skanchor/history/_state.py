@@ -90,7 +90,7 @@ class HistoryState:
     treatment : str
         Treatment of the item effects.
     board : Board or None
-        None where every historical model was fitted.
+        None if every historical model was fitted.
     groups : GroupFolds or None
         None without groups.
     fingerprints : dict
@@ -98,9 +98,9 @@ class HistoryState:
     facts : dict
         Numbers of rows and votes, and whether the rows were streamed.
     counts : RowCounts or None
-        The rows as counts; None where rows have features, groups or weights.
+        The rows as counts; None if rows have features, groups or weights.
     unit : float
-        Weight of the user that a weight of one stands for, of arrivals, too.
+        The user's weight that is one here, for arrivals, too.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class HistoryState:
         group_labels: NDArray[Any] | None,
         fingerprints: Mapping[Any, str],
     ) -> HistoryState:
-        """Fit all folds of a history, and take the sums over its rows.
+        """Fit all folds of a history, and compute the sums over its rows.
 
         Parameters
         ----------

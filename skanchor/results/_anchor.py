@@ -54,23 +54,23 @@ class AnchorResult(ExposedResult):
     rows : InfluenceSource
         What ``influence`` is computed from.
     influence : ndarray of shape (n_rows, n_models)
-        Influence of each row on each score, in logits; the mean over repeats. Without
-        rows in a result that is kept beside the one reported.
+        Influence of each row on each score, in logits; the mean over repeats. It has no
+        rows in a result that is stored beside the reported one.
     part_covariances : ndarray of shape (n_repeats, 4, n_models, n_models)
-        Human, judge, cross (= 2 C_HJ) and item parts of the covariance.
+        The parts of the covariance: human, judge, cross (= 2 C_HJ) and item effects.
     parts : ndarray of shape (n_repeats, 4, n_models)
-        Those of the variance.
+        The same parts of the variance.
     lower_bound : ndarray of shape (n_models,)
-        Variance that only more human votes can lower, B_l.
+        Part of the variance that only more human votes can lower, B_l.
     plug_in : ndarray of shape (n_repeats, n_models)
         Scores before the correction.
     fold_plan : list of lists of (train, test)
         The folds of each repeat.
     diagnostics : Diagnostics or None
-        Signs that an interval should not be trusted; None for a plug-in.
+        Signs that an interval is unreliable; None for a plug-in.
     exposures : Exposures or None
-        What favours of the judges would do to each score; None for a plug-in, and
-        where only the rows tell.
+        How much favours of the judges would change each score; None for a plug-in, and
+        if this cannot be computed from sums.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class AnchorResult(ExposedResult):
         Returns
         -------
         AnchorResult
-            With an infinite error where a model was left out.
+            With an infinite error for each model that was left out.
         """
         place = np.flatnonzero(np.isin(X.models, self.models))
         size = len(X.models)
@@ -174,8 +174,8 @@ class AnchorResult(ExposedResult):
         """Parts of the new models' variance.
 
         The columns ``human``, ``judge``, ``cross`` and ``items`` add up to the squared
-        standard error, but for the spread between repeats; ``lower_bound`` is the part
-        that judges cannot lower.
+        standard error, except for the variance between repeats. ``lower_bound`` is the
+        part that more verdicts cannot lower.
         """
         human, judge, cross, items = np.median(self.parts, axis=0)
         table = pd.DataFrame(

@@ -98,7 +98,7 @@ class Mixture:
         Raises
         ------
         BattlesError
-            If a context of the mix lacks a model: nothing tells its score there.
+            If a model has no score in a context of the mix.
         """
         items = Items.of(labels)
         size = len(items.models)
@@ -149,7 +149,7 @@ class Mixture:
         Parameters
         ----------
         cells : Exposures
-            Of models in contexts.
+            Scores of every model in every context.
         labels : ndarray of shape (n_items,)
             These models.
 
@@ -188,21 +188,20 @@ class MixedInfluence:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ContextResult(AnchorResult):
-    """Scores under a mix of contexts, and what they are a mean of.
+    """Scores under a mix of contexts, and the scores by context behind them.
 
     Attributes
     ----------
     cells : AnchorResult
-        Scores of every model in every context: its ``models`` are labels with the
-        attributes ``context`` and ``model``. The diagnostics are its own.
+        Scores of every model in every context. The labels in its ``models`` have the
+        attributes ``context`` and ``model``. It has its own diagnostics.
     mix : dict of label to float
         Share of each context in this result.
 
     Notes
     -----
-    Everything else is that of :class:`skanchor.AnchorResult`, for the scores of the
-    mix: sums over contexts of share times score, which are linear in the scores by
-    context.
+    All other attributes and methods are those of :class:`skanchor.AnchorResult`, for
+    the scores of the mix: sums over contexts of share times score.
 
     Examples
     --------
@@ -230,7 +229,7 @@ class ContextResult(AnchorResult):
         Parameters
         ----------
         cells : AnchorResult
-            Of models in contexts.
+            Scores of every model in every context.
         mix : mapping of label to float
             Share of each context.
 
@@ -275,19 +274,19 @@ class ContextResult(AnchorResult):
         Parameters
         ----------
         mix : mapping of label to float
-            Share of each context, not negative, one in sum. Contexts that are not
-            named have none.
+            Share of each context. Shares are not negative and add up to one. Contexts
+            that are not named have the share zero.
 
         Returns
         -------
         RankingResult
-            Of the mean of the contexts' scores by these shares, centred over the
+            The mean of the contexts' scores with these shares, centred over the
             historical models.
 
         Raises
         ------
         BattlesError
-            If a context of the mix lacks a model: nothing tells its score there.
+            If a model has no score in a context of the mix.
         """
         return RankingResult(
             **_mixed_fields(self.cells, check_mix(mix, self.contexts))[1]

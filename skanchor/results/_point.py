@@ -19,7 +19,7 @@ __all__ = ["PointResult"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PointResult(ModelResult):
-    """A value for every model, and the order that follows from it.
+    """A value for every model, and the resulting ranks.
 
     Attributes
     ----------
@@ -30,9 +30,9 @@ class PointResult(ModelResult):
     estimates : ndarray of shape (n_models,)
         Scores in logits, centred over the historical models, or win rates.
     n_human, n_judge : ndarray of shape (n_models,)
-        Rows of each kind.
+        Number of human and of judge rows of each model.
     inputs : Inputs
-        What of the table was used: features, groups, and the columns ignored.
+        Which parts of the table were used: features, groups, and the columns ignored.
 
     Examples
     --------

@@ -41,7 +41,7 @@ __all__ = ["RankingResult"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankingResult(ModelResult):
-    """Scores of all models with a joint covariance, and what follows from them.
+    """Scores of all models with their joint covariance, and inference from them.
 
     Attributes
     ----------
@@ -54,19 +54,19 @@ class RankingResult(ModelResult):
     covariances : ndarray of shape (n_repeats, n_models, n_models)
         Their covariance in each repeat.
     unbounded : ndarray of shape (n_models,)
-        Models whose score the data bound on one side at most: infinite error.
+        Models whose score the data bound on one side at most; their error is infinite.
     n_human, n_judge : ndarray of shape (n_models,)
-        Rows of each kind.
+        Number of human and of judge rows of each model.
     item_covariances : ndarray of shape (n_repeats, n_models, n_models) or None
         Part of ``covariances`` that comes from item effects.
     item_df : float
         Degrees of freedom of that part.
     inputs : Inputs
-        What of the table was used: features, groups, and the columns ignored.
+        Which parts of the table were used: features, groups, and the columns ignored.
     scale_z : float
-        One over the standard error of the logarithm of the scores' common scale, which
-        makes intervals longer away from zero than towards it; infinite where they are
-        symmetric.
+        One over the standard error of the logarithm of the scores' common scale. A
+        finite value makes intervals longer away from zero than towards it; with an
+        infinite value they are symmetric.
 
     Examples
     --------
@@ -201,8 +201,8 @@ class RankingResult(ModelResult):
         level : float, default=0.95
             Confidence level in (0, 1).
         relative_to : label, optional
-            The model to measure from; its own score and error are then zero. None
-            leaves the scores centred over the historical models.
+            The model whose score and error are set to zero. None leaves the scores
+            centred over the historical models.
 
         Returns
         -------
@@ -318,24 +318,25 @@ class RankingResult(ModelResult):
         Parameters
         ----------
         level : float, default=0.95
-            Probability that every set holds its model's rank.
+            Probability that every set contains its model's rank.
         among : {"historical", "all", "board"}, default="historical"
-            Whether the new models are ranked among the historical models or among all
-            others; with ``"board"`` every model is, historical ones too, among all
-            others.
+            Which models are ranked, and among which. With ``"historical"`` each new
+            model is ranked among the historical ones, with ``"all"`` among all other
+            models. With ``"board"`` every model is ranked among all others.
         method : {"romano-wolf", "holm"}, default="romano-wolf"
-            Step-down procedure. Romano and Wolf's knows how the differences depend on
-            each other, so that its sets are never longer; Holm's is the paper's.
+            Step-down procedure. Romano and Wolf's uses the correlations of the
+            differences, so its sets are never longer than Holm's. Holm's is the
+            paper's.
         n_draws : int, optional
             Draws for Romano and Wolf's procedure, at least ``99 / (1 - level)``. None
-            takes 9,999, and more where the level needs more. Their seed is fixed.
+            means 9,999, or more if the level needs more. Their seed is fixed.
 
         Returns
         -------
         DataFrame
             Columns ``rank``, ``low``, ``high`` by model; 1 is best. All sets hold
-            together with probability ``level``. On the board, models whose score is
-            not determined share the last rank.
+            together with probability ``level``. With ``among="board"``, models whose
+            score is not determined share the last rank.
         """
         tests = self._tests(level, method, n_draws)
         new, everyone = np.flatnonzero(self.is_new), np.arange(len(self.models))
@@ -382,10 +383,11 @@ class RankingResult(ModelResult):
         level : float, default=0.95
             Probability that the best ``tau`` are all in the set.
         simultaneous : bool, default=False
-            The promise supposes that no models tie at the top: of exactly equal
-            models each is in the set with probability ``level`` (or more), but perhaps
-            not all of them. True takes the models whose rank sets on the whole board
-            begin at ``tau`` or better, which holds with ties, too; the set is larger.
+            Whether ``level`` holds if several of the best models have equal scores.
+            With False each of them is in the set with probability ``level`` or more,
+            but all of them together may be missing with a larger probability. With
+            True the set has the models whose rank sets among all models begin at
+            ``tau`` or better. It is larger.
 
         Returns
         -------
@@ -404,8 +406,8 @@ class RankingResult(ModelResult):
     def prob_best(self, tau: int = 1) -> pd.Series:
         """Probability that each model is among the best ``tau`` of all.
 
-        A posterior probability under a flat prior of the scores, from 9,999 draws with
-        a fixed seed. It bounds no rate of error: that is what :meth:`best_set` does.
+        This is a posterior probability under a flat prior of the scores, from 9,999
+        draws with a fixed seed. It does not bound an error rate; :meth:`best_set` does.
 
         Parameters
         ----------
@@ -444,31 +446,32 @@ class RankingResult(ModelResult):
         level : float, default=0.95
             Confidence level of the intervals and rank sets.
         scale : {"logit", "elo"} or Scale, default="logit"
-            What scores and errors are measured in: log-odds, or Elo points, of which
-            400 / ln 10 make a logit. Differences between models stay what they are.
+            Unit of scores and errors: log-odds, or Elo points. A logit is 400 / ln 10
+            Elo points.
         anchor : mapping of one model to its score, optional
-            Such as ``{"gpt-4": 1000}``: scores are measured from this model, whose own
-            is then exact, and errors and intervals are those of the differences to it.
-            None centres the scores over the historical models, at 0 logits or 1000
-            points.
+            Such as ``{"gpt-4": 1000}``: this model gets exactly this score, and errors
+            and intervals of the others are those of the differences to it. None centres
+            the scores over the historical models, at 0 logits or 1000 points.
         sort : {"score", "low"}, default="score"
             Whether to sort by the score or by the lower end of the interval.
         ranks : {"score", "shared", "tier"}, default="score"
-            What ``rank`` is: the place by score; with ``"shared"`` one more than the
-            number of models proven better, so that models share places; with
-            ``"tier"`` a tier. All models of a tier are better than all of the next one
-            with probability ``level``.
+            Meaning of ``rank``. With ``"score"`` it is the rank by score. With
+            ``"shared"`` it is one more than the number of models that are significantly
+            better, so several models can share a rank. With ``"tier"`` it is the number
+            of a tier: with probability ``level``, all models of a tier are better than
+            all of the next one.
 
         Returns
         -------
         DataFrame
             ``score``, ``standard_error``, ``low``, ``high``; ``rank``, ``rank_low``,
-            ``rank_high`` among all models; ``is_new``; ``determined``, False for a
-            model whose score the data bound on one side at most: it shares the last
-            place or tier, whatever its score; ``n_human`` and ``n_judge`` rows of the
-            model. The rank sets of all models hold jointly, as
-            ``rank_sets(among="board")``; each interval stands on its own, so that
-            intervals which do not overlap prove no order of all models. Above 100
-            models the sets are Holm's, as the others would take long.
+            ``rank_high`` among all models; ``is_new``; ``determined``; and the numbers
+            of human and judge rows of the model, ``n_human`` and ``n_judge``.
+            ``determined`` is False for a model whose score the data bound on one side
+            at most; it shares the last rank or tier, whatever its score. The rank sets
+            of all models hold jointly, as those of ``rank_sets(among="board")``. Each
+            interval has its level for one model only, so intervals that do not overlap
+            do not establish the order of all models. With more than 100 models the sets
+            are Holm's, because the others take long.
         """
         return board_table(self, level, scale, anchor, sort, ranks)
