@@ -26,34 +26,43 @@ STATUS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fragility(PlainState):
-    """How few rows, dropped or reversed, change what is said of new models.
+    """How few rows, dropped or reversed, change the statements about new models.
 
     Attributes
     ----------
     table : DataFrame
-        By ``model`` and ``opponent``: ``difference`` in logits, and its ratio to the
-        standard error, ``t``; ``side``, 1 where it is the model being better that
-        changes, -1 where it is the model being worse, and ``gains``, whether that
-        becomes significant; ``allowed``, the number of rows (verdicts, votes, groups)
-        there are; ``first_order``, ``re_solved``, and ``k``, how many of them suffice:
-        by their influence, with weights solved anew, and by refits. Infinite: more than
-        may be dropped; NaN: not searched for. ``k`` is ``re_solved`` where no refit
-        confirms it. ``share`` is k over ``allowed``; ``confirmed``; ``status``, one of
-        ``STATUS``; ``after``, the difference in the refit; ``anew``, the same where the
-        refit estimates the covariance of item effects anew, and ``anew_confirmed``,
-        whether that one changes the statement, too.
+        By ``model`` and ``opponent``. A unit is a row or a group of rows.
+
+        - ``difference``: score of the model minus that of the opponent, in logits.
+        - ``t``: the difference over its standard error.
+        - ``side``: 1 if the statement "the model is better" changes, -1 if it is "the
+          model is worse".
+        - ``gains``: True if the statement becomes significant, False if it ceases to
+          be.
+        - ``allowed``: number of units that may be dropped (verdicts, votes, groups).
+        - ``first_order``, ``re_solved``, ``k``: how many units suffice, by their
+          influence, with Riesz weights solved again, and by refits. Infinite means more
+          than may be dropped, NaN that this was not searched for. If no refit confirms
+          a number, ``k`` equals ``re_solved``.
+        - ``share``: k over ``allowed``.
+        - ``confirmed``: whether a refit confirms k.
+        - ``status``: one of ``STATUS``.
+        - ``after``: the difference in the refit.
+        - ``anew``: the difference in a refit that also estimates the covariance of item
+          effects again, and ``anew_confirmed``, whether this refit changes the
+          statement, too.
     goal, action, source, by : str
-        What was asked: the goal, what is done to rows, which rows, and by what.
+        The request: the goal, what is done to rows, to which rows, and the unit.
     dropped : dict of (model, opponent) to DataFrame
-        Rows of ``k``: ``model_a``, ``model_b``, ``judge``, ``outcome``, and how many of
-        them, ``count``, by row number of the table.
+        The ``k`` units, indexed by row number of the table: ``model_a``, ``model_b``,
+        ``judge``, ``outcome`` and ``count``, the number of equal rows.
     paths : dict of (model, opponent) to DataFrame
-        ``dropped``, how many units, ``difference`` that is left, and ``by``:
-        "re-solved" or "refit".
+        The number of ``dropped`` units, the remaining ``difference``, and ``by``, which
+        is "re-solved" or "refit".
     ranks : dict of model to (int, int)
         Rank sets, with ``goal="rank"``.
     finished : bool
-        Whether nothing was left undone when time was up, or on Ctrl-C.
+        False if the search was stopped, by its time limit or by Ctrl-C.
 
     Examples
     --------
@@ -77,14 +86,14 @@ class Fragility(PlainState):
     finished: bool = True
 
     def rows(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
-        """Rows whose loss changes what is said of a model and an opponent.
+        """Rows whose loss changes the statement about a model and an opponent.
 
         Parameters
         ----------
         model : label
             A new model.
         opponent : label, optional
-            None takes the one that needs the fewest rows.
+            None means the one that needs the fewest rows.
 
         Returns
         -------
@@ -94,7 +103,7 @@ class Fragility(PlainState):
         return self.dropped[self.key(model, opponent)]
 
     def path(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
-        """Difference that is left after each number of dropped units.
+        """Remaining difference after each number of dropped units.
 
         Parameters
         ----------
@@ -140,7 +149,7 @@ class Fragility(PlainState):
         Raises
         ------
         KeyError
-            If nothing was asked for of these.
+            If this statement was not asked for.
         """
         if opponent is None:
             keys = [key for key in self.table.index if key[0] == model]
@@ -157,7 +166,7 @@ class Fragility(PlainState):
 
     # -------------------------------------------------------------------------- words
     def lines(self) -> list[str]:
-        """Say in sentences what was found."""
+        """Return the result in sentences."""
         return list(self._sentences())
 
     def __repr__(self) -> str:

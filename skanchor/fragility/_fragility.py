@@ -36,9 +36,9 @@ class _SearchEnds(Exception):  # noqa: N818
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a user asks for, as in :meth:`skanchor.AnchorPipeline.fragility`.
+    """The arguments of :meth:`skanchor.AnchorPipeline.fragility`.
 
-    With ``by_influence`` nothing is solved or fitted anew.
+    With ``by_influence`` no weights are solved again, and no refits are made.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Asked:
     by_influence: bool = False
 
     def check(self) -> None:
-        """Refuse what is no choice."""
+        """Raise an error for arguments that are not valid."""
         for name, known in (
             ("goal", GOALS), ("action", ACTIONS), ("rows", ROWS), ("by", BY),
         ):  # fmt: skip
@@ -88,7 +88,7 @@ class Asked:
         Raises
         ------
         BattlesError
-            For labels that are none, and models whose score is not determined.
+            For unknown labels, and for models whose score is not determined.
         """
         new = result.models[result.is_new].tolist()
         lost = dict(zip(result.models.tolist(), result.unbounded, strict=True))
@@ -138,20 +138,20 @@ def fragility_of(
     origin: NDArray[np.intp],
     verbose: int = 0,
 ) -> Fragility:
-    """Search for few rows that change what is said of new models.
+    """Search for few rows that change the statements about new models.
 
     Parameters
     ----------
     asked : Asked
-        What is asked for.
+        The arguments of the search.
     result : AnchorResult
-        As reported.
+        The reported result.
     inference : Inference
-        What it was made from.
+        The inference that made it.
     sample : Sample
-        Rows that were fitted, with everything the chain learned.
+        Rows that were fitted, with the columns estimated by the chain.
     debiaser : RieszDebiaser or None
-        Of all rows.
+        Fitted to all rows.
     inflation : float
         Factor of the item part of a variance.
     refit : Refit

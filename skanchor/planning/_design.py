@@ -37,36 +37,38 @@ FLOOR = 0.1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Design(PlainState):
-    """What to buy next within a budget, and what it would bring.
+    """What to buy next within a budget, and how much it would help.
 
     Attributes
     ----------
     table : DataFrame
         By ``model``: ``source`` (a judge, or "human"), ``opponent``, number of
         ``rows``, their ``spend``, and the ``gain`` of the first of them: the decrease
-        of the variance of the targets, in squared logits. Most spend first.
+        of the variance of the targets, in squared logits. Sorted by ``spend``, largest
+        first.
     half_widths : DataFrame
-        By target, in logits: ``now``, with the ``design``, and with the same money on
-        ``verdicts`` or on ``votes`` dealt evenly; NaN for what is not offered. A target
-        is a new model's score, or its difference to another model.
+        Half width of the interval by target, in logits: ``now``, with the ``design``,
+        and with the same money spent evenly on ``verdicts`` or on ``votes``; NaN for
+        rows that are not offered. A target is a new model's score, or its difference to
+        another model.
     separation : DataFrame
         By ``model`` and historical ``opponent``: the ``difference`` of their scores;
         whether its interval excludes zero ``now``; and the ``probability`` that it does
         with the rows of the design.
     certificate : float
-        Bound on how far the variance of the exact allocation is above the least one, as
-        a share of it.
+        Upper bound on the excess of the variance over the smallest possible one, before
+        numbers of rows are rounded, as a share of the smallest.
     same_precision : float
-        Cost of verdicts dealt evenly that bring the same mean variance; infinite where
-        none do, NaN where none are offered.
+        Cost of evenly divided verdicts that give the same mean variance; infinite if no
+        number does, NaN if none are offered.
     budget : float
-        What may be spent.
+        The money available.
     floor : float
-        Least share of each judge in the spend on verdicts.
+        Smallest share of each judge in the spend on verdicts.
     level : float
         Confidence level.
     is_pilot : bool
-        Whether there is no new model yet, and the table deals out a first few verdicts.
+        True if there is no new model yet; the table then has a few first verdicts.
 
     Examples
     --------
@@ -99,7 +101,7 @@ class Design(PlainState):
         return round(float(self.table["spend"].sum()), 9)
 
     def lines(self) -> list[str]:
-        """Say in sentences what to buy, and what it brings."""
+        """Return in sentences what to buy, and how much it would help."""
         return list(self._sentences())
 
     def __repr__(self) -> str:
@@ -169,7 +171,7 @@ def design_of(
     floor: float | None = None,
     level: float = 0.95,
 ) -> Design:
-    """Spend a budget where it lowers the variance of the targets most.
+    """Divide a budget so that it lowers the variance of the targets most.
 
     Parameters
     ----------
@@ -182,9 +184,9 @@ def design_of(
     targets : {"scores", "neighbours"} or sequence, default="scores"
         As in :meth:`skanchor.AnchorPipeline.design`.
     sources : sequence of label, optional
-        Sources that are offered; None offers all with a cost.
+        Sources that are offered; None means all with a cost.
     floor : float, optional
-        Least share of each judge in the spend on verdicts.
+        Smallest share of each judge in the spend on verdicts.
     level : float, default=0.95
         Confidence level.
 

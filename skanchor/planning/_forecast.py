@@ -77,7 +77,7 @@ class Targets:
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """What a fitted pipeline says of rows that it does not have.
+    """Predicted standard errors of a fitted pipeline with other numbers of rows.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Forecast:
     is_new : ndarray of shape (n_models,)
         Whether a model is new.
     information : WholeInformation
-        Of the rows that are there.
+        Information of the rows of the fit.
     kinds : dict of int to SourceKinds
         Rows on a new model, by source.
 
@@ -121,14 +121,14 @@ class Forecast:
         calibrator: JudgeCalibrator,
         debiaser: RieszDebiaser | None,
     ) -> Self:
-        """Sum the rows of a fit.
+        """Compute the information of a fitted pipeline.
 
         Parameters
         ----------
         result : AnchorResult
             The reported result.
         sample : Sample
-            Rows that were fitted, with everything the chain learned.
+            Rows that were fitted, with the columns estimated by the chain.
         btl, calibrator, debiaser : estimators
             The chain, fitted on all rows.
 
@@ -218,9 +218,9 @@ class Forecast:
         targets : Targets
             As :meth:`targets` returns them.
         more : ndarray of shape (p, p), default=0.0
-            Information that is added.
+            Information to add.
         endless : ndarray of shape (p, p), optional
-            Information of kinds of rows of which there are then rows without end.
+            Information of the kinds of rows whose number is taken as infinite.
 
         Returns
         -------
@@ -234,7 +234,7 @@ class Forecast:
     def along(
         self, targets: Targets, unit: Array, more: Array | float = 0.0
     ) -> Callable[[float], tuple[Array, Array]]:
-        """The same parts by the number of rows of one kind.
+        """The same parts as functions of the number of rows of one kind.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class Forecast:
         Returns
         -------
         callable
-            Of a number of rows above zero.
+            Takes a positive number of rows.
         """
         weights = self.information.along(targets.vectors, unit, more)
         return lambda n: self.information.split(targets.vectors, weights(n))
@@ -262,12 +262,12 @@ class Forecast:
         return [model for model in self.models[self.is_new].tolist() if not lost[model]]
 
     def check_model(self, model: Hashable | None) -> list[Any]:
-        """New models that are asked for; refuse others.
+        """New models that are asked for; raise an error for other models.
 
         Parameters
         ----------
         model : label or None
-            None asks for all whose score is determined.
+            None means all models whose score is determined.
 
         Returns
         -------

@@ -25,32 +25,34 @@ _LARGEST_RATIO = 1e6
 def look_multiplier(
     ratio: float, looks: int = MOST_LOOKS, level: float = 0.95
 ) -> float:
-    """Multiplier of the standard error that holds at every look together.
+    """Multiplier of the standard error for intervals that hold at all looks together.
 
-    Estimates from more and more rows have independent increments: they behave as
-    Brownian motion in the information ``1 / v^2``. The intervals ``T_k +- c v_k`` of
-    all looks hold together with probability ``level`` if c is the bound that such a
-    path stays within. It depends on how far the errors range, and hardly on when one
-    looks.
+    A look is a computation of the estimate while rows are still being added. Estimates
+    from more and more rows have independent increments: they behave like Brownian
+    motion in the information ``1 / v^2``, where v is the standard error. The intervals
+    ``T_k +- c v_k`` of all looks k hold together with probability ``level``, if c is
+    the bound that such a path does not cross with this probability. The bound depends
+    on the ratio of the first and the last error, and hardly on the times of the looks.
 
     Parameters
     ----------
     ratio : float
-        ``(v_1 / v_end)^2``: square of the error at the first look over the error at
-        the last one, at least one. For the last one take the error at the planned end,
-        or the error that no number of rows gets below (``limit`` of
+        ``(v_1 / v_end)^2``: the square of the error at the first look over the error at
+        the last one, at least one. For the last one use the error at the planned end,
+        or the smallest error that any number of rows can reach (``limit`` of
         :meth:`skanchor.AnchorPipeline.outlook`).
     looks : int, default=400
-        Number of looks, at even distances of the logarithm of the variance. The
-        default stands for any number.
+        Number of looks, evenly spaced in the logarithm of the variance. The default
+        is large enough to hold for any number.
     level : float, default=0.95
         Probability that all intervals hold together.
 
     Returns
     -------
     float
-        In place of 1.96. Where the interval has a t quantile, multiply that by the
-        multiplier over 1.96 (a conjecture: it is exact for normal errors).
+        Use it in place of 1.96. If the interval has a t quantile, multiply this
+        quantile by the multiplier over 1.96. (This is exact for normal errors only; for
+        t quantiles it is a conjecture.)
 
     Raises
     ------

@@ -31,17 +31,19 @@ _SHARES = (0.75, 0.5, 0.25)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outlook(PlainState):
-    """Rows on new models until their intervals have a given half width.
+    """Numbers of rows with which the intervals of new models reach a half width.
 
     Attributes
     ----------
     table : DataFrame
-        By ``model`` and half width ``width`` in logits: number of further ``votes``
-        (dealt evenly over the historical models), of ``verdicts`` (evenly over judges
-        and historical models), or of each of the two where ``both`` come together.
-        Zero where the width is reached already, infinite for never.
+        By ``model`` and half width ``width`` in logits: the number of further ``votes``
+        (divided evenly over the historical models); the number of further ``verdicts``
+        (divided evenly over judges and historical models); and ``both``, the number of
+        each if votes and verdicts are added together. Zero if the width is reached
+        already, infinite if no number reaches it.
     limits : DataFrame
-        By model: half width ``now``, and those that no number of rows gets below.
+        By model: half width ``now``, and the smallest half widths that any number of
+        rows can reach.
     level : float
         Confidence level.
 
@@ -61,7 +63,7 @@ class Outlook(PlainState):
     level: float
 
     def lines(self) -> list[str]:
-        """Say in sentences what was found."""
+        """Return the result in sentences."""
         return list(self._sentences())
 
     def __repr__(self) -> str:
@@ -99,17 +101,17 @@ def outlook_of(
     model: Hashable | None = None,
     level: float = 0.95,
 ) -> Outlook:
-    """Look for the numbers of rows with which half widths are reached.
+    """Compute the numbers of rows with which half widths are reached.
 
     Parameters
     ----------
     forecast : Forecast
         Of a fitted pipeline.
     widths : sequence of float, optional
-        Half widths in logits; None takes three quarters, a half and a quarter of
-        today's.
+        Half widths in logits; None means three quarters, a half and a quarter of
+        the present ones.
     model : label, optional
-        A new model; None takes all.
+        A new model; None means all.
     level : float, default=0.95
         Confidence level of the intervals.
 

@@ -28,7 +28,7 @@ def pilot(
     budget: float,
     level: float = 0.95,
 ) -> Design:
-    """First verdicts on a model of which nothing has been bought yet.
+    """First verdicts on a model that has no verdicts yet.
 
     Parameters
     ----------
@@ -37,17 +37,17 @@ def pilot(
     judges : sequence of label
         Judges with historical verdicts.
     costs : mapping of label to float
-        Cost of a row by source; only those of judges count.
+        Cost of a row by source; only those of judges are used.
     budget : float
-        What may be spent.
+        The money available.
     level : float, default=0.95
         Confidence level.
 
     Returns
     -------
     Design
-        About five verdicts for each historical model, fewer if money is short, dealt
-        evenly over judges and opponents.
+        About five verdicts for each historical model, or fewer if the budget is
+        smaller, divided evenly over judges and opponents.
 
     Examples
     --------

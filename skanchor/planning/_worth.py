@@ -25,20 +25,25 @@ ALL_JUDGES = "all judges"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Worth(PlainState):
-    """What the verdicts on new models are worth, in human votes on the same models.
+    """The worth of verdicts on new models, in human votes on the same models.
 
-    The votes are against the opponents of the verdicts, in their shares.
+    A vote here is one against the opponents of the verdicts, in the same proportions.
 
     Attributes
     ----------
     table : DataFrame
-        By ``model`` and ``judge``, with a row for all judges together: number of
-        ``verdicts``; votes that these ``replaces``, those that would make up for their
-        loss beside the other judges; votes that they are worth ``alone``, without
-        other judges; votes that the ``next_verdict`` is worth; and ``never_more``, the
-        votes that no number of these verdicts, alone, is worth more than. With costs
-        also ``cost_per_vote``, what a replaced vote costs in verdicts. Infinite where
-        no number of votes does what the verdicts do; NaN where there is no verdict.
+        By ``model`` and ``judge``, with a row for all judges together.
+
+        - ``verdicts``: number of verdicts.
+        - ``replaces``: number of votes that would give the same variance if these
+          verdicts were missing and those of the other judges were not.
+        - ``alone``: number of votes that these verdicts are worth without other judges.
+        - ``next_verdict``: number of votes that one more verdict is worth.
+        - ``never_more``: number of votes that even infinitely many of these verdicts
+          are worth, without other judges.
+        - ``cost_per_vote``, if costs are given: cost of the verdicts over ``replaces``.
+
+        Infinite if no number of votes gives this variance; NaN if there is no verdict.
 
     Examples
     --------
@@ -58,7 +63,7 @@ class Worth(PlainState):
     table: pd.DataFrame
 
     def lines(self) -> list[str]:
-        """Say in sentences what was found."""
+        """Return the result in sentences."""
         return list(self._sentences())
 
     def __repr__(self) -> str:
@@ -112,14 +117,14 @@ def worth_of(
     model: Hashable | None = None,
     costs: Mapping[Any, float] | None = None,
 ) -> Worth:
-    """Exchange verdicts on new models for human votes.
+    """Compute what verdicts on new models are worth in human votes.
 
     Parameters
     ----------
     forecast : Forecast
         Of a fitted pipeline.
     model : label, optional
-        A new model; None takes all.
+        A new model; None means all.
     costs : mapping of label to float, optional
         Cost of a verdict, by judge.
 
