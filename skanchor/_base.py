@@ -70,11 +70,10 @@ class ComparisonEstimator(
         return super()._get_param_names()
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of nested estimators included.
+        """Set parameters of this estimator and of nested estimators.
 
-        Setting a nested parameter of a part that is None or a string, or is set to
-        one in the same call, first replaces it by the estimator it stands for, the one
-        that ``fit`` would use.
+        If a nested estimator is None or a string, it is first replaced by the estimator
+        that ``fit`` would use for it.
 
         Parameters
         ----------
@@ -136,14 +135,14 @@ class ComparisonEstimator(
             Outcomes: ``model_a``, ``model_b``, ``tie`` and so on, or preferences for
             ``model_a`` in [0, 1].
         sample_weight : array-like of shape (n_rows,), optional
-            Row weights; rows of weight zero count for nothing.
+            Row weights; rows of weight zero have no influence.
         groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows, or the column that holds them, such as the prompt.
-            Where an estimator has folds, a group goes whole to one of them.
-            By default the values of ``prompt_id``, if they repeat; errors of
-            :class:`skanchor.AnchorPipeline` and :class:`skanchor.BTLRegressor` are by
-            ``rater``, too, where people voted repeatedly. None takes rows as
-            independent.
+            If an estimator has folds, all rows of a group are in the same fold.
+            By default the values of ``prompt_id``, if they repeat. The errors of
+            :class:`skanchor.AnchorPipeline` and :class:`skanchor.BTLRegressor` then
+            also allow for raters who voted repeatedly (column ``rater``). None treats
+            rows as independent.
 
         Returns
         -------
@@ -194,7 +193,7 @@ class ComparisonEstimator(
         sample : Sample
             Encoded battles, outcomes, weights and groups.
         start : estimator, optional
-            The same estimator fitted on nearly the same rows: where to start from.
+            The same estimator fitted on nearly the same rows, as a starting point.
         seed_offset : int, default=0
             Number of the training set, from which learners with a ``random_state``
             derive their seeds; zero keeps the seeds as they are.
@@ -264,7 +263,7 @@ class ComparisonEstimator(
     ) -> Comparisons | Array: ...
 
     def transform(self, X: Battles) -> Comparisons | Array:
-        """Return the battles with what this stage has learned.
+        """Return the battles with the columns that this stage has estimated.
 
         Parameters
         ----------
@@ -354,7 +353,7 @@ class ComparisonEstimator(
             )
 
     def win_probability(self, X: Battles) -> Array:
-        """P(``model_a`` preferred by the row's judge), free of label order.
+        """Probability that the row's judge prefers ``model_a``, in any label order.
 
         Parameters
         ----------
@@ -382,8 +381,8 @@ class ComparisonEstimator(
         Raises
         ------
         BattlesError
-            If the outcomes of ``fit`` had ties as labels: what decides between two
-            classes would be calibrated, or scored, against three.
+            If the outcomes of ``fit`` had ties as labels, because a decision function
+            for two classes does not fit three.
         """
         eta = self._decision(X)
         if self._tied_labels:

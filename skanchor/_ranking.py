@@ -205,7 +205,7 @@ class RankingEstimator(_Scored):
         level : float, default=0.95
             Confidence level in (0, 1).
         simultaneous : bool, default=False
-            Whether the level must also hold for models that tie at the top.
+            Whether the level must also hold if the best models have equal scores.
 
         Returns
         -------
@@ -253,7 +253,7 @@ class RankingEstimator(_Scored):
         sort : {"score", "low"}, default="score"
             Whether to sort by the score or by the lower end of the interval.
         ranks : {"score", "shared", "tier"}, default="score"
-            What ``rank`` is: the rank of the score, a shared rank, or a tier.
+            Meaning of ``rank``: the rank by score, a shared rank, or a tier.
 
         Returns
         -------

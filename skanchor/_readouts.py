@@ -60,7 +60,7 @@ class AnchorReadouts(RankingEstimator):
 
     @property
     def results_(self) -> Mapping[str, AnchorResult]:
-        """Results by treatment; what is not reported is computed when asked for."""
+        """Results by treatment; one that is not reported is computed at first use."""
         result, inference = self._result(), self._inference
         self._known_results[self.item_effects_] = result
         return TreatmentResults(inference, self._known_results)
@@ -73,18 +73,18 @@ class AnchorReadouts(RankingEstimator):
 
     @property
     def comparisons_(self) -> Comparisons:
-        """Rows that were admitted, with all that was learned."""
+        """Rows that were admitted, with all estimated columns."""
         return self._inference.cells.to_rows(self._learned)
 
     @property
     def sample_(self) -> Sample:
-        """Rows that were admitted, with all that was learned, outcomes and weights."""
+        """Rows that were admitted, with estimated columns, outcomes and weights."""
         self._result()
         return self._inference.cells.rows.with_battles(self.comparisons_)
 
     @property
     def distinct_sample_(self) -> Sample:
-        """The rows of `sample_`, equal ones as one with their number."""
+        """The rows of `sample_`; equal rows are merged, with their number."""
         self._result()
         return self._inference.admitted.with_battles(self._learned)
 
@@ -119,7 +119,7 @@ class AnchorReadouts(RankingEstimator):
         level: float = 0.95,
         method: Literal["romano-wolf", "holm"] = "romano-wolf",
     ) -> pd.DataFrame:
-        """Intervals and rank sets that allow for favours which no column records.
+        """Intervals and rank sets that allow for favours that no column records.
 
         Parameters
         ----------
@@ -153,30 +153,30 @@ class AnchorReadouts(RankingEstimator):
         level: float = 0.95,
         exact: bool = False,
     ) -> pd.DataFrame:
-        """How large a favour must be that undoes what is said of a new model.
+        """How large a favour must be to undo a statement about a new model.
 
         Parameters
         ----------
         shape, judges, family, level
             As in :meth:`skanchor.AnchorResult.breakdown`.
         exact : bool, default=False
-            Whether to add breakdowns by refits, in which the favours are known: at
-            least four for each new model and each set of the judges' worst signs, of
-            the time that a fit takes. Not for ``shape="rowwise"``, nor for families
-            with historical models.
+            Whether to add breakdowns by refits in which the favours are known. There
+            are at least four refits for each new model and each set of the judges'
+            worst signs; each takes as long as a fit. Not available for
+            ``shape="rowwise"``, nor for families with historical models.
 
         Returns
         -------
         DataFrame
             As there. With ``exact`` also ``exact_sign`` and ``exact_interval``: the
-            favours that move the difference in refits as far as ``gamma_sign`` and
-            ``gamma_interval`` do to first order; NaN beyond 3 judge logits, and beyond
+            favours that change the difference in refits by as much as ``gamma_sign``
+            and ``gamma_interval`` do to first order. NaN above 3 judge logits, or above
             a drift of 1.
 
         Raises
         ------
         BattlesError
-            As there, and where no refit can take such favours as known.
+            As there, and if refits cannot treat such favours as known.
         """
         result = self._exposed(shape)
         table = result.breakdown(shape, judges, family, level)
@@ -225,7 +225,7 @@ class AnchorReadouts(RankingEstimator):
         level: float = 0.95,
         method: Literal["romano-wolf", "holm"] = "romano-wolf",
     ) -> pd.DataFrame:
-        """Up to which favour the rank set of each new model holds.
+        """The largest favour up to which the rank set of each new model holds.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class AnchorReadouts(RankingEstimator):
         return result.rank_breakdown(shape, judges, family, level, method)
 
     def benchmarks(self) -> pd.DataFrame:
-        """Sizes that the data record, to compare unrecorded favours with.
+        """Sizes of recorded effects, to compare unrecorded favours with.
 
         Returns
         -------
@@ -283,21 +283,25 @@ class AnchorReadouts(RankingEstimator):
         return result
 
     def summary(self) -> pd.DataFrame:
-        """What the data say of each judge.
+        """Describe each judge: its rows, agreement, sensitivity and diagnostics.
 
         Returns
         -------
         DataFrame
-            By judge: ``rows``, ``ties`` (outcomes of exactly one half; also where they
-            are left out, and then not among the rows), ``both_bad`` (ties that call
-            both responses bad),
-            ``first_side_rate`` (how often the side shown first is preferred),
-            ``agreement`` (how often the judge's verdict on historical rows points to
-            the model with the higher final score), ``sensitivity``,
-            ``position_effect`` and ``has_position_effect``, whether there is one; with
-            an automatic choice of the bias
-            learner also the ``bias`` picked and the ``loss`` of each candidate; and the
-            columns of ``result_.diagnostics.judges``.
+            By judge:
+
+            - ``rows``: number of rows.
+            - ``ties``: number of outcomes of exactly one half. If ties are left out,
+              they are not among the ``rows``.
+            - ``both_bad``: number of ties that call both responses bad.
+            - ``first_side_rate``: how often the side shown first is preferred.
+            - ``agreement``: how often the judge prefers the model with the higher final
+              score, in historical rows.
+            - ``sensitivity``, ``position_effect``, and ``has_position_effect``, whether
+              it was fitted.
+            - With an automatic choice of the bias learner, the chosen ``bias`` and the
+              ``loss`` of each candidate.
+            - The columns of ``result_.diagnostics.judges``.
         """
         check_is_fitted(self)
         diagnostics = self._result().diagnostics
@@ -310,32 +314,32 @@ class AnchorReadouts(RankingEstimator):
         costs: Mapping[Any, float] | None = None,
         model: Hashable | None = None,
     ) -> Worth:
-        """What the verdicts on new models are worth, in human votes.
+        """The worth of verdicts on new models, in human votes.
 
-        The exchange is between the variances that would be reported: verdicts are
-        taken out, and votes on the same model, against the opponents of its verdicts,
-        put in their place. Human votes on history stay as they are.
+        Verdicts are replaced by votes on the same model, against the opponents of its
+        verdicts. The worth is the number of votes that gives the same reported
+        variance. Votes on historical models are not changed.
 
         Parameters
         ----------
         costs : mapping of label to float, optional
             Cost of a verdict by judge, for the cost of a replaced vote; ``"judges"``
-            stands for all that have no cost of their own.
+            means all judges that are not named.
         model : label, optional
-            A new model; None takes all whose score is determined.
+            A new model; None means all whose score is determined.
 
         Returns
         -------
         Worth
-            ``table`` by model and judge, and ``lines()`` that say it in sentences.
+            ``table`` by model and judge, and ``lines()``, the result in sentences.
 
         Raises
         ------
         BattlesError
-            If there is no new model, none that is determined, a label or a cost that
-            is none; or if the method has no closed form for further rows: plug-ins,
-            contexts, learners without a linear span, curved scales of judges,
-            ``target="style_included"``, shortened weights.
+            If there is no new model, or none with a determined score; if a label is
+            unknown or a cost is not valid; or if the method has no closed form for
+            further rows: plug-ins, contexts, learners without a linear span, curved
+            scales of judges, ``target="style_included"``, bounded or shrunken weights.
 
         Examples
         --------
@@ -354,28 +358,29 @@ class AnchorReadouts(RankingEstimator):
         model: Hashable | None = None,
         level: float = 0.95,
     ) -> Outlook:
-        """How many more rows bring the intervals of new models to some half widths.
+        """How many more rows bring the intervals of new models to given half widths.
 
         Parameters
         ----------
         widths : sequence of float, optional
-            Half widths in logits. None takes three quarters, a half and a quarter of
-            today's.
+            Half widths in logits. None means three quarters, a half and a quarter of
+            the present ones.
         model : label, optional
-            A new model; None takes all whose score is determined.
+            A new model; None means all whose score is determined.
         level : float, default=0.95
             Confidence level.
 
         Returns
         -------
         Outlook
-            ``table`` of votes, verdicts, and as many of both, infinite for never; and
-            ``limits``, the half widths that no number of rows gets below.
+            ``table`` of votes, of verdicts, and of equal numbers of both, infinite if
+            no number reaches the half width; and ``limits``, the smallest half widths
+            that any number of rows can reach.
 
         Raises
         ------
         BattlesError
-            As for :meth:`worth`, and for widths that are no numbers above zero.
+            As for :meth:`worth`, and for widths that are not positive numbers.
 
         Notes
         -----
@@ -407,21 +412,21 @@ class AnchorReadouts(RankingEstimator):
         Parameters
         ----------
         budget : float
-            What may be spent, in the unit of the costs.
+            The money available, in the unit of the costs.
         costs : mapping of label to float
-            Cost of a row by source: of a vote at ``"human"``, of a verdict at the label
-            of a judge, or at ``"judges"`` for all that have none of their own. What has
-            no cost is not offered.
+            Cost of a row by source: ``"human"`` for a vote, the label of a judge for
+            its verdicts, ``"judges"`` for all judges that are not named. Sources
+            without a cost are not offered.
         targets : {"scores", "neighbours"} or sequence, default="scores"
             What should become more precise: the scores of the new models, their
             differences to the historical models next to them in rank, or a list of new
             models and of pairs (new model, other model). The sum of the variances is
             minimised.
         sources : sequence of label, optional
-            Sources that are offered; None offers all that have a cost.
+            Sources that are offered; None means all that have a cost.
         floor : float, optional
-            Least share of each judge that is offered in the spend on verdicts. None
-            takes .1 with item effects, because how judges agree in them is estimated
+            Smallest share of each offered judge in the spend on verdicts. None means
+            .1 with item effects, because their correlation between judges is estimated
             from few models, and 0 without.
         level : float, default=0.95
             Confidence level of the half widths and of what counts as separated.
@@ -429,14 +434,15 @@ class AnchorReadouts(RankingEstimator):
         Returns
         -------
         Design
-            ``table`` of rows to buy, what they bring, and a bound on how far the
-            allocation is from the best one. Without a new model (``new_models=[]``) a
-            pilot: about five verdicts for each historical model, dealt evenly.
+            ``table`` of rows to buy, the half widths with them, and an upper bound on
+            the distance of the allocation from the best one. Without a new model
+            (``new_models=[]``) a pilot: about five verdicts for each historical model,
+            divided evenly.
 
         Raises
         ------
         BattlesError
-            As for :meth:`worth`, and for a budget that buys no row.
+            As for :meth:`worth`, and if the budget is too small for one row.
 
         Examples
         --------

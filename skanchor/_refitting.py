@@ -56,56 +56,59 @@ class AnchorRefits(AnchorReadouts):
         level: float = 0.95,
         max_seconds: float | None = None,
     ) -> Fragility:
-        """How few rows, dropped or reversed, change what is said of new models.
+        """How few rows, dropped or reversed, change the statements about new models.
 
-        The search takes rows by their influence, solves the Riesz weights anew after
-        each block of them, and confirms what it finds by fits without these rows.
+        The search chooses rows by their influence and solves the Riesz weights again
+        after each block of rows. It confirms the result by fits without these rows.
 
         Parameters
         ----------
         X, y, sample_weight, groups
-            What the pipeline was fitted on.
+            The data that the pipeline was fitted on.
         opponent : label, optional
-            The model that a new model is compared with; None takes each in turn.
+            The model that a new model is compared with; None means each in turn.
         goal : {"sign", "interval", "rank"}, default="sign"
-            What is to change: which of the two models is better; whether the interval
-            of their difference holds zero; a limit of the new model's rank set.
+            The statement to change: which of the two models is better; whether the
+            interval of their difference contains zero; a limit of the new model's rank
+            set.
         action : {"drop", "reverse"}, default="drop"
-            What is done to rows: they are left out, or their outcome is turned round.
+            What is done to rows: they are left out, or their outcome is reversed.
         rows : {"any", "human", "arrival", "history"}, default="any"
-            Which rows: all; votes; verdicts on the new models in question; verdicts on
-            historical models. At most a tenth of the votes and of the verdicts on
-            others go, and a quarter of the arrivals.
+            Which rows may be chosen: all; votes; verdicts on the new model and its
+            opponent; verdicts on historical models. The search drops at most a tenth of
+            the votes, a tenth of the historical verdicts, and a quarter of the
+            verdicts on new models.
         by : {"row", "group"}, default="row"
-            Whether single rows go, or groups of dependent rows as a whole.
+            Whether single rows are dropped, or whole groups of dependent rows.
         model : label, optional
-            The new model; None takes all of them.
+            The new model; None means all of them.
         level : float, default=0.95
             Confidence level of intervals and rank sets.
         max_seconds : float, optional
-            Time after which the search stops with what was found. Ctrl-C stops it
-            likewise. None lets it finish.
+            Time limit. The search then stops and returns what it has found, as it does
+            with Ctrl-C. None means no limit.
 
         Returns
         -------
         Fragility
-            ``table`` by model and opponent, ``rows()``, ``path()``, and ``lines()``
-            that say it in sentences.
+            ``table`` by model and opponent, ``rows()``, ``path()``, and ``lines()``,
+            the result in sentences.
 
         Raises
         ------
         BattlesError
-            For rows that are not those of the fit, for labels that are none, where a
-            new model is not determined, without a new model, without rows or groups of
-            the kind that is asked for, for plug-ins, with contexts, and with
+            If the rows are not those of the fit; if a label is unknown; if the score of
+            a new model is not determined; if there is no new model, or no row or group
+            of the kind that is asked for; for plug-ins; with contexts; and with
             ``target="style_included"``.
 
         Notes
         -----
-        First order is AMIP (Broderick, Giordano and Meager). It overstates k beyond a
-        few rows, because dropping rows also removes information. The rows found need
-        not be the fewest. Refits have the folds and item effects of the fit. A refit
-        in which a model loses its finite error is no change of what is said.
+        The first-order search is AMIP (Broderick, Giordano and Meager). It overstates k
+        beyond a few rows, because dropping rows also removes information. The rows that
+        are found are not always the fewest. Refits have the folds and item effects of
+        the fit. If a model loses its finite error in a refit, this does not count as a
+        change of the statement.
 
         Examples
         --------
@@ -130,7 +133,7 @@ class AnchorRefits(AnchorReadouts):
         model: Hashable | None = None,
         level: float = 0.95,
     ) -> Fragility:
-        """First order of :meth:`fragility`, at once and without the rows of the fit.
+        """The first-order part of :meth:`fragility`, which needs no data and no refits.
 
         Parameters
         ----------
@@ -140,7 +143,7 @@ class AnchorRefits(AnchorReadouts):
         Returns
         -------
         Fragility
-            With ``first_order`` alone; nothing is confirmed.
+            With ``first_order`` only; nothing is confirmed.
 
         Examples
         --------
@@ -162,35 +165,36 @@ class AnchorRefits(AnchorReadouts):
     def omitted_features(
         self, features: Sequence[Hashable] | None = None
     ) -> pd.DataFrame:
-        """What leaving out a recorded feature would do, as the size of a favour.
+        """Change of the scores without a recorded feature, as the size of a favour.
 
-        Judges favour or disfavour a new model by its features, too. Fits without one of
-        them say how far a thing of that strength moves a score if no column records
-        it: a size to compare :meth:`breakdown` with.
+        Judges favour or disfavour a new model by its features, too. A fit without a
+        feature shows how much a bias of that strength changes a score if no column
+        records it. Compare :meth:`breakdown` with these sizes.
 
         Parameters
         ----------
         features : sequence of str, optional
-            Features to leave out, one at a time; None takes all, or none of them where
-            there are more than 32. All features together always come last.
+            Features to leave out, one at a time. None means all, or none if there are
+            more than 32. The last row always leaves out all features together.
 
         Returns
         -------
         DataFrame
             Indexed by (``model``, ``feature``) of the new models, ``"all features"``
             last: ``score`` without the feature, its ``shift`` in logits, and ``gamma``,
-            the favour in judge logits of all judges that moves the score as far, each
-            judge with its worst sign. NaN where a score is not determined.
+            the favour of all judges, in judge logits, that changes the score by as
+            much, each judge with its worst sign. NaN if a score is not determined.
 
         Raises
         ------
         BattlesError
-            As for :meth:`breakdown`, without features, and for names that are none.
+            As for :meth:`breakdown`; if there are no features; and for unknown names.
 
         Notes
         -----
-        One fit for each, with the folds of the fit; the covariance of item effects is
-        estimated anew, because what no feature explains becomes part of them.
+        There is one fit for each feature, with the same folds. Each estimates the
+        covariance of item effects again, because item effects include what no feature
+        explains.
 
         Examples
         --------

@@ -96,26 +96,28 @@ class ExposedResult(RankingResult):
         level: float = 0.95,
         method: Literal["romano-wolf", "holm"] = "romano-wolf",
     ) -> pd.DataFrame:
-        """Intervals and rank sets that allow for favours which no column records.
+        """Intervals and rank sets that allow for favours that no column records.
 
-        A judge may like a new model for reasons that neither scores nor features nor
-        item effects hold, such as its own style. The data cannot tell such a favour
-        from a better model; this says what favours of a size would do.
+        A judge may like a new model for reasons that scores, features and item effects
+        do not describe, such as a style that resembles its own. The data cannot
+        distinguish such a favour from a better model. This method says how much favours
+        of a given size would change.
 
         Parameters
         ----------
         gamma : float or sequence of float, default=(0.0, 0.1, 0.2, 0.4)
             Size of the favour up to which the result must hold, in judge logits.
         shape : {"favour", "drift", "family", "rowwise"}, default="favour"
-            What a judge may do. ``"favour"``: add up to gamma, up or down, to the logit
-            of the new model (``model``) in all its rows; every judge has a sign of its
-            own. ``"drift"``: react to score differences more or less strongly than on
-            the historical rows, by a factor of up to ``1 + gamma``. ``"family"``: like
-            the models in ``family`` together, historical ones among them.
-            ``"rowwise"``: be off by up to gamma in each row of a new model by itself,
-            which only a fitted :class:`skanchor.AnchorPipeline` can tell.
+            Kind of the favour. With ``"favour"`` a judge adds up to gamma, or subtracts
+            it, in the logit of the new model (``model``) in all its rows; judges may
+            have different signs. With ``"drift"`` it reacts to score differences more
+            or less strongly than in the historical rows, by a factor of up to
+            ``1 + gamma``. With ``"family"`` it favours all models in ``family``, which
+            may include historical ones. With ``"rowwise"`` it may be wrong by up to
+            gamma in each row of a new model separately; this needs a fitted
+            :class:`skanchor.AnchorPipeline`.
         judges : sequence of labels, optional
-            Judges that may favour; all by default.
+            Judges that may have favours; all by default.
         family : sequence of labels, optional
             Models of the family.
         level : float, default=0.95
@@ -126,23 +128,23 @@ class ExposedResult(RankingResult):
         Returns
         -------
         DataFrame
-            Indexed by (``model``, ``opponent``, ``gamma``): ``bias``, the most that
-            the favours may move the difference; ``low`` and ``high`` of the difference,
-            those of :meth:`contrasts` where gamma is zero; ``rank_low`` and
-            ``rank_high`` of the model among the historical ones. Rows of a model whose
-            score is not determined have no finite limits.
+            Indexed by (``model``, ``opponent``, ``gamma``): ``bias``, the largest
+            change of the difference by such favours; ``low`` and ``high`` of the
+            difference, which are those of :meth:`contrasts` if gamma is zero;
+            ``rank_low`` and ``rank_high`` of the model among the historical ones. Rows
+            of a model whose score is not determined have no finite limits.
 
         Raises
         ------
         BattlesError
-            For a plug-in, where no new model is determined, where the record of
-            exposures is missing, and for unknown judges and models.
+            For a plug-in; if no score of a new model is determined; if the result has
+            no ``exposures``; and for unknown judges and models.
 
         Notes
         -----
-        To first order in gamma. An interval is "difference +- cv(bias / error) error",
-        of Armstrong and Kolesar, with the log scale of :meth:`contrasts`. Tests for
-        ranks take the bias off the difference.
+        All is to first order in gamma. An interval is "difference +- cv(bias / error)
+        error" of Armstrong and Kolesar, with the log scale of :meth:`contrasts`. Tests
+        for ranks subtract the bias from the difference.
         """
         gammas, favour = check_gammas(gamma), self._unrecorded(shape, judges, family)
         check_level(level)
@@ -197,7 +199,7 @@ class ExposedResult(RankingResult):
         family: Sequence[Hashable] | None = None,
         level: float = 0.95,
     ) -> pd.DataFrame:
-        """How large a favour must be that undoes what is said of a new model.
+        """How large a favour must be to undo a statement about a new model.
 
         Parameters
         ----------
@@ -207,15 +209,22 @@ class ExposedResult(RankingResult):
         Returns
         -------
         DataFrame
-            Indexed by (``model``, ``opponent``): ``difference``; ``gamma_sign``, the
-            favour of every judge, each with its worst sign, that would make it zero;
-            ``gamma_interval``, that with which its interval would hold zero, which is
-            zero where it does today; ``weakest_judge``, that which moves it most, and
-            ``weakest_gamma``, its favour alone that would make it zero. Infinite where
-            no favour does. ``ratio_favour``, ``ratio_position``, ``ratio_item_sd`` and
-            ``ratio_deviation``: gamma_interval over the largest of the recorded
-            favours, position effects, standard deviations of the item effects, and
-            item effects of these judges, as :meth:`benchmarks` shows them.
+            Indexed by (``model``, ``opponent``):
+
+            - ``difference``: score of the model minus that of the opponent.
+            - ``gamma_sign``: the favour of every judge, each with its worst sign, with
+              which the difference would be zero.
+            - ``gamma_interval``: the favour with which the interval of the difference
+              would contain zero; zero if it contains zero already.
+            - ``weakest_judge``: the judge whose favour changes the difference most, and
+              ``weakest_gamma``: the favour of this judge alone with which the
+              difference would be zero.
+            - ``ratio_favour``, ``ratio_position``, ``ratio_item_sd``,
+              ``ratio_deviation``: ``gamma_interval`` over the largest recorded favour,
+              position effect, standard deviation of the item effects, and item effect
+              of these judges; see :meth:`benchmarks`.
+
+            Infinite if no favour is large enough.
 
         Raises
         ------
@@ -268,7 +277,7 @@ class ExposedResult(RankingResult):
         level: float = 0.95,
         method: Literal["romano-wolf", "holm"] = "romano-wolf",
     ) -> pd.DataFrame:
-        """Up to which favour the rank set of each new model holds.
+        """The largest favour up to which the rank set of each new model holds.
 
         Parameters
         ----------
@@ -279,9 +288,9 @@ class ExposedResult(RankingResult):
         -------
         DataFrame
             By new model: ``rank_low`` and ``rank_high`` among the historical models;
-            ``gamma``, up to which these hold, to three decimals, infinite where they
-            do up to 1.5; ``next_low`` and ``next_high``, those of slightly larger
-            favours.
+            ``gamma``, the largest favour with which they hold, to three decimals, or
+            infinite if they hold up to 1.5; ``next_low`` and ``next_high``, the limits
+            with slightly larger favours.
 
         Raises
         ------
@@ -320,19 +329,19 @@ class ExposedResult(RankingResult):
         return table.astype({name: int for name in names if name != "gamma"})
 
     def benchmarks(self) -> pd.DataFrame:
-        """Sizes that the data record, to compare unrecorded favours with.
+        """Sizes of recorded effects, to compare unrecorded favours with.
 
         Returns
         -------
         DataFrame
             Indexed by (``model``, ``judge``) of the new models: ``sensitivity``;
-            ``exposure``, by how much the model's score falls for each logit of favour
-            that the judge is found to have; ``favour``, the mean favour in judge
-            logits that the recorded features give the model in the judge's rows, and
-            ``favour_x`` for each column x of its bias; ``position_effect`` in size;
-            ``item_sd``, standard deviation of the item effects; ``largest_deviation``,
-            the largest item effect of a historical model in size. NaN where there is
-            none.
+            ``exposure``, the decrease of the model's score for each logit of a favour
+            of the judge, if the favour is taken into account; ``favour``, the mean
+            favour in judge logits that the recorded features give the model in the
+            judge's rows, and ``favour_x`` for each column x of its bias;
+            ``position_effect``, its absolute value; ``item_sd``, the standard deviation
+            of the item effects; ``largest_deviation``, the largest absolute item effect
+            of a historical model. NaN if the judge has no such effect.
 
         Raises
         ------
@@ -341,9 +350,9 @@ class ExposedResult(RankingResult):
 
         Notes
         -----
-        Rows weigh in the mean by the variance of their outcomes, by which they weigh in
-        the score. Sensitivity times exposure, summed over judges, is one where people
-        have not voted on the model: it is the judge's share in the score.
+        The mean weights rows by the variance of their outcomes, as the score does. For
+        a model without votes, sensitivity times exposure is the judge's share in the
+        score, and these shares add up to one over judges.
         """
         return self._exposed().benchmarks(self.models, self.is_new)
 
