@@ -301,7 +301,7 @@ class ComparisonEstimator(
             Row weights.
         groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows, or the column that holds them.
-            By default the values of ``prompt_id``, if they repeat; None takes
+            By default the values of ``prompt_id``, if they repeat; None treats
             rows as independent.
 
         Returns

@@ -121,7 +121,7 @@ def family_effects(
     ----------
     families : mapping from label to label
         Family of each model; models that are missing have none, and models that are not
-        in the table count for nothing.
+        in the table have no influence.
     common : CommonDeviation or None
         What all judges together think of the historical models; None where there are no
         human scores to compare with.

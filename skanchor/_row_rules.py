@@ -15,7 +15,7 @@ from skanchor.warning_log import warn
 __all__ = ["TIES", "RowRules", "drops_ties", "treat_ties"]
 
 TIES = ("half", "drop")
-"""What becomes of ties: half a win for either side, or rows that count for nothing."""
+"""What becomes of ties: half a win for either side, or rows that have no influence."""
 
 _LISTED = 5
 

@@ -25,7 +25,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=["sign", "interval", "rank"],
         default="sign",
         help="what is to change: which of two models is better, whether the interval "
-        "of their difference holds zero, or the rank set of a new model (default: "
+        "of their difference contains zero, or the rank set of a new model (default: "
         "%(default)s)",
     )
     parser.add_argument(

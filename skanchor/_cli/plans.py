@@ -286,7 +286,7 @@ _WORTH_NOTE = (
 )
 _OUTLOOK_NOTE = (
     "Further rows on the new model until its interval is the score ± the half width. "
-    "Votes are dealt evenly over the old models, verdicts evenly over judges and old "
+    "Votes are divided evenly over the old models, verdicts evenly over judges and old "
     "models; of each: as many of both."
 )
 _DESIGN_NOTE = (

@@ -69,7 +69,7 @@ def warn_of_odd_rows(
         lost = X.models[np.unique(X.left[alone & (sides[X.left] == 0)])].tolist()
         warn(
             DataWarning(
-                f"{alone.sum()} rows compare a model with itself and count for nothing"
+                f"{alone.sum()} rows compare a model with itself and are ignored"
                 + (f"; models {lost} appear in no other row." if lost else ".")
             )
         )

@@ -76,7 +76,7 @@ def _draw_plan(
     sample: Sample, n_folds: int, seed: int, cell: NDArray[np.intp] | None
 ) -> FoldPlan:
     """Assign folds, again where a training set would lose what joins its models."""
-    # Rows that count for nothing take no place in a fold.
+    # Rows that have no influence take no place in a fold.
     is_counted = sample.counts if cell is None else sample.counts.take(cell)
     n_rows, is_whole = len(is_counted), bool(is_counted.all())
     counted: Any = slice(None) if is_whole else np.flatnonzero(is_counted)

@@ -42,7 +42,7 @@ class DrawnPlan(Sequence[Split]):
     Attributes
     ----------
     fold : ndarray of shape (n_rows,)
-        Fold that holds each row out, -1 for rows that count for nothing; integers that
+        Fold that holds each row out, -1 for rows that have no influence; integers that
         may be narrow.
     n_folds : int
         Number of folds.

@@ -40,7 +40,7 @@ class SourceKFold(BaseCrossValidator):
         Number of folds.
     groups : array-like of shape (n_rows,), str or None, default="auto"
         Groups that go whole to one fold, or the column of X that holds them. By default
-        the values of ``prompt_id``, if they repeat; None takes rows as independent.
+        the values of ``prompt_id``, if they repeat; None treats rows as independent.
     new_models : sequence of labels, optional
         Models with free scores; None means those without human rows.
     random_state : int, RandomState or None, default=None

@@ -82,7 +82,7 @@ def bootstrap(
     groups : array-like of shape (n_rows,), str or None, default="auto"
         Groups of dependent rows, or the column that holds them. A group is drawn as a
         whole.
-        By default the values of ``prompt_id``, if they repeat; None takes
+        By default the values of ``prompt_id``, if they repeat; None treats
         rows as independent.
     weights : {"importance", "frequency"}, default="importance"
         Meaning of ``sample_weight``. With ``"frequency"`` it is a number of equal rows,

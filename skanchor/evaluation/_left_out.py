@@ -70,7 +70,7 @@ def leave_one_model_out(
         Row weights.
     groups : array-like of shape (n_rows,), str or None, default="auto"
         Groups of dependent rows, or the column that holds them.
-        By default the values of ``prompt_id``, if they repeat; None takes
+        By default the values of ``prompt_id``, if they repeat; None treats
         rows as independent.
     weights : {"importance", "frequency"}, optional
         Meaning of ``sample_weight`` in the human fit; None means the meaning that it

@@ -45,7 +45,7 @@ def predict_left_out(
         Row weights.
     groups : array-like of shape (n_rows,), str or None, default="auto"
         Groups of dependent rows, or the column that holds them.
-        By default the values of ``prompt_id``, if they repeat; None takes
+        By default the values of ``prompt_id``, if they repeat; None treats
         rows as independent.
     n_splits : int, default=5
         Number of folds, which are drawn by source as in `SourceKFold`.

@@ -125,7 +125,7 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
         groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows, or the column that holds them. Arrivals may belong
             to the same groups: the sums of each group are stored.
-            By default the values of ``prompt_id``, if they repeat; None takes
+            By default the values of ``prompt_id``, if they repeat; None treats
             rows as independent.
         fingerprints : mapping, optional
             Fingerprint by judge, as :func:`skanchor.judge_fingerprint` makes them.
@@ -356,7 +356,7 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
         groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows. A label that occurs in the history means the same
             group.
-            By default the values of ``prompt_id``, if they repeat; None takes
+            By default the values of ``prompt_id``, if they repeat; None treats
             rows as independent.
         cv : list of plans, optional
             Folds of these rows, as many as the history has: a list of (train, test), or

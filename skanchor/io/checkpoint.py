@@ -53,7 +53,7 @@ class ResumableRun(ABC):
         path : path or None
             The file, which is created if it does not exist.
         random_state : int, RandomState or None
-            Seed of the run; None takes that of the file.
+            Seed of the run; None means that of the file.
         key : mapping of str to str
             Fingerprints of the run.
 

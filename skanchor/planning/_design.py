@@ -119,7 +119,7 @@ class Design(PlainState):
         listed = f"{', '.join(most)} and {last}" if most else last
         if self.is_pilot:
             yield (
-                f"There is no new model yet. A pilot of {listed}, dealt evenly over "
+                f"There is no new model yet. A pilot of {listed}, divided evenly over "
                 "the historical models, is enough to plan by: fit again with its rows, "
                 "and ask for a design."
             )
@@ -127,7 +127,7 @@ class Design(PlainState):
         yield f"A budget of {self.budget:g} is best spent on {listed}."
         for what, row in self.half_widths.iterrows():
             others = [
-                f"{name} dealt evenly ±{row[name]:.3f}"
+                f"{name} divided evenly ±{row[name]:.3f}"
                 for name in ("verdicts", "votes")
                 if np.isfinite(row[name])
             ]
@@ -262,7 +262,7 @@ def _compared(
         widths[name] = np.full(len(pairs), np.nan)
         if not sources or not prices.keys() >= set(sources):
             continue
-        # Information of a unit of money, dealt evenly over models and the sources.
+        # Information of a unit of money, divided evenly over models and the sources.
         price = float(np.mean([prices[m] for m in sources]))
         units = [evenly(forecast, model, sources) for model in models]
         unit = np.sum(units, axis=0) / (len(models) * price)

@@ -191,7 +191,7 @@ def _check_widths(widths: Sequence[float] | None) -> list[float]:
 
 
 def evenly(forecast: Forecast, model: Hashable, sources: Sequence[int]) -> Array:
-    """Information of one row on a model, dealt evenly over sources and opponents.
+    """Information of one row on a model, divided evenly over sources and opponents.
 
     Parameters
     ----------

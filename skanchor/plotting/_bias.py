@@ -99,9 +99,9 @@ class BiasDisplay:
         estimator : AnchorPipeline
             A pipeline fitted on a table with features.
         features : sequence of str, optional
-            Features to show; None takes the four with the largest effects.
+            Features to show; None means the four with the largest effects.
         judges : sequence of labels, optional
-            Judges to show; None takes the four with most rows.
+            Judges to show; None means the four with most rows.
         level : float, default=0.95
             Level of the bands.
         axes : sequence of matplotlib Axes, optional

@@ -135,7 +135,7 @@ class JudgeCalibrationDisplay:
         estimator : AnchorPipeline
             A fitted pipeline.
         judges : sequence of labels, optional
-            Judges to show; None takes the nine with most rows.
+            Judges to show; None means the nine with most rows.
         n_bins : int, default=8
             Number of bins, with equally many rows each.
         level : float, default=0.95

@@ -34,9 +34,9 @@ _CHANCES = np.array([0.01, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 0.99])
 
 
 class ContrastDisplay:
-    """Contrasts of a new model with every other, and the chance that people prefer it.
+    """Differences between a new model and every other, and win probabilities.
 
-    Filled marks are differences whose sign is proven, for all of them jointly.
+    Filled marks are differences that are significant, all of them jointly at ``level``.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class ContrastDisplay:
     Attributes
     ----------
     decided : ndarray of shape (n_opponents,)
-        Whether the sign of the difference is proven.
+        Whether the difference is significant.
     ax_ : matplotlib Axes
         The axes; the upper axis shows the win probability.
     figure_ : matplotlib Figure
@@ -88,7 +88,7 @@ class ContrastDisplay:
 
     @property
     def decided(self) -> np.ndarray:
-        """Whether the sign of the difference is proven."""
+        """Whether the difference is significant."""
         return is_significant(self.contrasts["p_adjusted"].to_numpy(), self.level)
 
     @classmethod
@@ -108,7 +108,7 @@ class ContrastDisplay:
         estimator : RankingEstimator
             A fitted estimator with intervals, such as ``AnchorPipeline``.
         model : label, optional
-            A new model; None takes the one with the highest score.
+            A new model; None means the one with the highest score.
         level : float, default=0.95
             Confidence level of each interval, and of all decisions jointly.
         scale : {"logit", "elo"}, default="logit"

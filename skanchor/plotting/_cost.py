@@ -31,23 +31,23 @@ _STEPS = 10
 # Column, label, colour and style of each way to spend.
 _WAYS = (
     ("design", "best allocation", NEW, "-"),
-    ("verdicts", "verdicts dealt evenly", OLD, "--"),
-    ("votes", "votes dealt evenly", OLD, "-."),
+    ("verdicts", "verdicts divided evenly", OLD, "--"),
+    ("votes", "votes divided evenly", OLD, "-."),
 )
 
 
 class CostDisplay:
     """Half width of a new model's interval against what is spent on further rows.
 
-    A dotted line is the half width that no number of verdicts gets below.
+    A dotted line is the smallest half width that any number of verdicts can reach.
 
     Parameters
     ----------
     table : DataFrame
         By cost, ascending from zero: half widths of the ``design``, and with the same
-        money on ``verdicts`` or ``votes`` dealt evenly; NaN for what is not offered.
+        money on ``verdicts`` or ``votes`` divided evenly; NaN for what is not offered.
     limit : float
-        Half width that verdicts alone never reach.
+        Half width with infinitely many verdicts and no further votes.
     model : label
         The new model.
     level : float, default=0.95
@@ -105,7 +105,7 @@ class CostDisplay:
         costs : mapping of label to float
             Cost of a row by source, as in :meth:`skanchor.AnchorPipeline.design`.
         model : label, optional
-            A new model; None takes the first whose score is determined.
+            A new model; None means the first whose score is determined.
         level : float, default=0.95
             Confidence level.
         ax : matplotlib Axes, optional

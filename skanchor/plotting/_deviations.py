@@ -35,10 +35,10 @@ MOST_JUDGES = 6
 
 
 class ItemDeviationDisplay:
-    """By how much each judge overrates each model, beyond its score and features.
+    """Item effects: how much each judge overrates each model, given score and features.
 
-    A dot is the item effect, the line through it its interval. Those that differ from
-    zero, all of them taken together (Holm), are dark; the others are grey.
+    A dot is an item effect, and the line through it is its interval. Item effects that
+    are significant jointly (by Holm's method) are dark; the others are grey.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class ItemDeviationDisplay:
     Attributes
     ----------
     axes_ : ndarray of shape (n_shown,)
-        The axes, one for each judge that is shown: of more than six, those whose
-        largest item effect, in standard errors, is largest.
+        The axes, one for each judge that is shown. With more than six judges these are
+        the six with the largest item effects in standard errors.
     figure_ : matplotlib Figure
         Their figure.
 

@@ -30,17 +30,18 @@ __all__ = ["DropPathDisplay"]
 
 
 class DropPathDisplay:
-    """A difference of scores, as the rows that hold it up are dropped one by one.
+    """A difference of scores, as the rows that support it are dropped one by one.
 
-    The line is by weights that are solved anew, dots are refits. A dotted line marks
-    the number of rows with which the statement changes.
+    The line is computed with Riesz weights that are solved again, the dots are refits.
+    A dotted line marks the number of rows with which the statement changes.
 
     Parameters
     ----------
     path : DataFrame
         ``dropped``, ``difference``, and ``by``: "re-solved" or "refit".
     number : float
-        Dropped units with which the statement changes; infinite where none does.
+        Number of dropped units with which the statement changes; infinite if there is
+        none.
     names : tuple of (model, opponent)
         Labels.
     what : str, default="rows"
@@ -98,11 +99,11 @@ class DropPathDisplay:
         estimator : AnchorPipeline
             Fitted.
         X, y : table and outcomes
-            What it was fitted on.
+            The data that it was fitted on.
         model : label, optional
-            A new model; None takes the one with the highest score.
+            A new model; None means the one with the highest score.
         opponent : label, optional
-            Another model; None takes the one next to it in score.
+            Another model; None means the one next to it in score.
         ax : matplotlib Axes, optional
             Axes to draw on; None makes a figure.
         **asked
@@ -146,7 +147,7 @@ class DropPathDisplay:
         model : label
             A new model.
         opponent : label, optional
-            Another model; None takes the one that needs the fewest rows.
+            Another model; None means the one that needs the fewest rows.
         ax : matplotlib Axes, optional
             Axes to draw on; None makes a figure.
 

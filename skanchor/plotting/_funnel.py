@@ -38,10 +38,10 @@ _BENCHMARKS = {
 
 
 class FunnelDisplay:
-    """Interval of a difference for larger and larger unrecorded favours.
+    """Interval of a difference as a function of the size of unrecorded favours.
 
-    Dotted lines are sizes that the data record; a diamond marks the favour with which
-    the interval holds zero.
+    Dotted lines are sizes of recorded effects. A diamond marks the favour with which
+    the interval contains zero.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class FunnelDisplay:
     difference : float
         The estimate, in logits.
     breakdown : float
-        Favour with which the interval holds zero.
+        Favour with which the interval contains zero.
     benchmarks : mapping of str to float
-        Recorded sizes in judge logits, by what they are.
+        Sizes of recorded effects in judge logits, by name.
     names : tuple of (model, opponent)
         Labels.
     level : float, default=0.95
@@ -115,9 +115,9 @@ class FunnelDisplay:
         estimator : AnchorPipeline
             Fitted.
         model : label, optional
-            A new model; None takes the one with the highest score.
+            A new model; None means the one with the highest score.
         opponent : label, optional
-            Another model; None takes the one of whose clear differences the smallest
+            Another model; None means the one whose significant difference the smallest
             favour would undo.
         level : float, default=0.95
             Confidence level.

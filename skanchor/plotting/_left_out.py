@@ -42,8 +42,8 @@ width of a mark, as shares of axes of the default size."""
 class LeftOutDisplay:
     """Score of each model treated as new, against its score from people's votes.
 
-    Open marks, which are named, are models whose two scores differ by more than the
-    errors of both explain.
+    Open marks with names are models whose two scores differ by more than both standard
+    errors together explain.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ class FeatureOverlapDisplay:
     Parameters
     ----------
     ranges : DataFrame
-        By feature: how far its values reach. ``from_estimator`` makes the table.
+        By feature: quantiles of its values. ``from_estimator`` makes the table.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class FeatureOverlapDisplay:
         estimator : AnchorPipeline
             A pipeline fitted on a table with features and new models.
         features : sequence of str, optional
-            Features to show; None takes all.
+            Features to show; None means all.
         ax : matplotlib Axes, optional
             Axes to draw on; None makes a figure.
 

@@ -88,8 +88,8 @@ def best_note(found: pd.Series, level: float = 0.95) -> str:
     Parameters
     ----------
     found : Series
-        Probability of being the best of each model that may be, as
-        :func:`may_be_best` returns it.
+        Probability of being the best, for each model of the set that
+        :func:`may_be_best` returns.
     level : float
         Joint level of the set.
 

@@ -82,7 +82,7 @@ class Reversal:
 def change_lines(
     fitted: Exposed, level: float = 0.95, most: int | None = None
 ) -> list[str]:
-    """Say in sentences what would change the statements on new models.
+    """Say in sentences what would change the statements about new models.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def change_lines(
     Returns
     -------
     list of str
-        A sentence or two for each statement that would be the first to fall, and one
-        on the rank set; those on the best model first.
+        For each model, one or two sentences on the statement that the smallest favour
+        would undo, and one on the rank set; the best model comes first.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def change_lines(
 
 
 def change_table(fitted: Exposed, level: float = 0.95, name: str = "change") -> Table:
-    """Lay out what would change the statements on all new models, a row for each.
+    """Lay out what would change the statements about new models, one row for each.
 
     Parameters
     ----------

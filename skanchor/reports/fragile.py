@@ -107,14 +107,14 @@ def influence_lines(fitted: Any, models: list[Any], level: float) -> list[str]:
 
 
 def rows_table(found: Fragility, model: Any, opponent: Any) -> Table:
-    """Lay out the rows whose loss changes a statement, equal ones together.
+    """Lay out the rows whose loss changes a statement; equal rows share a line.
 
     Parameters
     ----------
     found : Fragility
         Of :meth:`skanchor.AnchorPipeline.fragility`.
     model, opponent : label
-        Which statement.
+        The model and the opponent of the statement.
 
     Returns
     -------

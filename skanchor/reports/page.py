@@ -16,7 +16,7 @@ def render(renderable: Any, *, width: int | None = None, terminal: bool = False)
     renderable : object
         Anything rich can print.
     width : int, optional
-        Columns of the page; None takes what the content needs.
+        Width in characters; None means as wide as the content.
     terminal : bool, default=False
         Whether to use bold and colour (`NO_COLOR` is respected).
 

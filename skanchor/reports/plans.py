@@ -72,7 +72,7 @@ def worth_table(worth: Worth, model: Any = None) -> Table:
 
 
 def outlook_table(outlook: Outlook, model: Any = None) -> Table:
-    """Lay out the rows until half widths; "never" where no number of them does.
+    """Lay out the rows needed for half widths; "never" if no number is enough.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def design_table(design: Design) -> Table:
 
 
 def separation_table(design: Design, model: Any) -> Table:
-    """Lay out which historical models a design would separate from a new one.
+    """Lay out which historical models a design would distinguish from a new one.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def separation_table(design: Design, model: Any) -> Table:
     Returns
     -------
     Table
-        Those in doubt, today or then, nearest first.
+        Models that are not distinguished now, or with the design; nearest first.
 
     Examples
     --------

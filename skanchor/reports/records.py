@@ -41,7 +41,7 @@ def result_json(
     words: Callable[[Warning], str] = str,
     **layout: Any,
 ) -> dict[str, Any]:
-    """Everything that a program may need of a fitted pipeline, as strict JSON data.
+    """The results of a fitted pipeline for programs, as strict JSON data.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def _contexts(
 
 
 def check_json(check: IntervalCheck) -> dict[str, Any]:
-    """Everything that a program may need of a check, as strict JSON data.
+    """The result of a check for programs, as strict JSON data.
 
     Parameters
     ----------

@@ -273,7 +273,7 @@ def uncertainty_section(
         blocks.append(_parts_table(found, scale, level))
     notes = [
         "Limits and numbers of votes take the current fit as the truth. Verdicts and "
-        "votes are on the new model itself, dealt evenly over its opponents."
+        "votes are on the new model itself, divided evenly over its opponents."
     ]
     if any(each.worth is not None for each in found):
         notes.append(

@@ -74,9 +74,10 @@ def interval_verdict(check: IntervalCheck) -> Verdict:
     Returns
     -------
     Verdict
-        No where so few models placed right have a p-value below 1 %, or all tests
-        together one below .1 %; doubtful where the p-value of one test is below 5 %.
-        Otherwise unknown with fewer than five models, and yes with more.
+        "No" if the p-value of the number of compatible models is below 1 %, or that of
+        all tests together below .1 %. "Doubtful" if the p-value of one test is below
+        5 %. Otherwise "unknown" with fewer than five models, and "yes" with five or
+        more.
 
     Examples
     --------

@@ -237,7 +237,7 @@ class ExposedResult(RankingResult):
         known, upward = np.isfinite(error), estimate > 0
         margin = np.where(known, np.abs(estimate), np.nan)
         half = half_width_to_zero(estimate, error, check, self.scale_z)
-        # What a bias may be before the interval holds zero; all of the difference where
+        # Largest bias for which the interval excludes zero; all of the difference if
         # it has no error.
         some = known & (error > 0)
         quantile = np.divide(half, error, out=np.zeros_like(half), where=some)

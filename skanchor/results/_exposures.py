@@ -155,7 +155,7 @@ class Exposures:
         shape : {"favour", "drift", "family", "rowwise"}
             What may be favoured.
         judges : sequence of labels or None
-            Judges that may; None takes all.
+            Judges that may; None means all.
         family : ndarray of shape (n_models,) or None
             Models that are liked together, where the shape is a family.
 

@@ -56,7 +56,7 @@ class StreamOptions:
         Whether ties are left out, by weight zero.
     groups : str or None, default="auto"
         Column of the groups of dependent rows. By default ``prompt_id``, where its
-        values repeat; None takes rows as independent.
+        values repeat; None treats rows as independent.
     batch_rows : int
         Rows that each worker has in memory at a time.
     job_rows : int
@@ -198,9 +198,9 @@ def stream_history(
         Unfitted settings; None means ``AnchorPipeline()``. The bias must be
         :class:`skanchor.bias.LinearBias`.
     cv : int, optional
-        Number of folds; None takes that of the pipeline, or ten.
+        Number of folds; None means that of the pipeline, or ten.
     n_repeats : int, optional
-        Number of repeats with other folds; None takes that of the pipeline, or one.
+        Number of repeats with other folds; None means that of the pipeline, or one.
     item_effects : str, bool, array of shape (n_judges, n_judges) or None, optional
         As in :class:`skanchor.AnchorPipeline`, whose setting is the default; True is
         ``"random"``, False is None.
@@ -212,7 +212,7 @@ def stream_history(
         Number of workers, as in joblib. The backend of ``joblib.parallel_config`` is
         used. The result does not depend on the workers.
     random_state : int, RandomState or None
-        Seed of the folds and of the sample; None takes that of the pipeline.
+        Seed of the folds and of the sample; None means that of the pipeline.
     checkpoint : path, optional
         File in which finished work is stored, and from which an interrupted run
         resumes. A file is refused if it was written with other settings or, where the

@@ -72,7 +72,7 @@ def units_of(
     experiments : sequence of Experiment
         The experiments.
     replications : int, optional
-        Draws of each cell; None takes that of each experiment.
+        Draws of each cell; None means that of each experiment.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def run_study(
     experiments : sequence of Experiment
         The experiments.
     replications : int, optional
-        Draws of each cell; None takes that of each experiment.
+        Draws of each cell; None means that of each experiment.
     done : collection of Unit
         Draws that are left out.
     n_jobs : int, optional

@@ -279,7 +279,7 @@ table(
         [FRAME, FRAME[:2].assign(model_a="solo", model_b="solo", judge="human")],
         ignore_index=True,
     ),
-    warns=[(DataWarning, r"2 rows .* itself and count for nothing; models \['solo'\]")],
+    warns=[(DataWarning, r"2 rows .* itself and are ignored; models \['solo'\]")],
     check=lambda anchor: assert_allclose(
         anchor.scores_, fit(FRAME).scores_, atol=0.5 * anchor.standard_errors_.iloc[0]
     ),

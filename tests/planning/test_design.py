@@ -136,7 +136,7 @@ def test_what_the_same_money_does_evenly():
     design = fitted("default").design(50, PRICES)
     half = design.half_widths.loc["new-model"]
     assert half["design"] < half["verdicts"] < half["votes"] < half["now"]
-    # So much on verdicts dealt evenly is as good.
+    # So much on verdicts divided evenly is as good.
     assert 1.3 * 50 < design.same_precision < 3.0 * 50
     votes = fitted("default").design(50, {"human": 1.0})
     assert np.isnan(votes.same_precision)

@@ -593,8 +593,8 @@ def test_cost_is_the_half_width_of_designs(anchor):
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert labels[:3] == [
         "best allocation",
-        "verdicts dealt evenly",
-        "votes dealt evenly",
+        "verdicts divided evenly",
+        "votes divided evenly",
     ]
     assert f"half width for {NEW[1]}" in display.ax_.get_ylabel()
     few = CostDisplay.from_estimator(anchor, 0.3, {"judge-alpha": 0.1})

@@ -183,7 +183,7 @@ def response_text(conversation: Any, turns: Any = None) -> str | None:
         Messages with ``role`` and ``content``, which is text or a list of typed
         blocks; or a list of texts; or one of these as JSON; or plain text.
     turns : int, optional
-        Number of answers to take, from the first on; None takes all.
+        Number of answers to take, from the first on; None means all.
 
     Returns
     -------
