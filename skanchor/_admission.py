@@ -292,9 +292,9 @@ def leave_out_feature_separated(
         n = n if n_rows is None else int(n_rows[found.judge])
         warn(
             SeparationWarning(
-                f"{_separated_by(found)}: no finite fit exists, and its rows say next "
-                f"to nothing of the models. All {n} are left out. A feature that is "
-                "made from the outcome does so.",
+                f"{_separated_by(found)}: no finite fit exists, and its rows say "
+                f"almost nothing about the models. All {n} are left out. This happens "
+                "if a feature is made from the outcome.",
                 advice=_against_features(found),
             )
         )

@@ -184,7 +184,7 @@ class ArrivalScorer(ComparisonEstimator):
         if lonely:
             raise BattlesError(
                 f"New models {lonely} have no comparison by a calibrated judge or a "
-                "human; nothing places them."
+                "human, so they cannot be placed."
             )
         return signs
 

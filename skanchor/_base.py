@@ -348,8 +348,9 @@ class ComparisonEstimator(
             names = X.judges[np.unique(X.judge[unknown & missing])].tolist()
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             raise BattlesError(
-                f"Judges {names[:5]}{more} were not calibrated: fit had no historical "
-                "rows of theirs that it could use. Drop their rows, or fit with such."
+                f"Judges {names[:5]}{more} were not calibrated: fit had no usable "
+                "historical rows of these judges. Drop their rows, or add such rows to "
+                "fit."
             )
 
     def win_probability(self, X: Battles) -> Array:

@@ -311,8 +311,8 @@ def _warn_of_narrow_weights(calibrator: JudgeCalibrator, debiaser: Any) -> None:
             SkanchorWarning(
                 f"The bias of judges {narrow[:5]} has a flexible learner, but the "
                 "Riesz weights have one that is linear in fixed columns: the "
-                "correction then misses what is between the two, and intervals may be "
-                "too short. "
+                "correction then misses the part of the bias that is not linear, and "
+                "intervals may be too short. "
                 "Set the debiaser's learner to 'calibrator', or leave debiaser at None."
             )
         )

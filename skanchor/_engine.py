@@ -475,7 +475,7 @@ def _instability(
     others = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return InstabilityWarning(
         f"The scores of {names[:5]}{others} are not determined: the "
-        "correction of the plug-in is beyond what one step can do"
+        "correction of the plug-in is too large for one step"
         + (f", and folds {away} place them {FAR:g} logits off" if away else "")
         + ". They keep the plug-in score, with an infinite error."
         + (f" Sensitivities are weak: {'; '.join(causes)}." if causes else ""),

@@ -81,9 +81,7 @@ class FamilyEffects(PlainState):
         """
         found, name = [], self.largest
         if name is None:
-            seen = (
-                "No family has two historical models, so that none has a known favour."
-            )
+            seen = "No family has two historical models, so no favour can be estimated."
         else:
             row = self.effects.loc[[name]].iloc[0]
             seen = (
@@ -101,8 +99,8 @@ class FamilyEffects(PlainState):
             )
             if not np.isnan(row["changes_contrast"]):
                 text += (
-                    f", and one of {row['changes_contrast']:.2f} would leave a "
-                    "difference in doubt that is clear now"
+                    f", and one of {row['changes_contrast']:.2f} would make a "
+                    "significant difference uncertain"
                 )
             found.append(f"{text}.")
         return found

@@ -265,7 +265,7 @@ class _Joined:
                     "finite bias of people fits them.",
                     advice=Advice(Remedy.SHRINK_STYLE),
                 )
-            warn(ConvergenceWarning("Scores and bias of people did not settle."))
+            warn(ConvergenceWarning("Scores and bias of people did not converge."))
         return cls(columns, offset, penalty, fit, n_scores)
 
     @property

@@ -181,11 +181,10 @@ def choose_treatments(
         warn(
             DataWarning(
                 f"{n_judges:,} judges and {count_historical(X):,} historical models "
-                "have too many item effects to learn how each pair of judges is "
-                "correlated. All pairs are taken to have one correlation, that of "
-                "their mean; each judge keeps a variance of its own. "
-                "item_effects='random' learns every pair, in a time that grows with "
-                "the cube of judges times models."
+                "have too many item effects to estimate the correlation of each pair "
+                "of judges. All pairs get one mean correlation; each judge has its own "
+                "variance. item_effects='random' estimates every pair, in a time that "
+                "grows with the cube of judges times models."
             )
         )
         _warn_of_time(X, SECONDS_BY_JUDGE * n_effects**2, "square")
@@ -377,16 +376,16 @@ def warn_of_covariance(
         warn(
             SkanchorWarning(
                 f"The features tell the {n_historical} historical models apart so "
-                "well that how judges deviate from them is learned from the worth "
-                f"of {shown:.1f} models, and intervals may be too short. Use "
-                "fewer features, or give the bias learner a ridge."
+                "well that the item effects are estimated from information worth "
+                f"{shown:.1f} models, and intervals may be too short. Use fewer "
+                "features, or give the bias learner a ridge."
             )
         )
     if not found.converged:
         warn(
             ConvergenceWarning(
-                "The covariance of the item effects did not settle; give "
-                "item_effects an array if the intervals look odd."
+                "The covariance of the item effects did not converge. If the intervals "
+                "look odd, give item_effects an array."
             )
         )
 

@@ -93,9 +93,9 @@ def check_graph(
         warn(
             SeparationWarning(
                 "Human votes bound some scores on one side only: "
-                f"{graph.separation()}. They stand in the order of the wins, at "
-                f"most {score_bound} logits out, with infinite standard "
-                "errors; the other scores are as without them.",
+                f"{graph.separation()}. These scores follow the order of the wins, at "
+                f"most {score_bound} logits from zero, and have infinite standard "
+                "errors. They do not change the other scores.",
                 advice=Advice(Remedy.BOUND_SCORES),
             )
         )
@@ -123,7 +123,7 @@ def check_order(found: OrderedFit) -> None:
     elif not found.is_finite:
         statement = (
             "The position effect of people has no finite value: the side shown first, "
-            "or scores and display together, settle every vote."
+            "or scores and display together, determine every vote."
         )
     if statement is not None:
         raise BattlesError(statement, advice=Advice(Remedy.SWAP_SIDES))

@@ -82,8 +82,8 @@ class Remedy(Enum):
         "features=[...])."
     )
     LABEL_HUMANS = (
-        "Human rows carry the label 'human'; split_battles(table, human=...) gives it "
-        "to another label."
+        "Rows of people have the label 'human'. If they have another label, name it in "
+        "split_battles(table, human=...)."
     )
     ADD_PEOPLE = (
         "If all rows are a judge's, add the rows of people on the same models: "
@@ -105,10 +105,9 @@ class Remedy(Enum):
     )
     CONVERT_OUTCOMES = "Convert them: y.astype(float)."
     LEAVE_OUT_TIES = (
-        "Where scikit-learn takes ties for a third class, leave their rows out, "
-        "because "
-        "there is no probability of a tie. metrics.log_loss_scorer scores with ties, "
-        "and win_probability counts a tie as half a win."
+        "scikit-learn treats ties as a third class, but there is no probability of a "
+        "tie. Leave their rows out, or use metrics.log_loss_scorer, which scores with "
+        "ties; win_probability counts a tie as half a win."
     )
     KEEP_TIES = "Count them as half a win: ties='half'."
     ALLOW_CURVES = (
@@ -129,11 +128,12 @@ class Remedy(Enum):
     )
     ADD_NEW_MODELS = "Add them to new_models, or drop their rows."
     COUNT_ROWS = (
-        "Set weights='frequency', of the BTLRegressor where a method has it not, if a "
-        "weight is a number of equal rows; else divide the weights by their mean."
+        "If a weight is a number of equal rows, set weights='frequency' (on its "
+        "BTLRegressor if a method has no such parameter). Otherwise divide the weights "
+        "by their mean."
     )
     USE_COUNTS = (
-        "If a row stands for so many, fit with weights='frequency' and "
+        "If it is the number of equal rows, fit with weights='frequency' and "
         "sample_weight=X['count']."
     )
     GIVE_GROUPS = "Give an array with one group per row instead."
@@ -142,7 +142,7 @@ class Remedy(Enum):
     )
     VOTE_BETWEEN_GROUPS = "Add human votes between the groups, or drop one."
     CHOOSE_MIX = (
-        "What is reported is the mean over all contexts, unless context_mix gives the "
+        "The reported scores are means over all contexts, unless context_mix gives the "
         "share of each."
     )
     FIT_JOINTLY = "historical_fit='joint' can place them by judge rows."
@@ -157,8 +157,8 @@ class Remedy(Enum):
         "set BTLRegressor(alpha={alpha})."
     )
     KEEP_VOTES_IN_FOLDS = (
-        "Use fewer folds, add votes of theirs, or name them in new_models, so that "
-        "judge rows place them, too."
+        "Use fewer folds, add votes on them, or name them in new_models, so that judge "
+        "rows place them, too."
     )
     STEADY_CORRECTION = (
         "Add rows, use fewer folds, or set a ridge penalty such as "
@@ -174,8 +174,7 @@ class Remedy(Enum):
         "split_battles(table, pool='judges')."
     )
     DROP_JUDGES = (
-        "Where intervals are wide, leave them out: split_battles(table, "
-        "without={judges})."
+        "If intervals are wide, leave them out: split_battles(table, without={judges})."
     )
     GROUP_BY_PROMPT = (
         "Give groups='prompt_id' if you still want errors by prompt, or groups=None if "
@@ -206,8 +205,8 @@ class Remedy(Enum):
     BUILD_HISTORY = "Build it again with AnchorHistory(...).fit(X, y).save(path)."
     UPDATE_HISTORY = "Add such rows to the history with update()."
     CALIBRATE_CHANGED = (
-        "Calibrate the judge anew, under a name of its own, on historical rows, or "
-        "leave its rows out; with fingerprints=None nothing is compared."
+        "Calibrate the judge again on historical rows, under a new name, or leave its "
+        "rows out. With fingerprints=None nothing is compared."
     )
 
 

@@ -140,7 +140,7 @@ def test_families_that_cannot_be_served():
             cv=2, random_state=0, item_effects=None, families={"model-01": "a"}
         ).fit(X, y)
     assert alone.family_effects_.largest is None
-    assert "none has a known favour" in alone.family_effects_.lines()[0]
+    assert "no favour can be estimated" in alone.family_effects_.lines()[0]
     with pytest.raises(ValueError, match="families and context"):
         AnchorPipeline(cv=2, families=families, context="kind").fit(
             X.assign(kind=np.tile(["a", "b"], len(X))[: len(X)]), y

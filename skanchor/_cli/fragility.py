@@ -143,11 +143,11 @@ def _forms(found: Fragility, options: argparse.Namespace) -> Forms:
 
 
 _NOTE = (
-    "first order: by influence. re-solved: with weights that are solved anew as rows "
-    "go. needed: what a refit without these rows confirms, or else re-solved. more: "
-    "more than a tenth of the votes and of the verdicts on other models, and a quarter "
-    "of those on the new model. t: difference over its error; a large one needs more "
-    "rows, but is no promise."
+    "first order: by influence. re-solved: with weights that are solved again as rows "
+    "are dropped. needed: the number that a refit without these rows confirms, or else "
+    "re-solved. more: more than a tenth of the votes and of the verdicts on other "
+    "models, and a quarter of those on the new model. t: difference over its error; a "
+    "large t often needs more rows, but not always."
 )
 
 FRAGILITY = Command(

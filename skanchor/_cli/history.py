@@ -188,7 +188,7 @@ def refuse_method(options: argparse.Namespace) -> None:
         does = "does" if len(ignored) == 1 else "do"
         raise BadInputError(
             f"{', '.join(ignored)} {does} not go with --history, whose method was "
-            "settled when it was built; give such flags to skanchor history build"
+            "chosen when it was built; give such flags to skanchor history build"
         )
 
 

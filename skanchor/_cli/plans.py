@@ -279,20 +279,20 @@ def _plan_forms(
 
 
 _WORTH_NOTE = (
-    "In human votes on the new model. replace: those that make up for the loss of the "
-    "verdicts, beside the other judges; alone: those that they are worth without other "
-    "judges; one more: what the next verdict is worth; never more: what no number of "
-    "this judge's verdicts, alone, is worth more than."
+    "In human votes on the new model. replace: the votes that would make up for the "
+    "loss of these verdicts, with the other judges; alone: the worth of the verdicts "
+    "without other judges; one more: the worth of the next verdict; never more: the "
+    "limit for any number of this judge's verdicts, without other judges."
 )
 _OUTLOOK_NOTE = (
     "Further rows on the new model until its interval is the score ± the half width. "
     "Votes are divided evenly over the old models, verdicts evenly over judges and old "
-    "models; of each: as many of both."
+    "models; of each: equal numbers of votes and verdicts."
 )
 _DESIGN_NOTE = (
-    "gain: by how much the first of these rows lowers the variance of what should "
-    "become precise. then: the probability that the interval of the difference "
-    "excludes zero with these rows; models that are clearly apart are left out."
+    "gain: the decrease of the targets' variance by the first of these rows. then: the "
+    "probability that the interval of the difference excludes zero with these rows; "
+    "models that are clearly apart are left out."
 )
 _PILOT_NOTE = "About five verdicts for each old model are enough to plan by."
 

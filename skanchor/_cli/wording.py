@@ -35,8 +35,8 @@ ADVICE = {
     Remedy.READ_AS_TABLE: "Leave out --labels, or read the files with --from table.",
     Remedy.CHOOSE_FEATURES: "Drop them with --drop-features, or ask for those that are "
     "features with --features.",
-    Remedy.LABEL_HUMANS: "Human rows carry the label 'human'; --human gives it to "
-    "another label.",
+    Remedy.LABEL_HUMANS: "Rows of people have the label 'human'. If they have another "
+    "label, name it with --human.",
     Remedy.ADD_PEOPLE: "If all rows are a judge's, add the file of people's votes on "
     "the same models: PEOPLE.csv FILE.",
     Remedy.NAME_JUDGES: "If a judge gave these outcomes, name it with --judge, and add "
@@ -55,13 +55,13 @@ ADVICE = {
     "historical leaderboard.",
     Remedy.SHRINK_STYLE: "Use fewer features (--features).",
     Remedy.ADD_NEW_MODELS: "Add them, or drop their rows.",
-    Remedy.COUNT_ROWS: "Give --weights frequency if a weight is a number of equal "
-    "rows; else divide the weights by their mean.",
-    Remedy.USE_COUNTS: "If a row stands for so many, give --weights frequency.",
-    Remedy.GIVE_GROUPS: "Name a column that is there.",
+    Remedy.COUNT_ROWS: "If a weight is a number of equal rows, give --weights "
+    "frequency. Otherwise divide the weights by their mean.",
+    Remedy.USE_COUNTS: "If it is the number of equal rows, give --weights frequency.",
+    Remedy.GIVE_GROUPS: "Name a column of the table.",
     Remedy.JOIN_GROUPS: "Add comparisons between the groups or drop one.",
     Remedy.VOTE_BETWEEN_GROUPS: "Add human votes between the groups, or drop one.",
-    Remedy.CHOOSE_MIX: "What is reported is the mean over all contexts, unless --mix "
+    Remedy.CHOOSE_MIX: "The reported scores are means over all contexts, unless --mix "
     "gives the share of each.",
     Remedy.FIT_JOINTLY: "--historical-fit joint can place them by judge rows.",
     Remedy.FIT_IN_TWO_STEPS: "Drop judges that contradict people (--drop-judges), or "
@@ -70,14 +70,14 @@ ADVICE = {
     Remedy.ADD_VOTES: "Add votes.",
     Remedy.PLACE_BY_JUDGES: "Name them with --new to place them with the judges' help, "
     "or add votes.",
-    Remedy.KEEP_VOTES_IN_FOLDS: "Use fewer folds, add votes of theirs, or name them "
+    Remedy.KEEP_VOTES_IN_FOLDS: "Use fewer folds, add votes on them, or name them "
     "with --new, so that judge rows place them, too.",
     Remedy.STEADY_CORRECTION: "Add rows or use fewer folds.",
     Remedy.SHRINK_BIAS: None,
     Remedy.SHRINK_OR_DROP_JUDGE: "Drop the judge with --drop-judges.",
     Remedy.POOL_JUDGES: "If they are alike, such as seeds or prompts of one model, fit "
     "them as one with --pool-judges judges.",
-    Remedy.DROP_JUDGES: "Where intervals are wide, leave them out with --drop-judges.",
+    Remedy.DROP_JUDGES: "If intervals are wide, leave them out with --drop-judges.",
     Remedy.GROUP_BY_PROMPT: "Add --groups prompt_id if you still want errors by "
     "prompt, "
     "or --groups none if rows are independent.",
@@ -98,8 +98,8 @@ ADVICE = {
     Remedy.GIVE_PAST: "Give the rows of the history, too: --past FILE.",
     Remedy.BUILD_HISTORY: "Build it again with skanchor history build.",
     Remedy.UPDATE_HISTORY: "Add such rows to the history with skanchor history update.",
-    Remedy.CALIBRATE_CHANGED: "Calibrate the judge anew, under a name of its own, on "
-    "historical rows, or leave its rows out with --drop-judges.",
+    Remedy.CALIBRATE_CHANGED: "Calibrate the judge again on historical rows, under a "
+    "new name, or leave its rows out with --drop-judges.",
 }
 """Text of every kind of advice; None where the command line has no flag for it."""
 

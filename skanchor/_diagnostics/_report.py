@@ -249,25 +249,29 @@ class Diagnostics(WithTables):
         if self.scale_z < SCALE_Z:
             needed = (SCALE_Z / self.scale_z) ** 2 if self.scale_z > 0 else np.inf
             yield (
-                "The human votes hardly tell the scale of the scores: it is "
-                f"{self.scale_z:.2g} standard errors from zero, and intervals that "
-                "miss lie too near zero"
-                + (f"; {needed:.2g} times as many would do." if needed < 1e3 else ".")
+                "The human votes hardly determine the scale of the scores: it is "
+                f"{self.scale_z:.2g} standard errors from zero. Intervals that miss "
+                "the true score then lie too near zero."
+                + (
+                    f" {needed:.2g} times as many votes would be enough."
+                    if needed < 1e3
+                    else ""
+                )
             )
         if self.ridge_share < RIDGE_SHARE:
             yield (
-                "The ridge on the human scores leaves them "
-                f"{self.ridge_share:.0%} as far apart as the correction finds them. "
-                "The correction makes up for most of that in the scores, but not in "
-                "their errors, and intervals are about as much too short: choose a "
-                "smaller ridge."
+                "The ridge shrinks the differences of the human scores to "
+                f"{self.ridge_share:.0%} of those that the correction finds. The "
+                "correction removes most of this from the scores, but not from their "
+                "errors, so intervals are too short by about the same factor. Choose "
+                "a smaller ridge."
             )
 
     def _about_judges(self) -> Iterator[str]:
         for judge, z in _outside(self.judges, "sensitivity_z", low=SENSITIVITY_Z):
             yield (
-                f"Judge {judge!r} tells models apart weakly: its sensitivity is "
-                f"{z:.2g} standard errors above zero."
+                f"Judge {judge!r} hardly tells models apart: its sensitivity is "
+                f"{z:.2g} times its standard error."
             )
 
     def _about_thin_models(self) -> Iterator[str]:
@@ -280,9 +284,9 @@ class Diagnostics(WithTables):
                 yield (
                     f"Historical model {model!r} has {row['votes']:.0f} human votes: "
                     f"the error of its human score is {row['human_error']:.2f} logits. "
-                    "Judges are calibrated to this score, so that it moves those of "
-                    "all new models: fit people and judges jointly, add votes, or take "
-                    "the model for a new one."
+                    "Judges are calibrated to this score, so its error affects all new "
+                    "models. Fit people and judges jointly, add votes, or treat the "
+                    "model as new."
                 )
 
     def _about_information(self) -> Iterator[str]:
@@ -290,8 +294,8 @@ class Diagnostics(WithTables):
             for name, share in _outside(table, "residual_share", low=RESIDUAL_SHARE):
                 yield (
                     f"{what} {name!r}: the features tell models apart so well that "
-                    f"only {share:.1%} of the information is left to learn it "
-                    "from; use fewer features or a simpler bias."
+                    f"only {share:.1%} of the information on it is left. Use fewer "
+                    "features or a simpler bias."
                 )
 
         if "residual_share" not in self.historical:
@@ -301,8 +305,8 @@ class Diagnostics(WithTables):
         ):
             yield (
                 f"Historical model {name!r}: its style tells it apart so well that "
-                f"only {share:.1%} of what its votes say is left to score it at "
-                "equal style; use fewer features in the bias of people."
+                f"only {share:.1%} of the information in its votes is left to score "
+                "it at equal style. Use fewer features in the bias of people."
             )
 
     def _about_overlap(self) -> Iterator[str]:
@@ -343,16 +347,16 @@ class Diagnostics(WithTables):
         for model, distance in _outside(self.models, "outside_scores", high=BEYOND):
             yield (
                 f"New model {model!r} lies far beyond the historical scores "
-                f"({distance:.0%} of their range), where no model shows how judges "
-                "answer."
+                f"({distance:.0%} of their range), where no historical model shows how "
+                "judges respond."
             )
 
     def _about_self_judgement(self) -> Iterator[str]:
         for model, share in _outside(self.models, "self_judged", high=0):
             yield (
-                f"New model {model!r} gave {share:.0%} of the verdicts on itself: "
-                "that it may favour its own answers is not in its interval. Leave "
-                "these rows out where other judges see it."
+                f"New model {model!r} gave {share:.0%} of the verdicts on itself. Its "
+                "interval does not allow for a favour of its own answers. Leave these "
+                "rows out if other judges have compared it."
             )
 
     @property
@@ -381,9 +385,10 @@ class Diagnostics(WithTables):
             )
             than = "as in" if change == "sensitivity" else "against"
             yield (
-                f"{who} {what} on the rows of new models {than} history (p = "
-                f"{row['p_adjusted']:.1g}), as if version or prompt had changed: taken "
-                f"into account, that moves {row['model']!r} by {row['shift']:+.2f}."
+                f"{who} {what} on the rows of new models {than} the historical rows "
+                f"(p = {row['p_adjusted']:.1g}), as if version or prompt had changed. "
+                f"Taking this into account changes the score of {row['model']!r} by "
+                f"{row['shift']:+.2f}."
             )
 
     def _about_curvature(self) -> Iterator[str]:
@@ -392,16 +397,16 @@ class Diagnostics(WithTables):
         for judge, row in self._curved().iterrows():
             how = "less" if row["value"] > 0 else "more"
             moved = (
-                f": taken into account, that moves {row['model']!r} by "
-                f"{row['shift']:+.2f}"
+                f" Taking this into account changes the score of {row['model']!r} by "
+                f"{row['shift']:+.2f}."
                 if np.isfinite(row["shift"])
                 else ""
             )
             yield (
-                f"Judge {judge!r} tells models that are far apart {how} sharply than "
-                "its verdicts on close ones let expect (p = "
-                f"{row['p_adjusted']:.1g}), where log-odds in proportion to the score "
-                f"difference are supposed{moved}."
+                f"Judge {judge!r} distinguishes models that are far apart {how} "
+                "sharply than its verdicts on close models suggest (p = "
+                f"{row['p_adjusted']:.1g}), but the fit assumes log-odds in proportion "
+                f"to the score difference.{moved}"
             )
 
     def _curved(self) -> pd.DataFrame:
@@ -424,9 +429,9 @@ class Diagnostics(WithTables):
                 "How often two models tie depends on how good they are. Per logit of "
                 "their mean score, the log-odds of a tie change by "
                 f"{people:+.2f} where people vote, and by "
-                f"{people + apart[judge]:+.2f} with judge '{judge!s}'{others}. As ties "
-                "count for half a win, scores of new models far up or down the board "
-                "may be off."
+                f"{people + apart[judge]:+.2f} with judge '{judge!s}'{others}. Because "
+                "a tie counts as half a win, scores of new models near the top or the "
+                "bottom of the leaderboard may be biased."
             )
 
     def disagreements(self) -> list[str]:

@@ -118,7 +118,7 @@ def fit_deviations(
         )
         converged = converged and again
     if not converged:
-        warn(ConvergenceWarning("The fit of the item effects did not settle."))
+        warn(ConvergenceWarning("The fit of the item effects did not converge."))
     fitted = model.annotate(parameters, factor, sample.X)
     if old.any():
         calibrator = model.calibrated(parameters, calibrator)

@@ -147,7 +147,7 @@ def check_scores(X: Comparisons, scores: Array) -> None:
     if lost:
         raise BattlesError(
             f"New models {lost} have no comparison that joins them to the historical "
-            "models; nothing places them."
+            "models, so they cannot be placed."
         )
     # Scores within a relative 1e-6 of the bound count as on it.
     far = X.is_new & (np.abs(scores) >= SCORE_BOUND * (1.0 - 1e-6))

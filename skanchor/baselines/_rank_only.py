@@ -67,8 +67,8 @@ class RankOnly(RankOnlyEstimator):
         lost = X.models[~np.isfinite(rates)].tolist()
         if lost:
             raise BattlesError(
-                f"New models {lost} have no judge row against a historical model; "
-                "nothing places them."
+                f"New models {lost} have no judge row against a historical model, "
+                "so they cannot be placed."
             )
         self.btl_ = fits.btl_
         self.models_, self.judges_ = X.models, X.judges

@@ -16,12 +16,12 @@ __all__ = ["STATUS", "Fragility"]
 STATUS = {
     "confirmed": "a refit confirms it",
     "not confirmed": "refits did not confirm it",
-    "not fragile": "no number of rows that may go suffices",
+    "not fragile": "no allowed number of rows is enough",
     "fit fails first": "the fit fails before the statement changes",
     "first order": "no refit confirms it",
     "stopped": "the search was stopped before a refit confirmed it",
 }
-"""What came of each search."""
+"""Outcome of each search, in words."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,14 +185,14 @@ class Fragility(PlainState):
                 yield f"{doing.title()} {k:,.0f} {of_all} {share} {what}."
                 if np.isfinite(row["anew"]) and not row["anew_confirmed"]:
                     yield (
-                        "They do not suffice in a refit that estimates the covariance "
-                        "of the item effects anew: the difference is then "
+                        "They are not enough in a refit that also estimates the "
+                        "covariance of the item effects again: the difference is then "
                         f"{row['anew']:+.2f}."
                     )
             elif status == "not confirmed" or (status == "stopped" and k < np.inf):
                 yield (
-                    f"By weights that are solved anew, {doing} {k:,.0f} {of_all} "
-                    f"{what}; {STATUS[status]}."
+                    f"With weights solved again, {doing} {k:,.0f} {of_all} {what}; "
+                    f"{STATUS[status]}."
                 )
             elif status in ("first order", "stopped"):
                 number = row["first_order"]
@@ -227,15 +227,16 @@ class Fragility(PlainState):
         up = row["side"] > 0
         if self.goal == "sign":
             return f"puts {model} {'below' if up else 'above'} {opponent}"
-        proven = f"{model} is {'better' if up else 'worse'} than {opponent}"
+        claim = f"{model} is {'better' if up else 'worse'} than {opponent}"
         if self.goal == "interval":
             if row["gains"]:
-                return f"makes it significant that {proven}"
-            return f"leaves it open whether {proven}"
+                return f"makes it significant that {claim}"
+            return f"leaves it open whether {claim}"
         low, high = self.ranks[model]
-        how = "proves" if row["gains"] else "no longer proves"
+        how = "becomes" if row["gains"] else "is no longer"
         return (
-            f"changes the rank set of {model}, {low} to {high}: it {how} that {proven}"
+            f"changes the rank set of {model}, {low} to {high}: it {how} significant "
+            f"that {claim}"
         )
 
     def to_dict(self) -> list[dict[str, Any]]:

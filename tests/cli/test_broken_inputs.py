@@ -88,7 +88,7 @@ BROKEN = {
     ),
     "no human rows": (
         lambda: FRAME.assign(judge=FRAME["judge"].replace("human", "gpt-9")), {}, "",
-        r"split_battles\(table, human=", "--human gives it to another label",
+        r"split_battles\(table, human=", "name it with --human",
     ),
     "no new model": (
         lambda: FRAME[~ARRIVAL], {}, "",
@@ -123,7 +123,7 @@ BROKEN = {
     ),
     "groups that are not there": (
         lambda: FRAME, {"groups": "topic"}, "--groups topic",
-        "Give an array with one group per row", "Name a column that is there",
+        "Give an array with one group per row", "Name a column of the table",
     ),
     "votes in two parts": (
         apart, {"historical_fit": "two-step"}, "--historical-fit two-step",

@@ -202,7 +202,7 @@ def test_human_rows_under_other_labels(run, battles, tmp_path):
     frame.replace({"judge": {"crowd": "ann"}}).to_csv(path, index=False)
     code, _, err = run("rank", path, *FAST)
     assert (code, len(err)) == (2, 1)
-    assert "'human'; --human gives it to another label" in err[0]
+    assert "label, name it with --human" in err[0]
 
 
 def test_human_rows_by_a_pattern_or_by_the_judges(run, battles, tmp_path):

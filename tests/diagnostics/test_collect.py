@@ -141,7 +141,7 @@ def test_scale_z_below_three_is_told():
     )
     seen = anchor.fit(data.X, data.y).result_.diagnostics
     assert seen.scale_z < 3
-    assert "hardly tell the scale" in repr(seen)
+    assert "hardly determine the scale" in repr(seen)
 
 
 def small_table(n_human=300):

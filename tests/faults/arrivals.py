@@ -178,7 +178,9 @@ table(
     lambda: liked(4),
     item_effects="random",
     flags=("--item-effects", "random"),
-    warns=[(SkanchorWarning, r"7 historical models .* the worth of [01]\.\d models")],
+    warns=[
+        (SkanchorWarning, r"7 historical models .* information worth [01]\.\d models")
+    ],
     # Two degrees of freedom are those of the prior.
     check=lambda anchor: anchor.result_.item_df < 4.0 or pytest.fail(),
 )

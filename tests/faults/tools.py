@@ -85,7 +85,7 @@ def finite(found):
 
 
 NAMES_SPLITTER = "In a cross-validation, split with SourceKFold"
-NAMES_TIES = "takes ties for a third class, leave their rows out"
+NAMES_TIES = "treats ties as a third class"
 call(
     "A plain `cv=3` on rows sorted by source",
     [
