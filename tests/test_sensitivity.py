@@ -266,7 +266,7 @@ def test_weights_that_no_sum_tells_are_served_by_rows():
     data = small(item_sd=0.0)
     bounded = fit(data.X, data.y, debiaser=RieszDebiaser(weight_bound=20.0))
     assert bounded.result_.exposures is None
-    with pytest.raises(BattlesError, match="no record of what favours would move"):
+    with pytest.raises(BattlesError, match="no record of the effects of favours"):
         bounded.result_.breakdown()
     # A bound that no weight reaches changes nothing.
     free = fit(data.X, data.y)

@@ -36,9 +36,10 @@ def add_layout(parser: argparse.ArgumentParser) -> None:
         "--ranks",
         choices=["score", "shared", "tier"],
         default="score",
-        help="what a rank is: the place by score; one more than the models proven "
-        "better, so that models share places (shared); or a tier, better as a whole "
-        "than the next (default: %(default)s)",
+        help="meaning of a rank: the rank by score; one more than the number of "
+        "significantly better models, so that models may share ranks (shared); or the "
+        "number of a tier, all of whose models are better than those of the next tier "
+        "(default: %(default)s)",
     )
 
 

@@ -42,7 +42,7 @@ def add_costs(parser: argparse.ArgumentParser, *, budget: bool) -> None:
 def check_budget(options: argparse.Namespace) -> None:
     """Refuse a budget or prices that are none; both must be given."""
     if options.budget is None or not 0.0 < options.budget < math.inf:
-        raise BadInputError("--budget takes what may be spent, a number above zero")
+        raise BadInputError("--budget takes the money available, a number above zero")
     if not options.cost:
         raise BadInputError(
             "--cost takes the price of a row, as in --cost human=1 judges=0.05"
@@ -133,7 +133,7 @@ def _add_outlook(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=float,
         metavar="WIDTH",
-        help="half widths in logits (default: 3/4, 1/2 and 1/4 of today's)",
+        help="half widths in logits (default: 3/4, 1/2 and 1/4 of the present ones)",
     )
     _add_model(parser)
     add_output(parser)
@@ -193,7 +193,7 @@ def _add_design(parser: argparse.ArgumentParser) -> None:
         "--floor",
         type=float,
         metavar="SHARE",
-        help="least share of the spending on verdicts that goes to each judge "
+        help="smallest share of each judge in the spending on verdicts "
         "(default: 0.1 with item effects, else 0)",
     )
     add_output(parser)

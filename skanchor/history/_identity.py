@@ -62,8 +62,8 @@ def check_fingerprints(
         if known:
             warn(
                 DataWarning(
-                    f"The history has fingerprints of {len(known)} judges, and none "
-                    "was given here, so nothing shows whether they have changed."
+                    f"The history has fingerprints of judges {list(known)[:5]}, and "
+                    "none was given here, so nothing shows whether a judge has changed."
                 )
             )
         return

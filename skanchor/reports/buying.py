@@ -44,11 +44,11 @@ BUYING = Text("What to buy next:")
 """The first of these blocks."""
 
 _WRONG = (
-    "What would have to be true for this to be wrong: the judges share a favour as "
-    "large as those above, so that more of their verdicts narrow an interval about a "
-    "wrong score, and votes on the model are what tells; or further rows are unlike "
-    "these, of other prompts or of another version of a judge; or the model stands "
-    "elsewhere than its score says. So buy a third, rank again, and look again."
+    "This advice is wrong in three cases. The judges may share a favour as large as "
+    "those above: more of their verdicts then narrow an interval around a wrong score, "
+    "and only votes on the model help. Further rows may be unlike these, with other "
+    "prompts or another version of a judge. Or the true score of the model may be far "
+    "from its estimate. So buy a third, rank again, and check again."
 )
 
 
@@ -101,10 +101,10 @@ def buying_blocks(
         _budgets_table(forecast, models, level),
         worth_table(Worth(worth.table[shown])),
         Text(
-            "Budgets, prices and worth are in votes on the new models. One more: what "
-            "the next verdict of the judge is worth; divided by its price it says "
-            "which judge to buy from. Replace: votes that make up for the loss of the "
-            "verdicts. With your prices, skanchor report FILE --budget SUM --cost "
+            "Budgets, prices and worth are in votes on the new models. One more: the "
+            "worth of the judge's next verdict; divided by its price it says which "
+            "judge to buy from. Replace: the votes that would make up for the loss of "
+            "the verdicts. With your prices, skanchor report FILE --budget SUM --cost "
             "human=PRICE judges=PRICE lists the rows to buy here.",
             is_note=True,
         ),

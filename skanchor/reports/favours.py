@@ -210,12 +210,12 @@ def rank_in_words(model: Any, row: pd.Series) -> str:
     )
     text = f"Among the historical models {label(model)} has {now}"
     if math.isinf(row["gamma"]):
-        return f"{text}, whatever judges favour up to 1.5 judge logits."
+        return f"{text}, with any favour of judges up to 1.5 judge logits."
     if row["gamma"] < 0.005:
-        return f"{text} if judges favour nothing, and {later} with the least favour."
+        return f"{text} without any favour, and {later} with the smallest favour."
     return (
         f"{text} if judges favour or disfavour it by up to {row['gamma']:.2f} judge "
-        f"logits, and {later} beyond."
+        f"logits, and {later} with slightly larger favours."
     )
 
 
@@ -289,12 +289,12 @@ def in_words(reversal: Reversal) -> str:
     names = f"{label(reversal.model)} is {side} {label(reversal.opponent)}"
     if reversal.gamma == 0:
         text = (
-            f"{names} by the estimate alone: judges that favour or disfavour it by "
-            f"{reversal.sign:.2f} judge logits, for reasons not recorded, turn the two "
-            "round."
+            f"{names} by the estimate alone. A favour or disfavour of "
+            f"{reversal.sign:.2f} judge logits, for reasons not recorded, reverses "
+            "this order."
         )
     elif math.isinf(reversal.gamma):
-        return f"{names}, whatever judges favour."
+        return f"{names}, with any favour of judges."
     else:
         verb = "favour" if reversal.is_above else "disfavour"
         text = (
@@ -308,7 +308,7 @@ def in_words(reversal: Reversal) -> str:
             ]
             text += f" That is {joined_names(said)}."
     if reversal.judge is not None:
-        text += f" The judge that moves this most is {label(reversal.judge)}."
+        text += f" The judge with the largest effect is {label(reversal.judge)}."
     return text
 
 
@@ -440,21 +440,22 @@ def change_section(
         for place, model in enumerate(models[:IN_FULL], 1)
     ]
     note = (
-        "A favour that no column records, such as a judge that knows the model's "
-        "style, cannot be told from a better model. Favours are in judge logits, on "
-        "all verdicts of a judge on the model, each judge with its worst sign. "
-        "In doubt: the interval of the difference, lengthened for such favours, holds "
-        "zero; now: it does without any. Turned: the estimate is zero. The last "
-        "columns count the favour in sizes that the data record. Item effects allow "
-        "for favours of the usual size; these come on top."
+        "A favour that no column records, such as that of a judge that recognises the "
+        "model's style, cannot be distinguished from a better model. Favours are in "
+        "judge logits, on all verdicts of a judge on the model, each judge with its "
+        "worst sign. In doubt: the favour with which the interval of the difference "
+        "contains zero; now: it contains zero without any. Turned: the favour with "
+        "which the estimate is zero. The last columns give the favour as a multiple of "
+        "recorded effects. Item effects allow for favours of the usual size; these "
+        "favours are additional."
     )
     fragile = influence_lines(fitted, models[:IN_FULL], level)
     if fragile:
         blocks.append(Points([(line, "") for line in fragile]))
     remedy = (
-        "More verdicts of the same judges make intervals shorter, but leave a favour "
-        "as it is. Votes on the model, or judges that do not share the favour, make "
-        "its score rest less on it."
+        "More verdicts of the same judges make intervals shorter, but do not reduce a "
+        "favour. With votes on the model, or with judges that do not share the favour, "
+        "its score depends less on the favour."
     )
     blocks += [Text(remedy), Text(note, is_note=True)]
     blocks += buying_blocks(fitted, models[:IN_FULL], level, design)

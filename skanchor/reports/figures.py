@@ -209,8 +209,8 @@ def judge_figures(anchor: AnchorPipeline, level: float) -> Iterator[Figure]:
         yield _figure(
             "figure-deviations",
             "By how much each judge overrates each model",
-            "Item effects, beyond score and features, with intervals. Dark ones differ "
-            "from zero, all of them taken together; grey ones may be chance.",
+            "Item effects, beyond score and features, with intervals. Dark ones are "
+            "significant jointly; grey ones may be chance.",
             lambda: ItemDeviationDisplay.from_estimator(anchor, level),
         )
 

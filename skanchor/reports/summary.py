@@ -246,8 +246,8 @@ def summarize(
             fitted.item_effects_, "as the history was fitted", np.nan
         )
         known["folds"] = (
-            "those of the history. A fit of all rows at once draws its folds anew, so "
-            "its scores are not exactly these; they differ by far less than the errors"
+            "those of the history. A fit of all rows at once draws other folds, so its "
+            "scores are not exactly these; they differ by far less than the errors"
         )
         known["judges"] = fitted.result_.diagnostics.judges
     return RunSummary(**known)

@@ -55,18 +55,18 @@ class ExposedResult(RankingResult):
             names = self.models[self.is_new][:5].tolist()
             raise BattlesError(
                 f"The rows do not determine the scores of new models {names!r}, so "
-                "that no favour can change what is said of them. Add rows first."
+                "there are no statements that a favour could change. Add rows first."
                 if names
-                else "There is no new model, of which judges could make too much."
+                else "There is no new model that judges could favour."
             )
         # A result of an earlier version has no such attribute.
         found = getattr(self, "exposures", None)
         if found is None:
             raise BattlesError(
-                "This result has no record of what favours would move. It comes from "
-                "an earlier version, or its weights are bounded or not linear in fixed "
-                "columns. Ask the fitted AnchorPipeline, which reads its rows, or fit "
-                "again."
+                "This result has no record of the effects of favours. It comes from an "
+                "earlier version, or its weights are bounded or not linear in fixed "
+                "columns. Call this method of the fitted AnchorPipeline, which reads "
+                "its rows, or fit again."
             )
         return found
 

@@ -61,7 +61,7 @@ def test_a_budget_lists_the_rows(anchor):
     text = to_markdown(document)
     for line in design.lines()[:3]:
         assert line in text
-    assert "What would have to be true for this to be wrong" in text
+    assert "This advice is wrong in three cases" in text
     # The figure of the favours stands before what to buy.
     at = section.blocks.index(BUYING)
     kinds = [type(block).__name__ for block in section.blocks]

@@ -51,7 +51,7 @@ def test_the_section_says_what_breaks_first(anchor):
     row = clear.loc[clear["gamma_interval"].idxmin()]
     assert f"{row['gamma_interval']:.2f} judge logits" in lines[0]
     assert f"{row['ratio_item_sd']:.1f} times the usual item effect" in lines[0]
-    assert f"most is {row['weakest_judge']}" in lines[0]
+    assert f"largest effect is {row['weakest_judge']}" in lines[0]
     # The result alone tells the same.
     assert change_lines(anchor.result_) == lines
     assert "What would change this" in to_markdown(report_document(anchor.result_))
@@ -106,14 +106,15 @@ def test_sentences_on_rank_sets():
     row = {"rank_low": 4, "rank_high": 6, "gamma": 0.214, "next_low": 3, "next_high": 6}
     assert rank_in_words("owl", row) == (
         "Among the historical models owl has a rank from 4 to 6 if judges favour or "
-        "disfavour it by up to 0.21 judge logits, and a rank from 3 to 6 beyond."
+        "disfavour it by up to 0.21 judge logits, and a rank from 3 to 6 with slightly "
+        "larger favours."
     )
     never = rank_in_words("owl", row | {"rank_high": 4, "gamma": math.inf})
     assert never == (
-        "Among the historical models owl has rank 4, whatever judges favour up to 1.5 "
-        "judge logits."
+        "Among the historical models owl has rank 4, with any favour of judges up to "
+        "1.5 judge logits."
     )
-    assert "with the least favour" in rank_in_words("owl", row | {"gamma": 0.001})
+    assert "with the smallest favour" in rank_in_words("owl", row | {"gamma": 0.001})
 
 
 def test_sentences():
@@ -123,13 +124,13 @@ def test_sentences():
     }  # fmt: skip
     assert in_words(Reversal(**known)) == (
         "owl is below elk unless judges disfavour it by more than 0.31 judge logits "
-        "for reasons not recorded. The judge that moves this most is j."
+        "for reasons not recorded. The judge with the largest effect is j."
     )
     now = in_words(Reversal(**known | {"gamma": 0.0, "judge": None}))
-    assert now.startswith("owl is below elk by the estimate alone: judges that")
-    assert "0.50 judge logits" in now and now.endswith("round.")
+    assert now.startswith("owl is below elk by the estimate alone. A favour")
+    assert "0.50 judge logits" in now and now.endswith("reverses this order.")
     never = in_words(Reversal(**known | {"gamma": math.inf}))
-    assert never == "owl is below elk, whatever judges favour."
+    assert never == "owl is below elk, with any favour of judges."
     tiny = in_words(Reversal(**known | {"gamma": 0.001}))
     assert "more than 0.005 judge" not in tiny and "less than 0.01" in tiny
 
