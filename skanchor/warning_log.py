@@ -28,14 +28,14 @@ MANY_ALIKE = 10
 
 
 class WarningLog:
-    """Warnings raised by :func:`warn` inside its ``with`` block.
+    """Collects the warnings of :func:`warn` inside its ``with`` block.
 
-    Logs nest: the innermost one collects. Every thread has a log of its own.
+    Logs nest: the innermost one collects. Every thread has its own log.
 
     Attributes
     ----------
     found : list of Warning
-        What was collected, in order.
+        The collected warnings, in order.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class WarningLog:
 
     @property
     def known(self) -> list[Warning]:
-        """What this log and those that it is nested in have collected."""
+        """Warnings collected by this log and by the logs around it."""
         outer = [] if self._outer is None else self._outer.known
         return [*outer, *self.found]
 
@@ -78,12 +78,12 @@ class WarningLog:
         return list(known.values())
 
     def hand_on(self) -> None:
-        """Warn of each distinct warning again, through the log that is open now."""
+        """Pass each distinct warning to the log that is open now."""
         for warning in self.distinct:
             warn(warning)
 
     def issue_about(self, kind: Remedy, stacklevel: int = 3) -> None:
-        """Issue what comes with advice of one kind, where a fit has failed over it."""
+        """Issue the warnings with advice of one kind, after a fit that failed."""
         for warning in self.distinct:
             if any(each.kind is kind for each in getattr(warning, "advice", ())):
                 warnings.warn(warning, stacklevel=stacklevel)
@@ -98,14 +98,14 @@ _open_log: ContextVar[WarningLog | None] = ContextVar("open_log", default=None)
 
 
 def warn(warning: Warning, stacklevel: int = 3) -> None:
-    """Warn through the open log; at once where none is open.
+    """Add a warning to the open log, or issue it at once if no log is open.
 
     Parameters
     ----------
     warning : Warning
         One of :mod:`skanchor.exceptions`.
     stacklevel : int, default=3
-        Of the caller to be named, where no log is open.
+        Stack level of the caller that is named if no log is open.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def is_heard(kind: type[Warning]) -> bool:
 
 
 def warn_at_once(warning: Warning, stacklevel: int = 3) -> None:
-    """Warn now, whatever log is open: of work that is about to take long.
+    """Issue a warning at once, even if a log is open; used before long work.
 
     Examples
     --------

@@ -59,14 +59,14 @@ class Direction:
 
 @dataclass(frozen=True, eq=False)
 class IntervalCheck:
-    """Four tests of the intervals, by the models that were left out in turn.
+    """Four tests of the intervals, on models that were left out in turn.
 
     Attributes
     ----------
     table : DataFrame
-        Result of :func:`skanchor.evaluation.leave_one_model_out`, with three columns
-        more. ``difference_error``: standard error of score less human score, which
-        allows for rows that both rest on; ``z``: the difference divided by it;
+        Result of :func:`skanchor.evaluation.leave_one_model_out`, with three more
+        columns. ``difference_error``: standard error of score minus human score, which
+        allows for rows that both use; ``z``: the difference divided by it;
         ``p_adjusted``: two-sided p-value, adjusted for all models.
     level : float
         Level of the intervals.
@@ -79,11 +79,11 @@ class IntervalCheck:
     compatible, n_models : int
         Models whose two scores agree within the errors of both, and models tested.
     coverage_p : float
-        Chance that as few or fewer would agree.
+        Probability that as few models or fewer agree, if the intervals hold.
     p_value : float
-        Smallest of the p-values times their number: the p-value of all tests together.
+        The p-value of all tests together: the smallest p-value times their number.
     item_effects : str or None
-        Treatment of the item effects in all fits; None where the method has none.
+        Treatment of the item effects in all fits; None if the method has none.
 
     Examples
     --------
@@ -137,9 +137,9 @@ class IntervalCheck:
         table : DataFrame
             Result of :func:`skanchor.evaluation.leave_one_model_out`.
         row_parts, item_parts : array-like of shape (n_models, n_parts), optional
-            Parts of the error of score less human score, those from rows and those from
-            item effects. The covariance of two errors is the sum of the products of
-            their parts. Without them the errors are taken as uncorrelated.
+            Parts of the error of score minus human score, from rows and from item
+            effects. The covariance of two errors is the sum of the products of their
+            parts. Without them the errors are treated as uncorrelated.
         item_df : float, default=inf
             Degrees of freedom of the estimated variance of the item effects.
         level : float, default=0.95

@@ -115,7 +115,7 @@ def simulate_battles(
         Exact number of historical human rows; overrides `human_fraction`.
     rho : float, default=0.5
         Size of the judge bias: ``sd(h_m) = rho * sd(c_m delta)`` over the judge's
-        historical rows. Not used where `bias_coef` is given.
+        historical rows. Ignored if `bias_coef` is given.
     tau : float, default=0.3
         The features of a new model are shifted by ``tau * sqrt(5)`` in a random
         direction.
@@ -148,8 +148,8 @@ def simulate_battles(
         Pairs of historical models, as numbers from 0, on which people vote: each vote
         draws one of them, with equal probability. None means all pairs.
     opponents : array-like of int or None, default=None
-        Historical models, as numbers from 0, that new models meet, in `extra_X` too.
-        None means all of them.
+        Historical models, as numbers from 0, that new models are compared with, also in
+        `extra_X`. None means all of them.
     n_new_votes, n_new_verdicts : int, default=0
         Human votes, and judge verdicts, on uniform pairs of new models.
 

@@ -95,7 +95,7 @@ class Folds:
         number : ndarray of shape (n_rows,)
             Row numbers.
         copy : ndarray of shape (n_rows,), optional
-            Number of the copy, from zero, where a row is counted several times.
+            Number of the copy, from zero, if a row is counted several times.
 
         Returns
         -------
@@ -133,8 +133,8 @@ class Folds:
         n_rows : int
             Rows of the table.
         counts : ndarray of shape (n_rows,), optional
-            How often each row is counted. The splits are then those of the table in
-            which every row is repeated as often.
+            How often each row is counted. The splits are then those of a table that
+            repeats each row as often.
         groups : array-like of shape (n_rows,), optional
             Labels of the groups of a stream that had any.
 

@@ -116,7 +116,7 @@ class StreamedHistory:
     state : HistoryState
         Everything that the history stores.
     anchor : AnchorPipeline or None
-        The settings; None where only stages were given.
+        The settings; None if only stages were given.
     folds : Folds
         Which fold holds a row out, by the row's number or its group.
     n_rows : int
@@ -128,7 +128,7 @@ class StreamedHistory:
     passes : list of (str, int, float)
         For each pass over the rows: its purpose, number of rows and seconds.
     groups : str or None
-        Column of the groups of dependent rows; None where rows are independent.
+        Column of the groups of dependent rows; None if rows are independent.
 
     Examples
     --------
@@ -215,9 +215,9 @@ def stream_history(
         Seed of the folds and of the sample; None means that of the pipeline.
     checkpoint : path, optional
         File in which finished work is stored, and from which an interrupted run
-        resumes. A file is refused if it was written with other settings or, where the
-        data are files, if their sizes or times have changed. Where a function returns
-        the data, a change of them is noticed in the next pass over them.
+        resumes. A file is refused if it was written with other settings, or if the data
+        are files whose sizes or times have changed. If a function returns the data, a
+        change of the data is noticed in the next pass.
     verbose : int, optional
         Shows a progress bar when positive.
 

@@ -32,7 +32,7 @@ class Drawn:
     seed : int
         Seed of the draw, also of the folds and resamples of the methods.
     apart : bool
-        Whether each new model is analysed by itself, against the same history.
+        Whether each new model is analysed separately, with the same history.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def draw_battles(settings: Mapping[str, Any], seed: int) -> Drawn:
     Returns
     -------
     Drawn
-        Whose new models are analysed together.
+        The draw, whose new models are analysed together.
 
     Examples
     --------

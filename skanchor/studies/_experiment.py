@@ -64,7 +64,7 @@ class Cell:
     Attributes
     ----------
     name : str
-        What is varied, such as ``"rho=0.5, tau=1"``.
+        The settings that vary, such as ``"rho=0.5, tau=1"``.
     settings : mapping
         Arguments of the experiment's ``draw``.
     seconds : float
@@ -91,9 +91,9 @@ class Experiment:
     name : str
         Name on the command line.
     title : str
-        What it shows, and where the paper has it.
+        What it shows, and its place in the paper.
     reading : str
-        How the design is read where the paper leaves it to its supplement.
+        Our interpretation of the design, if the paper refers to its supplement.
     cells : tuple of Cell
         Settings.
     methods : tuple of StudyMethod
@@ -105,7 +105,7 @@ class Experiment:
     replications : int
         Draws of each cell; their seeds are 0, 1, and so on.
     n_resamples : int
-        Refits for intervals of methods that have none of their own.
+        Number of refits for the intervals of methods without standard errors.
 
     Examples
     --------
@@ -175,17 +175,17 @@ class Experiment:
 
 
 def study_key(experiment: Experiment) -> str:
-    """Fingerprint of all that a row depends on beside its cell and seed.
+    """Fingerprint of everything that a row depends on, except its cell and seed.
 
     Parameters
     ----------
     experiment : Experiment
-        Of which the number of replications and the texts do not count.
+        The experiment. Its number of replications and its texts are not included.
 
     Returns
     -------
     str
-        Hexadecimal digits, other ones with other settings, methods or versions.
+        Hexadecimal digits, which differ if settings, methods or versions differ.
 
     Examples
     --------

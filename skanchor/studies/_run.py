@@ -65,7 +65,7 @@ class Unit(NamedTuple):
 def units_of(
     experiments: Sequence[Experiment], replications: int | None = None
 ) -> list[Unit]:
-    """All draws of some experiments, those with equal seeds side by side.
+    """All draws of some experiments, sorted by seed.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def units_of(
     Returns
     -------
     list of Unit
-        So that a run which is cut off has nearly as many draws of every cell.
+        An interrupted run in this order has nearly equal numbers of draws in all cells.
 
     Examples
     --------
@@ -125,8 +125,7 @@ def run_study(
     done : collection of Unit
         Draws that are left out.
     n_jobs : int, optional
-        Draws that run in parallel, as in joblib. Rows do not depend on it, their order
-        does.
+        Draws that run in parallel, as in joblib. It changes only the order of the rows.
     verbose : int, default=0
         Shows a progress bar when positive.
 
@@ -235,14 +234,14 @@ def _means(placed: pd.DataFrame, drawn: Drawn) -> Mapping[str, Any]:
 
 
 def study_table(rows: Iterable[Row], experiments: Sequence[Experiment]) -> pd.DataFrame:
-    """Tidy table of all rows, in an order that does not depend on how they came.
+    """Tidy table of all rows, in a fixed order.
 
     Parameters
     ----------
     rows : iterable of dict
         Rows of finished draws.
     experiments : sequence of Experiment
-        Which give the order: by experiment, cell, seed and method.
+        The experiments. Rows are sorted by experiment, cell, seed and method.
 
     Returns
     -------
