@@ -1,6 +1,6 @@
-"""Admission of battles to a ranking: roles decided, what cannot be used left out.
+"""Admission of battles to a ranking: decides roles, leaves out unusable rows.
 
-Every method that ranks new models, pipeline and competitors alike, comes by this road.
+Every method that ranks new models uses it, the pipeline and the baselines alike.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Cells: rows that say the same, as one row that stands for all of them.
+"""Cells: equal rows, replaced by one row that represents all of them.
 
-A table without features has few different rows. They are put together by models, judge,
-display order, outcome and weight, and all that follows walks the cells. A cell's weight
-is the sum of its rows' weights, so that sums linear in the weights need nothing else;
-sums of squares and numbers of rows read
+A table without features has few different rows. Rows with the same models, judge,
+display order, outcome and weight are merged into a cell, and all later steps use cells.
+The weight of a cell is the sum of its rows' weights, so sums linear in the weights do
+not change. Sums of squares and numbers of rows use
 :attr:`skanchor.sample.Sample.multiplicity`. Only folds are drawn row by row. A fold
-divides the rows of a cell: some of them are in training, the others held out.
+divides the rows of a cell: some of them are in training, the others are held out.
 """
 
 from __future__ import annotations

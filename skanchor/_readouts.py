@@ -1,4 +1,4 @@
-"""What a fitted pipeline tells beside its result: treatments, rows, judges."""
+"""What a fitted pipeline reports beside its result: treatments, rows, judges."""
 
 from __future__ import annotations
 

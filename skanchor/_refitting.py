@@ -1,4 +1,4 @@
-"""What a fitted pipeline tells by other fits: fragility, features that are left out."""
+"""What a fitted pipeline reports after refits: fragility, features left out."""
 
 from __future__ import annotations
 

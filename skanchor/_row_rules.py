@@ -1,4 +1,4 @@
-"""What settings make of rows: weights that count them, and ties."""
+"""Settings that change rows: frequency weights, and ties as half wins or left out."""
 
 from __future__ import annotations
 

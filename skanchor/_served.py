@@ -1,4 +1,4 @@
-"""Fits whose statements can be followed to other rows, or the reason why not."""
+"""Whether a fit supports computations with other rows, and if not, why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["check_served"]
 def check_served(
     what: str, debiaser: RieszDebiaser | None, sample: Sample, *, in_closed_form: bool
 ) -> RieszDebiaser:
-    """Refuse methods of which nobody knows what other rows would do to them.
+    """Refuse methods without a formula for the effect of other rows.
 
     Parameters
     ----------

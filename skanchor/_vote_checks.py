@@ -1,4 +1,4 @@
-"""Votes that leave scores or a position effect undetermined: refused or warned of."""
+"""Checks of votes that leave scores or a position effect undetermined."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Warnings and errors: what is wrong and where, and structured advice.
 
-A message is a statement and pieces of advice. Both may name what is called one thing
-in Python and another on the command line: in a statement such a name is a `Term`, and
-advice is a `Remedy` from a closed list, so that every face can put it in its own words.
-``str`` of a message is in the words of Python.
+A message is a statement and pieces of advice. Some names differ between Python and the
+command line, where a parameter is a flag. In a statement such a name is a `Term`.
+Advice is a `Remedy` from a closed list, which has words for each of the two. ``str`` of
+a message is in the words for Python.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fragility: how few rows change what is said of a new model, confirmed by refits."""
+"""Fragility: how few rows change a statement about a new model, confirmed by refits."""
 
 from skanchor.fragility._found import Fragility
 from skanchor.fragility._fragility import Asked, fragility_of

@@ -170,7 +170,7 @@ def draw_insertion(settings: Mapping[str, Any], seed: int) -> Drawn:
     Returns
     -------
     Drawn
-        Whose new models are analysed one by one against the same history.
+        The draw, whose new models are analysed separately with the same history.
     """
     n_models = settings["n_models"]
     scores = settings["gap"] * (np.arange(n_models) - (n_models - 1) / 2.0)
