@@ -210,7 +210,7 @@ def test_judges_that_change_are_named():
     y = redraw(data, rows, -0.9 * delta)
     with pytest.warns(DiagnosticWarning, match="'judge-1' tells models apart") as w:
         anchor = AnchorPipeline(cv=3, random_state=0).fit(X, y)
-    assert "that moves 'new-model' by" in str(w[0].message)
+    assert "changes the score of 'new-model' by" in str(w[0].message)
     assert "The judges together" not in str(w[0].message)
     y = redraw(data, rows, 1.5)
     words = r"'judge-1' favours the side shown first by \+1"
@@ -227,7 +227,9 @@ def test_a_curved_judge_is_named():
     delta = (X["model_a"].map(scores) - X["model_b"].map(scores)).to_numpy()
     rows = (X["judge"] == "judge-1").to_numpy()
     slope = truth.sensitivities["judge-1"]
-    words = "'judge-1' tells models that are far apart {} sharply.* that moves 'new-mod"
+    words = (
+        "'judge-1' distinguishes models that are far apart {} sharply.* the score of"
+    )
     for how, bent in (("less", 1.5 * np.tanh(delta / 1.5)), ("more", np.sinh(delta))):
         y = redraw(data, rows, rows * slope * (bent - delta))
         with pytest.warns(DiagnosticWarning, match=words.format(how)):

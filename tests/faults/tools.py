@@ -133,7 +133,7 @@ call(
         lambda: voted(TIES),
         lambda: voted(TIES, "hard"),
     ],
-    raises=(BattlesError, rf"row \d+ has 2\.0\. Where scikit-learn {NAMES_TIES}"),
+    raises=(BattlesError, rf"row \d+ has 2\.0\. scikit-learn {NAMES_TIES}"),
 )
 call(
     "Ties of one half in tools that count classes",
