@@ -38,7 +38,7 @@ def test_a_model_that_is_not_new_is_named(run, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["cost"], "--budget takes what may be spent"),
+        (["cost"], "--budget takes the money available"),
         (["cost", "--budget", "5"], "--cost takes the price of a row"),
         (["ranks", "--budget", "5"], "--budget and --cost go with cost"),
         (["ranks", "--model", "owl"], "--model goes with contrasts, funnel and cost"),

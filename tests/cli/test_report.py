@@ -111,7 +111,7 @@ def test_a_budget_puts_rows_to_buy_into_the_report(run, tmp_path):
     assert "A budget of 50 is best spent on" in text and "Gain (1e-6)" in text
     for flags, says in (
         (["--budget", 50], "--cost takes the price of a row"),
-        (["--cost", "human=1"], "--budget takes what may be spent"),
+        (["--cost", "human=1"], "--budget takes the money available"),
         (["--budget", 50, "--cost", "owl=1"], "costs names 'owl', which is no source"),
     ):
         code, _, err = run("report", "--demo", *FAST, *flags, "-o", tmp_path / "x.md")
