@@ -320,8 +320,9 @@ def collect_folds(
             by_fold.setdefault(number, []).extend(warnings_of_fold)
             folds.append(fold)
         repeats.append(sum_up(full, folds))
-        kept = [fold.influence for fold in folds]
-        influence.append(list(zip(as_folds(plan), kept, strict=True)))
+        rows = (fold.without_groups() for fold in as_folds(plan))
+        kept = (fold.influence for fold in folds)
+        influence.append(list(zip(rows, kept, strict=True)))
     warn_of_folds(by_fold)
     for repeat in repeats:
         if repeat.instability is not None:

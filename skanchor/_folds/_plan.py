@@ -122,6 +122,10 @@ class Fold:
         held = self._divided(sample, weight, self.test, self.test_times)
         return replace(held, members=self.members, rated=self.rated)
 
+    def without_groups(self) -> Fold:
+        """The same rows, without the groups of those held out."""
+        return replace(self, members=None, rated=None)
+
     def kept(self, sample: Sample, bins: NDArray[np.intp], size: int) -> Array:
         """Weight of the training rows in each of ``size`` bins."""
         own = self._weights(sample, 0)
