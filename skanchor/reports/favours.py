@@ -110,7 +110,7 @@ def change_lines(
     ivory-lynx is above early-moth unless judges favour it by more than 0.22 judge
     logits for reasons not recorded. That is 0.6 times the largest favour that
     recorded features give it (0.40) and 1.2 times the largest position effect
-    (0.19). The judge that moves this most is judge-alpha.
+    (0.19). The judge with the largest effect is judge-alpha.
     """
     found = reversals(fitted, level)
     models = list(dict.fromkeys(each.model for each in found))
