@@ -402,6 +402,7 @@ def run_switch(replications: int, jobs: int, file: Path | None) -> None:
         "never": (0.0, 2.0),
         "p < .05": (0.05, 2.0),
         "p < .2": (0.2, 2.0),
+        "p < .05, or not ruled out": (0.05, RULED_OUT),
         "auto": (DETECTED, RULED_OUT),
         "always": (2.0, 2.0),
     }

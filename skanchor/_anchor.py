@@ -84,7 +84,7 @@ class AnchorPipeline(AnchorRefits):
         of ``judges_``, is the covariance in squared judge logits. ``"none"``, or None,
         leaves item effects out, as in the paper. ``"auto"`` is ``"random"`` with one or
         two judges or fewer than five historical models. With more it is ``"none"`` if a
-        score test on the historical verdicts does not see item effects (p of .05 or
+        score test on the historical verdicts does not see item effects (p of .2 or
         more) and rules out the size of ``item_prior`` (at .1), and else ``"random"``.
         ``results_`` has both. Above 4,000 item effects (judges times historical
         models), or above 500 if judges have fewer than twenty historical verdicts on

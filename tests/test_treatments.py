@@ -191,13 +191,13 @@ def test_many_judges_of_few_verdicts_do_not_pass_for_judges_without_deviations()
     """Ten judges of a hundred historical rows each, as a table with all defaults."""
     data = simulate_battles(
         n_models=12, n_judges=10, n_historical=2200, n_human=1200, n_new=500, rho=0.0,
-        item_sd=0.3, item_corr=0.3, random_state=5_000_001,
+        item_sd=0.3, item_corr=0.3, random_state=5_000_003,
     )  # fmt: skip
     X = data.X[["model_a", "model_b", "judge"]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         anchor = AnchorPipeline(cv=2, random_state=0).fit(X, data.y)
-    assert anchor.result_.diagnostics.item_p > 0.05
+    assert anchor.result_.diagnostics.item_p > 0.2
     assert anchor.item_effects_ == "random"
 
 

@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-DETECTED = 0.05
+DETECTED = 0.2
 """P-value of the item-effects check below which ``"auto"`` takes them as random."""
 
 RULED_OUT = 0.1
