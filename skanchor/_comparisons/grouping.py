@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,9 @@ __all__ = [
     "default_raters",
     "effective_number",
     "group_codes",
+    "is_own_label",
     "join_groups",
+    "own_label",
     "resolve_groups",
 ]
 
@@ -165,11 +168,21 @@ def default_groups(groups: Any, table: Any) -> Any:
     if not len(lost):
         return PROMPT_COLUMN
     names = np.empty(n_groups, dtype=object)
-    names[: len(labels)] = [str(label) for label in labels.tolist()]
-    names[len(labels) :] = [f"row {row} without a prompt" for row in lost.tolist()]
+    names[: len(labels)] = labels.tolist()
+    names[len(labels) :] = [own_label(row) for row in lost.tolist()]
     codes = codes.copy()
     codes[lost] = len(labels) + np.arange(len(lost))
     return pd.Series(names[codes], name=PROMPT_COLUMN)
+
+
+def own_label(row: int | str) -> str:
+    """Label of the group of a row without a prompt, which has no other row."""
+    return f"row {row} without a prompt"
+
+
+def is_own_label(label: Any) -> bool:
+    """Whether this is a label of :func:`own_label`, which two tables may both have."""
+    return isinstance(label, str) and bool(re.fullmatch(own_label(r"\d+"), label))
 
 
 def default_raters(

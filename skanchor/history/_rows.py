@@ -16,6 +16,7 @@ from skanchor._comparisons.grouping import (
     PROMPT_COLUMN,
     default_groups,
     group_codes,
+    is_own_label,
 )
 from skanchor._row_rules import RowRules
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
@@ -164,11 +165,16 @@ def among_groups(
             "rows cannot have any.",
             advice=Advice(Remedy.FIT_HISTORY_AGAIN),
         )
-    codes = {label: code for code, label in enumerate(known.labels.tolist())}
+    # Rows without a prompt have labels by their number in their own table.
+    codes = {
+        label: code
+        for code, label in enumerate(known.labels.tolist())
+        if not is_own_label(label)
+    }
     # A group of the history none of whose rows was used has no fold: it counts as new.
     held = np.all(known.folds >= 0, axis=0).tolist()
     # New code of each code of the arrivals, and the next unused one.
-    new_code, unused = np.empty(len(labels), dtype=np.intp), len(codes)
+    new_code, unused = np.empty(len(labels), dtype=np.intp), len(known.labels)
     for code, label in enumerate(labels.tolist()):
         old = codes.get(label)
         if old is not None and held[old]:

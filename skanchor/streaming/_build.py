@@ -20,6 +20,7 @@ from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._historical import HistoricalFit
 from skanchor._items import ItemCovariance, fit_item_covariance
 from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.sums import SourceSums
 from skanchor._riesz import SplitSums, WeightLearner
 from skanchor._stages import Stages
 from skanchor._stored_folds import StoredFold, StoredHistory
@@ -315,23 +316,42 @@ class Builder:
         items: ItemCovariance | None,
     ) -> StoredHistory:
         """Stored folds of all views, as a history that places arrivals."""
-        folds, known = self.layout.folds, self.layout.surveyed.groups
-        if known is not None:
-            hashes = known.hashes
-            places = folds.of_rows(hashes)
-            # In place, so that no more than one judge's sums are in memory twice.
-            for m, own in enumerate(held):
-                held[m] = own.of_folds(hashes, places)
+        folds = self.layout.folds
+        for m, own in enumerate(held):
+            # In place, so that no more than one judge's sums by group are in memory
+            # twice.
+            held[m] = self._residuals(m, own, states, point)
         stored = [
-            self._fold(state, point, held, view) for view, state in enumerate(states)
+            self._fold(state, point, view, [own[view] for own in held])
+            for view, state in enumerate(states)
         ]
         # View 0 is all rows; then come n_splits views for each repeat.
         edges = range(1, folds.size + 2, folds.n_splits)
         repeats = [stored[slice(*ends)] for ends in pairwise(edges)]
         return StoredHistory(self.stages, items, stored[0], repeats)
 
+    def _residuals(
+        self, m: int, held: Any, states: list[HistoricalFit], point: Expansion
+    ) -> list[SourceSums]:
+        """Residuals of the rows of judge m that each view holds out."""
+        groups = self.layout.surveyed.groups
+        if groups is not None:
+            held = held.of_folds(
+                groups.hashes, self.layout.folds.of_rows(groups.hashes)
+            )
+        found = []
+        for view, state in enumerate(states):
+            assert state.X.scores is not None
+            change = point.change(m, state.X.scores)
+            found.append(residual_sums(held, view, len(state.X.models), change))
+        return found
+
     def _fold(
-        self, state: HistoricalFit, point: Expansion, sums: list[Any], view: int
+        self,
+        state: HistoricalFit,
+        point: Expansion,
+        view: int,
+        of_judges: list[SourceSums],
     ) -> StoredFold:
         """The fit of a view, and the sums that replace its rows.
 
@@ -347,12 +367,10 @@ class Builder:
         if surveyed.groups is not None:
             groups = surveyed.groups.hashes
         residuals = {PEOPLE: vote_residuals(held, X.scores, groups)}
+        residuals |= dict(enumerate(of_judges))
         learners, theta = [], self.layout.theta(state)
         for m, judge in enumerate(X.judges.tolist()):
             known[m] = point.information(m, view, theta[m], X.scores)
-            residuals[m] = residual_sums(
-                sums[m], view, len(X.models), point.change(m, X.scores)
-            )
             if self.layout.learners[m] is None:
                 learners.append(WeightLearner())
                 continue

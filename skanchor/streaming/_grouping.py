@@ -15,7 +15,7 @@ from skanchor._comparisons.grouping import (
 )
 from skanchor._numerics.machine import available_bytes
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
-from skanchor.streaming._groups import GroupSketch
+from skanchor.streaming._groups import sketch_groups
 from skanchor.streaming._parts import Data
 from skanchor.streaming._reading import Reading
 from skanchor.streaming._survey_result import SurveyResult
@@ -33,9 +33,9 @@ def find_groups(
 ) -> Reading:
     """How tables are read, with the column of the groups if there are any.
 
-    By default one column of all rows is read beforehand, to see whether prompts repeat:
-    of the prompts with the lowest hashes all rows are counted. A column of raters who
-    vote repeatedly is warned of: a stream has no errors by rater.
+    By default one column is read beforehand, until it shows that prompts repeat: of the
+    prompts with the lowest hashes all rows are counted. A column of raters who vote
+    repeatedly is warned of: a stream has no errors by rater.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def find_groups(
         first = next((t for p in data.parts() for t in p.tables(None, n_rows)), None)
         schema = None if first is None else first.schema
     known = [] if schema is None else schema.names
-    if raters in known and GroupSketch.of(_values_of(data, raters, n_rows)).repeats:
+    if raters in known and sketch_groups(_values_of(data, raters, n_rows), 1)[0]:
         warn(
             DataWarning(
                 "A stream stores no sums by rater, so that its errors do not allow for "
@@ -71,13 +71,13 @@ def find_groups(
         )
     if column not in known:
         return replace(reading, groups=None)
-    sketch = GroupSketch.of(_values_of(data, column, n_rows))
-    if not sketch.repeats:
+    repeats, n_groups = sketch_groups(_values_of(data, column, n_rows), FEW_GROUPS)
+    if not repeats:
         return replace(reading, groups=None)
-    if sketch.n_groups < FEW_GROUPS:
+    if n_groups < FEW_GROUPS:
         warn(
             DataWarning(
-                f"Column {PROMPT_COLUMN!r} has only {sketch.n_groups} different "
+                f"Column {PROMPT_COLUMN!r} has only {n_groups} different "
                 "values, too few for errors by prompt. Rows count as independent, so "
                 "that errors may be too short.",
                 advice=Advice(Remedy.GROUP_BY_PROMPT),
@@ -92,7 +92,6 @@ def _values_of(data: Data, column: str, n_rows: int) -> Iterator[pa.ChunkedArray
     for part in data.parts():
         for table in part.tables([column], n_rows):
             yield table[column]
-    pa.default_memory_pool().release_unused()
 
 
 def check_memory(surveyed: SurveyResult, widths: Sequence[int], n_repeats: int) -> None:

@@ -8,8 +8,9 @@ over the whole stream, and take memory in proportion to the number of groups.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -29,11 +30,11 @@ from skanchor.streaming._local_columns import streamed_columns
 __all__ = [
     "ColumnTable",
     "GroupLabels",
-    "GroupSketch",
     "GroupTable",
     "GroupedHeld",
     "grouped_dispersion",
     "item_totals",
+    "sketch_groups",
 ]
 
 _SKETCH = 1 << 16
@@ -109,7 +110,7 @@ class GroupLabels(_Gathered):
     """Labels of groups.
 
     A part has hashes of groups, of shape (n,), their labels as texts, and whether these
-    are whole numbers.
+    are numbers.
     """
 
     @classmethod
@@ -117,7 +118,9 @@ class GroupLabels(_Gathered):
         """Labels of the groups of some rows, the first of which has a number."""
         codes, known = pd.factorize(hashes)
         first = _first_rows(codes, len(known))
-        is_number = np.full(len(known), pa.types.is_integer(column.type))
+        kind = column.type
+        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        is_number = np.full(len(known), is_number)
         if column.null_count:
             is_number &= column.is_valid().to_numpy().take(first)
         return cls([(known, group_texts(column, first, start), is_number)])
@@ -139,10 +142,23 @@ class GroupLabels(_Gathered):
 
     @property
     def labels(self) -> NDArray[Any]:
-        """Label of each group in this order: whole numbers, or texts."""
+        """Label of each group in this order: a number or a text, as in the column."""
         _, texts, is_number = self.merged()
-        labels = texts.to_numpy(zero_copy_only=False)
-        return labels.astype(np.int64) if is_number.all() else labels
+        numbers = _as_numbers(texts.filter(pa.array(is_number)))
+        if len(numbers) == len(texts):
+            return numbers
+        labels = np.asarray(texts.to_numpy(zero_copy_only=False))
+        labels[is_number] = numbers.tolist()
+        return labels
+
+
+def _as_numbers(texts: pa.Array) -> NDArray[Any]:
+    """Numbers that were turned into texts."""
+    # Whole numbers that are hashes may need all 64 bits.
+    for kind in (pa.int64(), pa.uint64()):
+        with suppress(pa.ArrowInvalid):
+            return np.asarray(texts.cast(kind))
+    return np.asarray(texts.cast(pa.float64()))
 
 
 @dataclass(eq=False)
@@ -157,9 +173,8 @@ class ColumnTable(_Gathered):
         """Hashes, ascending, each once, and the sums of each."""
         if len(self.parts) > 1 or not _ascends(self.parts[0][0]):
             hashes, items, others = zip(*self.parts, strict=True)
-            found = ColumnTotals.of(
-                np.concatenate(hashes), vstack(items, format="csr"), np.vstack(others)
-            )
+            by_item = vstack(items, format="csr")
+            found = ColumnTotals.of(np.concatenate(hashes), by_item, np.vstack(others))
             self.parts = [(found.groups, found.items, found.others)]
         self._waiting = 0
         return self.parts[0]  # type: ignore[no-any-return]
@@ -181,8 +196,12 @@ class ColumnTable(_Gathered):
         hashes, items, others = self.merged()
         codes = np.searchsorted(groups, hashes)
         own_fold = fold[codes]
-        for k in range(n_folds):
-            own = np.flatnonzero(own_fold == k)
+        # 16-bit integers sort in linear time.
+        order = np.argsort(own_fold.astype(np.int16), kind="stable")
+        codes, items, others = codes[order], items[order], others[order]
+        stops = np.searchsorted(own_fold[order], np.arange(n_folds + 1))
+        for start, stop in pairwise(stops.tolist()):
+            own = slice(start, stop)
             yield ColumnTotals(codes[own], items[own], others[own])
 
 
@@ -345,48 +364,34 @@ def grouped_dispersion(
     return 0.5 * float(np.sum(sums**2)) / max(total - taken, 0.5 * total)
 
 
-@dataclass(eq=False)
-class GroupSketch:
-    """A sample of the groups of a stream, and how many rows each of them has.
+def sketch_groups(columns: Iterable[pa.ChunkedArray], enough: int) -> tuple[bool, int]:
+    """Whether a group has several rows, and how many groups there are.
 
-    Attributes
+    Reading ends once a group has several rows and there are enough groups. Of more than
+    ``_SKETCH`` groups, those of the lowest hashes are counted.
+
+    Parameters
     ----------
-    sizes : Series
-        Number of rows by hash: of the groups with the lowest hashes.
-    is_whole : bool
-        Whether these are all groups.
+    columns : iterable of pyarrow.ChunkedArray
+        Labels of the rows; those without one are no group.
+    enough : int
+        Number of groups.
+
+    Returns
+    -------
+    repeats : bool
+    n_groups : int
+        Of the rows that were read; at most ``_SKETCH``.
     """
-
-    sizes: pd.Series
-    is_whole: bool = True
-
-    @classmethod
-    def of(cls, columns: Iterable[pa.ChunkedArray]) -> Self:
-        """Read the labels of all rows; those without one are no group."""
-        sizes, is_whole = pd.Series(dtype=np.int64), True
-        for column in columns:
-            known = column.drop_null()
-            if not len(known):
-                continue
-            hashes = group_hashes(known)
-            if not is_whole:
-                hashes = hashes[hashes <= sizes.index[-1]]
-            own = pd.Series(hashes).value_counts(sort=False)
-            sizes = sizes.add(own, fill_value=0).sort_index()
-            if len(sizes) > _SKETCH:
-                sizes, is_whole = sizes.iloc[:_SKETCH], False
-        return cls(sizes, is_whole)
-
-    @property
-    def repeats(self) -> bool:
-        """Whether a group of the sample has several rows."""
-        return bool((self.sizes > 1).any())
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups of the stream, estimated if these are not all."""
-        if self.is_whole:
-            return len(self.sizes)
-        # Hashes are spread evenly over all integers of 64 bits.
-        share = (float(self.sizes.index[-1]) + 2.0**63) / 2.0**64
-        return int(len(self.sizes) / share)
+    sizes, repeats = pd.Series(dtype=np.int64), False
+    for column in columns:
+        hashes = group_hashes(column.drop_null())
+        if len(sizes) == _SKETCH:
+            hashes = hashes[hashes <= sizes.index[-1]]
+        own = pd.Series(hashes).value_counts(sort=False)
+        sizes = sizes.add(own, fill_value=0).sort_index()
+        repeats |= bool((sizes > 1).any())
+        sizes = sizes.iloc[:_SKETCH]
+        if repeats and len(sizes) >= enough:
+            break
+    return repeats, len(sizes)

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from skanchor._comparisons.grouping import own_label
+
 __all__ = ["group_hashes", "group_texts", "label_hashes", "row_hash"]
 
 # Multipliers and increment of SplitMix64 (Steele, Lea and Flood 2014).
@@ -95,7 +97,7 @@ def group_texts(
     texts = pa.concat_arrays([pa.array([], pa.large_string()), *texts.chunks])
     if not texts.null_count:
         return texts
-    own = [f"row {start + row} without a prompt" for row in rows.tolist()]
+    own = [own_label(start + row) for row in rows.tolist()]
     return pc.if_else(texts.is_valid(), texts, pa.array(own, pa.large_string()))
 
 
@@ -107,13 +109,21 @@ def label_hashes(labels: NDArray[Any]) -> NDArray[np.int64]:
 
 def _hashes(labels: pa.Array) -> NDArray[np.uint64]:
     """Hash of each label; of any value where there is none."""
-    if pa.types.is_dictionary(labels.type):
-        if not len(labels.dictionary):
-            return np.zeros(len(labels), dtype=np.uint64)
-        return _hashes(labels.dictionary).take(_filled(labels.indices))
-    if pa.types.is_integer(labels.type):
+    kind = labels.type
+    if pa.types.is_integer(kind):
         return row_hash(_filled(labels).astype(np.int64), _NUMBERS)
-    return _text_hashes(_texts(labels))
+    if _is_text(kind):
+        return _text_hashes(_texts(labels))
+    # Other values are turned into texts, each once.
+    coded = labels if pa.types.is_dictionary(kind) else labels.dictionary_encode()
+    known = coded.dictionary if coded is labels else _texts(coded.dictionary)
+    if not len(known):
+        return np.zeros(len(labels), dtype=np.uint64)
+    return _hashes(known).take(_filled(coded.indices))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _filled(numbers: pa.Array) -> NDArray[np.integer]:
@@ -125,9 +135,7 @@ def _filled(numbers: pa.Array) -> NDArray[np.integer]:
 def _texts(labels: pa.Array) -> pa.Array:
     """Labels as texts."""
     kind = labels.type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
         return labels.cast(pa.large_string())
     texts = [None if label is None else str(label) for label in labels.to_pylist()]
     return pa.array(texts, pa.large_string())

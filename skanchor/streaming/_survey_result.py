@@ -44,9 +44,9 @@ from skanchor.warning_log import warn
 
 __all__ = ["SurveyResult"]
 
-SAMPLED = 1 << 16
+SAMPLED = 1 << 14
 """Rows of a judge in a sample of its groups, or number of these groups: the dispersion
-of its residuals has a relative error of half a percent."""
+of its residuals has a relative error of about one percent."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -351,6 +351,31 @@ def test_sums_of_models_that_are_not_there_are_refused(
         AnchorHistory.load(path)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_prompts_that_are_numbers_with_gaps(tmp_path):
+    """Numbers match numbers; a row without a prompt matches no row of another table."""
+    X, y, new = table(n_new=1, seed=6)
+    rng = np.random.default_rng(0)
+    prompts = pd.Series(rng.integers(0, 600, len(X)).astype(float), index=X.index)
+    X = X.assign(prompt_id=prompts.mask(rng.random(len(X)) < 0.2))
+    history, rows, outcomes = fitted(X, y, new)
+    history.save(tmp_path / "history")
+    old = X["prompt_id"][~is_late(X, new)]
+    without = np.flatnonzero(rows["prompt_id"].isna())
+    for one in (history, AnchorHistory.load(tmp_path / "history")):
+        known = one.state_.groups
+        fold = dict(zip(known.labels.tolist(), known.folds[0].tolist(), strict=True))
+        assert {label for label in fold if type(label) is float} == set(old.dropna())
+        dealt = np.empty(len(rows), dtype=int)
+        for number, (_, test) in enumerate(one.place(rows, outcomes).fold_plan[0]):
+            dealt[test] = number
+        # A row of a prompt of the history is in the fold that holds the others.
+        for label, own in zip(rows["prompt_id"], dealt.tolist(), strict=True):
+            assert fold.get(label, own) == own
+        same = [fold.get(f"row {row} without a prompt", -1) for row in without]
+        assert np.mean(dealt[without] == same) < 0.7 and max(same) >= 0
+
+
 @pytest.mark.parametrize("n_repeats", [1, 2])
 def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
     X, y, new = table(n_new=1, features=False, seed=5)

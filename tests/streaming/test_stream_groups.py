@@ -21,8 +21,8 @@ from skanchor.streaming import (
 from skanchor.streaming._groups import (
     ColumnTable,
     GroupLabels,
-    GroupSketch,
     GroupTable,
+    sketch_groups,
 )
 from skanchor.streaming._hashes import group_hashes, label_hashes, row_hash
 from skanchor.streaming._people import judge_dispersion
@@ -231,6 +231,20 @@ def test_prompts_decide_by_default(prompted):
     assert numbers.state.groups.labels.dtype.kind == "i"
 
 
+def test_prompts_that_are_numbers_with_gaps_are_those_of_arrivals(prompted):
+    table, late = (
+        one.assign(prompt_id=pd.to_numeric(one["prompt_id"].str[1:]))
+        for one in prompted
+    )
+    assert table["prompt_id"].dtype == float and late["prompt_id"].dtype == int
+    anchor = AnchorPipeline(
+        cv=3, random_state=0, item_effects="none", historical_fit="two-step"
+    )
+    found = streamed(table, anchor)
+    expected = errors(in_memory(table, found, anchor), late)
+    assert_allclose(errors(found.history, late), expected, rtol=1e-8)
+
+
 def test_raters_who_vote_repeatedly_are_not_ignored_in_silence(prompted):
     """A table in memory has errors by rater; a stream says that it has none."""
     table = prompted[0].drop(columns="prompt_id")
@@ -258,18 +272,28 @@ def test_sketch_of_prompts(monkeypatch):
     monkeypatch.setattr("skanchor.streaming._groups._SKETCH", 500)
     rng = np.random.default_rng(0)
 
-    def columns(values):
-        return (pa.chunked_array([part]) for part in np.array_split(values, 9))
+    read = []
 
-    many = rng.permutation(np.repeat(np.arange(20_000), 2))
-    sketch = GroupSketch.of(columns(many))
-    assert sketch.repeats and not sketch.is_whole and len(sketch.sizes) == 500
-    # Of 500 groups, their number has a relative error of 500 ** -0.5.
-    assert 0.8 < sketch.n_groups / 20_000 < 1.25
-    assert (sketch.sizes == 2).all()
-    assert not GroupSketch.of(columns(np.arange(20_000))).repeats
-    few = GroupSketch.of(columns(np.arange(20_000) % 40))
-    assert few.is_whole and few.n_groups == 40 and few.sizes.sum() == 20_000
+    def columns(values):
+        for part in np.array_split(values, 9):
+            read.append(len(part))
+            yield pa.chunked_array([part])
+
+    once = np.arange(20_000)
+    assert sketch_groups(columns(once), 30) == (False, 500)
+    assert sum(read) == 20_000
+    # A repeated label among those of the lowest hashes is seen, wherever it is.
+    twice = np.concatenate([once, rng.permutation(once)])
+    assert sketch_groups(columns(twice), 30) == (True, 500)
+    few = once % 25
+    assert sketch_groups(columns(few), 30) == (True, 25)
+    read.clear()
+    # Reading ends as soon as the answer is known.
+    assert sketch_groups(columns(once % 40), 30) == (True, 40)
+    assert len(read) == 1
+    none = pa.chunked_array([[None, None], ["a", None]], pa.string())
+    assert sketch_groups([none], 30) == (False, 1)
+    assert sketch_groups([], 30) == (False, 0)
 
 
 def test_hashes_are_those_of_the_labels():
@@ -309,6 +333,30 @@ def test_hashes_of_texts_depend_on_each_byte_and_nothing_else(kind):
     assert np.abs(bits.mean(axis=0) - 0.5).max() < 5 * 0.5 / 20_000**0.5
     numbers = group_hashes(pa.chunked_array([range(20_000)]))
     assert len({*numbers.tolist(), *many.tolist()}) == 40_000
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([3, 1, 3], [1, 3]),
+        ([3, None, 3], [3, "row 8 without a prompt"]),
+        (np.array([2**63 + 5, 1, 1], np.uint64), [1, 2**63 + 5]),
+        ([2.5, 1.0, 1.0], [1.0, 2.5]),
+        ([5.0, None, 5.0], [5, "row 8 without a prompt"]),
+        ([True, None, True], ["True", "row 8 without a prompt"]),
+        ([None, None], ["row 7 without a prompt", "row 8 without a prompt"]),
+        (["3", "", None], ["", "3", "row 9 without a prompt"]),
+        ([], []),
+    ],
+)
+def test_labels_are_those_that_arrivals_have(values, labels):
+    """Numbers equal numbers, also where rows without a prompt have texts as labels."""
+    column = pa.array(values)
+    hashes = group_hashes(pa.chunked_array([column]), 7)
+    known = GroupLabels.of(hashes, pa.chunked_array([column]), 7).labels.tolist()
+    assert set(known) == set(labels)
+    coded = pa.chunked_array([column.dictionary_encode()])
+    assert_array_equal(group_hashes(coded, 7), hashes)
 
 
 def test_sums_by_group_are_gathered_in_any_order():
