@@ -103,6 +103,10 @@ class Remedy(Enum):
     RELABEL_OUTCOMES = (
         "Say what they mean with read_battles(path, labels={{'left': 'model_a'}})."
     )
+    GIVE_LEVELS = (
+        "Give each a number, from 1 where {first!r} is far better to 0 where "
+        "{second!r} is: levels={{{levels}}}."
+    )
     CONVERT_OUTCOMES = "Convert them: y.astype(float)."
     LEAVE_OUT_TIES = (
         "scikit-learn treats ties as a third class, but there is no probability of a "

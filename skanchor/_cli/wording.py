@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from skanchor._cli.again import (
@@ -45,6 +46,8 @@ ADVICE = {
     Remedy.PUT_SIDES_FOR_NAMES: "Use instead a column that names the winner, 'model_a' "
     "or 'model_b'.",
     Remedy.RELABEL_OUTCOMES: "Say what they mean, as in --labels left=model_a.",
+    Remedy.GIVE_LEVELS: "Give each a number, from 1 where {first!r} is far better to 0 "
+    "where {second!r} is: --levels {flag}.",
     Remedy.CONVERT_OUTCOMES: "Write them as numbers.",
     Remedy.LEAVE_OUT_TIES: None,
     Remedy.KEEP_TIES: "Count them as half a win: leave out --ties drop.",
@@ -169,6 +172,16 @@ def _advice_text(advice: Advice | Call) -> str | None:
     return None if words is None else words.format_map(advice.values)
 
 
+def _with_next_checkpoint(typed: Sequence[str]) -> list[str]:
+    """Typed words, with another name for a checkpoint that is there."""
+    words = list(typed)
+    if "--checkpoint" in words[:-1]:
+        at = words.index("--checkpoint") + 1
+        while os.path.lexists(words[at]):
+            words[at] += ".2"
+    return words
+
+
 def _for_remedy(
     advice: Advice, typed: Sequence[str], files: Sequence[str]
 ) -> list[str] | None:
@@ -177,9 +190,12 @@ def _for_remedy(
         from skanchor.io import absent_people_file, people_patterns
 
         people = people_patterns(advice.values.get("judges", ()))
+        streams = "--stream" in typed
         if people:
-            return with_flags(typed, ["--human", *people])
-        return with_file_before(typed, absent_people_file(), files)
+            # The checkpoint that a stream has left belongs to the other reading.
+            return with_flags(_with_next_checkpoint(typed), ["--human", *people])
+        votes = absent_people_file()
+        return None if streams else with_file_before(typed, votes, files)
     if advice.kind is Remedy.MERGE_MODELS:
         return with_arguments(typed, {"models": advice.values["models"]}, files)
     flags = FLAGS.get(advice.kind)

@@ -19,7 +19,10 @@ from skanchor._comparisons.grouping import join_groups
 from skanchor._comparisons.inputs import Inputs
 from skanchor._comparisons.judge_rows import JudgeRows
 from skanchor._comparisons.labels import align, constant, is_constant, label_list
-from skanchor._comparisons.oddities import advice_on_spellings
+from skanchor._comparisons.oddities import (
+    advice_on_spellings,
+    warn_of_people_as_judges,
+)
 from skanchor._comparisons.outcomes import Outcomes
 from skanchor._comparisons.pairs import FeaturePairs
 from skanchor._comparisons.people import HUMAN
@@ -55,5 +58,6 @@ __all__ = [
     "split_table",
     "usable_features",
     "warn_of_contradicting_judges",
+    "warn_of_people_as_judges",
     "with_contexts",
 ]

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from skanchor._comparisons.encoded import Comparisons
 from skanchor._comparisons.equal_rows import chunks, number_rows
 from skanchor._comparisons.labels import constant, exact_values, factorize
-from skanchor._comparisons.people import HUMAN
+from skanchor._comparisons.people import HUMAN, human_like
 from skanchor._comparisons.spellings import appearance, spelt_differently
 from skanchor._typing import Array
 from skanchor.exceptions import Advice, DataWarning, Remedy
 from skanchor.warning_log import warn
 
-__all__ = ["advice_on_spellings", "warn_of_odd_rows"]
+__all__ = ["advice_on_spellings", "warn_of_odd_rows", "warn_of_people_as_judges"]
 
 
 DISTINCT = 0.1
@@ -58,6 +58,8 @@ def warn_of_odd_rows(
     """
     _warn_of_misspelt_judge(frame, X)
     _warn_of_look_alikes(X, weight)
+    used = weight > 0
+    warn_of_people_as_judges(X.judges[np.unique(X.judge[used & (X.judge >= 0)])])
     _warn_of_other_spellings(X, weight)
     # `alone` marks the rows that compare a model with itself.
     alone = constant(False, len(X))
@@ -168,6 +170,25 @@ def _warn_of_look_alikes(X: Comparisons, weight: Array) -> None:
             continue
         names = dict.fromkeys(alike[1:], alike[0])
         warn(DataWarning(f"{said} of its own.", advice=_merged(names)))
+
+
+def warn_of_people_as_judges(judges: Iterable[Any]) -> None:
+    """Warn of judges whose labels are those of people, such as "crowd".
+
+    Parameters
+    ----------
+    judges : iterable of labels
+        Judges with rows. Spellings of "human" are warned of elsewhere.
+    """
+    found = [j for j in human_like(judges) if appearance(j) != appearance(HUMAN)]
+    if found:
+        warn(
+            DataWarning(
+                f"Judges {found[:5]} have labels of people, but count as LLM judges: "
+                f"only {HUMAN!r} marks human rows.",
+                advice=Advice(Remedy.LABEL_HUMANS),
+            )
+        )
 
 
 def _difference(alike: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pandas as pd
 
+from skanchor._comparisons.spellings import name_key
 from skanchor.exceptions import BattlesError
 
 __all__ = [
     "HUMAN",
     "drop_judges",
     "human_labels",
+    "human_like",
     "listed",
     "mark_people",
     "people_among",
@@ -22,8 +25,38 @@ __all__ = [
     "pool_judges",
 ]
 
+_HUMAN = re.compile(
+    r"humans?\d*|people|persons?|crowd(workers?)?\d*|volunteers?\d*|"
+    r"human(votes?|voters?|annotators?|raters?|judges?|evaluators?|experts?|panel|"
+    r"majority|workers?|labell?ers?|reviewers?|consensus)\d*|"
+    r"mensch(en|lich)?\d*|humain(e|s|es)?\d*|humanos?\d*|personas?|pessoas?|"
+    r"(anotador|evaluador|avaliador|juez)(es)?humanos?\d*|uman[oi]|persone|"
+    r"mens(en)?|ludzie|czlowiek|lide|clovek|insan|человек|люди|"
+    r"人|人类|人工|真人|人間|人手"
+)
+"""Keys of labels that mean people, and nothing else."""
+
 HUMAN = "human"
 """Label of the rows that carry human votes in the ``judge`` column."""
+
+
+def human_like(labels: Iterable[Any]) -> list[Any]:
+    """Labels that mean people, such as "Human", "crowd" or "human_2".
+
+    Parameters
+    ----------
+    labels : iterable of labels
+        Distinct labels of a column of judges.
+
+    Returns
+    -------
+    list of labels
+    """
+    return [
+        label
+        for label in labels
+        if isinstance(label, str) and _HUMAN.fullmatch(name_key(label))
+    ]
 
 
 def human_labels(frame: nw.DataFrame[Any], human: Any, judges: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-__all__ = ["appearance", "spelt_differently"]
+__all__ = ["appearance", "name_key", "spelt_differently"]
 
 # Cyrillic and Greek letters that look like a Latin one, and dashes like the hyphen.
 _TWINS = {
@@ -38,6 +38,29 @@ _NEAR = 0.9
 _LONG_WORD = 5
 # Longer words are not names, and their misspellings would fill the memory.
 _LONGEST_WORD = 50
+
+
+def name_key(name: object) -> str:
+    """Key by which names and labels are compared: letters and digits, without case.
+
+    Parameters
+    ----------
+    name : object
+        The name.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from skanchor._comparisons.spellings import name_key
+    >>> name_key("Model-A ") == name_key("model_a")
+    True
+    """
+    # Decomposed, a letter stands without its accent, which is no letter.
+    plain = unicodedata.normalize("NFKD", str(name)).casefold()
+    return "".join(char for char in plain if char.isalnum())
 
 
 def appearance(label: str) -> str:

@@ -38,7 +38,7 @@ class ItemDeviationDisplay:
     """Item effects: how much each judge overrates each model, given score and features.
 
     A dot is an item effect, and the line through it is its interval. Item effects that
-    are significant jointly (by Holm's method) are dark; the others are grey.
+    are significant jointly (by Holm's method) are blue; the others are grey.
 
     Parameters
     ----------

@@ -245,8 +245,10 @@ class FunnelDisplay:
             if size <= last:
                 ax.axvline(size, color=OLD, linestyle=":", linewidth=1)
                 ax.annotate(
-                    text, (size, top), (2, -2), textcoords="offset points", fontsize=7,
-                    rotation=90, ha="left", va="top", color=OLD,
+                    text, (size, top), (3, -3), textcoords="offset points", fontsize=8,
+                    rotation=90, ha="left", va="top", color="0.25",
+                    bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.9,
+                          "pad": 0.8},
                 )  # fmt: skip
         ax.set_xlim(0.0, last)
         ax.grid(axis="y", color=FAINT, linewidth=0.6)

@@ -209,7 +209,7 @@ def judge_figures(anchor: AnchorPipeline, level: float) -> Iterator[Figure]:
         yield _figure(
             "figure-deviations",
             "By how much each judge overrates each model",
-            "Item effects, beyond score and features, with intervals. Dark ones are "
+            "Item effects, beyond score and features, with intervals. Blue ones are "
             "significant jointly; grey ones may be chance.",
             lambda: ItemDeviationDisplay.from_estimator(anchor, level),
         )

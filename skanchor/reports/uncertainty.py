@@ -323,7 +323,7 @@ def reach_in_words(
         return f"±{width * shown.per_logit:.{shown.digits}f}"
 
     parts = ", ".join(
-        f"{_percent_of_variance(reach.shares[name])} {words}"
+        f"{percent_of_variance(reach.shares[name])} {words}"
         for name, words in _SHARES.items()
         if abs(reach.shares[name]) >= 0.005
     )
@@ -394,7 +394,7 @@ def _parts_table(found: list[Reach], scale: Scale, level: float) -> Table:
                 Cell(label(each.model), label(each.model)),
                 limit(each.half_width),
                 *(
-                    Cell(_percent_of_variance(each.shares[name]), each.shares[name])
+                    Cell(percent_of_variance(each.shares[name]), each.shares[name])
                     for name in shown
                 ),
                 limit(each.verdicts),
@@ -406,8 +406,9 @@ def _parts_table(found: list[Reach], scale: Scale, level: float) -> Table:
     )
 
 
-def _percent_of_variance(share: float) -> str:
-    return f"{100 * share:.0f} %".replace("-", "−")
+def percent_of_variance(share: float) -> str:
+    # A share that rounds to zero has no sign.
+    return f"{round(100 * share):d} %".replace("-", "−")
 
 
 def _rounded(value: float) -> str:

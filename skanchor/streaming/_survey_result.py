@@ -296,7 +296,12 @@ def _historical_roles(survey: Survey) -> tuple[Sample, Array]:
         )
     if votes is None or not len(survey.verdicts):
         kind = "human" if votes is None else "judge"
-        raise BattlesError(f"The stream has no {kind} rows between two models.")
+        known = sorted({*survey.verdicts["judge"]}) if votes is None else []
+        held = f": column 'judge' holds {known[:10]}" if known else ""
+        raise BattlesError(
+            f"The stream has no {kind} rows between two models{held}.",
+            advice=[Advice(Remedy.LABEL_HUMANS, {"judges": known})] if known else [],
+        )
     people = votes.groupby(keys)[["n", "weight"]].sum().reset_index()
     cells = pd.concat(
         [people.assign(judge="human", order=1.0), survey.verdicts], ignore_index=True

@@ -442,3 +442,22 @@ def test_every_command_of_inspect_works(run, tmp_path, table):
         if "PEOPLE.csv" not in words:
             code, _, err = run(*words, "--folds", "2")
             assert code == 0, (words, err)
+
+
+def test_own_words_end_in_the_flag_to_fill_in(run, tmp_path):
+    said = pd.Series(np.resize(["great", "good", "so so", "poor", "awful"], len(T)))
+    csv(T.assign(winner=said))(path := tmp_path / "words.csv")
+    code, _, err = run("rank", path)
+    flag = err[0].partition("--levels ")[2].rstrip(".")
+    (pairs,) = shlex.split(flag)
+    assert code == 2 and {pair.partition("=")[0] for pair in pairs.split(",")} == {
+        *said
+    }
+    # Without numbers it is refused.
+    assert "numbers in [0, 1]" in run("rank", path, "--levels", pairs)[2][0]
+    worth = dict(zip(said.unique(), ("1", ".8", ".5", ".2", "0"), strict=True))
+    filled = ",".join(f"{word}={number}" for word, number in worth.items())
+    rows = rows_of(["rank", path, "--levels", filled])
+    standard = T.assign(winner=said.map(worth).astype(float))
+    standard.to_csv(other := tmp_path / "standard.csv", index=False)
+    pd.testing.assert_series_equal(rows, rows_of(["rank", other]))

@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 
 from skanchor import AnchorHistory
@@ -209,3 +210,18 @@ def test_only_the_history_that_is_replaced_must_stay_as_it_was(
     else:
         assert code == 2 and "has changed since it was read" in err[-1]
     assert path.read_bytes() == whole
+
+
+def test_the_command_for_other_labels_of_people_works(run, table, tmp_path):
+    """The checkpoint of the run that was refused is left alone."""
+    frame = pd.read_parquet(table)
+    frame["judge"] = frame["judge"].replace({"human": "expert"})
+    frame.to_parquet(path := tmp_path / "expert.parquet")
+    stopped = tmp_path / "stream.checkpoint"
+    more = ["--checkpoint", stopped]
+    code, _, err = run("history", *build(path, tmp_path / "h.history", *more))
+    assert code == 2 and "'expert'" in err[-1]
+    ((_, again),) = run.offered
+    assert again[-2:] == ["--human", "expert"]
+    code, _, err = run(*again)
+    assert code == 0, err

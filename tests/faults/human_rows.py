@@ -189,6 +189,15 @@ see(
     "comparisons.test_oddities::test_look_alike_labels_are_told_where_they_count",
 )
 see(
+    "Other labels of people beside 'human' in a table that is not split, or in a "
+    "stream",
+    "streaming.test_stream::test_labels_of_people_are_named_where_they_count_as_judges",
+)
+see(
+    "A stream whose people have another label",
+    "cli.test_history_files::test_the_command_for_other_labels_of_people_works",
+)
+see(
     "Other labels of people beside 'human'",
     "io.test_who_decided::test_other_labels_of_people_count_beside_human",
 )

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from skanchor import read_battles
-from skanchor.exceptions import AssumptionWarning, BattlesError
+from skanchor.exceptions import AssumptionWarning, BattlesError, Call
 
 WORDS = ["much better", "better", "same", "worse", "much worse"]
 
@@ -95,3 +95,34 @@ def test_labels_show_the_column_of_outcomes(tmp_path):
     path = written(tmp_path, "opinion", ["first one", "other one"])
     labels = {"first one": "model_a", "other one": "model_b"}
     assert winners(path, labels=labels)[:2] == ["model_a", "model_b"]
+
+
+@pytest.mark.parametrize("words", [
+    ["crushes it", "edges it", "no call", "edged out", "crushed"],
+    ["great", "good", "so so", "poor", "awful"],
+])  # fmt: skip
+def test_own_words_are_listed_to_be_given_levels(tmp_path, words):
+    """Their order is not guessed: one that is wrong would reverse the ranking."""
+    path = written(tmp_path, "verdict", words)
+    with pytest.raises(BattlesError, match=r"levels=\{.*: \.\.\.") as error:
+        read_battles(path)
+    assert all(repr(word) in str(error.value) for word in words)
+    (advice,) = error.value.advice
+    assert not isinstance(advice, Call)
+
+
+def test_own_words_with_numbers_stand_in_that_order(tmp_path):
+    words = ["1 - left by far", "2 - left", "3 - even", "4 - right", "5 - right by far"]
+    path = written(tmp_path, "verdict", words)
+    with pytest.raises(BattlesError, match="5 different ones") as error:
+        read_battles(path)
+    one, two = (dict(call.arguments) for call in error.value.advice)
+    assert winners(path, **one) == [1.0, 0.75, 0.5, 0.25, 0.0]
+    assert winners(path, **two) == [0.0, 0.25, 0.5, 0.75, 1.0]
+
+
+def test_ahead_and_behind_are_words_of_degree(tmp_path):
+    words = ["way ahead", "ahead", "level", "behind", "way behind"]
+    path = written(tmp_path, "verdict", words)
+    with pytest.warns(AssumptionWarning, match="way ahead is 1"):
+        assert read_battles(path)["winner"].tolist() == [1.0, 0.75, 0.5, 0.25, 0.0]

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from skanchor import AnchorPipeline, RieszDebiaser
-from skanchor.reports.uncertainty import reach_in_words, reach_of, uncertainty_section
+from skanchor.reports.uncertainty import (
+    percent_of_variance,
+    reach_in_words,
+    reach_of,
+    uncertainty_section,
+)
 from skanchor.results import Scale
 from skanchor.simulation import simulate_battles
 
@@ -102,3 +107,10 @@ def test_the_section_is_in_the_unit_of_the_board():
     per = Scale.of("elo", None).per_logit
     assert table.rows[0][1].key == pytest.approx(first.half_width * per)
     assert "item effects" in texts[0].text and "would halve it" in texts[0].text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(-0.002, "0 %"), (-0.01, "−1 %"), (0.004, "0 %"), (0.5, "50 %")]
+)
+def test_a_share_that_rounds_to_zero_has_no_sign(share, text):
+    assert percent_of_variance(share) == text

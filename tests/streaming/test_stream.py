@@ -276,6 +276,21 @@ def test_streams_without_what_a_history_needs_are_refused():
         streamed([table.assign(winner=sure)], stages_of())
 
 
+def test_labels_of_people_are_named_where_they_count_as_judges():
+    """A stream that is not told takes only "human" for people, as a fit does."""
+    table, _ = tables()
+    human = table["judge"] == "human"
+    crowd = table.assign(judge=table["judge"].mask(human, "crowd"))
+    with pytest.raises(BattlesError, match=r"holds \['crowd', .*human=") as error:
+        streamed([crowd], stages_of())
+    assert "crowd" in error.value.advice[0].values["judges"]
+    some = table.assign(
+        judge=table["judge"].mask(human & (table.index % 2 == 0), "crowd")
+    )
+    with pytest.warns(DataWarning, match=r"\['crowd'\] have labels of people, but"):
+        streamed([some], stages_of())
+
+
 def test_a_judge_of_few_rows_is_left_out_and_told():
     table, _ = tables()
     own = table["judge"] == "judge-1"

@@ -6,10 +6,11 @@ Names are compared without case, blanks, hyphens, underscores and other signs.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
+
+from skanchor._comparisons.spellings import name_key
 
 __all__ = [
     "BATTLES",
@@ -35,29 +36,6 @@ __all__ = [
     "side_within",
     "words_of",
 ]
-
-
-def name_key(name: object) -> str:
-    """Key by which names of columns are compared: letters and digits, without case.
-
-    Parameters
-    ----------
-    name : object
-        Name of a column.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from skanchor.io._plain_tables.names import name_key
-    >>> name_key("Model-A ") == name_key("model_a")
-    True
-    """
-    # Decomposed, a letter stands without its accent, which is no letter.
-    plain = unicodedata.normalize("NFKD", str(name)).casefold()
-    return "".join(char for char in plain if char.isalnum())
 
 
 _MARKS = (

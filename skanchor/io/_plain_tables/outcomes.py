@@ -46,8 +46,8 @@ _SECOND = frozenset(
 _TIES = frozenset(
     "tie tied ties draw equal equals same aboutthesame thesame both bothgood tievote "
     "tiebothgood neither nopreference nodifference equallygood similar undecided "
-    "bothequal unentschieden gleichstand gleich beide egalite egal nul matchnul empate "
-    "pareggio remis 平局 平手".split()
+    "bothequal even level tossup nocall unentschieden gleichstand gleich beide egalite "
+    "egal nul matchnul empate pareggio remis 平局 平手".split()
 )
 _BOTH_BAD = frozenset("bothbad tiebothbad bothbadvote botharebad equallybad".split())
 
@@ -77,10 +77,12 @@ _WEAK = re.compile(
     r"narrowly|narrow|etwas|leicht|unpoco|unpeu|leggermente"
 )
 _BETTER = frozenset(
-    "better betterthan win wins won besser mejor meilleur meilleure migliore".split()
+    "better betterthan win wins won ahead superior besser mejor meilleur meilleure "
+    "migliore".split()
 )
 _WORSE = frozenset(
-    "worse worsethan loss loses lost lose schlechter peor pire peggiore".split()
+    "worse worsethan loss loses lost lose behind inferior schlechter peor pire "
+    "peggiore".split()
 )
 """Keys of what one side is, without words of strength."""
 

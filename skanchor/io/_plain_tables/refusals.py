@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -120,7 +122,7 @@ def unknown_outcomes(
         f"{outcome.name!r}, first in row {row}"
     )
     favours = [v for v in known if label_of(v) not in ("tie", "both_bad")]
-    if (favours or (known and len(unknown) != 2)) and len(unknown) <= 2 * _SHOWN:
+    if (favours and len(unknown) <= 2 * _SHOWN) or (known and len(unknown) in (1, 3)):
         ties = {str(value): "tie" for value in unknown}
         none = {str(value): "invalid" for value in unknown}
         return BattlesError(
@@ -131,9 +133,10 @@ def unknown_outcomes(
             ],
         )
     if not 2 <= len(unknown) <= 3:
+        own = [str(value) for value in labels if value not in failed]
         return BattlesError(
             f"{what}; there are {len(unknown)} different ones.",
-            advice=Advice(Remedy.RELABEL_OUTCOMES),
+            advice=_levels_of(own, sides),
         )
     # The two most frequent labels are the sides, and a third one is the tie.
     one, two, *third = (str(value) for value in unknown)
@@ -146,6 +149,37 @@ def unknown_outcomes(
             for a, b in ((one, two), (two, one))
         ],
     )  # fmt: skip
+
+
+def _levels_of(labels: list[str], sides: tuple[str, str]) -> list[Any]:
+    """Calls that give words of degree their levels; else what to fill in.
+
+    Words that are numbered stand in that order, which may begin at either side.
+    """
+    if not 3 < len(labels) <= _GRADES:
+        return [Advice(Remedy.RELABEL_OUTCOMES)]
+    numbers = [re.match(r"\s*\(?([-+]?\d+)\b", label) for label in labels]
+    places = [int(found[1]) for found in numbers if found]
+    if len({*places}) < len(labels):
+        return [
+            Advice(
+                Remedy.GIVE_LEVELS,
+                {
+                    "first": sides[0],
+                    "second": sides[1],
+                    "levels": ", ".join(f"{label!r}: ..." for label in labels),
+                    "flag": shlex.quote(",".join(f"{label}=..." for label in labels)),
+                },
+            )
+        ]
+    ordered = [label for _, label in sorted(zip(places, labels, strict=True))]
+    step = 1.0 / (len(ordered) - 1)
+    return [
+        Call({"levels": {w: round(1.0 - n * step, 4) for n, w in enumerate(words)}},
+             f"If {words[0]!r} is the best for {sides[0]!r}, and {words[-1]!r} the "
+             "worst")
+        for words in (ordered, ordered[::-1])
+    ]  # fmt: skip
 
 
 def _shown(value: Any) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._comparisons.people import human_like
 from skanchor.exceptions import BattlesError, Call
 from skanchor.io._plain_tables.names import (
     JUDGES,
@@ -58,17 +59,6 @@ _OF_NAMES = frozenset("name names id model label email user username".split())
 
 _ELSE = frozenset({"source", "evaluationsource"})
 """Keys of columns that may say who decided, but also other things."""
-
-_HUMAN = re.compile(
-    r"humans?\d*|people|persons?|crowd(workers?)?\d*|volunteers?\d*|"
-    r"human(votes?|voters?|annotators?|raters?|judges?|evaluators?|experts?|panel|"
-    r"majority|workers?|labell?ers?|reviewers?|consensus)\d*|"
-    r"mensch(en|lich)?\d*|humain(e|s|es)?\d*|humanos?\d*|personas?|pessoas?|"
-    r"(anotador|evaluador|avaliador|juez)(es)?humanos?\d*|uman[oi]|persone|"
-    r"mens(en)?|ludzie|czlowiek|lide|clovek|insan|человек|люди|"
-    r"人|人类|人工|真人|人間|人手"
-)
-"""Keys of labels that mean people, and nothing else."""
 
 _PERSON = re.compile(
     r"(?i)^((?:human|arena_user|user|expert|author|annotator|rater|worker|crowd|person|"
@@ -311,25 +301,6 @@ def judge_columns(names: Iterable[str]) -> list[str]:
     standard = [name for name in names if name_key(name) == "judge"]
     found = candidates(names, JUDGES | PEOPLE)
     return standard or [name for name in found if name != "rater"]
-
-
-def human_like(labels: Iterable[Any]) -> list[Any]:
-    """Labels that mean people, such as "Human", "crowd" or "human_2".
-
-    Parameters
-    ----------
-    labels : iterable of labels
-        Distinct labels of a column of judges.
-
-    Returns
-    -------
-    list of labels
-    """
-    return [
-        label
-        for label in labels
-        if isinstance(label, str) and _HUMAN.fullmatch(name_key(label))
-    ]
 
 
 def people_patterns(labels: Sequence[Any]) -> list[str]:
