@@ -320,6 +320,33 @@ def check_same(words, standard, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("judge", ["gpt-4", "human panel"])
+def test_a_remark_that_tells_judges_apart_is_part_of_the_name(tmp_path, judge):
+    """As one outcome without a judge, the other one's would be lost."""
+    other = "human" if judge == "gpt-4" else "claude"
+    sides = {"model_a": "A", "model_b": "B"}
+    table = WIDE[["model_a", "model_b"]].assign(
+        **{f"verdict ({other})": WIDE["gpt-4"].replace(sides),
+           f"verdict ({judge})": WIDE["claude-3"].replace(sides)}
+    )  # fmt: skip
+    csv(table)(path := tmp_path / "two.csv")
+    rows = rows_of(["rank", path])
+    assert rows.groupby("judge").sum().tolist() == [len(WIDE)] * 2
+    assert len(rows.groupby("judge").sum()) == 2
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_list_of_models_beside_two_of_them_is_no_list_of_those_shown(tmp_path):
+    """The winner of a row has not won against models that are not compared in it."""
+    won = np.where(
+        DECIDED["winner"] == "model_a", DECIDED["model_a"], DECIDED["model_b"]
+    )
+    table = DECIDED.assign(winner=won, tournament=", ".join(STRENGTH))
+    csv(table)(path := tmp_path / "listed.csv")
+    check_same(["rank", path], DECIDED, tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ONCE)
 def test_it_is_read_at_once_as_its_rows(run, tmp_path, name):
     write, standard = ONCE[name]

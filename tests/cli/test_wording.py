@@ -172,7 +172,7 @@ CASES = {
         "--all-human --no-new",
     ),
     Remedy.RELABEL_OUTCOMES: (
-        lambda: FRAME.assign(winner=[f"word {n % 9}" for n in range(len(FRAME))]),
+        lambda: FRAME.assign(winner=[f"word {n % 15}" for n in range(len(FRAME))]),
         "",
     ),
     Remedy.KEEP_TIES: (
@@ -238,6 +238,10 @@ CASES = {
         "--position-effect",
     ),
     Remedy.FIT_POSITION: (lambda: favouring(HUMAN), "--no-position-effect"),
+    Remedy.GIVE_LEVELS: (
+        lambda: FRAME.assign(winner=np.resize(list("uvwxy"), len(FRAME))),
+        "",
+    ),
 }
 
 

@@ -19,6 +19,7 @@ from skanchor.io._plain_tables.names import (
     name_key,
     side_pairs,
 )
+from skanchor.io._plain_tables.sources import human_like, names_machine
 
 __all__ = ["flattened", "with_two_models", "with_verdicts"]
 
@@ -162,7 +163,11 @@ def _with_last_parts(raw: pd.DataFrame) -> pd.DataFrame:
     is ``Score``, where no other column has that name.
     """
     names = [str(name) for name in raw.columns]
-    plain = {name: _REMARK.sub("", name) for name in names}
+    stems = [_before_signs(name) for name in names]
+    plain = {
+        name: name if stems.count(stem) > 1 else _without_remark(name)
+        for name, stem in zip(names, stems, strict=True)
+    }
     last = {
         name: part if part != name else re.split(r"[./]|::", name)[-1].strip()
         for name, part in plain.items()
@@ -174,6 +179,21 @@ def _with_last_parts(raw: pd.DataFrame) -> pd.DataFrame:
         if name != part and name_key(part) in _KNOWN | SCORES and taken.count(part) == 1
     }
     return raw.rename(columns=named) if named else raw
+
+
+def _before_signs(name: str) -> str:
+    """Part of a name before its first bracket, by which columns may differ alone."""
+    return re.split(r"[(\[]", name)[0].strip()
+
+
+def _without_remark(name: str) -> str:
+    """Name without a remark behind it, unless this names people or an LLM."""
+    found = _REMARK.search(name)
+    if found is None:
+        return name
+    remark = found[0].strip(" ()[]")
+    named = human_like([remark]) or names_machine(remark)
+    return name if named and "=" not in remark else name[: found.start()]
 
 
 def _with_fields(raw: pd.DataFrame, parts: dict[str, pd.DataFrame]) -> pd.DataFrame:

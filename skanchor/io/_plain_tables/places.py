@@ -90,7 +90,8 @@ def with_best_of_shown(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         If a model that is named best or worst was not shown in that row.
     """
     found = _best_and_worst(raw)
-    if found is None:
+    # Where two models stand in a row, a list of more says nothing of the outcome.
+    if found is None or side_pairs(map(str, raw.columns)):
         return raw, []
     best, worst = found
     shown = _shown(raw, [name for name in found if name is not None])
@@ -176,8 +177,11 @@ def _shown(
     return None
 
 
-_TEXTS = frozenset("prompt question instruction query text response output".split())
-"""Words of names of columns of texts."""
+_TEXTS = frozenset(
+    "prompt question instruction query text response output rank ranks ranked ranking "
+    "rankings order".split()
+)
+"""Words of names of columns of texts, and of lists that stand in an order."""
 
 
 def _lists(column: pd.Series) -> pd.Series | None:
