@@ -25,6 +25,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _inspect(options: argparse.Namespace) -> None:
+    from skanchor._cli.following import followed
     from skanchor._cli.wording import command_lines, worded
     from skanchor.reports import as_json_value, overview
     from skanchor.warning_log import WarningLog
@@ -52,11 +53,11 @@ def _inspect(options: argparse.Namespace) -> None:
     files = _files(X)
     go_on = [f"  {command(rank)}"]
     if asked:
-        go_on = [asked[0], *_followed(asked[1:], options.battles)]
+        go_on = [asked[0], *followed(asked[1:], options.battles, options.parse)]
         go_on = [line.replace("skanchor inspect", "skanchor rank") for line in go_on]
     elif found.refusal is not None:
         go_on = command_lines(found.refusal, rank, options.battles)
-        go_on = _followed(go_on, options.battles)
+        go_on = followed(go_on, options.battles, options.parse)
     if options.json:
         commands = [line.strip() for line in go_on if line.startswith("  ")]
         record: Any = {"files": files, **found.to_dict(worded), "commands": commands}
@@ -70,14 +71,6 @@ def _inspect(options: argparse.Namespace) -> None:
     if go_on:
         lines += ["", "Go on with:" if not asked else "To decide:", *go_on]
     print_result("\n".join(lines) + "\n")
-
-
-def _followed(lines: list[str], files: list[str]) -> list[str]:
-    """Lines of commands of which none only leads to the next message."""
-    from skanchor._cli.following import followed
-    from skanchor._cli.program import make_parser
-
-    return followed(lines, files, make_parser().parse_args)
 
 
 def _files(X: pd.DataFrame) -> dict[str, dict[str, Any]]:

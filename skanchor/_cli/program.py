@@ -108,8 +108,9 @@ def _run(argv: Sequence[str] | None) -> list[str] | None:
             # Without arguments, print the help.
             print_result(make_parser().format_help())
             return None
-        options = make_parser().parse_args(typed)
-        options.typed = typed
+        parser = make_parser()
+        options = parser.parse_args(typed)
+        options.typed, options.parse = typed, parser.parse_args
         files = getattr(options, "battles", [])
         with warnings.catch_warnings():
             options.warned = show_own_warnings()
