@@ -169,13 +169,24 @@ def warn_of_no_judges(sample: Sample) -> None:
         )
 
 
+def _partial_judges(X: Comparisons) -> list[Any]:
+    """Judges that have not compared every model."""
+    seen = np.zeros((len(X.judges), len(X.models)), dtype=bool)
+    verdicts = X.judge >= 0
+    for side in (X.left, X.right):
+        seen[X.judge[verdicts], side[verdicts]] = True
+    return X.judges[~seen.all(axis=1)].tolist()
+
+
 def check_ranking(X: Comparisons, new_models: Any) -> None:
     """Refuse roles that leave nothing to rank or no scale to rank on."""
     if not (X.is_human & X.is_usable).any():
+        judges = X.judges.tolist()
+        values = {"judges": judges, "partial": _partial_judges(X)}
         raise BattlesError(
-            f"No row is by a human: column 'judge' holds {X.judges[:10].tolist()}.",
+            f"No row is by a human: column 'judge' holds {judges[:10]}.",
             advice=[
-                Advice(Remedy.LABEL_HUMANS, {"judges": X.judges.tolist()}),
+                Advice(Remedy.LABEL_HUMANS, values),
                 Advice(Remedy.ADD_PEOPLE),
                 Advice(Remedy.SPLIT_BY_SOURCE),
             ],

@@ -107,6 +107,9 @@ ADVICE = {
 """Text of every kind of advice; None where the command line has no flag for it."""
 
 
+_NAMED = 5
+"""Labels that a case names."""
+
 FLAGS: dict[Remedy, tuple[str, ...]] = {
     Remedy.DROP_INVALID: ("--drop-invalid",),
     Remedy.DROP_BAD_LINES: ("--drop-invalid",),
@@ -145,7 +148,7 @@ def command_lines(
         if isinstance(advice, Call):
             case, words = advice.when, with_arguments(typed, advice.arguments, files)
         else:
-            case, words = "", _for_remedy(advice, typed, files)
+            case, words = _for_remedy(advice, typed, files)
         if words is not None:
             lines += [*([f"{case}:"] if case else []), f"  {command(words)}"]
     return [printable(line) for line in lines]
@@ -184,19 +187,24 @@ def _with_next_checkpoint(typed: Sequence[str]) -> list[str]:
 
 def _for_remedy(
     advice: Advice, typed: Sequence[str], files: Sequence[str]
-) -> list[str] | None:
-    """Typed words as one advice changes them; None where it has no flags."""
+) -> tuple[str, list[str] | None]:
+    """Case, and typed words as one advice changes them; None where it has no flags."""
     if advice.kind is Remedy.LABEL_HUMANS and files:
         from skanchor.io import absent_people_file, people_patterns
 
-        people = people_patterns(advice.values.get("judges", ()))
+        values = advice.values
+        people = people_patterns(values.get("judges", ()), values.get("partial", ()))
         streams = "--stream" in typed
         if people:
             # The checkpoint that a stream has left belongs to the other reading.
-            return with_flags(_with_next_checkpoint(typed), ["--human", *people])
+            words = with_flags(_with_next_checkpoint(typed), ["--human", *people])
+            named = ", ".join(map(repr, people[:_NAMED])) + ", ..." * (
+                len(people) > _NAMED
+            )
+            return f"If rows of {named} are people's", words
         votes = absent_people_file()
-        return None if streams else with_file_before(typed, votes, files)
+        return "", None if streams else with_file_before(typed, votes, files)
     if advice.kind is Remedy.MERGE_MODELS:
-        return with_arguments(typed, {"models": advice.values["models"]}, files)
+        return "", with_arguments(typed, {"models": advice.values["models"]}, files)
     flags = FLAGS.get(advice.kind)
-    return None if flags is None else with_flags(typed, flags)
+    return "", None if flags is None else with_flags(typed, flags)

@@ -339,3 +339,14 @@ def test_names_of_models_are_left_alone():
     error = BattlesError("Models ['new_models'] are odd.", advice=RIDGE)
     assert worded(error) == "Models ['new_models'] are odd."
     assert worded(ValueError("n_splits")) == "n_splits"
+
+
+def test_labels_that_have_compared_new_models_are_not_offered_as_people(run, tmp_path):
+    """A name that nobody knows need not be a person: the file tells who saw whom."""
+    names = {"human": "staff", "judge-1": "gpt-9", "judge-2": "fable-x"}
+    frame = FRAME.assign(judge=FRAME["judge"].map(names))
+    frame.to_csv(path := tmp_path / "b.csv", index=False)
+    assert run("rank", path)[0] == 2
+    words = ["rank", str(path), "--human", "staff"]
+    assert run.offered == [("If rows of 'staff' are people's:", words)]
+    assert run(*words, "--folds", "2")[0] == 0

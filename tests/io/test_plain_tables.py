@@ -220,6 +220,10 @@ def test_labels_that_mean_people():
     assert people_patterns(["expert_1", "expert_2", "gpt-4"]) == ["expert_*"]
     assert people_patterns(["ann", "bob", "gpt-4"]) == ["ann", "bob"]
     assert people_patterns(["ann", "bob"]) == []
+    # People have not compared new models.
+    labels = ["fable-x", "gpt-9", "staff", "tiny"]
+    assert people_patterns(labels, ["staff"]) == ["staff"]
+    assert people_patterns(labels, ["gpt-9"]) == ["fable-x", "staff", "tiny"]
 
 
 def test_judges_or_people_is_asked():

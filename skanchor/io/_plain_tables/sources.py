@@ -68,7 +68,7 @@ _PERSON = re.compile(
 
 _MACHINE = re.compile(
     r"(?i)judge|llm|gpt|claude|gemini|llama|mi[sx]tral|qwen|deepseek|command|model|"
-    r"palm|o[134]\b|auto|arena_?hard|alpaca|reward|\bai\b|bot\b|\d+b\b|pandalm|prometheus"
+    r"palm|o[134]\b|opus|sonnet|haiku|grok|gemma|\bphi|nemotron|\bkimi|\bglm|auto|arena_?hard|alpaca|reward|\bai\b|bot\b|\d+b\b|pandalm|prometheus"
 )
 """Labels that suggest an LLM."""
 
@@ -303,7 +303,7 @@ def judge_columns(names: Iterable[str]) -> list[str]:
     return standard or [name for name in found if name != "rater"]
 
 
-def people_patterns(labels: Sequence[Any]) -> list[str]:
+def people_patterns(labels: Sequence[Any], partial: Sequence[Any] = ()) -> list[str]:
     """Patterns of labels that probably are people's, such as ``"expert_*"``.
 
     They are for messages: a user must confirm them.
@@ -312,6 +312,9 @@ def people_patterns(labels: Sequence[Any]) -> list[str]:
     ----------
     labels : sequence of labels
         Distinct labels of a column of judges.
+    partial : sequence of labels
+        Those that have not compared all models. People have not compared new ones, so
+        of labels that suggest no LLM these are taken, if there are any.
 
     Returns
     -------
@@ -325,8 +328,9 @@ def people_patterns(labels: Sequence[Any]) -> list[str]:
         if found:
             starts.setdefault(found[1], []).append(str(label))
     if not starts:
-        rest = [str(label) for label in labels if not _MACHINE.search(str(label))]
-        return rest if len(rest) < len(labels) else []
+        others = [label for label in labels if not _MACHINE.search(str(label))]
+        rest = [label for label in others if label in partial] or others
+        return [str(label) for label in rest] if len(rest) < len(labels) else []
     return [
         f"{start}*" if len(alike) > 1 else alike[0] for start, alike in starts.items()
     ]
