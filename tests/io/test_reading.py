@@ -9,6 +9,7 @@ from threading import Thread
 
 import pandas as pd
 import pytest
+from pandas.arrays import ArrowExtensionArray
 from pandas.testing import assert_frame_equal
 
 from skanchor import BTLRegressor
@@ -252,3 +253,33 @@ def test_a_file_that_is_closed_is_read_ahead_no_more(
     assert all(one.closed for one in opened)
     monkeypatch.setattr("pyarrow.OSFile", None)
     assert_frame_equal(read_battles(path), found)
+
+
+@pytest.mark.parametrize("kind", ["str", "category"])
+def test_long_tables_are_not_walked_cell_by_cell(tmp_path, monkeypatch, kind):
+    """Recognition looks at the different cells of a column, however many rows."""
+    n = 20_000
+    table = pd.DataFrame(
+        {
+            "model_a": ["owl", "elk", "fox", "owl"] * (n // 4),
+            "model_b": ["elk", "fox", "owl", "fox"] * (n // 4),
+            "judge": ["human", "gpt-4"] * (n // 2),
+            "winner": ["model_a", "model_b", "tie", "model_a", "tie"] * (n // 5),
+        },
+        dtype=kind,
+    )
+    table.to_parquet(path := tmp_path / "b.parquet")
+    walked = []
+    for owner in (ArrowExtensionArray, pd.Categorical):
+        plain = owner.__iter__
+        monkeypatch.setattr(
+            owner,
+            "__iter__",
+            lambda self, plain=plain: walked.append(len(self)) or plain(self),
+        )
+    counted, numbers = [], pd.to_numeric
+    monkeypatch.setattr(
+        pd, "to_numeric", lambda x, **k: counted.append(len(x)) or numbers(x, **k)
+    )
+    assert len(read_battles(path)) == n
+    assert max([*walked, *counted, 0]) <= n // 20

@@ -138,12 +138,14 @@ def with_crossed_counts(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         If nothing says whether cells are wins of the rows or of the columns.
     """
     names = [str(name) for name in raw.columns]
-    for label in names:
-        rows = raw[label].astype("str").str.strip()
-        models = [
-            n for n in names if n != label and n in {*rows} and is_numeric(raw[n])
-        ]
-        if len(models) > 1 and rows.isin(models).all():
+    # Each row is of a model that has a column: the first one tells most tables apart.
+    heads = [str(value).strip() for value in raw.iloc[0]] if len(raw) else []
+    for label, head in zip(names, heads, strict=False):
+        if head == label or head not in names:
+            continue
+        found = {str(each).strip() for each in raw[label].astype("str").unique()}
+        models = [n for n in names if n in found - {label} and is_numeric(raw[n])]
+        if len(models) > 1 and found == {*models}:
             break
     else:
         return raw, []

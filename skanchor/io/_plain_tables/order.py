@@ -111,8 +111,11 @@ def check_both_orders(raw: pd.DataFrame, sides: tuple[str, str]) -> None:
         It ends in the calls that decide.
     """
     others = [str(name) for name in raw.columns if name not in sides]
+    pairs = list(side_pairs(others))
+    if not pairs:
+        return  # before categories become text, which takes long
     one, two = (raw[side].astype("str") for side in sides)
-    for pair in side_pairs(others):
+    for pair in pairs:
         first, second = (raw[side].astype("str") for side in pair)
         turned = first.eq(two) & second.eq(one)
         if (turned | (first.eq(one) & second.eq(two))).all() and turned.any():

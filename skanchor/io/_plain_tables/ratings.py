@@ -246,6 +246,11 @@ def model_columns(raw: pd.DataFrame) -> list[str]:
 
 def is_numeric(column: pd.Series) -> bool:
     """Whether all cells are numbers, or empty."""
+    if pd.api.types.is_numeric_dtype(column):
+        return bool(column.notna().any())
+    if not pd.api.types.is_object_dtype(column):
+        # Of many rows, text has few different cells.
+        column = pd.Series(column.unique())
     numbers = pd.to_numeric(column, errors="coerce")
     empty = column.isna() | column.astype("str").str.strip().eq("")
     return bool((numbers.notna() | empty).all() and numbers.notna().any())
