@@ -418,7 +418,12 @@ def _names_no_people(call: Call) -> bool:
 def _calls_by_value(columns: list[str], table: Any) -> list[Any]:
     """Calls for each column that may name the judges, by its name or its labels."""
     from skanchor.exceptions import Call
-    from skanchor.io import judge_calls, judge_columns, judges_by_value
+    from skanchor.io import (
+        judge_calls,
+        judge_columns,
+        judges_by_value,
+        partial_labels,
+    )
     from skanchor.io.generic import few_labelled
 
     by_value = {} if table is None else judges_by_value(table)
@@ -426,7 +431,10 @@ def _calls_by_value(columns: list[str], table: Any) -> list[Any]:
     by_name = [*judge_columns(columns), *(n for n in columns if n == "rater")]
     calls = []
     for name in dict.fromkeys([*by_name, *by_value, *others]):
-        found = judge_calls(name, by_value[name]) if name in by_value else []
+        found = []
+        if name in by_value:
+            partial = partial_labels(table, name)
+            found = judge_calls(name, by_value[name], partial)
         plain = Call({"columns": {name: "judge"}}, f"If {name!r} names the judges")
         calls += found or [plain]
     return calls

@@ -7,6 +7,7 @@ from skanchor.io._plain_tables import judges_by_value as judges_by_value
 from skanchor.io._plain_tables import may_be_else as may_be_else
 from skanchor.io._plain_tables import may_be_swapped as may_be_swapped
 from skanchor.io._plain_tables import names_loser as names_loser
+from skanchor.io._plain_tables import partial_labels as partial_labels
 from skanchor.io._plain_tables import people_patterns as people_patterns
 from skanchor.io._plain_tables import words_of as words_of
 from skanchor.io.atomic import write_atomically

@@ -34,6 +34,7 @@ from skanchor.io._plain_tables import (
     may_be_swapped,
     may_be_tie_flag,
     no_battles,
+    partial_labels,
     quoted,
     read_plain,
     refuse_losers_as_winners,
@@ -429,7 +430,7 @@ def _with_source(table: pd.DataFrame, source: Source, request: Request) -> pd.Da
     labels = table[found[0]].dropna().unique().tolist()
     if len(found) > 1 or (len(labels) > 1 and not human_like([source.stem])):
         with located(source.label):
-            raise judge_or_people(found, labels)
+            raise judge_or_people(found, labels, partial_labels(table, found[0]))
     role = "judge" if len(labels) == 1 else "rater"
     if role in table:
         return table

@@ -19,6 +19,7 @@ from skanchor.io._plain_tables import (
     judge_or_people,
     may_be_else,
     needs_names,
+    partial_labels,
     read_plain,
     refuse_losers_as_winners,
 )
@@ -225,7 +226,9 @@ def _sources(
         if not found:
             return frame, None, []
         if len(found) > 1 or not named:
-            raise judge_or_people(found, frame[found[0]].unique().to_list())
+            partial = partial_labels(frame.to_pandas(), found[0])
+            labels = frame[found[0]].unique().to_list()
+            raise judge_or_people(found, labels, partial)
         frame = frame.rename({found[0]: "judge"})
         said.append(f"judges are in {found[0]!r}")
     labels = frame["judge"].unique().to_list()

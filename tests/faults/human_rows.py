@@ -227,6 +227,15 @@ see(
     "Kinds that call all judges alike, and names of LLMs in another column",
     "io.test_who_decided::test_names_of_llms_elsewhere_are_asked_about",
 )
+see(
+    "A flag of people's rows, and names of LLMs in another column",
+    "io.test_who_decided::test_judges_that_a_flag_calls_alike_are_not_merged",
+)
+see(
+    "Names of judges that suggest no LLM, among those of people",
+    "io.test_who_decided::"
+    "test_names_that_nobody_knows_are_told_apart_by_the_models_that_they_compared",
+)
 table(
     "A flag of people's rows that the column of judges contradicts",
     lambda: FRAME.assign(is_human=~HUMAN),

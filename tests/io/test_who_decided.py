@@ -8,6 +8,7 @@ import pytest
 
 from skanchor import read_battles, split_battles
 from skanchor.exceptions import AssumptionWarning, BattlesError, DataWarning
+from skanchor.io import judge_calls, partial_labels
 
 BATTLE = {"model_a": "owl", "model_b": "elk", "winner": "model_a"}
 
@@ -157,3 +158,45 @@ def test_columns_of_ratings_that_are_not_read_are_said(tmp_path):
     match = "a tie; 'response_tokens', 'remark' are not read"
     with pytest.warns(AssumptionWarning, match=match):
         assert read_battles(path)["category"].tolist() == ["x", "x"]
+
+
+FLAGGED = {
+    "model_a": ["owl", "elk", "fox", "new"] * 6,
+    "model_b": ["elk", "fox", "owl", "owl"] * 6,
+    "winner": ["model_a", "model_b", "tie"] * 8,
+    "is_human": [True, True, True, False] * 3 + [False] * 12,
+    "llm": ["ann", "bob", "ann", "gpt-4"] * 3 + ["fable", "gpt-4"] * 6,
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.AssumptionWarning")
+@pytest.mark.parametrize("name", ["llm", "by", "created_by", "model_name"])
+def test_judges_that_a_flag_calls_alike_are_not_merged(tmp_path, name):
+    table = pd.DataFrame(FLAGGED).rename(columns={"llm": name})
+    table.to_csv(path := tmp_path / "flag.csv", index=False)
+    said = f"'is_human' calls all judges alike, and '{name}' may say which"
+    with pytest.raises(BattlesError, match=said) as caught:
+        read_battles(path)
+    named, pooled = (call.arguments["columns"] for call in caught.value.advice)
+    found = read_battles(path, columns=named)
+    assert {*found["judge"]} == {"human", "gpt-4", "fable"}
+    assert {*read_battles(path, columns=pooled)["judge"]} == {"human", "judge"}
+
+
+def test_names_that_nobody_knows_are_told_apart_by_the_models_that_they_compared():
+    table = pd.DataFrame(FLAGGED).drop(columns="is_human")
+    assert sorted(partial_labels(table, "llm")) == ["ann", "bob", "fable"]
+    seen = [*"abcd", *"abcd"]
+    table = pd.DataFrame(
+        {
+            "model_a": [*"abc", *seen], "model_b": [*"bca", *seen[1:], "a"],
+            "rater": ["ann", "bob", "ann", *["fable"] * 4, *["gpt-4"] * 4],
+        }
+    )  # fmt: skip
+    partial = partial_labels(table, "rater")
+    (call,) = judge_calls("rater", ["ann", "bob", "fable", "gpt-4"], partial)
+    assert call.arguments["human"] == ["ann", "bob"]
+    people = [f"name {letter}" for letter in "uvwxyz"]
+    (call,) = judge_calls("rater", [*people, "fable", "gpt-4"], people)
+    assert call.arguments["judges"] == ["fable", "gpt-4"]
+    assert partial_labels(table[["rater"]], "rater") == []

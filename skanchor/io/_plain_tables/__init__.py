@@ -18,6 +18,7 @@ from skanchor.io._plain_tables.sources import (
     judge_or_people,
     judges_by_value,
     may_be_else,
+    partial_labels,
     people_patterns,
 )
 from skanchor.io._plain_tables.understood import needs_names
@@ -43,6 +44,7 @@ __all__ = [
     "names_loser",
     "needs_names",
     "no_battles",
+    "partial_labels",
     "people_patterns",
     "quoted",
     "read_plain",

@@ -37,6 +37,7 @@ __all__ = [
     "judges_by_value",
     "may_be_else",
     "names_machine",
+    "partial_labels",
     "people_column",
     "people_patterns",
     "with_people_flag",
@@ -68,7 +69,7 @@ _PERSON = re.compile(
 
 _MACHINE = re.compile(
     r"(?i)judge|llm|gpt|claude|gemini|llama|mi[sx]tral|qwen|deepseek|command|model|"
-    r"palm|o[134]\b|opus|sonnet|haiku|grok|gemma|\bphi|nemotron|\bkimi|\bglm|auto|arena_?hard|alpaca|reward|\bai\b|bot\b|\d+b\b|pandalm|prometheus"
+    r"palm|o[134]\b|4o\b|opus|sonnet|haiku|grok|gemma|\bphi|nemotron|\bkimi|\bglm|auto|arena_?hard|alpaca|reward|\bai\b|bot\b|\d+b\b|pandalm|prometheus"
 )
 """Labels that suggest an LLM."""
 
@@ -179,6 +180,8 @@ def with_people_flag(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     found = found or [name for name in names if name == "rater"]
     rest = raw.drop(columns=list(by_name))
     if not found:
+        left = [n for n in names if n not in by_name and is_number_or_text(raw[n])]
+        _refuse_names_elsewhere(flag, raw[left], ~people)
         judge = np.where(people, "human", "judge")
         others = "; all others are of one judge" if not people.all() else ""
         return rest.assign(judge=judge), [said + others]
@@ -235,25 +238,41 @@ def _kinds_and_names(
                 beside, key=lambda name: "id" in words_of(name)
             )[:1]
     for kind, people in kinds.items():
-        told = raw[kind][~people].nunique() > 1 or judge_columns(others)
-        pairs = {name for pair in side_pairs(others) for name in pair}
-        left = [
-            name
-            for name in others
-            if not told and name not in pairs and name_key(name) not in OUTCOMES
-            if not {*words_of(name)} & {*_WRITTEN, "note"}
-            if _names_judges(raw[name], ~people, several=True)
-        ]
-        if left:
+        if raw[kind][~people].nunique() == 1 and not judge_columns(others):
+            _refuse_names_elsewhere(kind, raw[others], ~people)
+    return {}, []
+
+
+def _refuse_names_elsewhere(
+    kind: str, others: pd.DataFrame, verdicts: NDArray[np.bool_]
+) -> None:
+    """Refuse a column that calls all judges alike where another one may name them.
+
+    Parameters
+    ----------
+    kind : str
+        The column, of kinds or a flag.
+    others : DataFrame
+        Columns of numbers and text beside it.
+    verdicts : ndarray of bool, shape (n_rows,)
+        Rows of judges.
+    """
+    names = [str(name) for name in others.columns]
+    pairs = {name for pair in side_pairs(names) for name in pair}
+    for name in names:
+        if name in pairs or name_key(name) in OUTCOMES:
+            continue
+        if {*words_of(name)} & {*_WRITTEN, "note"}:
+            continue
+        if _names_judges(others[name], verdicts, several=True):
             raise BattlesError(
-                f"Column {kind!r} calls all judges alike, and {left[0]!r} may say "
-                "which of them each row is by.",
+                f"Column {kind!r} calls all judges alike, and {name!r} may say which "
+                "of them each row is by.",
                 advice=[
-                    Call({"columns": {left[0]: "judge_name"}}, "If it does"),
-                    Call({"columns": {left[0]: "note"}}, "If all are one judge"),
+                    Call({"columns": {name: "judge_name"}}, "If it does"),
+                    Call({"columns": {name: "note"}}, "If all are one judge"),
                 ],
             )
-    return {}, []
 
 
 def _stem(name: str, endings: frozenset[str]) -> list[str]:
@@ -266,7 +285,7 @@ def _names_judges(
 ) -> bool:
     """Whether a column has a label in each of some rows, and no numbers.
 
-    Where there must be several, all must suggest an LLM.
+    Where there must be several, one at least must suggest an LLM.
     """
     if pd.api.types.is_numeric_dtype(column) or not rows.any():
         return False
@@ -276,7 +295,7 @@ def _names_judges(
     found = labels.unique().tolist()
     if not several:
         return True
-    return 1 < len(found) <= _MOST_JUDGES and all(map(names_machine, found))
+    return 1 < len(found) <= _MOST_JUDGES and any(map(names_machine, found))
 
 
 def _people_of_kinds(column: pd.Series) -> NDArray[np.bool_] | None:
@@ -360,7 +379,22 @@ def may_be_else(name: str) -> bool:
     return name_key(name) in _ELSE
 
 
-def judge_calls(name: str, labels: Sequence[Any]) -> list[Call]:
+def partial_labels(table: pd.DataFrame, name: str) -> list[Any]:
+    """Labels of a column whose rows do not compare all models, as people's do not."""
+    if not {"model_a", "model_b"} <= {*table.columns}:
+        return []
+    sides = [
+        table[[name, side]].set_axis(["label", "model"], axis=1)
+        for side in ("model_a", "model_b")
+    ]
+    seen = pd.concat(sides).astype("str").drop_duplicates()
+    number = seen.groupby("label")["model"].size()
+    return number.index[number < seen["model"].nunique()].tolist()
+
+
+def judge_calls(
+    name: str, labels: Sequence[Any], partial: Sequence[Any] = ()
+) -> list[Call]:
     """Calls that take a column for the one of judges, by which labels are people's.
 
     Parameters
@@ -369,6 +403,8 @@ def judge_calls(name: str, labels: Sequence[Any]) -> list[Call]:
         The column.
     labels : sequence of labels
         Its distinct labels.
+    partial : sequence of labels
+        As in :func:`people_patterns`.
 
     Returns
     -------
@@ -381,18 +417,19 @@ def judge_calls(name: str, labels: Sequence[Any]) -> list[Call]:
     case = f"If {name!r} names judges and people"
     if human_like(labels):
         return [Call(judge, case)]
-    people = people_patterns(labels)
+    people = people_patterns(labels, partial)
     machines = [label for label in labels if names_machine(label)]
-    if len(people) > _LISTED and 0 < len(machines) <= _LISTED:
-        return [Call({**judge, "judges": machines}, case)]
-    if people:
+    rest = [label for label in labels if label not in people]
+    if len(people) > _LISTED and machines and len(rest) <= _LISTED:
+        return [Call({**judge, "judges": rest}, case)]
+    if people and (machines or not {*people} <= {*partial}):
         return [Call({**judge, "human": people}, case)]
     if not 2 <= len(labels) <= _LISTED or machines:
         return []
     return [
         Call({**judge, "human": [label]},
              f"If {label!r} in {name!r} means people, and the other labels LLM judges")
-        for label in labels
+        for label in sorted(labels, key=lambda label: label not in partial)
     ]  # fmt: skip
 
 
@@ -423,7 +460,9 @@ def judges_by_value(table: pd.DataFrame) -> dict[str, list[Any]]:
     return found
 
 
-def judge_or_people(columns: Sequence[str], labels: Sequence[Any]) -> BattlesError:
+def judge_or_people(
+    columns: Sequence[str], labels: Sequence[Any], partial: Sequence[Any] = ()
+) -> BattlesError:
     """Error for columns that name either judges or people.
 
     Parameters
@@ -432,6 +471,8 @@ def judge_or_people(columns: Sequence[str], labels: Sequence[Any]) -> BattlesErr
         The columns.
     labels : sequence of labels
         Distinct labels of the first of them.
+    partial : sequence of labels
+        As in :func:`people_patterns`.
 
     Returns
     -------
@@ -442,7 +483,7 @@ def judge_or_people(columns: Sequence[str], labels: Sequence[Any]) -> BattlesErr
     more = ", ..." if len(labels) > 5 else ""
     advice = []
     for name in columns:
-        mixed = judge_calls(name, labels) if name == columns[0] else []
+        mixed = judge_calls(name, labels, partial) if name == columns[0] else []
         advice += mixed
         if len(mixed) != 1:
             votes = absent_people_file()
