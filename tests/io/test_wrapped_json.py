@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from skanchor import read_battles
+from skanchor import read_battles, split_battles
 from skanchor.exceptions import BattlesError
 
 ROWS = [
@@ -64,3 +64,32 @@ def test_fields_that_a_tool_has_flattened_have_their_own_names(tmp_path):
     path = tmp_path / "flat.csv"
     pd.DataFrame(ROWS).rename(columns=names).to_csv(path, index=False)
     assert read_battles(path)[[*ROWS[0]]].to_dict("records") == ROWS
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.AssumptionWarning")
+@pytest.mark.parametrize("sides", ["columns", "responses"])
+def test_lists_of_verdicts_are_a_row_for_each(tmp_path, sides):
+    rows = []
+    for number, (one, two) in enumerate(
+        [("owl", "elk"), ("elk", "fox"), ("fox", "owl")]
+    ):
+        models = {"model_a": one, "model_b": two}
+        if sides == "responses":
+            models = {"responses": [{"model": m, "text": "..."} for m in (one, two)]}
+        verdicts = [("human_1", "AB"[number % 2]), ("gpt-4", "B"), ("claude-3", "tie")]
+        verdicts = verdicts[: 3 - number % 2]
+        listed = [{"annotator": who, "choice": what} for who, what in verdicts]
+        rows.append({"id": f"x{number}", **models, "annotations": listed})
+    path = tmp_path / "battles.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    X, y = split_battles(read_battles(path, columns={"annotator": "judge"}))
+    assert X["judge"].tolist() == [
+        "human", "gpt-4", "claude-3", "human", "gpt-4", "human", "gpt-4", "claude-3"
+    ]  # fmt: skip
+    assert X["model_a"].tolist() == ["owl"] * 3 + ["elk"] * 2 + ["fox"] * 3
+    assert y.tolist()[:5] == ["model_a", "model_b", "tie", "model_b", "model_b"]
+    # A battle without a verdict is no reason to lose the others in silence.
+    rows[1]["annotations"] = []
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with pytest.raises(BattlesError, match="lacks"):
+        read_battles(path)

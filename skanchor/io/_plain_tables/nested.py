@@ -63,7 +63,7 @@ def flattened(raw: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         The same table if no column holds objects alone.
     """
-    raw = _with_last_parts(raw)
+    raw = _with_rows_of_verdicts(_with_last_parts(raw))
     given = {*raw.columns}
     for _ in range(_DEEPEST):
         raw = _with_lists(raw)
@@ -140,6 +140,29 @@ def with_two_models(raw: pd.DataFrame) -> pd.DataFrame:
             rest = raw.drop(columns=[name, *({"model_a", "model_b"} & {*names})])
             return rest.assign(model_a=parts.str[0], model_b=parts.str[1])
     return raw
+
+
+def _with_rows_of_verdicts(raw: pd.DataFrame) -> pd.DataFrame:
+    """Table with a row for each verdict, where a column holds lists of them.
+
+    A verdict is an object that says who decided, and what.
+    """
+    raw = _with_lists(raw)
+    found = [str(name) for name in raw if _lists_verdicts(raw[name])]
+    return raw.explode(found[0], ignore_index=True) if len(found) == 1 else raw
+
+
+def _lists_verdicts(column: pd.Series) -> bool:
+    """Whether all cells are lists of objects with a judge and an outcome in each."""
+    if column.dtype != object or not len(column):
+        return False
+    if not all(isinstance(cell, list) and cell for cell in column):
+        return False
+    items = [item for cell in column for item in cell]
+    if not all(isinstance(item, dict) for item in items):
+        return False
+    shared = [str(key) for key in set.intersection(*({*item} for item in items))]
+    return bool(candidates(shared, JUDGES | PEOPLE) and candidates(shared, OUTCOMES))
 
 
 def _with_lists(raw: pd.DataFrame) -> pd.DataFrame:
