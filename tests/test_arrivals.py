@@ -137,7 +137,7 @@ def test_new_model_without_rows_is_named():
     scored, _ = chain(X, y, new)
     weight = np.ones(len(y))
     weight[scored.is_new[scored.left] | scored.is_new[scored.right]] = 0.0
-    with pytest.raises(BattlesError, match=r"New models \['new-model-1'.*nothing"):
+    with pytest.raises(BattlesError, match=r"New models \['new-model-1'.*cannot be"):
         ArrivalScorer().fit(scored, y, weight)
 
 

@@ -96,7 +96,8 @@ def test_every_template_is_filled_by_its_values():
     for kind in Remedy:
         known = {"alpha": 0.01, "judge": "'gpt'", "judges": ["gpt"]}
         known["models"] = {"Owl": "owl"}
-        values = {name: v for name, v in known.items() if f"{{{name}}}" in kind.value}
+        known |= {"first": "great", "second": "poor", "levels": "'great': 1"}
+        values = {n: v for n, v in known.items() if f"{{{n}" in kind.value}
         words = str(Advice(kind, values))
         assert words.endswith(".")
         assert not any(f"{{{name}" in words for name in known)
