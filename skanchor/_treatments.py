@@ -74,6 +74,9 @@ then, and the search for one takes minutes."""
 
 NAMES = ("auto", "none", "random", "conservative")
 
+UNSEEN = "a test does not see them"
+"""Reason to leave item effects out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Treatments:
@@ -264,13 +267,20 @@ def _choose(
         why = "they always are with one or two judges"
     elif np.isnan(p):
         why = "no test for them is possible"
-    elif check.detected:
-        why = "a test sees them"
-    elif not check.rules_out(prior.sd):
-        why = f"the verdicts do not rule out a size of {prior.sd:g} logits"
+    elif (seen := _evidence(check, prior, "a test sees them")) is not None:
+        why = seen
     else:
-        return Treatments(names, "none", "a test does not see them", p, None, prior)
+        return Treatments(names, "none", UNSEEN, p, None, prior)
     return Treatments(names, "random", f"{why}{common}", p, None, prior)
+
+
+def _evidence(check: ItemCheck, prior: ItemPrior, detected: str) -> str | None:
+    """Why a test speaks for item effects, ``detected`` if it sees them; None if not."""
+    if check.detected:
+        return detected
+    if not check.rules_out(prior.sd):
+        return f"the verdicts do not rule out a size of {prior.sd:g} logits"
+    return None
 
 
 def read_prior(item_prior: Any) -> ItemPrior:
@@ -340,15 +350,11 @@ def _of_many(
     too_few: float | None,
 ) -> Treatments:
     """Let the test decide, which so many models make sharp; refuse to wait unasked."""
-    if np.isnan(check.p_value):
-        seen = "no test is possible"
-    elif check.detected:
-        seen = f"a test sees that (p = {check.p_value:.2g})"
-    elif not check.rules_out(prior.sd):
-        seen = f"the verdicts do not rule out a size of {prior.sd:g} logits"
-    else:
-        why, names = "a test does not see them", ("none", "random")
-        return Treatments(names, "none", why, check.p_value, None, prior)
+    p = check.p_value
+    tested = f"a test sees that (p = {p:.2g})"
+    seen = _evidence(check, prior, "no test is possible" if np.isnan(p) else tested)
+    if seen is None:
+        return Treatments(("none", "random"), "none", UNSEEN, p, None, prior)
     why, advice = (
         "the time that they take grows with the cube of their number",
         "Rank fewer models at a time",
