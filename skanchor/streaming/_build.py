@@ -36,6 +36,7 @@ from skanchor.bias.fitting import same_settings
 from skanchor.bias.registry import learner_for
 from skanchor.exceptions import ConvergenceWarning, LearnerError
 from skanchor.streaming._checks import bends, check_items, fit_sums
+from skanchor.streaming._grouped_votes import GroupedVotes
 from skanchor.streaming._likelihood import ExpandedLikelihood
 from skanchor.streaming._local_columns import residual_sums
 from skanchor.streaming._pass import (
@@ -271,7 +272,8 @@ class Builder:
         """Copy of a history with the scores that a view's votes alone give."""
         surveyed = self.layout.surveyed
         cells = surveyed.vote_cells(self.layout.folds, view)
-        grouped = surveyed.grouped_cells(self.layout.folds, view)
+        # Errors are read off the fit of all rows alone.
+        grouped = None if view else surveyed.group_votes
         btl = surveyed.vote_fit(self.stages, cells, start, grouped)
         X = known.X.with_columns(scores=btl.scores_for(surveyed.models))
         return replace(known, btl=btl, X=X)
@@ -321,8 +323,9 @@ class Builder:
             # In place, so that no more than one judge's sums by group are in memory
             # twice.
             held[m] = self._residuals(m, own, states, point)
+        votes = self.layout.surveyed.held_by_group(folds)
         stored = [
-            self._fold(state, point, view, [own[view] for own in held])
+            self._fold(state, point, view, [own[view] for own in held], votes[view])
             for view, state in enumerate(states)
         ]
         # View 0 is all rows; then come n_splits views for each repeat.
@@ -352,6 +355,7 @@ class Builder:
         point: Expansion,
         view: int,
         of_judges: list[SourceSums],
+        grouped: GroupedVotes | None,
     ) -> StoredFold:
         """The fit of a view, and the sums that replace its rows.
 
@@ -366,7 +370,7 @@ class Builder:
         groups = None
         if surveyed.groups is not None:
             groups = surveyed.groups.hashes
-        residuals = {PEOPLE: vote_residuals(held, X.scores, groups)}
+        residuals = {PEOPLE: vote_residuals(held, X.scores, grouped, groups)}
         residuals |= dict(enumerate(of_judges))
         learners, theta = [], self.layout.theta(state)
         for m, judge in enumerate(X.judges.tolist()):

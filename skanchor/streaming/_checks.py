@@ -63,8 +63,9 @@ def check_items(point: Expansion, known: HistoricalFit) -> ItemCheck:
         grouped = point.sums[m].grouped
         if grouped is not None and curvature > 0.0:
             keys, values = grouped.merged()
+            group, pair = keys.T
             noise = grouped_dispersion(
-                keys, values, len(X.models), has_deviations=False
+                group, pair, values, len(X.models), has_deviations=False
             )
         if noise < LEAST_DISPERSION:
             judges.append(None)

@@ -25,7 +25,7 @@ from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.streaming._hashes import group_hashes, group_texts, row_hash
-from skanchor.streaming._local_columns import streamed_columns
+from skanchor.streaming._local_columns import item_incidence, streamed_columns
 
 __all__ = [
     "ColumnTable",
@@ -301,24 +301,34 @@ def item_totals(
     values: Array,
     n_items: int,
 ) -> ColumnTotals:
-    """Sum of values over each item's rows, minus where it is second, by group."""
-    n = len(values)
-    row = np.tile(np.arange(n), 2)
-    column = np.concatenate([left, right])
-    net = csr_array((np.concatenate([values, -values]), (row, column)), (n, n_items))
-    return ColumnTotals.of(group, net, np.empty((n, 0)))
+    """Sum of values over each item's rows, minus where it is second, by group.
+
+    Groups are in ascending order.
+    """
+    starts = np.flatnonzero(np.append(True, group[1:] != group[:-1])[: len(group)])
+    net = item_incidence(left, right, values, n_items)
+    stops = 2 * np.append(starts, len(group))
+    net = csr_array((net.data, net.indices, stops), (len(starts), n_items))
+    net.sum_duplicates()
+    return ColumnTotals(group[starts], net, np.empty((len(starts), 0)))
 
 
 def grouped_dispersion(
-    keys: NDArray[np.int64], values: Array, n_items: int, *, has_deviations: bool
+    group: NDArray[np.int64],
+    pair: NDArray[np.intp],
+    values: Array,
+    n_items: int,
+    *,
+    has_deviations: bool,
 ) -> float:
     """Dispersion of residuals in groups, as :func:`skanchor._items.dispersions`.
 
     Parameters
     ----------
-    keys : ndarray of shape (n_cells, 2)
-        Hash of the group of each cell of rows of one group and pair, and their ordered
-        pair: the first item times ``n_items``, plus the second.
+    group : ndarray of shape (n_cells,)
+        Hash of the group of each cell of rows of one group and pair.
+    pair : ndarray of shape (n_cells,)
+        Ordered pair: the first item times ``n_items``, plus the second.
     values : ndarray of shape (n_cells, 2)
         Sums over the cells of ``w eps`` and of ``w V``.
     n_items : int
@@ -331,12 +341,12 @@ def grouped_dispersion(
     float
         One where the rows carry no information.
     """
-    group, pair = keys.T
-    left, right = np.divmod(pair.astype(np.intp), n_items)
     residual, information = values.T
     total, taken = float(information.sum()), 0.0
     if not total > 0:
         return 1.0
+    left, right = np.divmod(pair, n_items)
+    code, n_groups = _dense(group)
     if has_deviations:
         weights = pair_sums(left, right, information, n_items)
         solver = SymmetricSolver.factorise(laplacian(weights))
@@ -344,24 +354,30 @@ def grouped_dispersion(
         net -= np.bincount(right, residual, n_items)
         step = solver.solve(net)
         residual = residual - information * (step[left] - step[right])
-        used = information > 0
-        low, high = np.minimum(left, right)[used], np.maximum(left, right)[used]
-        cells, known = _summed_by_key(
-            np.column_stack([group[used], low * n_items + high]),
-            information[used, None],
-        )
-        low, high = np.divmod(cells[:, 1], n_items)
+        # Equal entries of a sparse array are added up.
+        either = np.minimum(left, right) * n_items + np.maximum(left, right)
+        known = csr_array((information, (code, either)), (n_groups, n_items**2))
+        known.eliminate_zeros()
+        low, high = np.divmod(known.indices, n_items)
         inverse = solver.inverse()
         size = np.diag(inverse)
         variance = size[low] + size[high] - 2.0 * inverse[low, high]
-        per_group = len(cells) / len(np.unique(cells[:, 0]))
-        taken = per_group * float(np.sum(known[:, 0] ** 2 * variance))
-    # By model and group, without an array of all models and groups.
-    models, both = np.concatenate([left, right]), np.concatenate([group, group])
-    _, sums = _summed_by_key(
-        np.column_stack([both, models]), np.concatenate([residual, -residual])[:, None]
-    )
-    return 0.5 * float(np.sum(sums**2)) / max(total - taken, 0.5 * total)
+        per_group = known.nnz / np.count_nonzero(np.diff(known.indptr))
+        taken = per_group * float(known.data**2 @ variance)
+    both = np.tile(code, 2), np.concatenate([left, right])
+    sums = np.concatenate([residual, -residual])
+    sums = csr_array((sums, both), (n_groups, n_items)).data
+    return 0.5 * float(sums @ sums) / max(total - taken, 0.5 * total)
+
+
+def _dense(group: NDArray[np.int64]) -> tuple[NDArray[np.intp], int]:
+    """Number of the group of each row, from zero, and how many there are."""
+    if (group[1:] < group[:-1]).any():
+        code = pd.factorize(group)[0]
+        return code, int(code.max()) + 1
+    first = np.append(True, group[1:] != group[:-1])[: len(group)]
+    code = np.cumsum(first) - 1
+    return code, int(np.count_nonzero(first))
 
 
 def sketch_groups(columns: Iterable[pa.ChunkedArray], enough: int) -> tuple[bool, int]:

@@ -46,8 +46,6 @@ class VoteCells:
         Outcome, and sum of the weights.
     square, n : ndarray of shape (n_cells,)
         Sum of the squared weights, and number of votes.
-    group : ndarray of shape (n_cells,) or None
-        Hash of the group of dependent rows; None where votes are not summed by group.
     """
 
     left: NDArray[np.intp]
@@ -56,7 +54,6 @@ class VoteCells:
     weight: Array
     square: Array
     n: Array
-    group: NDArray[np.int64] | None = None
 
     def logits(self, scores: Array) -> Array:
         """Score difference of each cell, of shape (n_cells,)."""

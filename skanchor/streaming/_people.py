@@ -17,7 +17,8 @@ from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.sums import SourceSums, information_weights
 from skanchor._typing import Array
-from skanchor.streaming._groups import grouped_dispersion, item_totals
+from skanchor.streaming._grouped_votes import GroupedVotes
+from skanchor.streaming._groups import grouped_dispersion
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._sums import PAIRED, PointSums
 
@@ -59,7 +60,10 @@ def vote_information(votes: VoteCells, scores: Array) -> SourceSums:
 
 
 def vote_residuals(
-    votes: VoteCells, scores: Array, groups: NDArray[np.int64] | None = None
+    votes: VoteCells,
+    scores: Array,
+    grouped: GroupedVotes | None = None,
+    groups: NDArray[np.int64] | None = None,
 ) -> SourceSums:
     """Sums over the residuals of votes.
 
@@ -69,8 +73,10 @@ def vote_residuals(
         Held-out votes.
     scores : ndarray of shape (n_items,)
         Scores.
+    grouped : GroupedVotes, optional
+        The same votes by group, where they depend on each other.
     groups : ndarray of shape (n_groups,), optional
-        Hashes of all groups, ascending, where votes depend on each other.
+        Hashes of all groups, ascending.
 
     Returns
     -------
@@ -79,11 +85,10 @@ def vote_residuals(
     """
     n = len(scores)
     error = votes.y - sigmoid(votes.logits(scores))
-    residual = votes.weight * error
-    score = _net(votes, residual, n)
-    if groups is not None:
-        assert votes.group is not None
-        totals = item_totals(votes.group, votes.left, votes.right, residual, n)
+    score = _net(votes, votes.weight * error, n)
+    if grouped is not None:
+        assert groups is not None
+        totals = grouped.totals(grouped.residuals(scores), n)
         by_group = replace(totals, groups=np.searchsorted(groups, totals.groups))
         return SourceSums(item_columns(n), score=score, by_group=by_group)
     # The votes of a cell share their error, so that its sum of (w eps)^2 is the sum of
@@ -92,7 +97,9 @@ def vote_residuals(
     return SourceSums(item_columns(n), score=score, outer=laplacian(pairs))
 
 
-def vote_dispersion(votes: VoteCells, scores: Array) -> float:
+def vote_dispersion(
+    votes: VoteCells, scores: Array, grouped: GroupedVotes | None = None
+) -> float:
     """Variance of the residuals of votes, relative to that of independent votes.
 
     Parameters
@@ -101,6 +108,8 @@ def vote_dispersion(votes: VoteCells, scores: Array) -> float:
         All votes.
     scores : ndarray of shape (n_items,)
         Scores.
+    grouped : GroupedVotes, optional
+        The same votes by group, where they depend on each other.
 
     Returns
     -------
@@ -108,13 +117,15 @@ def vote_dispersion(votes: VoteCells, scores: Array) -> float:
         One where the votes carry no information.
     """
     n = len(scores)
+    if grouped is not None:
+        p = sigmoid(scores[grouped.left] - scores[grouped.right])
+        pair = (grouped.left * n + grouped.right)[grouped.cell]
+        known = grouped.weight * (p * (1.0 - p))[grouped.cell]
+        values = np.column_stack([grouped.residuals(scores), known])
+        return grouped_dispersion(grouped.group, pair, values, n, has_deviations=True)
     p = sigmoid(votes.logits(scores))
     error, variance = votes.y - p, p * (1.0 - p)
     residual, curvature = votes.weight * error, votes.weight * variance
-    if votes.group is not None:
-        values = np.column_stack([residual, curvature])
-        keys = np.column_stack([votes.group, votes.left * n + votes.right])
-        return grouped_dispersion(keys, values, n, has_deviations=True)
     net = _net(votes, residual, n)
     matrix = laplacian(pair_sums(votes.left, votes.right, curvature, n))
     noise = np.stack(
@@ -131,7 +142,8 @@ def judge_dispersion(sums: PointSums, n_items: int, n_splits: int) -> float:
     """Dispersion of a judge's verdicts, from sums over all of its rows."""
     if sums.grouped is not None:
         keys, values = sums.grouped.merged()
-        return grouped_dispersion(keys, values, n_items, has_deviations=True)
+        group, pair = keys.T
+        return grouped_dispersion(group, pair, values, n_items, has_deviations=True)
     return _dispersion(
         sums.training("information", 0, n_splits)[:n_items, :n_items],
         sums.training("score", 0, n_splits)[:n_items],
@@ -142,7 +154,10 @@ def judge_dispersion(sums: PointSums, n_items: int, n_splits: int) -> float:
 
 
 def with_covariance(
-    btl: BTLRegressor, models: NDArray[Any], votes: VoteCells
+    btl: BTLRegressor,
+    models: NDArray[Any],
+    votes: VoteCells,
+    grouped: GroupedVotes | None = None,
 ) -> BTLRegressor:
     """Copy of a fit to counts of votes, with the covariance of a fit to single votes.
 
@@ -154,6 +169,8 @@ def with_covariance(
         Labels of the codes of the votes.
     votes : VoteCells
         The counts.
+    grouped : GroupedVotes, optional
+        The same votes by group, where they depend on each other.
 
     Returns
     -------
@@ -165,12 +182,11 @@ def with_covariance(
     # ``matrix`` is the Hessian of the loss, ``meat`` the sum of squared scores.
     curvature = votes.weight * p * (1.0 - p)
     matrix = laplacian(pair_sums(votes.left, votes.right, curvature, n))
-    if votes.group is None:
+    if grouped is None:
         residual = votes.square * (votes.y - p) ** 2
         meat = laplacian(pair_sums(votes.left, votes.right, residual, n))
     else:
-        residual = votes.weight * (votes.y - p)
-        own = item_totals(votes.group, votes.left, votes.right, residual, n).items
+        own = grouped.totals(grouped.residuals(scores), n).items
         meat = (own.T @ own).toarray()
     matrix[np.diag_indices(n)] += btl.alpha * votes.weight.sum()
     inverse = SymmetricSolver.factorise(matrix).inverse()

@@ -250,12 +250,12 @@ class Expansion:
         scores = known.X.scores
         assert scores is not None
         surveyed, folds = self.layout.surveyed, self.layout.folds
-        votes = surveyed.grouped_cells(folds, 0) or surveyed.vote_cells(folds, 0)
+        votes = surveyed.vote_cells(folds, 0)
         found = [
             judge_dispersion(own, self.layout.n_items, self.layout.folds.n_splits)
             for own in self.sums
         ]
-        noise = np.array([*found, vote_dispersion(votes, scores)])
+        noise = np.array([*found, vote_dispersion(votes, scores, surveyed.group_votes)])
         return np.where(noise < LEAST_DISPERSION, 1.0, noise)
 
     def information(self, m: int, view: int, theta: Array, scores: Array) -> SourceSums:

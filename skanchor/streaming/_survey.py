@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from skanchor._comparisons import number_rows
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, located
+from skanchor.streaming._grouped_votes import cell_hashes
 from skanchor.streaming._groups import GroupLabels, GroupTable
 from skanchor.streaming._hashes import label_hashes
 from skanchor.streaming._parts import Part, check_length
@@ -67,8 +68,8 @@ class Survey:
     groups : GroupLabels or None
         Labels of the groups of dependent rows; None without groups.
     group_votes : GroupTable or None
-        Sums as of ``votes`` by group, by hash of either model and by the bits of the
-        outcome; None without groups.
+        Weights of votes by group and by the hash of their models and outcome; None
+        without groups.
     shape : tuple of str
         Those of the optional columns that the tables have.
     judge_labels : tuple of labels
@@ -279,15 +280,14 @@ def _survey_rows(
 
 
 def _by_group(rows: ReadRows, human: NDArray[np.intp]) -> GroupTable | None:
-    """Votes with the hash of their group and of their models; None without groups."""
+    """Votes with the hashes of their group and of their cell; None without groups."""
     if rows.group is None:
         return None
-    X, weight = rows.X, rows.weight[human]
-    model, y = label_hashes(X.models), np.asarray(rows.y[human], dtype=np.float64)
-    keys = (rows.group[human], model[X.left[human]], model[X.right[human]], y)
-    columns = np.column_stack([key.view(np.int64) for key in keys])
-    values = np.column_stack([np.ones(len(human)), weight, weight**2])
-    return GroupTable([(columns, values)])
+    X, model = rows.X, label_hashes(rows.X.models)
+    left, right = model[X.left[human]], model[X.right[human]]
+    cell = cell_hashes(left, right, rows.y[human])
+    keys = np.column_stack([rows.group[human], cell])
+    return GroupTable([(keys, rows.weight[human][:, None])])
 
 
 def _cell_sums(

@@ -34,8 +34,8 @@ from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.sample import Sample
+from skanchor.streaming._grouped_votes import GroupedVotes
 from skanchor.streaming._groups import GroupLabels
-from skanchor.streaming._hashes import label_hashes
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._people import with_covariance
 from skanchor.streaming._reading import Folds, Reading
@@ -76,8 +76,8 @@ class SurveyResult:
         Number of rows of each cell of ``everyone``.
     unit : float
         Mean weight of the rows that are fitted, in which all weights are counted.
-    group_votes : DataFrame or None
-        Cells of votes by group, too; None without groups.
+    group_votes : GroupedVotes or None
+        Votes by group, too; None without groups.
     groups : GroupLabels or None
         Labels of the groups; None without groups.
     """
@@ -93,7 +93,7 @@ class SurveyResult:
     everyone: Sample
     rows: Array
     unit: float
-    group_votes: pd.DataFrame | None = None
+    group_votes: GroupedVotes | None = None
     groups: GroupLabels | None = None
 
     @classmethod
@@ -147,12 +147,14 @@ class SurveyResult:
         known = [votes[votes["repeat"] == 0], verdicts]
         total, n = (sum(each[name].sum() for each in known) for name in ("weight", "n"))
         unit = float(total / n)
+        grouped = None
+        if survey.group_votes is not None:
+            grouped = GroupedVotes.of(survey.group_votes, first, models, unit)
         votes, verdicts = (_in_units(each, unit) for each in (votes, verdicts))
         return cls(
             models, judges, survey.features, votes, verdicts, survey.ranges,
             sample.in_units(unit), sample_folds, everyone.in_units(unit), counts, unit,
-            _grouped_votes(survey, models, unit),
-            survey.groups,
+            grouped, survey.groups,
         )  # fmt: skip
 
     def verdict_counts(self, m: int, what: str) -> Array:
@@ -197,24 +199,9 @@ class SurveyResult:
         """
         return _training_cells(self.votes, folds, view)
 
-    def grouped_cells(self, folds: Folds, view: int) -> VoteCells | None:
-        """The same by group, too; None without groups."""
-        if self.group_votes is None:
-            return None
-        return _training_cells(self._foldwise(folds, view), folds, view)
-
-    def _foldwise(self, folds: Folds, view: int) -> pd.DataFrame:
-        """Votes by group, with the fold of each in the repeat of a view."""
-        assert self.group_votes is not None
-        votes, repeat = self.group_votes, max(view - 1, 0) // folds.n_splits
-        fold = folds.of_rows(votes["group"].to_numpy())[repeat]
-        return votes.assign(repeat=repeat, fold=fold)
-
     def held_votes(self, folds: Folds, view: int) -> VoteCells:
-        """Votes that a view holds out (view zero: none), by group if there are any."""
+        """Votes that a view holds out; view zero holds none out."""
         votes = self.votes
-        if self.group_votes is not None:
-            votes = self._foldwise(folds, view)
         if view == 0:
             votes = votes.iloc[:0]
         else:
@@ -222,19 +209,25 @@ class SurveyResult:
             votes = votes[(votes["repeat"] == repeat) & (votes["fold"] == fold)]
         return _vote_cells(votes)
 
+    def held_by_group(self, folds: Folds) -> list[GroupedVotes | None]:
+        """The votes that each view holds out, by group; None without groups."""
+        if self.group_votes is None:
+            return [None] * (1 + folds.size)
+        return [self.group_votes.nothing(), *self.group_votes.by_fold(folds)]
+
     def vote_fit(
         self,
         stages: Stages,
         cells: VoteCells,
         start: Chain | None,
-        grouped: VoteCells | None = None,
+        grouped: GroupedVotes | None = None,
     ) -> BTLRegressor:
         """Fit scores to votes alone, with the covariance of a fit to single votes.
 
         These are ``grouped`` where groups of them depend on each other.
         """
         btl = fit_history(stages, self._vote_sample(cells), start).btl
-        return with_covariance(btl, self.models, grouped or cells)
+        return with_covariance(btl, self.models, cells, grouped)
 
     def _vote_sample(self, cells: VoteCells) -> Sample:
         """Sample of votes without verdicts: one row for each cell."""
@@ -266,9 +259,7 @@ class SurveyResult:
             n = len(known.btl.models_)
             known.btl.covariance_ = np.full((n, n), np.nan)
         else:
-            counted = with_covariance(
-                first, self.models, self.grouped_cells(Folds(1), 0) or votes
-            )
+            counted = with_covariance(first, self.models, votes, self.group_votes)
             known.btl.covariance_ = counted.covariance_
         if known.excluded_judges:
             judges = sorted(known.excluded_judges)[:5]
@@ -344,21 +335,6 @@ def _in_units(cells: pd.DataFrame, unit: float) -> pd.DataFrame:
         return cells
     weight, square = cells["weight"] / unit, cells["square"] / unit**2
     return cells.assign(weight=weight, square=square)
-
-
-def _grouped_votes(
-    survey: Survey, models: NDArray[Any], unit: float
-) -> pd.DataFrame | None:
-    """Cells of votes between the given models by group, with models as codes."""
-    if survey.group_votes is None:
-        return None
-    keys, sums = survey.group_votes.merged()
-    index = pd.Index(label_hashes(models))
-    left, right = (index.get_indexer(pd.Index(keys[:, side])) for side in (1, 2))
-    columns = {"group": keys[:, 0], "left": left, "right": right}
-    cells = pd.DataFrame(columns | {"y": keys[:, 3].copy().view(np.float64)})
-    cells[["n", "weight", "square"]] = sums
-    return _in_units(cells[(left >= 0) & (right >= 0)], unit)
 
 
 def _with_enough_rows(
@@ -466,7 +442,6 @@ def _vote_cells(votes: pd.DataFrame, omega: float = 1.0) -> VoteCells:
         votes["weight"].to_numpy(np.float64) * omega,
         votes["square"].to_numpy(np.float64) * omega**2,
         votes["n"].to_numpy(np.float64),
-        votes["group"].to_numpy(np.int64) if "group" in votes else None,
     )
 
 
