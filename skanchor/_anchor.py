@@ -411,12 +411,12 @@ class AnchorPipeline(AnchorRefits):
         everyone, admitted = everyone.in_units(unit), admitted.in_units(unit)
         mix = context_mix(everyone, self.context, self.context_mix, stages)
         drawn, cell = admitted, cells.cell
-        if cell is not None and (
-            admitted.is_grouped or not isinstance(self.cv, Integral)
-        ):
-            # Groups are of the rows of the table, which other splitters see, too.
+        if cell is not None and not isinstance(self.cv, Integral):
+            # Other splitters see the rows of the table.
             drawn, cell = cells.rows_of(admitted), None
-        plans = make_plans(self.cv, self.n_repeats, drawn, self.random_state, cell)
+        plans = make_plans(
+            self.cv, self.n_repeats, drawn, self.random_state, cell, cells.groups
+        )
         folds = cells.folds(admitted, plans)
         for plan in folds:
             check_training_sets(admitted, plan)

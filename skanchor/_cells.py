@@ -88,7 +88,7 @@ class Cells:
             members = Membership.of(given.groups, cell, number)
             sample = replace(sample, groups=None, members=members)
         if given.raters is not None:
-            prompts = _prompts(given)
+            prompts = _prompts(given.groups, len(given))
             rated = Crossed.of(prompts, given.raters, cell, len(first))
             sample = replace(sample, raters=None, rated=rated)
         if number is not None:
@@ -100,6 +100,14 @@ class Cells:
     def rows(self) -> Sample:
         """The rows of the table, one by one."""
         return self.given if self.given.multiplicity is None else self.given.listed()
+
+    @property
+    def groups(self) -> NDArray[np.intp] | None:
+        """Group of each row of the table; None without groups."""
+        groups, number = self.given.groups, self.given.multiplicity
+        if groups is None or number is None:
+            return groups
+        return np.repeat(groups, number.astype(np.intp))
 
     def to_rows(self, X: Comparisons) -> Comparisons:
         """The rows of the table, with what is known of the cells ``X``."""
@@ -129,7 +137,7 @@ class Cells:
         number = np.where(sample.counts, sample.multiplicity, 0.0)
         folds = [_divide(plan, self.cell, number) for plan in plans]
         if sample.members is not None or sample.rated is not None:
-            prompts = _prompts(self.rows)
+            prompts = _prompts(self.groups, len(self.cell))
             folds = [
                 _with_groups(own, plan, prompts, sample)
                 for own, plan in zip(folds, plans, strict=True)
@@ -137,9 +145,9 @@ class Cells:
         return list(folds)
 
 
-def _prompts(rows: Sample) -> NDArray[np.intp]:
+def _prompts(groups: NDArray[np.intp] | None, n_rows: int) -> NDArray[np.intp]:
     """Group of each row of the table; without groups each row is one of its own."""
-    return np.arange(len(rows)) if rows.groups is None else rows.groups
+    return np.arange(n_rows) if groups is None else groups
 
 
 def _divide(plan: FoldPlan, cell: NDArray[Any], number: Array) -> list[Fold]:

@@ -254,6 +254,17 @@ class EncodedRows:
         """
         return number_rows(self.judge, self.left, self.right, self.order)
 
+    @cached_property
+    def merged(self) -> Self:
+        """The first row of each kind of :attr:`alike`; kept, as every fold reads it."""
+        return self[self.alike.first]
+
+    @cached_property
+    def arrivals(self) -> tuple[NDArray[np.intp], Self]:
+        """Numbers of the usable rows of new models, and these rows without features."""
+        chosen = np.flatnonzero(self.involves_new & self.is_usable)
+        return chosen, self.without_features()[chosen]
+
     def appearances(
         self, rows: NDArray[np.bool_], multiplicity: Array | None = None
     ) -> NDArray[np.intp]:

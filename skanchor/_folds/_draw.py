@@ -28,6 +28,7 @@ def make_plans(
     sample: Sample,
     random_state: Any,
     cell: NDArray[np.intp] | None = None,
+    groups: NDArray[np.intp] | None = None,
 ) -> list[FoldPlan]:
     """Folds of each repeat.
 
@@ -44,6 +45,8 @@ def make_plans(
     cell : ndarray of shape (n_rows,), optional
         Row of the sample that each row of the table has been put into, where ``cv`` is
         a number: folds are of the rows of the table.
+    groups : ndarray of shape (n_rows,), optional
+        Groups of the rows of the table, where ``cell`` is given.
 
     Returns
     -------
@@ -53,7 +56,11 @@ def make_plans(
         random = check_random_state(random_state)
         # True is an integer to Python, but no size to numpy.
         seeds = random.randint(np.iinfo(np.int32).max, size=int(n_repeats))
-        return [_draw_plan(sample, int(cv), seed, cell) for seed in seeds.tolist()]
+        if cell is None:
+            groups = sample.groups
+        return [
+            _draw_plan(sample, int(cv), seed, cell, groups) for seed in seeds.tolist()
+        ]
     if isinstance(cv, DrawnPlan):
         cv = list(cv)
     if isinstance(cv, (list, tuple)):
@@ -73,7 +80,11 @@ def make_plans(
 
 
 def _draw_plan(
-    sample: Sample, n_folds: int, seed: int, cell: NDArray[np.intp] | None
+    sample: Sample,
+    n_folds: int,
+    seed: int,
+    cell: NDArray[np.intp] | None,
+    groups: NDArray[np.intp] | None,
 ) -> FoldPlan:
     """Assign folds, again where a training set would lose what joins its models."""
     # Rows that have no influence take no place in a fold.
@@ -82,9 +93,7 @@ def _draw_plan(
     counted: Any = slice(None) if is_whole else np.flatnonzero(is_counted)
     # A generator, unlike its seed, gives other folds each time.
     splitter = SourceKFold(n_folds, random_state=np.random.RandomState(seed))
-    groups = None
-    if sample.groups is not None:
-        groups = RowGroups(sample.groups[counted])
+    own = None if groups is None else RowGroups(groups[counted])
     # What is derived of the rows is shared where none is left out.
     part, part_cell = sample.X, cell
     if not is_whole and cell is None:
@@ -94,7 +103,7 @@ def _draw_plan(
     # Narrow integers, as a table may have many rows.
     fold = np.full(n_rows, -1, dtype=np.min_scalar_type(-n_folds))
     for _ in range(MOST_DRAWS):
-        fold[counted] = splitter.assign_folds(part, groups, part_cell)
+        fold[counted] = splitter.assign_folds(part, own, part_cell)
         plan = DrawnPlan(fold, n_folds)
         if _keeps_scale(sample, plan, cell):
             break

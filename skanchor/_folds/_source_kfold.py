@@ -152,7 +152,7 @@ class SourceKFold(BaseCrossValidator):
                 "Use fewer folds.",
             )
         given = self.groups if groups is None else groups
-        codes = resolve_groups(default_groups(given, X), X, len(encoded))
+        codes = resolve_groups(default_groups(given, X), X, n_rows)
         # Codes are small integers, so that counting finds those in use without a sort.
         n_groups = None if codes is None else np.count_nonzero(np.bincount(codes))
         if n_groups is not None and n_groups < self.n_splits:
@@ -200,7 +200,11 @@ def _assign_folds(
     n_groups = int(groups.max()) + 1
     # Groups that hold the same number of rows of each source are alike.
     n_sources, known = int(source.max()) + 1, X.rows.is_usable
-    at = (groups * n_sources + source)[known]
+    if cell is not None:
+        source, known = source.take(cell), known.take(cell)
+    at = groups * n_sources
+    at += source
+    at = at if known.all() else at[known]
     table = np.bincount(at, minlength=n_groups * n_sources).reshape(n_groups, -1)
     turn = random.permutation(n_groups)
     # Assigned in rounds, each in an order of its own: groups may all differ, and then
@@ -219,6 +223,9 @@ def _in_row_order(
     those of the rows themselves.
     """
     if first is None:
+        largest = np.maximum.accumulate(codes)
+        if codes[0] == 0 and (np.diff(largest) <= 1).all() and codes.min() == 0:
+            return codes
         return pd.factorize(codes)[0]
     order = np.argsort(first, kind="stable")
     found = np.empty(len(codes), dtype=np.intp)

@@ -17,7 +17,7 @@ from skanchor._historical._joint import EXACT, NEAR, fit_jointly
 from skanchor._historical._separation import runaway_judges, separated_judges
 from skanchor._human_bias import Votes, fit_bias
 from skanchor._judges import JudgeCalibrator, NoJudges
-from skanchor._numerics.graph import strong_components
+from skanchor._numerics.graph import components
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._stages import Stages
 from skanchor._typing import Array
@@ -150,7 +150,8 @@ def _is_decided_later(stages: Stages, sample: Sample, item_fit: WarmStart) -> bo
     weight = np.where(X.is_usable & ~X.involves_new, sample.weight, 0.0)[votes.rows]
     y = np.where(weight > 0, sample.y[votes.rows], 0.0)
     wins = votes.pair_sums(weight * y) + votes.pair_sums(weight * (1.0 - y)).T
-    return len(strong_components(wins)[0]) == np.count_nonzero(~X.is_new)
+    sizes = np.bincount(components(wins > 0, "strong"))
+    return bool(sizes.max() == np.count_nonzero(~X.is_new))
 
 
 def _await_items(

@@ -89,6 +89,8 @@ def fit_deviations(
     # ``historical`` and ``arrival`` are masks of parameters, ``old`` and ``included``
     # masks of rows, some of which the model has merged.
     historical, arrival = model.masks()
+    # Scores, and people's bias where there is one, are free in a joint fit alone.
+    scores = model.masks(joint=joint)[0] & ~historical
     cells = model.X
     old = ~cells.involves_new & cells.is_usable
     parameters, converged = model.start(factor, near), True
@@ -101,8 +103,6 @@ def fit_deviations(
         held = model.layout.of_judge(m)
         historical[held], parameters[held] = False, own[held]
     if old.any() and joint:
-        # Scores, and people's bias where there is one, are free in a joint fit alone.
-        scores = model.masks(joint=True)[0] & ~model.masks()[0]
         parameters, converged = model.newton(
             parameters, factor, old & included, historical | scores
         )
@@ -111,10 +111,9 @@ def fit_deviations(
         parameters, again = model.newton(parameters, factor, old, historical)
         converged = converged and again
     if arrival.any():
-        arrivals = model.part(cells.involves_new & cells.is_usable)
         limits = _of_new_scores(bounds, len(parameters), int(model.X.is_new.sum()))
         parameters, again = _fit_new_scores(
-            arrivals, parameters, factor, arrival, limits
+            model.arrivals(), parameters, factor, arrival, limits
         )
         converged = converged and again
     if not converged:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons import Comparisons
 from skanchor._comparisons.labels import label_index
+from skanchor._comparisons.rows import EncodedRows
 from skanchor._items._free import FreeParameters
 from skanchor._judges import POSITION_BOUND, JudgeCalibrator
 from skanchor._numerics.arrow_information import (
@@ -173,10 +174,8 @@ class ItemLikelihood:
         assert known.sensitivities is not None
         scores = np.where(self.X.is_new, known.scores, self.X.scores)
         parameters = np.zeros(self.size)
-        # The free scores s solve S s = scores, S the selectors.
-        parameters[self.at["scores"]] = np.linalg.lstsq(self.items, scores, rcond=None)[
-            0
-        ]
+        # The free scores s solve S s = scores; the selectors S are orthonormal.
+        parameters[self.at["scores"]] = self.items.T @ scores
         parameters[self.at["sensitivity"]] = known.sensitivities
         if known.position_effects is not None:
             parameters[self.at["position"]] = known.position_effects
@@ -263,15 +262,16 @@ class ItemLikelihood:
         coef = parameters[self.layout.bias[PEOPLE]].copy()
         return rejoined(self.human_bias, coef)
 
-    def part(self, rows: NDArray[np.bool_]) -> ItemLikelihood:
-        """The likelihood of the chosen rows alone, with the same parameters."""
-        # Where few rows are chosen, indices are much faster than a mask.
-        part, chosen = copy(self), np.flatnonzero(rows)
+    def arrivals(self) -> ItemLikelihood:
+        """The likelihood of the rows of new models alone, with the same parameters."""
+        part, (chosen, rows) = copy(self), self.X.rows.arrivals
         # The cached order of all rows does not hold for the part.
         vars(part).pop("_laid", None)
-        part.X = self.X.without_features()[chosen]
+        part.X = _cut(self.X, rows, chosen)
         part.y, part.weight = self.y[chosen], self.weight[chosen]
-        at = {m: np.flatnonzero(rows[self.X.by_judge(m).rows]) for m in self.spans}
+        # Rows of a source are in the same order in the part.
+        new = self.X.involves_new
+        at = {m: np.flatnonzero(new[self.X.by_judge(m).rows]) for m in self.spans}
         part.spans = {
             m: None if span is None else span[at[m]] for m, span in self.spans.items()
         }
@@ -548,4 +548,10 @@ def _merge_alike(sample: Sample) -> tuple[Comparisons, Array, Array]:
     )
     # Classes of total weight zero get the outcome 1/2, which has no influence.
     mean = np.where(total > 0, wins, 0.5) / np.where(total > 0, total, 1.0)
-    return X[alike.first], mean, total.astype(np.float64)
+    return _cut(X, X.rows.merged, alike.first), mean, total.astype(np.float64)
+
+
+def _cut(X: Comparisons, rows: EncodedRows, chosen: NDArray[np.intp]) -> Comparisons:
+    """Chosen rows, as ``X[chosen]``, where these are known already."""
+    biases = None if X.biases is None else X.biases[chosen]
+    return replace(X, rows=rows, biases=biases)

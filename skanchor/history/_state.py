@@ -167,7 +167,7 @@ class HistoryState:
         fitted = sample.with_battles(chain.X)
         sums = FitSums.of(fitted, sample.X.order, chain.calibrator).stored(fitted)
         groups = None
-        codes = inference.cells.rows.groups
+        codes = inference.cells.groups
         if group_labels is not None and codes is not None:
             groups = GroupFolds.of(group_labels, codes, inference.fold_plan)
         facts = {

@@ -59,8 +59,9 @@ def test_logits_at_the_start_are_those_of_the_rows(bias, effects):
     eta = model.logits(model.start(factor), factor, everything)
     assert_allclose(eta, model.lay(model.X.logits()), atol=1e-8)
     # A part lays out rows of its own.
-    some = np.arange(len(model.X)) % 3 > 0
-    part = model.part(some)
+    some = model.X.involves_new & model.X.is_usable
+    part = model.arrivals()
+    assert 0 < len(part.X) < len(model.X)
     eta = part.logits(part.start(factor), factor, everything[some])
     assert_allclose(eta, part.lay(model.X.logits()[some]), atol=1e-8)
     written = model.annotate(model.start(factor), factor, model.X)
