@@ -23,7 +23,6 @@ from skanchor._comparisons import Comparisons, has_contexts, read_contexts
 from skanchor._diagnostics import (
     ItemCheck,
     item_effects_check,
-    judge_table,
 )
 from skanchor._families import family_effects
 from skanchor._folds import DrawnPlan, check_training_sets, make_plans
@@ -371,10 +370,6 @@ class AnchorPipeline(AnchorRefits):
         self._keep(full.chain)
         if self.result_.diagnostics is not None:
             self.result_.diagnostics.warn()
-        scores = self._cells.all_scores.reindex(inference.admitted.X.models)
-        self._judge_table = judge_table(
-            inference.admitted, scores.to_numpy(np.float64), self.calibrator_
-        )
 
     def prepare(self, sample: Sample, *, by_features: bool = True) -> Inference:
         """Admit rows, fit the plug-in and choose the treatments; folds come later.

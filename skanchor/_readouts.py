@@ -15,7 +15,7 @@ from skanchor._arrivals import ArrivalScorer
 from skanchor._assembly import Inference, TreatmentResults
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
-from skanchor._diagnostics import FitSums
+from skanchor._diagnostics import FitSums, judge_table
 from skanchor._exposures import exposures_of_rows
 from skanchor._favour_refits import LARGEST, KnownFavours, exact_breakdown
 from skanchor._inference import relative_spread
@@ -56,7 +56,6 @@ class AnchorReadouts(RankingEstimator):
     _learned: Comparisons
     _inference: Inference
     _known_results: dict[str, AnchorResult]
-    _judge_table: pd.DataFrame
 
     @property
     def results_(self) -> Mapping[str, AnchorResult]:
@@ -305,9 +304,10 @@ class AnchorReadouts(RankingEstimator):
         """
         check_is_fitted(self)
         diagnostics = self._result().diagnostics
-        if diagnostics is None:
-            return self._judge_table.copy()
-        return self._judge_table.join(diagnostics.judges)
+        admitted = self._inference.admitted
+        scores = self._cells.all_scores.reindex(admitted.X.models)
+        table = judge_table(admitted, scores.to_numpy(np.float64), self.calibrator_)
+        return table if diagnostics is None else table.join(diagnostics.judges)
 
     def worth(
         self,

@@ -249,8 +249,9 @@ def tested_items(
 def tests_table(rows: dict[Any, dict[str, float]]) -> pd.DataFrame:
     """Test of each judge, NaN where there is none."""
     names = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=names)
-    return table.rename_axis("judge").astype(float)
+    values = [[row.get(name, np.nan) for name in names] for row in rows.values()]
+    table = np.array(values, dtype=np.float64).reshape(len(rows), len(names))
+    return pd.DataFrame(table, pd.Index(list(rows), name="judge"), names)
 
 
 def score_error_of(btl: BTLRegressor, models: NDArray[Any]) -> Array:

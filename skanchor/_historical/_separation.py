@@ -20,7 +20,8 @@ have run there, not to be held back by it."""
 
 def _judges_on_a_bound(calibrator: JudgeCalibrator) -> frozenset[Any]:
     known = calibrator.sensitivities_
-    return frozenset(known.index[known.isin(calibrator.sensitivity_bounds)])
+    at_bound = np.isin(known.to_numpy(np.float64), calibrator.sensitivity_bounds)
+    return frozenset(known.index[at_bound]) if at_bound.any() else frozenset()
 
 
 def runaway_judges(before: JudgeCalibrator, after: JudgeCalibrator) -> frozenset[Any]:
@@ -39,9 +40,12 @@ def runaway_judges(before: JudgeCalibrator, after: JudgeCalibrator) -> frozenset
     -------
     frozenset of labels
     """
+    at_bound = _judges_on_a_bound(after)
+    if not at_bound:
+        return at_bound
     was, known = before.sensitivities_, after.sensitivities_
     far = known.abs() >= RUNAWAY * was.reindex(known.index).abs()
-    return _judges_on_a_bound(after).intersection(known.index[far & (known != 0.0)])
+    return at_bound.intersection(known.index[far & (known != 0.0)])
 
 
 def separated_judges(sample: Sample, calibrator: JudgeCalibrator) -> frozenset[Any]:

@@ -186,10 +186,9 @@ class RankingResult(ModelResult):
 
     def _interval(
         self, estimate: Array, error: Array, df: Array, level: float
-    ) -> pd.DataFrame:
+    ) -> tuple[Array, Array]:
         half = t_quantile(check_level(level), df) * error
-        low, high = self._limits(estimate, error, half, level)
-        return pd.DataFrame({"low": low, "high": high})
+        return self._limits(estimate, error, half, level)
 
     def intervals(
         self, level: float = 0.95, relative_to: Hashable | None = None
@@ -215,9 +214,9 @@ class RankingResult(ModelResult):
             everyone = np.arange(len(self.models))
             fixed = np.full_like(everyone, self._index.get_loc(relative_to))
             score, error, df = self._pairs(everyone, fixed)
-        limits = self._interval(score, error, df, level)
-        table = pd.DataFrame({"score": score, "standard_error": error})
-        return table.join(limits).set_axis(self._index)
+        low, high = self._interval(score, error, df, level)
+        columns = {"score": score, "standard_error": error, "low": low, "high": high}
+        return pd.DataFrame(columns, index=self._index)
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Confidence intervals of the new models' scores.
@@ -252,18 +251,18 @@ class RankingResult(ModelResult):
         """
         first, second = self._new_pairs()
         difference, error, df = self._pairs(first, second)
-        interval = self._interval(difference, error, df, level)
+        low, high = self._interval(difference, error, df, level)
         below, above = one_sided_p(difference, error, df)
         p = 2.0 * np.minimum(holm_adjust(below), holm_adjust(above))
         return pd.DataFrame(
             {
                 "difference": difference,
                 "standard_error": error,
-                "low": interval["low"].to_numpy(),
-                "high": interval["high"].to_numpy(),
+                "low": low,
+                "high": high,
                 "win_probability": expit(difference),
-                "win_low": expit(interval["low"].to_numpy()),
-                "win_high": expit(interval["high"].to_numpy()),
+                "win_low": expit(low),
+                "win_high": expit(high),
                 "p_adjusted": np.minimum(p, 1.0),
             },
             index=self._pair_index(first, second),
