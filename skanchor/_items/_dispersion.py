@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skanchor._comparisons import JudgeRows
 from skanchor._numerics.btl import laplacian
-from skanchor._numerics.groups import Membership
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array
@@ -53,58 +53,61 @@ def dispersions(sample: Sample, *, has_deviations: bool) -> Array:
         if not total > 0:
             continue
         r = w * residual.take(cut.rows)
-        times, groups = sample.multiplicity_of(cut.rows), sample.membership(cut.rows)
-        taken = 0.0
+        variances = None
         if has_deviations:
             # One step of weighted least squares on the item columns: r loses the part
             # w V (u_a - u_b) that deviations explain.
             solver = SymmetricSolver.factorise(laplacian(cut.pair_sums(w * v)))
             r -= w * v * cut.differences(solver.solve(cut.net(r)))
-            taken = _taken(cut, w * v, solver.inverse(), times, groups)
-        each = r if times is None else r / times
-        squares = float(r @ each)
-        if groups is not None:
-            # Values count with a minus where a model is second.
-            sides = np.column_stack([cut.left, cut.right])
-            values = np.column_stack([each, -each])
-            squares = 0.5 * float(groups.squares(sides, values, cut.n_models)[0].sum())
+            # Variance of u_a - u_b in the fit: (e_a - e_b)' inverse (e_a - e_b).
+            inverse = solver.inverse()
+            size = np.diag(inverse)
+            variances = size[:, None] + size - 2.0 * inverse
+        some = np.flatnonzero((r != 0) | (v > 0))
+        squares, taken = _sums(sample, cut, some, r[some], (w * v)[some], variances)
         found[m] = squares / max(total - taken, 0.5 * total)
     return found
 
 
-def _taken(
+def _sums(
+    sample: Sample,
     cut: JudgeRows,
+    some: NDArray[np.intp],
+    r: Array,
     information: Array,
-    inverse: Array,
-    times: Array | None,
-    groups: Membership | None,
-) -> float:
-    """Decrease of the expected sum of squared residuals by fitting the deviations.
+    variances: Array | None,
+) -> tuple[float, float]:
+    """Sum of squared residuals of some rows, and what deviations take of it.
 
-    ``information`` is w V by row, ``inverse`` the pseudo-inverse of its Laplacian;
-    ``times`` and ``groups`` are of these rows, too.
-    Rows of one pair in one group count as one row, so that copies change nothing.
+    What they take is the decrease of the expected sum by fitting them, zero where
+    ``variances``, of the fitted differences of each pair of models, is None.
+    ``information`` is w V by row. Rows of one pair in one group count as one row, so
+    that copies change nothing.
     """
-    used = np.flatnonzero(information > 0)
-    known, n_models = information[used], cut.n_models
+    rows, n_models = cut.rows[some], cut.n_models
+    left, right = cut.left[some], cut.right[some]
+    times, groups = sample.multiplicity_of(rows), sample.membership(rows)
     # A pair is the same whichever model comes first.
-    left, right = cut.left[used], cut.right[used]
     pair = np.minimum(left, right) * n_models + np.maximum(left, right)
+    each, known = r, information
     if times is not None:
+        each = r / times
         # The squares of equal rows are summed, not the square of their sum.
-        times = times[used]
-        known = known / (np.sqrt(times) if groups is None else times)
+        known = information / (np.sqrt(times) if groups is None else times)
     if groups is None:
-        squares = np.asarray(np.bincount(pair, known**2, n_models**2), np.float64)
-        per_group = 1.0
-    else:
-        squares, n_sums, n_groups = groups[used].squares(
-            pair[:, None], known[:, None], n_models**2
-        )
-        # Squares are of sums by group, in which what was fitted to each of its cells
-        # adds up. What is taken is set in proportion to the number of cells in a group.
-        per_group = n_sums / n_groups
-    # Variance of u_a - u_b in the fit: (e_a - e_b)' inverse (e_a - e_b).
-    size = np.diag(inverse)
-    variance = size[:, None] + size - 2.0 * inverse
-    return float(per_group * (squares @ variance.ravel()))
+        taken = 0.0
+        if variances is not None:
+            taken = float(known**2 @ variances.ravel()[pair])
+        return float(r @ each), taken
+    # Values count with a minus where a model is second.
+    sides = np.column_stack([left, right]), np.column_stack([each, -each]), n_models
+    if variances is None:
+        ((squares, _, _),) = groups.squares(sides)
+        return 0.5 * float(squares.sum()), 0.0
+    of_sides, (by_pair, n_sums, n_groups) = groups.squares(
+        sides, (pair[:, None], known[:, None], n_models**2)
+    )
+    # Squares are of sums by group, in which what was fitted to each of its cells adds
+    # up. What is taken is set in proportion to the number of cells in a group.
+    taken = n_sums / n_groups * float(by_pair @ variances.ravel())
+    return 0.5 * float(of_sides[0].sum()), taken

@@ -228,47 +228,51 @@ class Membership:
         return found
 
     def squares(
-        self, columns: NDArray[np.intp], values: Array, n_columns: int
-    ) -> tuple[Array, int, int]:
+        self, *sums: tuple[NDArray[np.intp], Array, int]
+    ) -> list[tuple[Array, int, int]]:
         """Sum values by group and column, and the squares of these sums by column.
 
         Parameters
         ----------
-        columns : ndarray of shape (n_rows, n_values)
-            Columns of the values of each row, all different.
-        values : ndarray of shape (n_rows, n_values)
-            Of a row that stands for several, those of each.
-        n_columns : int
-            Number of columns.
+        *sums : tuple of (columns, values, n_columns)
+            What is summed: the columns of the values of each row, all different, of
+            shape (n_rows, n_values); the values, of a row that stands for several
+            those of each; and the number of columns.
 
         Returns
         -------
-        squares : ndarray of shape (n_columns,)
-        n_sums : int
-            Number of sums: of the columns that a group has values in, for all groups.
-        n_groups : int
-            Number of groups that have any.
+        list of tuple
+            Of each: ``squares`` of shape (n_columns,); ``n_sums``, the number of sums
+            (of the columns that a group has values in, for all groups); and
+            ``n_groups``, the number of groups that have any.
         """
-        n_rows, n_values = values.shape
+        n_rows = len(self.starts) - 1
         # Mostly a judge sees a prompt once: then the entry of a group is its sum.
         alone = (np.bincount(self.place) == 1)[self.place]
         rows = np.repeat(np.arange(n_rows), np.diff(self.starts))
         number = np.bincount(rows, np.where(alone, self.number**2, 0.0), n_rows)
-        each = number[:, None] * values**2
-        squares = np.bincount(columns.ravel(), each.ravel(), n_columns)
-        n_groups = int(np.count_nonzero(alone))
-        n_sums = n_values * n_groups
-        if n_groups < len(alone):
-            others = self.matrix()
-            others.data = np.where(alone, 0.0, others.data)
-            others.eliminate_zeros()
-            starts = np.arange(0, n_rows * n_values + 1, n_values)
-            entries = values.ravel(), columns.ravel(), starts
-            sums = others.tocsr() @ csr_array(entries, (n_rows, n_columns))
-            squares += np.bincount(sums.indices, sums.data**2, n_columns)
-            n_sums += len(sums.data)
-            n_groups += int(np.count_nonzero(np.diff(sums.indptr)))
-        return np.asarray(squares, dtype=np.float64), n_sums, n_groups
+        n_alone = int(np.count_nonzero(alone))
+        others = None
+        if n_alone < len(alone):
+            matrix = self.matrix()
+            matrix.data = np.where(alone, 0.0, matrix.data)
+            matrix.eliminate_zeros()
+            others = matrix.tocsr()
+        found = []
+        for columns, values, n_columns in sums:
+            n_values = values.shape[1]
+            each = number[:, None] * values**2
+            squares = np.bincount(columns.ravel(), each.ravel(), n_columns)
+            n_groups, n_sums = n_alone, n_values * n_alone
+            if others is not None:
+                starts = np.arange(0, n_rows * n_values + 1, n_values)
+                entries = values.ravel(), columns.ravel(), starts
+                rest = others @ csr_array(entries, (n_rows, n_columns))
+                squares += np.bincount(rest.indices, rest.data**2, n_columns)
+                n_sums += len(rest.data)
+                n_groups += int(np.count_nonzero(np.diff(rest.indptr)))
+            found.append((np.asarray(squares, np.float64), n_sums, n_groups))
+        return found
 
     def totals(self, values: Any) -> GroupTotals:
         """Sum values of rows, of shape (n_rows, n_columns), by group.

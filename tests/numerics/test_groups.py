@@ -53,7 +53,8 @@ def test_squares_of_sums_by_group_and_column(table, several):
     expected = np.zeros((200, 5))
     for group, row in zip(groups, cell, strict=True):
         expected[group, columns[row]] += values[row]
-    squares, n_sums, n_groups = Membership.of(groups, cell).squares(columns, values, 5)
+    members = Membership.of(groups, cell)
+    ((squares, n_sums, n_groups),) = members.squares((columns, values, 5))
     assert n_sums == np.count_nonzero(expected)
     assert n_groups == len(np.unique(groups))
     assert_allclose(squares, (expected**2).sum(axis=0))
