@@ -18,7 +18,6 @@ from skanchor._numerics.item_evidence import (
     FLOOR,
     ItemEvidence,
     joint_posterior,
-    shown_share,
 )
 from skanchor._numerics.linalg import MANY_JUDGES, eigen_factor
 from skanchor._numerics.shrinkage import (
@@ -141,15 +140,15 @@ class ItemPrior:
         ndarray of shape (n_judges, n_judges)
         """
         n_judges = len(sums)
-        ratio = np.trace(covariance) / (n_judges * self.variance)
+        ratio = float(covariance.trace()) / (n_judges * self.variance)
         # Twice the derivative of the log-F log density by the logarithm of the
         # variance. It is zero at ratio 1, where the prior does not change the estimate.
         pull = PRIOR_WEIGHT * self.df * (1.0 - ratio) / (1.0 + ratio)
         mean = sums / (n_items - pull / n_judges - self.conservative * shown)
         # Equal judges of the prior correlation weigh as much as PRIOR_PAIRS items.
-        level = np.trace(mean) / n_judges
+        level = mean.trace() / n_judges
         equal = np.full_like(mean, PRIOR_CORRELATION * level)
-        np.fill_diagonal(equal, level)
+        equal.flat[:: n_judges + 1] = level
         share = PRIOR_PAIRS / (n_items + PRIOR_PAIRS)
         share *= min(1.0, (FEW_PAIRS / n_items) ** 2)
         return np.asarray(mean + share * (equal - mean))
@@ -265,11 +264,11 @@ def _settled_covariance(
     """Fixed point of the EM step near ``covariance``."""
     # A symmetric matrix is represented by its lower triangle.
     at = np.tril_indices(len(covariance))
+    place = np.zeros(covariance.shape, dtype=np.intp)
+    place[at] = place.T[at] = np.arange(len(at[0]))
 
     def filled(values: Array) -> Array:
-        found = np.zeros_like(covariance)
-        found[at] = values
-        return np.asarray(found + np.tril(found, -1).T)
+        return values[place]
 
     def step(values: Array) -> Array:
         before = filled(values)
@@ -386,10 +385,11 @@ def _m_step(
     prior: ItemPrior,
 ) -> Array:
     """The step from a posterior of each item under a covariance."""
+    n_items, spread = len(means), spreads.sum(axis=0)
     # Summed over items, this is E[u u'] given the data.
-    sums = means.T @ means + spreads.sum(axis=0)
-    shown = float(np.mean(shown_share(spreads, covariance)))
-    return shrunk_moments(sums, len(means), shown, covariance, shrinkage, prior)
+    sums = means.T @ means + spread
+    shown = 1.0 - float(spread.trace() / (n_items * covariance.trace()))
+    return shrunk_moments(sums, n_items, shown, covariance, shrinkage, prior)
 
 
 def shrunk_moments(

@@ -100,18 +100,18 @@ def _shrunk(
     variances = np.maximum(np.diagonal(moments, axis1=-2, axis2=-1), FLOOR)
     scale = np.sqrt(variances)
     correlation = moments / (scale[..., :, None] * scale[..., None, :])
-    correlation = np.clip(correlation, -1.0, 1.0)
+    correlation = np.minimum(np.maximum(correlation, -1.0), 1.0)
     # The common correlation is the mean off the diagonal, within [0, MOST_COMMON].
-    off = ~np.eye(n_judges, dtype=bool)
-    common = np.clip(correlation[..., off].mean(axis=-1), 0.0, MOST_COMMON)
-    common = common[..., None, None]
+    np.einsum("...ii->...i", correlation)[...] = 0.0
+    common = correlation.sum(axis=(-2, -1)) / (n_judges * (n_judges - 1))
+    common = np.minimum(np.maximum(common, 0.0), MOST_COMMON)[..., None, None]
     own = np.asarray(own_correlation)[..., None, None]
-    mixed = (1.0 - own) * common + own * correlation
-    correlation = np.where(off, mixed, 1.0)
+    correlation = (1.0 - own) * common + own * correlation
+    np.einsum("...ii->...i", correlation)[...] = 1.0
     # The ceiling comes after the correlations, which would else be divided by too small
     # a variance.
     variances = np.minimum(variances, CEILING)
-    mean = variances.mean(axis=-1, keepdims=True)
+    mean = variances.sum(axis=-1, keepdims=True) / n_judges
     share = np.asarray(own_variance)[..., None]
     scale = np.sqrt(share * variances + (1.0 - share) * mean)
     return np.asarray(correlation * scale[..., :, None] * scale[..., None, :])
