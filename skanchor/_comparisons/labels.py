@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from skanchor._comparisons.coded import coded_text
 from skanchor.exceptions import BattlesError
 
 __all__ = [
@@ -72,8 +73,11 @@ def _objects(column: nw.Series[Any]) -> NDArray[Any]:
 
 def code_labels(
     column: nw.Series[Any] | NDArray[Any], name: str
-) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Return codes and distinct labels of an id column; raise if ids are missing."""
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return codes and distinct labels of an id column; raise if ids are missing.
+
+    Codes may be narrow integers.
+    """
     if isinstance(column, nw.Series) and is_text_column(column):
         codes, labels = text_codes(column)
         missing = codes < 0
@@ -164,8 +168,14 @@ def is_text_column(column: nw.Series[Any]) -> bool:
     return isinstance(column.dtype, (nw.String, nw.Categorical, nw.Enum))
 
 
-def text_codes(column: nw.Series[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Return codes, -1 where null, and used labels of a text or categorical column."""
+def text_codes(column: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return codes, -1 where null, and used labels of a text or categorical column.
+
+    Codes may be narrow integers.
+    """
+    coded = coded_text(column.to_native())
+    if coded is not None:
+        return coded.codes, np.array(coded.labels, dtype=object)
     array = column.to_arrow()
     if isinstance(array, pa.ChunkedArray):
         # Chunks have dictionaries of their own; combining them makes codes comparable.
@@ -287,7 +297,7 @@ def _addresses(
 
 
 def merge_labels(
-    columns: Sequence[tuple[NDArray[np.intp], NDArray[Any]]],
+    columns: Sequence[tuple[NDArray[Any], NDArray[Any]]],
 ) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
     """Recode columns to one common, sorted vocabulary.
 
@@ -302,10 +312,14 @@ def merge_labels(
     start, result = 0, []
     for column_codes, column_labels in columns:
         stop = start + len(column_labels)
-        # New code of each label of this column; codes that stay are not copied.
+        # New code of each label of this column; codes that stay are not looked up.
         moved = rank[codes[start:stop]]
         same = np.array_equal(moved, np.arange(len(moved)))
-        result.append(column_codes if same else moved.take(column_codes))
+        result.append(
+            column_codes.astype(np.intp, copy=False)
+            if same
+            else moved.take(column_codes)
+        )
         start = stop
     return np.asarray(labels)[order], result
 

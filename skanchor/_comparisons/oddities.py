@@ -58,9 +58,9 @@ def warn_of_odd_rows(
     """
     _warn_of_misspelt_judge(frame, X)
     _warn_of_look_alikes(X, weight)
-    used = weight > 0
-    warn_of_people_as_judges(X.judges[np.unique(X.judge[used & (X.judge >= 0)])])
-    _warn_of_other_spellings(X, weight)
+    known = X.rows.appearances_by_judge(weight > 0)
+    warn_of_people_as_judges(X.judges[known[:-1].any(axis=1)])
+    _warn_of_other_spellings(X, known)
     # `alone` marks the rows that compare a model with itself.
     alone = constant(False, len(X))
     if _ever_equal(X.left, X.right):
@@ -207,10 +207,13 @@ def _in_groups(groups: list[list[str]]) -> str:
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
-def _warn_of_other_spellings(X: Comparisons, weight: Array) -> None:
-    """Warn of models without votes whose names resemble those of models with votes."""
+def _warn_of_other_spellings(X: Comparisons, known: NDArray[np.intp]) -> None:
+    """Warn of models without votes whose names resemble those of models with votes.
+
+    ``known`` has the rows of each model by judge.
+    """
     # Names that look the same are warned of elsewhere.
-    pairs = [p for p in _spelt_pairs(X, weight) if len(_look_alike(p)) == 0]
+    pairs = [p for p in _spelt_pairs(X, known) if len(_look_alike(p)) == 0]
     if pairs:
         listed = ", ".join(f"{label!r} and {known!r}" for label, known in pairs[:5])
         more = f" and {len(pairs) - 5} more pairs" if len(pairs) > 5 else ""
@@ -238,15 +241,14 @@ def advice_on_spellings(X: Comparisons, weight: Array) -> list[Advice]:
     list of Advice
         Empty if no names are alike.
     """
-    pairs = _spelt_pairs(X, weight)
+    pairs = _spelt_pairs(X, X.rows.appearances_by_judge(weight > 0))
     return [_merged(dict(pairs))] if pairs else []
 
 
-def _spelt_pairs(X: Comparisons, weight: Array) -> list[tuple[str, str]]:
+def _spelt_pairs(X: Comparisons, known: NDArray[np.intp]) -> list[tuple[str, str]]:
     """Models without votes, each with one with votes whose name is nearly the same."""
-    used = weight > 0
-    voted = X.rows.appearances(used & X.is_human) > 0
-    judged = (X.rows.appearances(used) > 0) & ~voted
+    voted = known[-1] > 0
+    judged = known[:-1].any(axis=0) & ~voted
     return spelt_differently(X.models[judged], X.models[voted])
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._comparisons.contexts import Items
-from skanchor._comparisons.equal_rows import EqualRows, number_rows
+from skanchor._comparisons.equal_rows import EqualRows, chunks, number_rows
 from skanchor._comparisons.judge_rows import JudgeRows
 from skanchor._comparisons.labels import constant, is_in, positions
 from skanchor._comparisons.pairs import FeaturePairs
@@ -280,6 +280,22 @@ class EncodedRows:
             self.right[chosen], times, size
         )
         return found.astype(np.intp)
+
+    def appearances_by_judge(self, rows: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Return how many of the chosen rows of each judge involve each model.
+
+        The shape is (n_judges + 1, n_models); the last row is that of people.
+        """
+        n_judges, size = len(self.judges), len(self.models)
+        # Codes -2 and -1, of other judges and of people, come before those of judges.
+        found = np.zeros((n_judges + 2) * size, dtype=np.intp)
+        for part in chunks(len(self)):
+            first = (self.judge[part] + 2) * size
+            for side in (self.left, self.right):
+                at = (first + side[part])[rows[part]]
+                found += np.bincount(at, minlength=len(found))
+        table = found.reshape(n_judges + 2, size)
+        return np.vstack([table[2:], table[1]])
 
     # ----------------------------------------------------------------- other columns
     def relabel(self, models: NDArray[Any], judges: NDArray[Any]) -> Self:

@@ -113,7 +113,7 @@ def _judges(frame: nw.DataFrame[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     judges, position = labels[keep], np.full(len(labels), -1)
     order = argsort_labels(judges, "judge")
     position[np.flatnonzero(keep)[order]] = np.arange(len(judges))
-    return judges[order], position[codes]
+    return judges[order], position.take(codes)
 
 
 def _from_array(table: Any) -> EncodedRows:

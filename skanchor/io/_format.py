@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import pandas as pd
 import pyarrow as pa
 
+from skanchor._comparisons.coded import CodedText
 from skanchor.io._source import Source
 
 __all__ = ["EXACT_FLOATS", "Format", "to_pandas"]
@@ -54,27 +55,38 @@ class Format:
         return self.suffixes[0][1:]
 
 
-def to_pandas(table: pa.Table) -> pd.DataFrame:
+def to_pandas(table: pa.Table, coded: Collection[str] = ()) -> pd.DataFrame:
     """Turn a pyarrow table into a pandas one; names may occur more than once.
 
     Parameters
     ----------
     table : pyarrow.Table
         Table as pyarrow has read it.
+    coded : collection of str, default=()
+        Names of columns of text that were read as codes of a dictionary.
 
     Returns
     -------
     DataFrame
         The same columns.
     """
+    names, rest = table.column_names, table.columns[::-1]
+    # Each column is freed once it is turned, as only `rest` holds it.
+    del table
+    columns = [_column(rest.pop(), coded=name in coded) for name in names]
+    # Arrow keeps freed memory for itself unless it is told not to.
+    pa.default_memory_pool().release_unused()
+    frame = pd.concat(columns, axis=1) if columns else pd.DataFrame()
+    return frame.set_axis(names, axis=1)
+
+
+def _column(column: pa.ChunkedArray, *, coded: bool) -> pd.Series:
+    """Column of pandas; ``coded`` says whether text was read as codes."""
+    if coded and pa.types.is_dictionary(column.type):
+        return CodedText.of_dictionary(column).to_series()
     # Integers in a column with nulls would become floats, where large ones may become
     # equal: those columns get Python integers.
-    columns = [
-        column.to_pandas(integer_object_nulls=_has_large(column))
-        for column in table.columns
-    ]
-    frame = pd.concat(columns, axis=1) if columns else pd.DataFrame()
-    return frame.set_axis(table.column_names, axis=1)
+    return column.to_pandas(integer_object_nulls=_has_large(column))
 
 
 def _has_large(column: pa.ChunkedArray) -> bool:

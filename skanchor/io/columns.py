@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._comparisons.coded import CodedText, coded_text
 from skanchor.exceptions import DataWarning
 
 _MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"})
@@ -44,7 +45,56 @@ def values_of_codes(values: list[Any], codes: NDArray[np.intp]) -> pd.Series:
     # The type is inferred of the few values, not of the many rows.
     missing = [None] if (codes < 0).any() else []
     column = pd.Series([*values, *missing], dtype=object).infer_objects()
-    return column.iloc[codes]
+    few = coded_text(column)
+    if few is None:
+        return column.iloc[codes]
+    return CodedText.of(few.codes.take(codes), few.texts).to_series()
+
+
+def coded(column: pd.Series) -> tuple[NDArray[Any], list[Any]]:
+    """Codes of the values of a column, and its different values in their order.
+
+    Parameters
+    ----------
+    column : Series of shape (n_rows,)
+        Column of any type.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_rows,)
+        Code of each row, -1 where it is null, in integers that may be narrow.
+    values : list
+        Different values, without nulls.
+    """
+    found = coded_text(column)
+    if found is not None:
+        return found.codes, found.labels
+    codes, values = pd.factorize(column, use_na_sentinel=True)
+    return codes, values.tolist()
+
+
+def distinct(column: pd.Series, *, nulls: bool = False) -> list[Any]:
+    """Different values of a column in the order of its rows.
+
+    Parameters
+    ----------
+    column : Series
+        Column of any type.
+    nulls : bool, default=False
+        Whether a null is one of the values.
+
+    Returns
+    -------
+    list
+    """
+    found = coded_text(column)
+    if found is None:
+        return list((column if nulls else column.dropna()).unique().tolist())
+    if not nulls:
+        return found.labels
+    # A null as the column has it.
+    missing = np.flatnonzero(found.codes < 0)[:1]
+    return [*found.labels, *column.iloc[missing].tolist()]
 
 
 def typed(table: pd.DataFrame, ids: set[str], *, from_text: bool) -> pd.DataFrame:

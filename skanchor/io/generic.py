@@ -12,7 +12,7 @@ import pandas as pd
 
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io._tools import FAILED
-from skanchor.io.columns import label_key, values_of_codes
+from skanchor.io.columns import coded, distinct, label_key, values_of_codes
 from skanchor.warning_log import warn
 
 NEEDED = ("model_a", "model_b", "winner")
@@ -158,9 +158,7 @@ def without_blanks(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     said = []
     for columns in (("model_a", "model_b"), ("judge",), ("rater",)):
         known = [name for name in columns if name in table]
-        labels = {
-            label: None for name in known for label in table[name].dropna().unique()
-        }
+        labels = {label: None for name in known for label in distinct(table[name])}
         plain = {label: _BLANKS.sub(" ", str(label)).strip(" ") for label in labels}
         often = Counter(plain.values())
         # Blanks around a name are never part of it, those within where it has a twin.
@@ -202,7 +200,7 @@ def relabelled(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:
     DataFrame
     """
     meant = {label_key(label): value for label, value in labels.items()}
-    codes, found = pd.factorize(table["winner"], use_na_sentinel=True)
+    codes, found = coded(table["winner"])
     values = [meant.get(label_key(label), label) for label in found]
     if "" in meant and (codes < 0).any():
         codes = np.where(codes < 0, len(values), codes)

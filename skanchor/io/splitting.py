@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import pandas as pd
 import pyarrow as pa
 
 from skanchor._comparisons import HUMAN, as_frame, split_table
@@ -23,6 +24,7 @@ from skanchor.io._plain_tables import (
     read_plain,
     refuse_losers_as_winners,
 )
+from skanchor.io.columns import distinct
 from skanchor.io.generic import NEEDED, drop_failed
 from skanchor.warning_log import warn
 
@@ -203,7 +205,7 @@ def _is_standard(frame: Frame) -> bool:
         # Not-a-number is neither below nor above.
         return not bool(((outcome < 0) | (outcome > 1)).any())
     if isinstance(outcome.dtype, _TEXTS):
-        values = outcome.unique().to_list()
+        values = _distinct(outcome)
         known = all(value is None or value in WINNER_VALUES for value in values)
         return known or not all(
             isinstance(value, (str, type(None))) for value in values
@@ -227,21 +229,29 @@ def _sources(
             return frame, None, []
         if len(found) > 1 or not named:
             partial = partial_labels(frame.to_pandas(), found[0])
-            labels = frame[found[0]].unique().to_list()
+            labels = _distinct(frame[found[0]])
             raise judge_or_people(found, labels, partial)
         frame = frame.rename({found[0]: "judge"})
         said.append(f"judges are in {found[0]!r}")
-    labels = frame["judge"].unique().to_list()
+    labels = _distinct(frame["judge"])
     if not told:
         frame, joined = _one_spelling(frame, labels)
         if joined:
-            labels = frame["judge"].unique().to_list()
+            labels = _distinct(frame["judge"])
         said += joined
     people = human_like(labels)
     if told or not people or people == [HUMAN]:
         return frame, None, said
     shown = ", ".join(map(repr, people))
     return frame, people, [*said, f"rows of judge {shown} are people's"]
+
+
+def _distinct(column: nw.Series[Any]) -> list[Any]:
+    """Different values of a column, null among them."""
+    native = column.to_native()
+    if isinstance(native, pd.Series):
+        return distinct(native, nulls=True)
+    return column.unique().to_list()
 
 
 def _one_spelling(frame: Frame, labels: list[Any]) -> tuple[Frame, list[str]]:

@@ -14,6 +14,7 @@ from skanchor.io._plain_tables.names import (
 )
 from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._tools import rows_of_counts
+from skanchor.io.columns import distinct
 
 __all__ = ["battles_of_counts", "counts_of_shares", "is_count", "with_crossed_counts"]
 
@@ -143,7 +144,9 @@ def with_crossed_counts(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     for label, head in zip(names, heads, strict=False):
         if head == label or head not in names:
             continue
-        found = {str(each).strip() for each in raw[label].astype("str").unique()}
+        found = {
+            str(each).strip() for each in distinct(raw[label].astype("str"), nulls=True)
+        }
         models = [n for n in names if n in found - {label} and is_numeric(raw[n])]
         if len(models) > 1 and found == {*models}:
             break

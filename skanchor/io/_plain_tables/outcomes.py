@@ -13,7 +13,7 @@ import pandas as pd
 from skanchor._comparisons.outcomes import WINNER_VALUES
 from skanchor.io._plain_tables.names import name_key, side_of, words_of
 from skanchor.io._tools._grades import grade
-from skanchor.io.columns import label_key, values_of_codes
+from skanchor.io.columns import coded, distinct, label_key, values_of_codes
 
 __all__ = [
     "WON_OR_LOST",
@@ -140,8 +140,8 @@ class OutcomeReading:
         """Preferences for the first side; NaN where there is none."""
         if pd.api.types.is_numeric_dtype(self.winner):
             return self.winner.to_numpy(dtype=float, na_value=np.nan)
-        codes, labels = pd.factorize(self.winner, use_na_sentinel=True)
-        values = [WINNER_VALUES[label] for label in labels.tolist()]
+        codes, labels = coded(self.winner)
+        values = [WINNER_VALUES[label] for label in labels]
         # The code of a null, -1, takes the last value.
         return np.array([*values, np.nan], dtype=float)[codes]
 
@@ -153,8 +153,7 @@ def holds_standard(outcome: pd.Series) -> bool:
     if pd.api.types.is_numeric_dtype(outcome):
         return bool(outcome.dropna().between(0.0, 1.0).all())
     return all(
-        isinstance(label, str) and label in WINNER_VALUES
-        for label in outcome.dropna().unique().tolist()
+        isinstance(label, str) and label in WINNER_VALUES for label in distinct(outcome)
     )
 
 
@@ -190,11 +189,10 @@ def readings(
     list of OutcomeReading
         Empty if some value fits nothing; several if the values may mean several things.
     """
-    codes, labels = pd.factorize(outcome, use_na_sentinel=True)
-    values = labels.tolist()
+    codes, values = coded(outcome)
     numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")
     found = []
-    named = _by_winners_name(outcome, first, second, lenient)
+    named = by_winners_name(outcome, first, second, lenient)
     if named is not None:
         found.append(named)
         # Many numbers that are all names of the two models are no scale.
@@ -243,7 +241,7 @@ def readings(
 
 def is_relative(column: pd.Series) -> bool:
     """Whether outcomes say how good one side is, as "better" and "much worse" do."""
-    keys = [_value_key(value) for value in column.dropna().unique().tolist()]
+    keys = [_value_key(value) for value in distinct(column)]
     plain = {_without_strength(key) for key in keys if not _tie(key)}
     return bool(plain & _BETTER) and bool(plain) and plain <= _BETTER | _WORSE
 
@@ -264,11 +262,11 @@ def by_levels(outcome: pd.Series, levels: Mapping[str, float]) -> OutcomeReading
 
     Returns None if one of them has no level, and is no word for a tie.
     """
-    codes, labels = pd.factorize(outcome, use_na_sentinel=True)
+    codes, labels = coded(outcome)
     own = {label_key(level): number for level, number in levels.items()}
     meant = [
         own.get(label_key(value), 0.5 if _tie(_value_key(value)) else None)
-        for value in labels.tolist()
+        for value in labels
     ]
     if not meant or None in meant or {*map(label_key, labels)}.isdisjoint(own):
         return None
@@ -295,10 +293,10 @@ def on_scale(outcome: pd.Series, levels: Mapping[str, float]) -> OutcomeReading 
 
 
 # --------------------------------------------------------------------------- readings
-def _by_winners_name(
+def by_winners_name(
     outcome: pd.Series, first: pd.Series, second: pd.Series, lenient: bool
 ) -> OutcomeReading | None:
-    """Outcomes that are the winner's name, or words for a tie."""
+    """Outcomes that are the winner's name, or words for a tie; None for others."""
     # Distinct values decide whether any row is worth a look: rows may be millions.
     names = {name.casefold() for side in (first, second) for name in _distinct(side)}
     if not any(value.casefold() in names for value in _distinct(outcome)):
@@ -486,7 +484,7 @@ def _side_told(name: str, sides: tuple[str, str]) -> int:
 
 def _distinct(column: pd.Series) -> list[str]:
     """Distinct texts of a column, as :func:`_plain` has them."""
-    return _plain(pd.Series(column.unique())).dropna().unique().tolist()
+    return _plain(pd.Series(distinct(column))).dropna().unique().tolist()
 
 
 def _plain(column: pd.Series) -> pd.Series:

@@ -58,7 +58,7 @@ from skanchor.io._plain_tables.understood import (
 )
 from skanchor.io._plain_tables.winners import flags, names_loser, tied, turned_round
 from skanchor.io._tools import Options, is_number_or_text, reader_called
-from skanchor.io.columns import with_points
+from skanchor.io.columns import distinct, with_points
 from skanchor.io.generic import NEEDED, fail_invalid, relabelled, standard_names
 from skanchor.warning_log import warn
 
@@ -177,9 +177,7 @@ def read_plain(
     if not winner.equals(table["winner"]):
         table = table.assign(winner=winner)
     said = [*names.says, *([f"{names.outcome!r}: {says}"] if says else [])]
-    table, more = with_order(
-        table, by_name=reading.by_name, shown=outcomes.dropna().unique()
-    )
+    table, more = with_order(table, by_name=reading.by_name, shown=distinct(outcomes))
     of_numbers = made is not None and made.outcomes is None
     counted = made is not None and made.counted
     return Plain(table, (*said, *more), None if of_numbers else outcomes, counted)

@@ -23,6 +23,7 @@ from skanchor.io._plain_tables.names import (
     side_pairs,
     words_of,
 )
+from skanchor.io.columns import distinct
 
 __all__ = [
     "Ratings",
@@ -250,7 +251,7 @@ def is_numeric(column: pd.Series) -> bool:
         return bool(column.notna().any())
     if not pd.api.types.is_object_dtype(column):
         # Of many rows, text has few different cells.
-        column = pd.Series(column.unique())
+        column = pd.Series(distinct(column))
     numbers = pd.to_numeric(column, errors="coerce")
     empty = column.isna() | column.astype("str").str.strip().eq("")
     return bool((numbers.notna() | empty).all() and numbers.notna().any())

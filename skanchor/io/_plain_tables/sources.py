@@ -24,6 +24,7 @@ from skanchor.io._plain_tables.names import (
 )
 from skanchor.io._plain_tables.winners import flags, is_flag
 from skanchor.io._tools import is_number_or_text
+from skanchor.io.columns import distinct
 
 __all__ = [
     "absent_people_file",
@@ -302,7 +303,7 @@ def _people_of_kinds(column: pd.Series) -> NDArray[np.bool_] | None:
     """Rows of people by a column of kinds, "human" and "llm"; None for others."""
     if {*words_of(column.name)} & _WRITTEN or is_flag(column):
         return None
-    labels = column.dropna().unique().tolist()
+    labels = distinct(column)
     people = human_like(labels)
     rest = {name_key(label) for label in labels if label not in people}
     known = people and rest and rest <= _KINDS

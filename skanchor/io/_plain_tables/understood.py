@@ -33,6 +33,7 @@ from skanchor.io._plain_tables.order import (
 from skanchor.io._plain_tables.outcomes import (
     OutcomeReading,
     by_levels,
+    by_winners_name,
     holds_standard,
     is_relative,
     label_of,
@@ -282,30 +283,23 @@ def read_outcomes(
     )
     if plain and numeric:
         return found[0], _of_zero_and_one(outcome, names.sides)
-    found += [
-        reading
-        for reading in readings(
-            outcome.rename(name),
-            table["model_a"],
-            table["model_b"],
-            levels,
-            by_name=by_name,
-            lenient=lenient,
-            sides=names.sides,
+    told = outcome.rename(name), table["model_a"], table["model_b"]
+    if plain:
+        # Standard labels may be names of models, too.
+        named = by_winners_name(*told, lenient)
+        found += [] if named is None else [named]
+    else:
+        found = readings(
+            *told, levels, by_name=by_name, lenient=lenient, sides=names.sides
         )
-        if not plain or "columns" in reading.arguments
-    ]
     if not found:
-        raise unknown_outcomes(
-            outcome.rename(name), table["model_a"], table["model_b"], names.sides
-        )
-    first = found[0].numbers()
+        raise unknown_outcomes(*told, names.sides)
     for other in found[1:]:
-        differ = ~np.isclose(first, other.numbers(), equal_nan=True)
+        differ = ~np.isclose(found[0].numbers(), other.numbers(), equal_nan=True)
         if differ.any():
             if names_loser(name):
                 found = [reading.of_losers() for reading in found]
-            raise _several(outcome.rename(name), found, int(np.argmax(differ)))
+            raise _several(told[0], found, int(np.argmax(differ)))
     return found[0], None if found[0].plain or by_name else found[0].means
 
 

@@ -1,0 +1,164 @@
+"""Codes of columns of text, found once for each: Arrow's data never changes."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+__all__ = ["CodedText", "arrow_text", "coded_text"]
+
+_LOOK = 1 << 16
+"""Rows that are searched for all texts before the rest is."""
+
+_FEW = 0.1
+"""Number of labels, in that of rows, up to which codes are kept."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CodedText:
+    """A column of text as codes of its different texts.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_rows,)
+        Code of each row, -1 where it is null, in integers that may be narrow.
+    texts : pyarrow.Array
+        The different texts, in the order of the rows. All are in use.
+    """
+
+    codes: NDArray[Any]
+    texts: pa.Array
+
+    @classmethod
+    def of_dictionary(cls, data: pa.ChunkedArray) -> CodedText:
+        """Codes of a column that Arrow holds as a dictionary.
+
+        Parameters
+        ----------
+        data : pyarrow.ChunkedArray of dictionaries of texts
+            Dictionaries may list texts that no row has, in any order.
+
+        Returns
+        -------
+        CodedText
+        """
+        return cls.of(*_of_chunks(data.unify_dictionaries()))
+
+    @classmethod
+    def of(cls, codes: NDArray[Any], texts: pa.Array) -> CodedText:
+        """Codes anew, so that texts are different, in use, and in the order of rows.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_rows,)
+            Codes of texts, -1 where a row has none.
+        texts : pyarrow.Array
+            Texts; some may be equal, or not in use.
+
+        Returns
+        -------
+        CodedText
+        """
+        size = len(texts)
+        codes = codes.astype(_narrow(size), copy=False)
+        order = _in_use(codes, size)
+        found = texts.take(pa.array(order)).dictionary_encode()
+        place = np.full(size + 1, -1, dtype=codes.dtype)
+        place[order] = found.indices.to_numpy(zero_copy_only=False)
+        if not np.array_equal(place[:-1], np.arange(size)):
+            # Code -1 reads the -1 at the end.
+            codes = place.take(codes)
+        return cls(codes, found.dictionary)
+
+    @property
+    def labels(self) -> list[str]:
+        """The different texts, in the order of the rows."""
+        return list(self.texts.to_pylist())
+
+    def to_series(self) -> pd.Series:
+        """The column of text, of pandas' own type; its codes are known."""
+        indices = pa.array(self.codes, mask=self.codes < 0)
+        texts = self.texts.cast(pa.large_string())
+        data = pa.chunked_array([texts.take(indices)])
+        column = data.to_pandas()
+        _keep(arrow_text(column), self)
+        return column
+
+
+_known: dict[int, CodedText] = {}
+"""Codes of Arrow's data, by its address, as long as it exists."""
+
+
+def arrow_text(column: Any) -> pa.ChunkedArray | None:
+    """Return Arrow's data of a pandas column of text; None for other columns."""
+    kind = getattr(column, "dtype", None)
+    if isinstance(kind, pd.StringDtype) and kind.storage == "pyarrow":
+        data = column.array.__arrow_array__()
+        return data if isinstance(data, pa.ChunkedArray) else None
+    return None
+
+
+def coded_text(column: Any) -> CodedText | None:
+    """Return the codes of a pandas column of text; None for other columns.
+
+    Parameters
+    ----------
+    column : Series, or any object
+        The column.
+
+    Returns
+    -------
+    CodedText or None
+    """
+    data = arrow_text(column)
+    if data is None:
+        return None
+    if id(data) in _known:
+        return _known[id(data)]
+    # The texts of Arrow's own dictionaries are different, and in the order of rows.
+    coded = CodedText(*_of_chunks(data.dictionary_encode()))
+    _keep(data, coded)
+    return coded
+
+
+def _keep(data: pa.ChunkedArray | None, coded: CodedText) -> None:
+    """Keep the codes of data while it exists, unless most of its texts differ."""
+    if data is not None and len(coded.texts) <= _FEW * len(data):
+        _known[id(data)] = coded
+        weakref.finalize(data, _known.pop, id(data), None).atexit = False
+
+
+def _of_chunks(data: pa.ChunkedArray) -> tuple[NDArray[Any], pa.Array]:
+    """Codes and texts of dictionaries that are the same in all chunks."""
+    if not data.num_chunks:
+        return np.empty(0, dtype=np.int8), pa.array([], data.type.value_type)
+    texts = data.chunk(0).dictionary
+    codes, start = np.empty(len(data), dtype=_narrow(len(texts))), 0
+    # By chunks, which need less memory than the whole.
+    for chunk in data.chunks:
+        indices = chunk.indices.fill_null(-1) if chunk.null_count else chunk.indices
+        codes[start : start + len(chunk)] = indices.to_numpy(zero_copy_only=False)
+        start += len(chunk)
+    return codes, texts
+
+
+def _narrow(size: int) -> np.dtype[Any]:
+    """The narrowest integers for ``size`` codes, and -1."""
+    return np.min_scalar_type(-max(size, 1))
+
+
+def _in_use(codes: NDArray[Any], size: int) -> NDArray[np.intp]:
+    """Codes of ``size`` texts that rows have, in the order of the rows."""
+    # Mostly the first rows have all of them.
+    for part in (codes[:_LOOK], codes):
+        found = pd.unique(part)
+        found = found[found >= 0]
+        if len(found) == size:
+            break
+    return found.astype(np.intp)

@@ -1,0 +1,115 @@
+"""Codes of columns of text: those of pandas, found once for each column."""
+
+import gc
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+from pandas.testing import assert_series_equal
+
+from skanchor._comparisons import coded
+from skanchor._comparisons.coded import CodedText, coded_text
+
+TEXTS = ["owl", None, "elk", "", "owl", "fox", "NA", "elk", None]
+
+
+@pytest.fixture
+def column():
+    return pd.Series(TEXTS * 20, dtype="str", name="model_a")
+
+
+def assert_codes(found, column):
+    codes, labels = pd.factorize(column)
+    assert_array_equal(found.codes, codes)
+    assert found.labels == labels.tolist()
+
+
+def test_codes_are_those_of_pandas(column):
+    assert_codes(coded_text(column), column)
+    assert coded_text(column).codes.dtype == np.int8
+    many = pd.Series([f"model {i}" for i in range(300)] * 20)
+    assert_codes(coded_text(many), many)
+    assert coded_text(many).codes.dtype == np.int16
+    chunks = pd.concat([column, column.head(0), many, column], ignore_index=True)
+    assert_codes(coded_text(chunks), chunks)
+    for odd in (column.head(0), column[column.isna()]):
+        assert coded_text(odd).labels == []
+        assert_codes(coded_text(odd), odd)
+
+
+@pytest.mark.parametrize(
+    "dictionary",
+    [
+        ["elk", "owl", "", "fox", "NA"],
+        ["unused", "NA", "elk", "owl", "more", "", "fox"],
+        ["elk", "owl", "elk", "NA", "fox", "", "owl"],
+    ],
+    ids=["other order", "unused", "twice"],
+)
+def test_dictionaries_are_put_in_the_order_of_the_rows(column, dictionary):
+    last = {text: at for at, text in enumerate(dictionary)}
+    at = [last.get(text) for text in TEXTS]
+    at[0] = dictionary.index("owl")
+    half = pa.DictionaryArray.from_arrays(pa.array(at, pa.int32()), dictionary)
+    other = pa.array(TEXTS, pa.string()).dictionary_encode()
+    assert_codes(
+        CodedText.of_dictionary(pa.chunked_array([half] * 19 + [other])), column
+    )
+
+
+def test_texts_that_come_late_are_found(monkeypatch):
+    monkeypatch.setattr(coded, "_LOOK", 4)
+    codes, texts = np.array([2, 2, -1, 2, 0, 1]), pa.array(["a", "b", "c", "d"])
+    found = CodedText.of(codes, texts)
+    assert found.labels == ["c", "a", "b"]
+    assert_array_equal(found.codes, [0, 0, -1, 0, 1, 2])
+
+
+def test_a_column_is_made_of_its_codes(column):
+    made = coded_text(column).to_series()
+    assert_series_equal(made.rename("model_a"), column)
+    assert coded_text(made) is coded_text(column)
+
+
+def test_codes_are_found_once_for_what_has_the_same_cells(column, monkeypatch):
+    found = coded_text(column)
+    table = pd.DataFrame({"x": column}).rename(columns={"x": "y"}).assign(z=1)
+    assert coded_text(table[["z", "y"]]["y"]) is found
+    changed = table["y"].copy()
+    changed.iloc[3] = "new"
+    assert_codes(coded_text(changed), changed)
+    assert coded_text(table["y"]) is found
+    assert_codes(coded_text(column.iloc[3:]), column.iloc[3:])
+
+
+def test_codes_are_kept_as_long_as_the_column_alone():
+    own = pd.Series([f"prompt {i}" for i in range(100)])
+    gc.collect()
+    before = len(coded._known)
+    column = pd.Series(["owl", "elk"] * 50, dtype="str")
+    assert coded_text(column).labels == ["owl", "elk"]
+    assert len(coded._known) == before + 1
+    # Where most texts differ, codes would take memory, and help nobody.
+    assert_codes(coded_text(own), own)
+    assert len(coded._known) == before + 1
+    del column
+    gc.collect()
+    assert len(coded._known) == before
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pd.Series(["a", "b"], dtype=object),
+        pd.Series(["a", "b"], dtype="category"),
+        pd.Series(["a", "b"], dtype=pd.StringDtype("python")),
+        pd.Series([1, 2]),
+        np.array(["a", "b"]),
+        pa.chunked_array([["a", "b"]]),
+    ],
+    ids=["object", "category", "python", "numbers", "numpy", "arrow"],
+)
+def test_other_columns_have_none(other):
+    assert coded_text(other) is None
