@@ -71,17 +71,19 @@ class ColumnTotals:
     @classmethod
     def of(cls, codes: NDArray[np.int64], items: csr_array, others: Array) -> Self:
         """Sum rows with these codes of groups, in the order of the rows."""
-        order = np.argsort(codes, kind="stable").astype(np.int32)
-        codes = codes[order]
-        starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1])[: len(codes)])
-        stops = np.append(starts, len(codes))
-        shape = len(starts), len(codes)
-        gather = csr_array((np.ones(len(codes)), order, stops), shape)
-        by_item = gather @ items
+        groups, code = np.unique(codes, return_inverse=True)
+        n_rows = len(codes)
+        entries = np.ones(n_rows), (code, np.arange(n_rows))
+        gather = csr_array(entries, (len(groups), n_rows))
+        if len(groups) == n_rows:
+            # Each row is the sum of its group.
+            by_item, others = items[gather.indices], others[gather.indices]
+        else:
+            by_item, others = gather @ items, np.asarray(gather @ others)
         # Products with these sums then have the same bits, however rows were put
         # together before.
         by_item.sort_indices()
-        return cls(codes[starts], by_item, gather @ others)
+        return cls(groups, by_item, others)
 
     def __add__(self, other: ColumnTotals) -> ColumnTotals:
         return ColumnTotals.of(
@@ -89,6 +91,15 @@ class ColumnTotals:
             vstack([self.items, other.items], format="csr"),
             np.vstack([self.others, other.others]),
         )
+
+    def __getitem__(self, some: slice) -> ColumnTotals:
+        """The sums of consecutive groups; nothing is copied."""
+        start, stop, _ = some.indices(len(self.groups))
+        stops = self.items.indptr[start : stop + 1]
+        held = slice(stops[0], stops[-1])
+        content = self.items.data[held], self.items.indices[held], stops - stops[0]
+        items = csr_array(content, (stop - start, self.items.shape[1]))
+        return ColumnTotals(self.groups[start:stop], items, self.others[start:stop])
 
     def __matmul__(self, columns: Array) -> GroupTotals:
         """Product with coefficients of the columns, of shape (n_columns, n_targets)."""

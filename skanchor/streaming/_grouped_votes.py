@@ -75,7 +75,7 @@ class GroupedVotes:
         known = pd.Index(cell_hashes(names[left], names[right], y))
         keys, sums = table.merged()
         cell = known.get_indexer(pd.Index(keys[:, 1])).astype(np.int32)
-        order = np.argsort(keys[:, 0], kind="stable")
+        order = np.argsort(keys[:, 0])
         order = order[cell[order] >= 0]
         weight = sums[order, 0] / unit
         return cls(keys[order, 0], cell[order], weight, left, right, y)

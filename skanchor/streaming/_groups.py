@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from typing import Any, Self
 
@@ -116,8 +116,10 @@ class GroupLabels(_Gathered):
     @classmethod
     def of(cls, hashes: NDArray[np.int64], column: pa.ChunkedArray, start: int) -> Self:
         """Labels of the groups of some rows, the first of which has a number."""
-        codes, known = pd.factorize(hashes)
-        first = _first_rows(codes, len(known))
+        # Rows of a group often come one after another.
+        begins = np.flatnonzero(_changes(hashes))
+        codes, known = pd.factorize(hashes[begins])
+        first = begins[_first_rows(codes, len(known))]
         kind = column.type
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         is_number = np.full(len(known), is_number)
@@ -129,8 +131,11 @@ class GroupLabels(_Gathered):
         """Hashes, ascending, each once, and their labels."""
         if len(self.parts) > 1 or not _ascends(self.parts[0][0]):
             hashes, texts, numbers = zip(*self.parts, strict=True)
-            known, first = np.unique(np.concatenate(hashes), return_index=True)
-            labels = pa.concat_arrays(texts).take(pa.array(first))
+            known = np.concatenate(hashes)
+            # Equal hashes have equal labels: any of them is taken.
+            order = np.argsort(known)
+            first = order[_changes(known[order])]
+            known, labels = known[first], pa.concat_arrays(texts).take(pa.array(first))
             self.parts = [(known, labels, np.concatenate(numbers).take(first))]
         self._waiting = 0
         return self.parts[0]  # type: ignore[no-any-return]
@@ -172,9 +177,7 @@ class ColumnTable(_Gathered):
     def merged(self) -> tuple[NDArray[np.int64], csr_array, Array]:
         """Hashes, ascending, each once, and the sums of each."""
         if len(self.parts) > 1 or not _ascends(self.parts[0][0]):
-            hashes, items, others = zip(*self.parts, strict=True)
-            by_item = vstack(items, format="csr")
-            found = ColumnTotals.of(np.concatenate(hashes), by_item, np.vstack(others))
+            found = ColumnTotals.of(*self._rows())
             self.parts = [(found.groups, found.items, found.others)]
         self._waiting = 0
         return self.parts[0]  # type: ignore[no-any-return]
@@ -193,16 +196,26 @@ class ColumnTable(_Gathered):
         n_folds : int
             Number of folds.
         """
-        hashes, items, others = self.merged()
-        codes = np.searchsorted(groups, hashes)
-        own_fold = fold[codes]
-        # 16-bit integers sort in linear time.
-        order = np.argsort(own_fold.astype(np.int16), kind="stable")
-        codes, items, others = codes[order], items[order], others[order]
-        stops = np.searchsorted(own_fold[order], np.arange(n_folds + 1))
-        for start, stop in pairwise(stops.tolist()):
-            own = slice(start, stop)
-            yield ColumnTotals(codes[own], items[own], others[own])
+        hashes, items, others = self._rows()
+        known, code = np.unique(hashes, return_inverse=True)
+        place = np.searchsorted(groups, known)
+        # Groups by fold, ascending in each; 16-bit integers sort in linear time.
+        order = np.argsort(fold[place].astype(np.int16), kind="stable")
+        turned = np.empty_like(order)
+        turned[order] = np.arange(len(order))
+        total = ColumnTotals.of(turned[code], items, others)
+        groups = place[order]
+        stops = np.cumsum(np.bincount(fold[place], minlength=n_folds))
+        for start, stop in pairwise([0, *stops.tolist()]):
+            own = total[start:stop]
+            yield replace(own, groups=groups[start:stop])
+
+    def _rows(self) -> tuple[NDArray[np.int64], csr_array, Array]:
+        """The rows of all parts."""
+        if len(self.parts) == 1:
+            return self.parts[0]
+        hashes, items, others = zip(*self.parts, strict=True)
+        return np.concatenate(hashes), vstack(items, format="csr"), np.vstack(others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,6 +299,13 @@ def _ascends(hashes: NDArray[np.int64]) -> bool:
     return bool((hashes[1:] > hashes[:-1]).all())
 
 
+def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each value differs from the one before."""
+    found = np.ones(len(values), dtype=bool)
+    np.not_equal(values[1:], values[:-1], out=found[1:])
+    return found
+
+
 def _first_rows(codes: NDArray[np.intp], n_codes: int) -> NDArray[np.intp]:
     """Row in which each code comes first."""
     first = np.empty(n_codes, dtype=np.intp)
@@ -305,7 +325,7 @@ def item_totals(
 
     Groups are in ascending order.
     """
-    starts = np.flatnonzero(np.append(True, group[1:] != group[:-1])[: len(group)])
+    starts = np.flatnonzero(_changes(group))
     net = item_incidence(left, right, values, n_items)
     stops = 2 * np.append(starts, len(group))
     net = csr_array((net.data, net.indices, stops), (len(starts), n_items))
@@ -375,7 +395,7 @@ def _dense(group: NDArray[np.int64]) -> tuple[NDArray[np.intp], int]:
     if (group[1:] < group[:-1]).any():
         code = pd.factorize(group)[0]
         return code, int(code.max()) + 1
-    first = np.append(True, group[1:] != group[:-1])[: len(group)]
+    first = _changes(group)
     code = np.cumsum(first) - 1
     return code, int(np.count_nonzero(first))
 

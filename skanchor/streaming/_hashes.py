@@ -155,7 +155,8 @@ def _text_hashes(texts: pa.Array) -> NDArray[np.uint64]:
     value = row_hash(left, 0)
     rows: Any = slice(None)
     while len(left):
-        word = words.take(at)
+        # ``take`` would copy all of these overlapping words first.
+        word = words[at]
         short = np.maximum(8 - left, 0).astype(np.uint64) * np.uint64(8)
         # Bytes beyond the end of a text belong to the next one.
         word = (word << short) >> short

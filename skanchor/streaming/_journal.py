@@ -265,6 +265,7 @@ def _of_survey(survey: Survey) -> tuple[dict[str, Any], dict[str, Any]]:
         assert survey.group_votes is not None
         arrays["vote keys"], arrays["vote sums"] = survey.group_votes.merged()
         arrays["groups"], texts, arrays["numbers"] = survey.groups.merged()
+        arrays["group of row"] = np.concatenate([*survey.hashes.values()])
         arrays["labels"] = _of_table(pa.table({"label": texts}))
     about = {
         "n_rows": survey.n_rows,
@@ -300,9 +301,15 @@ def _to_survey(about: dict[str, Any], arrays: dict[str, Any]) -> Survey:
         keys = arrays["vote keys"].astype(np.int64)
         group_votes = GroupTable([(keys, arrays["vote sums"])])
     digests = {start: digest for start, digest in about["digests"]}
+    hashes = {}
+    if groups is not None:
+        # Parts follow each other, from the first row on.
+        starts = list(digests)
+        parts = np.split(arrays["group of row"], starts[1:])
+        hashes = dict(zip(starts, parts, strict=True))
     return Survey(
         about["n_rows"], votes, verdicts, sample, features, ranges, groups, group_votes,
-        tuple(about["shape"]), tuple(about["judge_labels"]), digests,
+        tuple(about["shape"]), tuple(about["judge_labels"]), digests, hashes,
     )  # fmt: skip
 
 

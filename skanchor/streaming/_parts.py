@@ -1,24 +1,29 @@
 """A data set as parts that any process can read: row groups, partitions or tables.
 
 Parts come in the order of the data and store the number of their first row. The fold of
-a row depends on its number alone, and so not on which process reads it.
+a row depends on its number alone, or on its group, and so not on which process reads
+it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
+from numpy.typing import NDArray
 
 from skanchor._comparisons import as_frame
 from skanchor.exceptions import BattlesError
 
-__all__ = ["Data", "Part", "check_length", "open_data"]
+__all__ = ["Data", "Part", "check_length", "open_data", "with_groups"]
+
+_NO_ROWS = np.empty(0, dtype=np.int64)
 
 
 class Part(Protocol):
@@ -31,6 +36,10 @@ class Part(Protocol):
     @property
     def length(self) -> int:
         """Number of rows."""
+
+    @property
+    def group(self) -> NDArray[np.int64] | None:
+        """Hash of the group of each row, where an earlier pass has read it."""
 
     def tables(self, columns: Sequence[str] | None, size: int) -> Iterator[pa.Table]:
         """Read the rows, about ``size`` at a time."""
@@ -60,6 +69,7 @@ class FragmentPart:
     fragment: Any
     start: int
     length: int
+    group: NDArray[np.int64] | None = None
 
     def tables(self, columns: Sequence[str] | None, size: int) -> Iterator[pa.Table]:
         """Read the rows, about ``size`` at a time."""
@@ -88,6 +98,7 @@ class TablePart:
 
     table: pa.Table
     start: int
+    group: NDArray[np.int64] | None = None
 
     @property
     def length(self) -> int:
@@ -108,6 +119,7 @@ class PartitionPart:
     partition: Any
     start: int
     length: int
+    group: NDArray[np.int64] | None = None
 
     def tables(self, columns: Sequence[str] | None, size: int) -> Iterator[pa.Table]:
         """Read the rows, ``size`` at a time."""
@@ -288,6 +300,17 @@ def check_length(part: Part, n_rows: int) -> None:
             f"The stream has changed: there were {part.length} rows from number "
             f"{part.start} on, and now there are {n_rows}."
         )
+
+
+def with_groups(part: Any, known: Mapping[int, NDArray[np.int64]]) -> Part:
+    """A part with the hashes of the groups of its rows, by the number of the first."""
+    group = known.get(part.start, _NO_ROWS) if part.length else _NO_ROWS
+    if len(group) != part.length:
+        raise BattlesError(
+            f"The stream has changed: there were {len(group)} rows from number "
+            f"{part.start} on, and now there are {part.length}."
+        )
+    return replace(part, group=group)  # type: ignore[no-any-return]
 
 
 def to_arrow(table: Any) -> pa.Table:

@@ -38,7 +38,7 @@ class PassSettings:
     Attributes
     ----------
     reading : Reading
-        How tables are read.
+        How tables are read; the parts know the groups of their rows.
     folds : Folds
         Which fold holds a row out.
     columns : sequence of str or None
@@ -78,15 +78,24 @@ class PassSettings:
         for part in parts:
             n_rows = digest = 0
             for table in part.tables(self.columns, self.batch_rows):
-                start = part.start + n_rows
+                at, n_rows = n_rows, n_rows + len(table)
+                group = None
+                if part.group is not None:
+                    group = part.group[at:n_rows]
+                    if len(group) < len(table):
+                        break
                 rows = self.reading.rows(
-                    table, start, self.folds, featured=False, like=like
+                    *(table, part.start + at, self.folds),
+                    featured=False,
+                    like=like,
+                    group=group,
                 )
-                like, n_rows = rows.features, n_rows + len(table)
+                like = rows.features
                 digest = rows.digest(digest)
                 yield self._cut(rows)
             check_length(part, n_rows)
-            if digest != self.digests.get(part.start, digest):
+            # A part without rows has none, and the start of the next one.
+            if n_rows and digest != self.digests.get(part.start, digest):
                 raise BattlesError(
                     f"The stream has changed: the {n_rows} rows from number "
                     f"{part.start} on are not those of the first pass, or come in "

@@ -228,7 +228,7 @@ class ReadRows:
         found = crc32(repr(self.weight_digest).encode(), found)
         for values in (self.y, *self.features.some(16)):
             found = crc32(values.tobytes(), found)
-        return found if self.group is None else crc32(self.group.tobytes(), found)
+        return found
 
 
 @dataclass(frozen=True)
@@ -321,6 +321,7 @@ class Reading:
         *,
         featured: bool = True,
         like: FeatureColumns | None = None,
+        group: NDArray[np.int64] | None = None,
     ) -> ReadRows:
         """Read a table whose first row has the number ``start``.
 
@@ -337,6 +338,8 @@ class Reading:
             as columns, which are read when needed.
         like : FeatureColumns, optional
             Those of an earlier table, to save the search for the columns.
+        group : ndarray of shape (n_rows,), optional
+            Hash of the group of each row, where an earlier pass has read it.
 
         Returns
         -------
@@ -345,7 +348,7 @@ class Reading:
         # Messages number the rows of the table that is read.
         where = located(f"Counted from row {start}") if start else nullcontext()
         with where:
-            return self._rows(table, start, folds, featured, like)
+            return self._rows(table, start, folds, featured, like, group)
 
     def _rows(
         self,
@@ -354,6 +357,7 @@ class Reading:
         folds: Folds,
         featured: bool,
         like: FeatureColumns | None,
+        group: NDArray[np.int64] | None,
     ) -> ReadRows:
         X, y = self.split(table)
         shape = tuple(name for name in OPTIONAL if name in X.column_names)
@@ -364,7 +368,7 @@ class Reading:
             column = nw.from_native(X[self.weight], series_only=True)
             given = np.asarray(column.to_numpy())
             X = X.drop_columns([self.weight])
-        group = labels = None
+        labels = None
         if self.groups is not None:
             require_columns(X.column_names, [self.groups])
             column = X[self.groups]

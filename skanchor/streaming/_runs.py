@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 from joblib import effective_n_jobs
+from numpy.typing import NDArray
 
 from skanchor._folds import stream_plan
 from skanchor.exceptions import BattlesError
 from skanchor.streaming._journal import Journal
-from skanchor.streaming._parts import Data, Part
+from skanchor.streaming._parts import Data, Part, with_groups
 from skanchor.streaming._progress import Progress
 
 __all__ = ["Runs"]
@@ -39,6 +41,12 @@ class Runs:
         Shows a progress bar when positive.
     journal : Journal
         Results of passes that were finished before.
+
+    Attributes
+    ----------
+    groups : mapping of int to ndarray, or None
+        Hash of the group of each row of each part, by the number of the first, once a
+        pass has read them: later passes need not read and hash labels again.
     """
 
     def __init__(
@@ -54,6 +62,7 @@ class Runs:
         self.journal = journal
         self.number = 0
         self.layout = journal.layout
+        self.groups: Mapping[int, NDArray[np.int64]] | None = None
         self.passes: list[tuple[str, int, float]] = []
 
     def run(
@@ -169,7 +178,7 @@ class Runs:
         """Lists of whole parts with at least ``job_rows`` rows together."""
         job: list[Part] = []
         for part in self.data.parts():
-            job.append(part)
+            job.append(part if self.groups is None else with_groups(part, self.groups))
             if _length(job) >= self.job_rows:
                 yield job
                 job = []

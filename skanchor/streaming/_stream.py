@@ -284,6 +284,9 @@ def stream_history(
             (reading, folds, columns, options.batch_rows, options.pilot_rows),
             partial(Survey.add, size=options.pilot_rows),
         )
+        later = reading
+        if reading.groups is not None:
+            runs.groups, later = survey.hashes, replace(reading, groups=None)
         # Starting values from the sample, and the columns of the sums.
         surveyed = SurveyResult.of(survey, stages, reading)
         pilot = surveyed.pilot(stages)
@@ -293,9 +296,9 @@ def stream_history(
         check_memory(surveyed, [own.columns.shape[1] for own in layout.samples],
                      n_repeats)  # fmt: skip
         same = PassSettings(
-            replace(reading, unit=surveyed.unit),
+            replace(later, unit=surveyed.unit),
             folds,
-            columns,
+            None if schema is None else later.needed(schema),
             options.batch_rows,
             surveyed.models,
             surveyed.judges,

@@ -76,6 +76,8 @@ class Survey:
         Labels of the judge column, where the user has named those of people.
     digests : dict of int to int
         Checksum of the rows of each part, by the number of its first row.
+    hashes : dict of int to ndarray
+        Hash of the group of each row of each part likewise; empty without groups.
     """
 
     n_rows: int
@@ -89,6 +91,7 @@ class Survey:
     shape: tuple[str, ...] = ()
     judge_labels: tuple[Any, ...] = ()
     digests: dict[int, int] = field(default_factory=dict)
+    hashes: dict[int, NDArray[np.int64]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, parts: Sequence[Survey], size: int) -> Survey:
@@ -132,6 +135,7 @@ class Survey:
             first.shape,
             tuple(dict.fromkeys(chain.from_iterable(p.judge_labels for p in parts))),
             dict(chain.from_iterable(p.digests.items() for p in parts)),
+            dict(chain.from_iterable(p.hashes.items() for p in parts)),
         )
 
     def add(self, other: Survey, size: int) -> Survey:
@@ -190,13 +194,16 @@ def survey_parts(
     waiting: list[Survey] = []
     like = None
     digests: dict[int, int] = {}
+    hashes: dict[int, NDArray[np.int64]] = {}
     for part in parts:
         n_rows = digest = 0
+        groups = []
         for table in part.tables(columns, batch_rows):
             start = part.start + n_rows
             rows = reading.rows(table, start, folds, featured=False, like=like)
             like, n_rows = rows.features, n_rows + len(table)
             digests[part.start] = digest = rows.digest(digest)
+            groups += [] if rows.labels is None else [rows.labels[0]]
             with located(f"Counted from row {start}") if start else nullcontext():
                 found = _survey_rows(rows, table, folds, sample_size, total)
             waiting.append(found)
@@ -207,9 +214,12 @@ def survey_parts(
                 total = Survey.of([total, *waiting], sample_size)
                 waiting = []
         check_length(part, n_rows)
+        if groups:
+            hashes[part.start] = np.concatenate(groups)
     if total is None:
         raise BattlesError("The stream has no rows.")
-    return replace(Survey.of([total, *waiting], sample_size), digests=digests)
+    found = Survey.of([total, *waiting], sample_size)
+    return replace(found, digests=digests, hashes=hashes)
 
 
 def _survey_rows(

@@ -364,7 +364,7 @@ def _sampled(
     """Sampled rows of one judge between known models, and their folds."""
     _, table, fold = drawn
     # A row with a count was drawn as one of its copies, and is read once.
-    once = replace(reading, weights="importance")
+    once = replace(reading, weights="importance", groups=None)
     rows = once.rows(table, 0, Folds(2))
     weight = np.ones(len(rows)) if reading.weights == "frequency" else rows.weight
     X = rows.X.relabel(models, judges).with_features(features)

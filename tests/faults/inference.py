@@ -97,6 +97,9 @@ for title, where in {
     "A stream whose rows come in another order in each pass":
         "streaming.test_parts::"
         "test_rows_in_another_order_in_each_pass_are_refused",
+    "Tables without rows among those of a stream":
+        "streaming.test_parts::"
+        "test_tables_without_rows_among_others_change_nothing",
     "A checkpoint of a stream that goes on with other rows":
         "streaming.test_parts::test_a_run_that_goes_on_knows_rows_in_another_order",
     "Raters who vote repeatedly, in a stream":

@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from numpy.testing import assert_array_equal
 from pyarrow import parquet
 from streams import tables
 
@@ -129,6 +130,22 @@ def test_rows_in_another_order_in_each_pass_are_refused(columns):
     anchor = AnchorPipeline(cv=3, random_state=0)
     with pytest.raises(BattlesError, match="rows from number 0 on are not those of"):
         stream_history(Shuffled(table, columns), anchor, options=options)
+
+
+@pytest.mark.parametrize("groups", [None, "prompt_id"])
+def test_tables_without_rows_among_others_change_nothing(groups):
+    table, _ = tables()
+    table = table.assign(prompt_id=np.arange(len(table)) // 3)
+    anchor = AnchorPipeline(cv=3, random_state=0)
+    options = StreamOptions(groups=groups)
+    expected = stream_history([table[:700], table[700:]], anchor, options=options)
+    found = stream_history(
+        [table[:0], table[:700], table[:0], table[700:], table[:0]],
+        anchor,
+        options=options,
+    )
+    one, other = (each.stored.whole.X.sensitivities for each in (found, expected))
+    assert_array_equal(one, other)
 
 
 def test_a_run_that_goes_on_knows_rows_in_another_order(tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from skanchor.streaming import (
     StreamOptions,
     _grouping,
     _groups,
+    _reading,
     _survey_result,
     stream_history,
 )
@@ -206,6 +207,46 @@ def test_an_interrupt_while_sums_are_merged_loses_nothing(
         assert_array_equal(errors(found.history, late), errors(expected.history, late))
         assert_array_equal(found.state.sums.noise, expected.state.sums.noise)
         assert_array_equal(found.state.groups.labels, expected.state.groups.labels)
+
+
+def test_labels_are_read_in_the_first_pass_alone(prompted, monkeypatch):
+    table, late = prompted
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects="none")
+    expected = streamed(table, anchor)
+    hashed = []
+
+    def counted(column, start=0):
+        hashed.append(len(column))
+        return group_hashes(column, start)
+
+    monkeypatch.setattr(_reading, "group_hashes", counted)
+    rows = battles(table).assign(winner=table["winner"])
+    first = iter([True])
+
+    def source():
+        # Prompts that are not read any more may be lost.
+        lost = [] if next(first, False) else ["prompt_id"]
+        return iter(in_pieces(rows.drop(columns=lost), 700))
+
+    options = StreamOptions(pilot_rows=10**6, groups="prompt_id")
+    found = stream_history(source, anchor, options=options)
+    assert sum(hashed) == len(table)
+    assert_array_equal(errors(found.history, late), errors(expected.history, late))
+
+
+@pytest.mark.parametrize("size", [500, 800])
+def test_a_stream_with_groups_that_is_cut_in_another_way_is_refused(prompted, size):
+    table, _ = prompted
+    rows = battles(table).assign(winner=table["winner"])
+    sizes = iter([700, size])
+    options = StreamOptions(groups="prompt_id")
+    anchor = AnchorPipeline(cv=3, random_state=0)
+    with pytest.raises(
+        BattlesError, match=f"there were 700 rows from number 0 on, and now .* {size}"
+    ):
+        stream_history(
+            lambda: iter(in_pieces(rows, next(sizes))), anchor, options=options
+        )
 
 
 def test_prompts_decide_by_default(prompted):
