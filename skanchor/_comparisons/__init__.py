@@ -1,6 +1,7 @@
 """Battles tables: read and encoded once; each stage then adds learned columns."""
 
 from skanchor._comparisons.agreement import warn_of_contradicting_judges
+from skanchor._comparisons.coded import look_up
 from skanchor._comparisons.contexts import (
     InContext,
     Items,
@@ -53,6 +54,7 @@ __all__ = [
     "is_constant",
     "join_groups",
     "label_list",
+    "look_up",
     "number_rows",
     "read_contexts",
     "split_table",

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from skanchor._comparisons.coded import coded_text
+from skanchor._comparisons.coded import coded_text, look_up
 from skanchor.exceptions import BattlesError
 
 __all__ = [
@@ -318,7 +318,7 @@ def merge_labels(
         result.append(
             column_codes.astype(np.intp, copy=False)
             if same
-            else moved.take(column_codes)
+            else look_up(moved, column_codes)
         )
         start = stop
     return np.asarray(labels)[order], result

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from skanchor._checks import check_unmasked
+from skanchor._comparisons.coded import look_up
 from skanchor._comparisons.labels import (
     factorize,
     is_text_column,
@@ -168,7 +169,9 @@ class Outcomes:
         values = np.array([WINNER_VALUES[label] for label in labels])
         bad = np.array([label in BOTH_BAD for label in labels], dtype=bool)
         both_bad = bad[codes] if bad.any() else None
-        return cls(values.take(codes), np.array(["model_a", "model_b"]), 0, both_bad)
+        return cls(
+            look_up(values, codes), np.array(["model_a", "model_b"]), 0, both_bad
+        )
 
     @classmethod
     def _two_labels(cls, y: NDArray[Any]) -> Outcomes:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._checks import check_unmasked
+from skanchor._comparisons.coded import look_up
 from skanchor._comparisons.features import (
     as_float,
     declared_label,
@@ -113,7 +114,7 @@ def _judges(frame: nw.DataFrame[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     judges, position = labels[keep], np.full(len(labels), -1)
     order = argsort_labels(judges, "judge")
     position[np.flatnonzero(keep)[order]] = np.arange(len(judges))
-    return judges[order], position.take(codes)
+    return judges[order], look_up(position, codes)
 
 
 def _from_array(table: Any) -> EncodedRows:

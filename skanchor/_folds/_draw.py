@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from skanchor._comparisons import look_up
 from skanchor._comparisons.grouping import RowGroups
 from skanchor._folds._plan import DrawnPlan, FoldPlan, check_plan, is_split
 from skanchor._folds._source_kfold import SourceKFold
@@ -88,7 +89,7 @@ def _draw_plan(
 ) -> FoldPlan:
     """Assign folds, again where a training set would lose what joins its models."""
     # Rows that have no influence take no place in a fold.
-    is_counted = sample.counts if cell is None else sample.counts.take(cell)
+    is_counted = sample.counts if cell is None else look_up(sample.counts, cell)
     n_rows, is_whole = len(is_counted), bool(is_counted.all())
     counted: Any = slice(None) if is_whole else np.flatnonzero(is_counted)
     # A generator, unlike its seed, gives other folds each time.

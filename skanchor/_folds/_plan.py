@@ -29,6 +29,9 @@ __all__ = [
     "training_weights",
 ]
 
+_STEP = 1 << 18
+"""Rows that are counted at a time."""
+
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 FoldPlan = Sequence[Split]
 
@@ -78,11 +81,14 @@ class DrawnPlan(Sequence[Split]):
         ndarray of shape (n_folds, n_cells)
         """
         # All folds at once: rows that count for nothing fall before the first.
-        at = cell.astype(np.intp)
-        at *= self.n_folds + 1
-        at += self.fold
-        at += 1
-        table = np.bincount(at, minlength=n_cells * (self.n_folds + 1))
+        table = np.zeros(n_cells * (self.n_folds + 1), dtype=np.intp)
+        step = max(_STEP, 4 * len(table))
+        for start in range(0, len(cell), step):
+            at = cell[start : start + step].astype(np.intp)
+            at *= self.n_folds + 1
+            at += self.fold[start : start + step]
+            at += 1
+            table += np.bincount(at, minlength=len(table))
         return table.reshape(n_cells, -1).T[1:]
 
 

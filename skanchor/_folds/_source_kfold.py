@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
-from skanchor._comparisons import Comparisons, decide_roles, first_rows, number_rows
+from skanchor._comparisons import (
+    Comparisons,
+    decide_roles,
+    first_rows,
+    look_up,
+    number_rows,
+)
 from skanchor._comparisons.grouping import (
     RowGroups,
     default_groups,
@@ -23,6 +29,10 @@ from skanchor.exceptions import BattlesError, Term
 from skanchor.sample import Battles
 
 __all__ = ["SourceKFold"]
+
+
+_STEP = 1 << 18
+"""Rows that are dealt at a time."""
 
 
 class SourceKFold(BaseCrossValidator):
@@ -134,7 +144,7 @@ class SourceKFold(BaseCrossValidator):
         Returns
         -------
         ndarray of shape (n_rows,)
-            Numbers from zero.
+            Numbers from zero, in narrow integers if ``cell`` is given.
         """
         if isinstance(self.n_splits, bool) or not isinstance(
             self.n_splits, (int, np.integer)
@@ -166,7 +176,7 @@ class SourceKFold(BaseCrossValidator):
             encoded = decide_roles(encoded, np.ones(len(encoded)), self.new_models)
         random = check_random_state(self.random_state)
         found = _assign_folds(encoded, codes, self.n_splits, random, cell)
-        return found.astype(np.intp, copy=False)
+        return found if cell is not None else found.astype(np.intp, copy=False)
 
 
 def _assign_folds(
@@ -191,11 +201,15 @@ def _assign_folds(
         # kind. Dealt in this order, each kind is spread evenly over the folds.
         pair = _in_row_order((low + 1) * n_models + high + 1, first)
         kind = source * (int(pair.max(initial=0)) + 1) + pair
+        kind = number_rows(kind).kind
         # numpy sorts integers of 16 bits in linear time.
         kind = kind.astype(np.min_scalar_type(int(kind.max(initial=0))))
-        kind = kind if cell is None else kind.take(cell)
+        kind = kind if cell is None else look_up(kind, cell)
+        # Much of the time and memory goes into these numbers: they are narrow.
+        turn = np.arange(len(kind), dtype=np.min_scalar_type(len(kind)))
+        random.shuffle(turn)
         folds = np.arange(n_splits, dtype=np.min_scalar_type(n_splits))
-        return _deal(folds, kind, _narrow(random.permutation(len(kind))))
+        return _deal(folds, kind, turn)
     groups = _in_row_order(groups)
     n_groups = int(groups.max()) + 1
     # Groups that hold the same number of rows of each source are alike.
@@ -236,16 +250,25 @@ def _in_row_order(
 def _deal(values: NDArray[Any], kind: NDArray[Any], turn: NDArray[Any]) -> NDArray[Any]:
     """Values handed out to rows by kind, and by their turn within a kind.
 
-    ``turn`` is a permutation. Values are repeated where they are fewer than the rows.
+    ``kind`` has numbers from zero without gaps, ``turn`` is a permutation. Values are
+    repeated where they are fewer than the rows.
     """
     of_turn = np.empty_like(kind)
     of_turn[turn] = kind
     del kind
-    dealt = np.empty(len(turn), dtype=values.dtype)
-    np.put(dealt, np.argsort(of_turn, kind="stable"), values)
-    return dealt.take(turn)
-
-
-def _narrow(numbers: NDArray[np.intp]) -> NDArray[Any]:
-    """Row numbers in narrow integers: much of the time and memory goes into them."""
-    return numbers.astype(np.min_scalar_type(len(numbers)))
+    n_kinds = int(of_turn.max(initial=0)) + 1
+    step = max(_STEP, 4 * n_kinds)
+    parts = [of_turn[start : start + step] for start in range(0, len(turn), step)]
+    sizes = [np.bincount(part, minlength=n_kinds) for part in parts]
+    # Next place of each kind, in the order of the kinds.
+    place = np.cumsum(np.sum(sizes, axis=0))
+    place -= np.sum(sizes, axis=0)
+    dealt, start = np.empty(len(turn), dtype=values.dtype), 0
+    for part, size in zip(parts, sizes, strict=True):
+        order = np.argsort(part, kind="stable")
+        at = np.repeat(place - np.cumsum(size) + size, size)
+        at += np.arange(len(part))
+        dealt[start + order] = values.take(at % len(values))
+        start += len(part)
+        place += size
+    return look_up(dealt, turn)

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from pandas.testing import assert_series_equal
 
 from skanchor._comparisons import coded
-from skanchor._comparisons.coded import CodedText, coded_text
+from skanchor._comparisons.coded import CodedText, coded_text, look_up
 
 TEXTS = ["owl", None, "elk", "", "owl", "fox", "NA", "elk", None]
 
@@ -113,3 +113,12 @@ def test_codes_are_kept_as_long_as_the_column_alone():
 )
 def test_other_columns_have_none(other):
     assert coded_text(other) is None
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.intp])
+def test_values_of_codes_are_looked_up_in_parts(kind, monkeypatch):
+    monkeypatch.setattr(coded, "_STEP", 7)
+    codes = np.random.default_rng(0).integers(-1, 4, 40).astype(kind)
+    values = np.array([0.5, 1.0, 0.0, 0.25, np.nan])
+    assert_array_equal(look_up(values, codes), values[codes])
+    assert look_up(values, codes[:0]).shape == (0,)
