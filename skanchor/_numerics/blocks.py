@@ -10,6 +10,7 @@ and never by number.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -84,6 +85,7 @@ def item_columns(n_items: int) -> Blocks:
     return Blocks.of(items=n_items)
 
 
+@lru_cache(maxsize=64)
 def fitted_columns(n_items: int, n_span: int) -> Blocks:
     """Blocks of a judge's local columns that have coefficients in a fit.
 

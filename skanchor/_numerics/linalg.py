@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,7 @@ class Columns:
     """
 
     def __init__(self, *blocks: Array):
-        stops = np.cumsum([block.shape[1] for block in blocks]).tolist()
+        stops = list(accumulate(block.shape[1] for block in blocks))
         starts = [0, *stops[:-1]]
         self._blocks = [
             (block, slice(start, stop))
@@ -322,10 +323,18 @@ def covariance_factor(covariance: Array) -> Array:
     It is that of :func:`eigen_factor`, but where there are many judges, all pairs of
     the same correlation, that of :func:`common_factor`.
     """
-    found = None
-    if len(covariance) >= MANY_JUDGES:
+    return _known_factor(covariance.tobytes(), len(covariance))
+
+
+@lru_cache(maxsize=4)
+def _known_factor(content: bytes, size: int) -> Array:
+    """Factor of a covariance, kept for the folds, which share it; read-only."""
+    covariance, found = np.frombuffer(content).reshape(size, size), None
+    if size >= MANY_JUDGES:
         found = common_factor(covariance)
-    return eigen_factor(covariance) if found is None else found
+    found = eigen_factor(covariance) if found is None else found
+    found.flags.writeable = False
+    return found
 
 
 def eigen_factor(covariance: Array) -> Array:

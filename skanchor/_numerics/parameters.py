@@ -226,13 +226,33 @@ class Parameters:
 
         The two have the same order: delta for c, order for p, span for b.
         """
-        if m == PEOPLE:
-            # Neither delta nor order: their sensitivity is one.
-            span = fitted_columns(self.n_items, 0).size
-            return np.arange(span, n_columns)[: self.human_width]
-        own = np.arange(self.n_items, n_columns)
-        order = OWN_COLUMNS.index("order")
-        return own if self._has_position(m) else np.delete(own, order)
+        return self._joined(m, n_columns)[0][self.n_items :]
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int], tuple[NDArray[np.intp], ...]]:
+        """Cache of :meth:`_joined`, which sums over rows ask for again and again."""
+        return {}
+
+    def _joined(self, m: int, n_columns: int) -> tuple[NDArray[np.intp], ...]:
+        """Local columns that have coefficients, and indices by item of these.
+
+        Those of the items come first; their coefficients are the scores.
+        """
+        if (m, n_columns) not in self._known:
+            items = np.arange(self.n_items)
+            if m == PEOPLE:
+                # Neither delta nor order: their sensitivity is one.
+                span = fitted_columns(self.n_items, 0).size
+                used = np.arange(span, n_columns)[: self.human_width]
+            else:
+                used = np.arange(self.n_items, n_columns)
+                if not self._has_position(m):
+                    used = np.delete(used, OWN_COLUMNS.index("order"))
+            self._known[m, n_columns] = (
+                np.concatenate([items, used]),
+                np.concatenate([items, self._own[m]]),
+            )
+        return self._known[m, n_columns]
 
     def effects(self, k: int) -> NDArray[np.intp]:
         """Indices of the standardised deviations of all items in column k of L."""
@@ -290,22 +310,19 @@ class Parameters:
         slope : float
             Its sensitivity; one for people.
         """
-        n, own = self.n_items, self._own[m]
-        used = self._used(m, len(gram))
-        # Blocks of scores, of the source's own coefficients and of its deviations. The
-        # matrix need not be symmetric, so that both off-diagonal blocks are added.
-        items, cross = gram[:n, :n], gram[:n, used]
-        total[:n, :n] += slope**2 * items
-        total[:n, own] += slope * cross
-        total[own, :n] += slope * gram[used, :n]
-        total[np.ix_(own, own)] += gram[np.ix_(used, used)]
+        n, (used, index) = self.n_items, self._joined(m, len(gram))
+        if len(used) < len(gram):
+            gram = gram[used[:, None], used]
+        scale = np.ones(len(used))
+        scale[:n] = slope
+        # The matrix need not be symmetric, so that both off-diagonal blocks are added.
+        left, right = scale[:, None] * gram, gram * scale
+        total[index[:, None], index] += left * scale
         if self._deviates(m):
             at = self._deviations(m)
-            total[at, at] += items
-            total[:n, at] += slope * items
-            total[at, :n] += slope * items
-            total[at, own] += cross
-            total[own, at] += gram[used, :n]
+            total[at, at] += gram[:n, :n]
+            total[at, index] += right[:n]
+            total[index, at] += left[:, :n]
 
     def reduce_gradient(self, total: Array, factor: Array | None) -> Array:
         """Reduce a gradient by item, or several side by side, to one by parameter.
