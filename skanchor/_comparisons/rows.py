@@ -19,7 +19,7 @@ from skanchor._comparisons.judge_rows import JudgeRows
 from skanchor._comparisons.labels import constant, is_in, positions
 from skanchor._comparisons.pairs import FeaturePairs
 from skanchor._numerics.linalg import zero_sum_basis
-from skanchor._numerics.parameters import selectors
+from skanchor._numerics.parameters import Parameters, selectors
 from skanchor._typing import Array
 
 __all__ = ["EncodedRows"]
@@ -124,6 +124,33 @@ class EncodedRows:
                 basis[context == code, start : start + size - 1] = zero_sum_basis(size)
                 start += size - 1
         return selectors(self.is_new, basis)
+
+    @cached_property
+    def _layouts(self) -> dict[Any, Parameters]:
+        return {}
+
+    def layout(self, *, owned: bool = False, **kinds: Any) -> Parameters:
+        """Where parameters lie; kept, as every fold asks for the same.
+
+        Parameters
+        ----------
+        owned : bool, default=False
+            Whether item effects of a model may be the same in all contexts.
+        **kinds
+            Other attributes of :class:`~skanchor._numerics.parameters.Parameters`.
+
+        Returns
+        -------
+        Parameters
+        """
+        owned = owned and self.n_contexts > 1
+        key = (owned, *sorted(kinds.items()))
+        if key not in self._layouts:
+            owners = self.items.model if owned else None
+            self._layouts[key] = Parameters(
+                self.selectors, len(self.judges), owners=owners, **kinds
+            )
+        return self._layouts[key]
 
     @cached_property
     def involves_new(self) -> NDArray[np.bool_]:

@@ -25,7 +25,7 @@ from skanchor._numerics.btl import laplacian
 from skanchor._numerics.linalg import Columns, has_common_column, standardised
 from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.newton import SolverResult, Tolerance, minimise
-from skanchor._numerics.parameters import PEOPLE, Parameters, without_rounding
+from skanchor._numerics.parameters import PEOPLE, without_rounding
 from skanchor._numerics.sums import local_gram, local_score
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage, linearity, rejoined
@@ -97,9 +97,7 @@ class ItemLikelihood:
             ridges.append(
                 np.empty(0) if stage is None else row_weight.sum() * stage.ridge
             )
-        self.layout = Parameters(
-            self.items,
-            self.n_judges,
+        self.layout = X.rows.layout(
             positions=(X.position_effects is not None,) * self.n_judges,
             widths=tuple(len(self.coef[m]) for m in range(self.n_judges)),
             has_deviations=has_deviations,
@@ -128,6 +126,8 @@ class ItemLikelihood:
         -------
         ItemLikelihood
         """
+        if factor.shape == (self.n_judges, self.n_judges):
+            return self
         found, head = copy(self), self.at["deviation"].start
         found.layout = replace(self.layout, n_effects=factor.shape[1])
         found.at, found.size = found.layout.at, found.layout.size

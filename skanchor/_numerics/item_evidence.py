@@ -135,8 +135,8 @@ def _standardised(
     root, back = vectors * scale, vectors / scale
     # Posterior precision and mean of v, of all items together.
     inner = mix_judges(information, root, n_items)
-    inner[np.diag_indices_from(inner)] += 1.0
-    solver = SymmetricSolver.factorise(inner)
+    inner.flat[:: len(inner) + 1] += 1.0
+    solver = SymmetricSolver.beside_prior(inner)
     v = solver.solve((root.T @ target.reshape(n_judges, n_items)).ravel())
     # Posterior covariance of v of each item. The inverse is most of the work: only its
     # blocks of an item with itself are made.

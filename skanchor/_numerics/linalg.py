@@ -148,6 +148,14 @@ class SymmetricSolver:
         root = vectors[:, keep] / np.sqrt(values[keep])
         return cls(scale, root, root.shape[1])
 
+    @classmethod
+    def beside_prior(cls, matrix: Array) -> SymmetricSolver:
+        """Factorise a matrix whose eigenvalues are one or more: its rank is full."""
+        lower, failed = dpotrf(matrix.T, lower=1, clean=0)
+        if failed:
+            return cls.factorise(matrix)
+        return cls(np.ones(len(matrix)), lower, len(matrix), 1.0)
+
     @cached_property
     def root(self) -> Array:
         """Root of the pseudo-inverse, ``root @ root.T``, of shape (n, rank)."""

@@ -13,7 +13,7 @@ import numpy as np
 from skanchor._comparisons import Comparisons
 from skanchor._numerics.information import JudgeBlock, judge_block
 from skanchor._numerics.linalg import covariance_factor
-from skanchor._numerics.parameters import PEOPLE, Parameters
+from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszProblem, RieszSystem
 from skanchor._riesz._evidence import Evidence
 from skanchor._riesz._learners import NO_BIAS, WeightLearner
@@ -64,12 +64,10 @@ def riesz_problem(
     if X.item_covariance is not None:
         # L with L L' = Sigma_u: the system has standardised deviations v with u = L v.
         factor = covariance_factor(X.item_covariance)
-    layout = Parameters(
-        X.rows.selectors,
-        n_judges,
+    layout = X.rows.layout(
+        owned=True,
         positions=(X.position_effects is not None,) * n_judges,
         has_deviations=factor is not None,
-        owners=X.rows.items.model if X.rows.n_contexts > 1 else None,
         n_effects=None if factor is None else factor.shape[1],
     )
     slopes = np.zeros(n_judges) if X.sensitivities is None else X.sensitivities
