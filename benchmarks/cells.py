@@ -8,9 +8,9 @@ as Parquet, and has processes of their own read it (``read_battles``) and rank i
 minute or more. ``python benchmarks/cells.py arena`` leaves each model of the arena
 out in turn, by cells and row by row. ``python benchmarks/cells.py distinct`` fits the
 default simulation, whose rows all differ, with and without the look for equal rows.
-``python benchmarks/cells.py threads [--busy 2]`` fits the arena, in processes with the
-threads of the environment and with one thread of linear algebra, in turn, beside so
-many busy processes.
+``python benchmarks/cells.py threads [--busy 2] [--models 1000]`` fits the arena, or a
+drawn table of so many models without item effects, in processes with the threads of the
+environment and with one thread of linear algebra, in turn, beside so many busy ones.
 """
 
 from __future__ import annotations
@@ -43,10 +43,19 @@ import sys, time
 import numpy as np
 from skanchor import AnchorPipeline
 from skanchor.datasets import fetch_arena
+from skanchor.simulation import simulate_battles
 
-X, y = fetch_arena(return_X_y=True)
-anchor, found = AnchorPipeline(new_models=X["model_a"].iloc[:1], random_state=0), []
-for _ in range(8):
+n_models, n_fits = map(int, sys.argv[1:])
+if n_models:
+    data = simulate_battles(
+        n_models=n_models, n_historical=200 * n_models, random_state=0
+    )
+    X, y = data.X[["model_a", "model_b", "judge"]], data.y
+    anchor, found = AnchorPipeline(item_effects=None, random_state=0), []
+else:
+    X, y = fetch_arena(return_X_y=True)
+    anchor, found = AnchorPipeline(new_models=X["model_a"].iloc[:1], random_state=0), []
+for _ in range(n_fits):
     start = time.perf_counter()
     anchor.fit(X, y)
     found.append(time.perf_counter() - start)
@@ -150,24 +159,25 @@ def of_file(n_rows: int, rounds: int, *, row_by_row: bool) -> None:
     )
 
 
-def of_threads(rounds: int, n_busy: int) -> None:
-    """Fit the arena with the threads of the environment, and with one."""
+def of_threads(rounds: int, n_busy: int, n_models: int) -> None:
+    """Fit the arena, or so many models, with the environment's threads and with one."""
     busy = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"])
         for _ in range(n_busy)
     ]
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     try:
-        found = [(run(FITS), run(FITS, **one)) for _ in range(rounds)]
+        what = str(n_models), "2" if n_models else "8"
+        found = [(run(FITS, *what), run(FITS, *what, **one)) for _ in range(rounds)]
     finally:
         for process in busy:
             process.kill()
     ratios = [default[0] / single[0] for default, single in found]
     (default, single), ratio = np.median(found, axis=0)[:, 0], np.median(ratios)
     print(
-        f"arena beside {n_busy} busy processes: {default:.3f} s of wall time, "
-        f"with one thread {single:.3f} s: {ratio:.2f} ({min(ratios):.2f} to "
-        f"{max(ratios):.2f})"
+        f"{n_models or 'arena'} beside {n_busy} busy processes: {default:.3f} s of "
+        f"wall time, with one thread {single:.3f} s: {ratio:.2f} ({min(ratios):.2f} "
+        f"to {max(ratios):.2f})"
     )
 
 
@@ -179,6 +189,7 @@ def main() -> None:
     parser.add_argument("--rows", type=float)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--busy", type=int, default=0)
+    parser.add_argument("--models", type=int, default=0)
     parser.add_argument("--row-by-row", action="store_true")
     options = parser.parse_args()
     anchor = AnchorPipeline(random_state=0)
@@ -187,7 +198,7 @@ def main() -> None:
         of_file(n_rows, options.rounds, row_by_row=options.row_by_row)
         return
     if options.what == "threads":
-        of_threads(options.rounds, options.busy)
+        of_threads(options.rounds, options.busy, options.models)
         return
     if options.what == "arena":
         X, y = fetch_arena(return_X_y=True)

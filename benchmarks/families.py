@@ -1,6 +1,6 @@
 """Families of models that all judges favour: the test on history, and coverage.
 
-``python benchmarks/families.py [--replications 300] [--sd 0.4] [--lone]`` draws ten
+``python benchmarks/families.py [--replications 400] [--sd 0.4] [--lone]`` draws ten
 historical models in five families and a new model of a sixth. All judges see the models
 of a family as if their scores were higher by one normal draw; with ``--lone`` those of
 the new model's family alone. One line says how often the test of families rejects at
@@ -70,7 +70,7 @@ def draw(seed: int, sd: float, lone: bool) -> dict[str, float]:
 def main() -> None:
     """Print one line of shares."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replications", type=int, default=300)
+    parser.add_argument("--replications", type=int, default=400)
     parser.add_argument("--sd", type=float, default=0.4)
     parser.add_argument("--lone", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)

@@ -3,12 +3,12 @@
 ``python benchmarks/item_effects.py cells [--replications 1000]`` runs simulated cells,
 ``few`` those of one judge and few models, ``small`` those of three judges and two to
 ten models; with ``--file`` their draws are kept there, and a later call goes on where
-it ends. ``check`` is the test behind ``"auto"``, and ``switch`` compares rules by which
-it decides;
-``votes`` what few votes make of the covariance; ``many`` what few rows of many judges
-make of it, with one correlation of all pairs and with one for each; ``pool`` whether
-judges of few rows should be one; ``flexible`` the learners of the bias where features
-tell the models apart;
+it ends. ``check`` is the test behind ``"auto"``, ``switch`` compares rules by which it
+decides, and ``bound`` says how narrow intervals can be under any rule; ``votes`` what
+few votes make of the covariance; ``many`` what few rows of many judges make of it, with
+one correlation of all pairs and with one for each; ``pool`` whether judges of few rows
+should be one; ``flexible`` the learners of the bias where features tell the models
+apart;
 ``python benchmarks/item_effects.py table BATTLES`` leaves each model of a battles table
 out in turn (ties dropped with ``--drop-ties``), or each of six random subsets of
 ``--subset`` models. All print one line per setting, and fit `AnchorPipeline` with its
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from scipy.stats import binom
+from scipy.optimize import minimize
+from scipy.stats import binom, chi2, norm
 from sklearn.utils import Bunch
 
 from skanchor import AnchorPipeline, JudgeCalibrator, _treatments, split_battles
@@ -40,6 +42,7 @@ from skanchor.metrics import insertion_mae, interval_width, rmse
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
+Array = np.ndarray
 Cell = tuple[int, int, float, float]
 CELLS: list[Cell] = [
     # models, judges, item sd, correlation between judges
@@ -69,6 +72,7 @@ PARTS = (
     "few",
     "small",
     "switch",
+    "bound",
     "check",
     "votes",
     "many",
@@ -367,12 +371,21 @@ SWITCHED: dict[str, tuple[int, int, int, int | None, int | None, float, float]] 
     "five models, sd .2": (5, 3, 4000, None, None, 0.2, 0.0),
     "five thin judges, sd .2": (5, 5, 1500, 800, None, 0.2, 0.3),
     "five thin judges, sd 0": (5, 5, 1500, 800, None, 0.0, 0.0),
+    "ten models, sd .1": (10, 3, 4000, None, None, 0.1, 0.0),
+    "ten judges, sd .1": (10, 10, 4000, None, None, 0.1, 0.3),
+    "ten judges, sd .2": (10, 10, 4000, None, None, 0.2, 0.3),
+    "twenty models, sd .1": (20, 3, 8000, None, None, 0.1, 0.0),
+    "twenty models, sd .15": (20, 3, 8000, None, None, 0.15, 0.0),
+    "ten models, sd .15, correlated": (10, 3, 4000, None, None, 0.15, 0.5),
+    "ten models, sd .1, correlated": (10, 3, 4000, None, None, 0.1, 0.5),
+    "six judges, sd .15": (10, 6, 4000, None, None, 0.15, 0.3),
+    "six judges, sd 0": (10, 6, 4000, None, None, 0.0, 0.0),
 }
 """Tables on which the rule of "auto" is tried, where judges have many rows or few."""
 
 
-def limits(seed: int, design: str) -> list[float]:
-    """What the test says, and limits less the score by "none" and by "random"."""
+def fitted(seed: int, design: str) -> tuple[AnchorPipeline, float] | None:
+    """Fit of one draw, and the true score; None where the draw is refused."""
     n_models, n_judges, n_historical, n_human, n_new, sd, correlation = SWITCHED[design]
     given = {"n_human": n_human, "n_new": n_new}
     data = simulate_battles(
@@ -386,14 +399,22 @@ def limits(seed: int, design: str) -> list[float]:
         try:
             anchor = AnchorPipeline(cv=5, random_state=0).fit(X, data.y)
         except BattlesError:
-            return []
-    values = [
-        anchor.results_[name].conf_int().iloc[0] - data.truth.new_scores.iloc[0]
-        for name in ("none", "random")
-    ]
+            return None
+    return anchor, data.truth.new_scores.iloc[0]
+
+
+def limits(seed: int, design: str) -> list[float]:
+    """What the test says, and limits less the score by "none" and by "random"."""
+    found = fitted(seed, design)
+    if found is None:
+        return []
+    anchor, true = found
+    none, random = (
+        anchor.results_[name].conf_int().iloc[0] - true for name in ("none", "random")
+    )
     check = anchor._inference.check
     size = 0.0 if check.test is None else check.test.p_of_size(0.3)
-    return [check.p_value, size, *values[0], *values[1]]
+    return [check.p_value, size, *none, *random]
 
 
 def run_switch(replications: int, jobs: int, file: Path | None) -> None:
@@ -406,7 +427,10 @@ def run_switch(replications: int, jobs: int, file: Path | None) -> None:
         "auto": (DETECTED, RULED_OUT),
         "always": (2.0, 2.0),
     }
-    print("coverage, mean width and share of random, by rule:", ", ".join(rules))
+    print(
+        "coverage, mean width and share of random, by rule:",
+        ", ".join([*rules, "mixed"]),
+    )
     found: dict[str, list[list[float]]] = {}
     for index, design in enumerate(SWITCHED):
         start = 5_000_000 + 100_000 * index
@@ -414,18 +438,104 @@ def run_switch(replications: int, jobs: int, file: Path | None) -> None:
             delayed(limits)(seed, design) for seed in range(start, start + replications)
         )
         p, size, *ends = np.transpose([row for row in found[design] if row])
-        none, random = ends[:2], ends[2:]
+        none, random = np.array(ends[:2]), np.array(ends[2:])
+        shares = [
+            np.where((p < level) | (size >= ruled_out), 1.0, 0.0)
+            for level, ruled_out in rules.values()
+        ]
+        # Limits between both: the more of "random", the smaller the p-value.
+        mixed = np.clip(1.0 - np.sqrt(p / 0.4), 0.0, 1.0)
+        shares.append(np.where(size >= RULED_OUT, 1.0, mixed))
         told = []
-        for level, ruled_out in rules.values():
-            used = (p < level) | (size >= ruled_out)
-            low, high = np.where(used, random, none)
+        for share in shares:
+            # Zero times an infinite limit is not a number.
+            part = np.where(share > 0, share * random, 0.0)
+            low, high = (1.0 - share) * none + part
             width = (high - low)[np.isfinite(high - low)].mean()
             covered = np.mean((low <= 0) & (high >= 0))
-            told.append(f"{covered:.3f} {width:.3f} {used.mean():.2f}")
+            told.append(f"{covered:.3f} {width:.3f} {share.mean():.2f}")
         print(f"{design:40} {len(p):4d} ", "   ".join(told), flush=True)
     if file is not None:
         table = pd.concat({name: pd.DataFrame(rows) for name, rows in found.items()})
         table.to_csv(file)
+
+
+def evidence(seed: int, design: str) -> list[float]:
+    """Law of the test, error without item effects, and variance by item variance.
+
+    Half of the variance of the deviations is shared by the judges, as in the test.
+    """
+    found = fitted(seed, design)
+    if found is None:
+        return []
+    anchor, _ = found
+    test = anchor._inference.check.test
+    error = float(anchor.results_["none"].standard_errors.iloc[0])
+    # Judges of equally many rows count by the squares of their sensitivities.
+    slopes = np.asarray(anchor.calibrator_.sensitivities_)
+    weights = slopes / np.sum(slopes**2)
+    return [test.df, test.scale, error, (np.sum(weights**2) + weights.sum() ** 2) / 2]
+
+
+def narrowest(law: Sequence[float], least: float, coverage: float = 0.93) -> float:
+    """Least mean width, if nothing deviates, of a rule that reads the test.
+
+    A rule gives each value of the statistic a width. Its intervals hold 95 % where
+    nothing deviates, and ``coverage`` whatever the size of the deviations.
+
+    Parameters
+    ----------
+    law : sequence of float
+        As :func:`evidence` returns it.
+    least : float
+        Least width that a rule may take, in widths without item effects.
+    coverage : float
+        Coverage at each size.
+
+    Returns
+    -------
+    float
+        In widths without item effects.
+    """
+    df, scale, error, by_item = law
+    sizes = np.array([0, 0.03, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5])
+    # Bins of the statistic, finer where it is large.
+    tail = np.concatenate([np.linspace(1, 0.2, 9), 0.2 * np.geomspace(1, 1e-5, 16)[1:]])
+    edges = np.append(chi2.isf(tail, df), np.inf)
+    share = np.diff(chi2.cdf(edges / (1 + scale * sizes[:, None] ** 2 / 2), df))
+    # Standard errors and half widths in half widths without item effects.
+    errors = np.sqrt(1.0 + sizes[:, None] ** 2 * by_item / error**2) / norm.isf(0.025)
+
+    def spare(widths: Array) -> Array:
+        held = 2.0 * norm.cdf(widths / errors) - 1.0
+        return np.sum(share * held, axis=1) - np.where(sizes > 0, coverage, 0.95)
+
+    def slope(widths: Array) -> Array:
+        return 2.0 * share * norm.pdf(widths / errors) / errors
+
+    # Coverage is concave in the widths, so that the minimum is the only one.
+    found = minimize(
+        lambda widths: share[0] @ widths, np.full(len(tail), 1.5), method="SLSQP",
+        jac=lambda widths: share[0], bounds=[(least, 20.0)] * len(tail),
+        constraints={"type": "ineq", "fun": spare, "jac": slope},
+        options={"maxiter": 1000},
+    )  # fmt: skip
+    assert found.success, found.message
+    return float(found.fun)
+
+
+def run_bound(replications: int, jobs: int) -> None:
+    """How narrow any rule can be without deviations that must hold with them."""
+    print("mean width, in widths without item effects: at least 1, and at least 1/2")
+    for design in (name for name in SWITCHED if name.endswith("sd 0")):
+        start = 5_000_000 + 100_000 * list(SWITCHED).index(design)
+        rows = Parallel(jobs)(
+            delayed(evidence)(seed, design)
+            for seed in range(start, start + replications)
+        )
+        law = np.median([row for row in rows if row], axis=0)
+        told = "  ".join(f"{narrowest(law, least):.3f}" for least in (1.0, 0.5))
+        print(f"{design:40} {told}", flush=True)
 
 
 def find_deviations(seed: int, learner: Any) -> tuple[float, float, float]:
@@ -564,6 +674,8 @@ def main() -> None:
         run_small(options.replications, options.jobs, options.file)
     elif options.what == "switch":
         run_switch(options.replications, options.jobs, options.file)
+    elif options.what == "bound":
+        run_bound(options.replications, options.jobs)
     elif options.what == "check":
         run_check(cells, options.replications, options.jobs)
     elif options.what == "votes":
