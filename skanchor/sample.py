@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -17,9 +16,9 @@ from skanchor._comparisons import (
     Inputs,
     Outcomes,
     as_frame,
-    chunks,
     constant,
 )
+from skanchor._comparisons.digest import digest_of
 from skanchor._comparisons.features import check_scales
 from skanchor._comparisons.grouping import (
     FEW_GROUPS,
@@ -289,12 +288,8 @@ class Sample:
         """
         X = self.X
         labels = [X.models.tolist(), X.judges.tolist(), list(X.feature_names)]
-        found = sha256(repr(labels).encode())
         columns = (*X.rows.columns, self.y, self.weight, self.groups, self.raters)
-        for column in (column for column in columns if column is not None):
-            for rows in chunks(len(self)):
-                found.update(np.ascontiguousarray(column[rows]).data)
-        return found.hexdigest()
+        return digest_of(labels, (each for each in columns if each is not None))
 
     @property
     def counts(self) -> NDArray[np.bool_]:

@@ -157,6 +157,8 @@ def test_the_digest_is_that_of_all_that_a_row_says():
 
     known = digest()
     assert known == digest(features.copy(), np.array(LABELS))
+    assert known == digest(weight=None)
+    assert known == digest(features.assign(shown_first="model_a"))
     assert known == digest(pa.Table.from_pandas(features))
     others = [
         digest(features.replace("z", "y")),
@@ -165,6 +167,7 @@ def test_the_digest_is_that_of_all_that_a_row_says():
         digest(turned),
         digest(features.assign(shown_first="model_b")),
         digest(features.assign(n_a=1.0)),
+        digest(features.assign(n_a=2.0)),
         digest(features.assign(n_b=1.0)),
         digest(y=[*LABELS[:4], "model_b"]),
         digest(weight=2.0 * weight),

@@ -1,5 +1,6 @@
 """The program around its commands: version, interrupts, pipes."""
 
+import gc
 import io
 import os
 import re
@@ -98,6 +99,22 @@ def test_handlers_of_signals_are_put_back_and_ignored_ones_kept():
     with raised_as_interrupts(), pytest.raises(Stopped):
         signal.raise_signal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_garbage_is_collected_less_often_during_a_command_alone(
+    run, monkeypatch, error
+):
+    before, seen = gc.get_threshold(), []
+
+    def fit(*args, **kwargs):
+        seen.append(gc.get_threshold())
+        raise error
+
+    monkeypatch.setattr(AnchorPipeline, "fit", fit)
+    run("rank", "--demo")
+    assert gc.get_threshold() == before
+    assert seen[0][0] >= 10_000 and seen[0][1:] == before[1:]
 
 
 def test_killed_worker(run, monkeypatch):
