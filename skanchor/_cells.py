@@ -222,7 +222,7 @@ def _many_equal(columns: list[NDArray[Any]]) -> bool:
         return bool((size * (size - 1)).sum() >= needed)
 
     # Rows that are equal are so in each column: most tables differ in the first.
-    return all(map(many, columns)) and many(*columns)
+    return many(columns[0]) and many(*columns)
 
 
 def _columns(sample: Sample) -> list[NDArray[Any]]:

@@ -51,8 +51,10 @@ def t_quantile(level: float, df: Array) -> Array:
 
 def t_distribution(df: Array, z: Array) -> Array:
     """Distribution function of the t law; infinite degrees of freedom are normal."""
-    p = ndtr(z)
     finite = np.isfinite(df)
+    if finite.all():
+        return np.asarray(stdtr(df, z))
+    p = np.asarray(ndtr(z))
     if finite.any():
         p = np.where(finite, stdtr(np.where(finite, df, 1.0), z), p)
     return p

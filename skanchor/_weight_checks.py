@@ -21,6 +21,9 @@ __all__ = ["check_weights_and_groups", "mean_weight"]
 PART_OF_VERDICTS = 0.1
 """Share of the judges' rows from which on the groups of a judge are counted."""
 
+MANY = 1 << 10
+"""First rows of a source, which mostly show that its groups are not few."""
+
 
 def check_weights_and_groups(sample: Sample) -> Sample:
     """Refuse weights of too wide a range; warn of few groups.
@@ -118,7 +121,10 @@ def _sources_of_few_groups(sample: Sample) -> list[str]:
     found = []
     for m, source in enumerate([None, *X.judges.tolist()], start=-1):
         rows = used & (X.judge == m)
-        n_groups = _n_distinct(sample.groups[rows])
+        groups = sample.groups[rows]
+        if _n_distinct(groups[:MANY]) >= FEW_GROUPS:
+            continue
+        n_groups = _n_distinct(groups)
         matters = rows.sum() >= (PART_OF_VERDICTS * verdicts if m >= 0 else 1)
         if matters and n_groups < FEW_GROUPS:
             who = "people" if source is None else f"judge {source!r}"

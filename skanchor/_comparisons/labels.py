@@ -258,8 +258,27 @@ def _codes_and_labels(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[A
                 # Each address has a label of its own: address codes are label codes.
                 return at, np.asarray(labels)
             return codes.take(at), np.asarray(labels)
+    if values.dtype.kind == "i" and len(values):
+        low, high = value_range(values)
+        if high - low < len(values):
+            codes, first = _by_first_row(values.astype(np.intp) - low, high - low + 1)
+            return codes, values[first]
     codes, labels = pd.factorize(values)
     return codes.astype(np.intp, copy=False), np.asarray(labels)
+
+
+def _by_first_row(
+    codes: NDArray[np.intp], size: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Small codes renumbered by the first row of each, and these rows, by counting."""
+    n_rows = len(codes)
+    row = np.full(size, n_rows)
+    # Of values written in turn the last remains: backwards, the first row of each.
+    row[codes[::-1]] = np.arange(n_rows - 1, -1, -1)
+    is_first = np.zeros(n_rows + 1, dtype=bool)
+    is_first[row] = True
+    number = np.cumsum(is_first) - 1
+    return number.take(row).take(codes), np.flatnonzero(is_first[:-1])
 
 
 def _addresses(

@@ -136,8 +136,11 @@ def _keeps_scale(
     ]
     wins = np.add(*counts).reshape(n_folds, size, size)
     whole = wins.sum(axis=0)
-    found = count_components(whole)
-    return all(count_components(whole - w) == found for w in wins)
+    links, found = whole > 0, count_components(whole)
+    kept = (whole - w for w in wins)
+    return all(
+        np.array_equal(w > 0, links) or count_components(w) == found for w in kept
+    )
 
 
 def _equal_plans(one: FoldPlan, other: FoldPlan) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
@@ -23,6 +22,7 @@ from skanchor._comparisons.grouping import (
     default_groups,
     resolve_groups,
 )
+from skanchor._comparisons.labels import factorize
 from skanchor._folds._plan import Split
 from skanchor._typing import Seed
 from skanchor.exceptions import BattlesError, Term
@@ -237,13 +237,10 @@ def _in_row_order(
     those of the rows themselves.
     """
     if first is None:
-        largest = np.maximum.accumulate(codes)
-        if codes[0] == 0 and (np.diff(largest) <= 1).all() and codes.min() == 0:
-            return codes
-        return pd.factorize(codes)[0]
+        return factorize(codes, "codes")[0]
     order = np.argsort(first, kind="stable")
     found = np.empty(len(codes), dtype=np.intp)
-    found[order] = pd.factorize(codes[order])[0]
+    found[order] = factorize(codes[order], "codes")[0]
     return found
 
 

@@ -164,7 +164,8 @@ def _await_items(
     """
     btl = item_fit.btl
     if stages.fits_jointly(sample.X):
-        X = btl.transform(sample.X)
+        # The scores of votes alone, which have no say here, need no transform.
+        X = sample.X if btl.bias_ is None else btl.transform(sample.X)
         X = X.with_columns(scores=np.where(X.is_new, np.nan, item_fit.scores))
     else:
         btl = clone(stages.btl).fit_sample(sample, btl, seed_offset)

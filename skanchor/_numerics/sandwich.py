@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from skanchor._numerics.spanning import SpanningTree, grounded, solve_gaps
 from skanchor._numerics.types import Array
@@ -108,24 +109,23 @@ class Bread:
         -------
         ndarray of shape (n_gaps, n_gaps)
         """
-        rows = np.arange(len(left))
-        n_groups = int(groups.max(initial=0)) + 1
-        # gather, (n_groups, n_rows), has the residual of each row in its group's line;
-        # its product with the incidence matrix is the score vector of each group.
-        gather = csr_array((residual, (groups, rows)), shape=(n_groups, len(rows)))
-        shape = len(left), len(self.spread)
-        ones = np.ones(len(left))
-        totals = gather @ (
-            csr_array((ones, (rows, left)), shape=shape)
-            - csr_array((ones, (rows, right)), shape=shape)
-        )
+        n_rows, n_groups = len(left), int(groups.max(initial=0)) + 1
+        # The score vector of each row; their sum in each group is a sparse product.
+        entries = np.repeat(residual, 2)
+        np.negative(entries[1::2], out=entries[1::2])
+        sides = np.column_stack([left, right]).ravel()
+        starts = np.arange(0, 2 * n_rows + 1, 2)
+        of_rows = csr_array((entries, sides, starts), (n_rows, len(self.spread)))
+        gather = csc_array(
+            (np.ones(n_rows), groups, np.arange(n_rows + 1)), (n_groups, n_rows)
+        ).tocsr()
+        totals: Any = gather @ of_rows
         plain = (totals.T @ totals).toarray()
         form = self.spread.T @ plain @ self.spread
         if form.size and form.diagonal().min() <= _LOST * plain.diagonal().max():
             # Summed by model, light rows that cross a gap are lost in rounding beside
             # heavy rows on one side of it. By gap the heavy rows are exactly zero.
-            spread = csr_array(self.spread)
-            totals = gather @ (spread[left] - spread[right])
+            totals = gather @ (of_rows @ csr_array(self.spread))
             form = (totals.T @ totals).toarray()
         return np.asarray(form)
 
