@@ -202,7 +202,9 @@ class Membership:
         at = np.repeat(self.starts[:-1][rows] - (ends - sizes), sizes)
         at += np.arange(len(at))
         starts = np.concatenate([[0], ends])
-        return Membership(self.groups, starts, self.place[at], self.number[at])
+        return Membership(
+            self.groups, starts, self.place.take(at), self.number.take(at)
+        )
 
     def divided(self, part: NDArray[Any], n_parts: int) -> list[Membership]:
         """Membership in the groups of each part alone.

@@ -177,11 +177,13 @@ def _historical(X: Comparisons, m: int, curvature: Array) -> Array:
 
 def _of_features(X: Comparisons, curvature: Array, learner: Any) -> list[WeightLearner]:
     """Learners of functions of features, by judge."""
+    if not X.features_left.shape[1]:
+        return [WeightLearner()] * len(X.judges)
     found = []
     for m, judge in enumerate(X.judges.tolist()):
         cut = X.by_judge(m)
         known = _historical(X, m, curvature)
-        if not X.features_left.shape[1] or not known.any():
+        if not known.any():
             found.append(WeightLearner())
             continue
         own: Any = clone(learner_for(learner, judge))

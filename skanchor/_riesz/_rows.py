@@ -105,10 +105,11 @@ def source_weights(
     values -= by_item.take(cut.right.take(places), axis=1)
     if m != PEOPLE and X.position_effects is not None:
         values += np.outer(by_order, cut.order.take(places))
-    pairs = row_pairs(projection.learner, X, cut, places)
-    # What the bias of these rows can imitate is taken out, row by row.
     values = values.T
-    values -= projection.correction(pairs, columns)
+    if projection.learner is not None:
+        # What the bias of these rows can imitate is taken out, row by row.
+        pairs = row_pairs(projection.learner, X, cut, places)
+        values -= projection.correction(pairs, columns)
     return values if limit is None else np.clip(values, -limit, limit)
 
 
