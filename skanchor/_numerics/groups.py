@@ -71,9 +71,20 @@ class ColumnTotals:
     @classmethod
     def of(cls, codes: NDArray[np.int64], items: csr_array, others: Array) -> Self:
         """Sum rows with these codes of groups, in the order of the rows."""
-        groups, code = np.unique(codes, return_inverse=True)
-        n_rows = len(codes)
-        entries = np.ones(n_rows), (code, np.arange(n_rows))
+        groups, place = np.unique(codes, return_inverse=True)
+        return cls.at_places(groups, place, items, others)
+
+    @classmethod
+    def at_places(
+        cls,
+        groups: NDArray[np.int64],
+        place: NDArray[np.intp],
+        items: csr_array,
+        others: Array,
+    ) -> Self:
+        """Sum rows by the place of their group among these, which all have rows."""
+        n_rows = len(place)
+        entries = np.ones(n_rows), (place, np.arange(n_rows))
         gather = csr_array(entries, (len(groups), n_rows))
         if len(groups) == n_rows:
             # Each row is the sum of its group.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skanchor._numerics.groups import ColumnTotals
 from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array
-from skanchor.streaming._groups import GroupTable, item_totals
+from skanchor.streaming._groups import GroupTable, item_squares, item_totals
 from skanchor.streaming._hashes import label_hashes, row_hash
 from skanchor.streaming._reading import Folds
 
@@ -87,8 +87,11 @@ class GroupedVotes:
 
     def totals(self, values: Array, n_items: int) -> ColumnTotals:
         """Sum of values over the votes of each model, minus where second, by group."""
-        left, right = self.left[self.cell], self.right[self.cell]
-        return item_totals(self.group, left, right, values, n_items)
+        return item_totals(*self._pairs(), values, n_items)
+
+    def squares(self, values: Array, n_items: int) -> Array:
+        """Products of these sums, summed over the groups: (n_items, n_items)."""
+        return item_squares(*self._pairs(), values, n_items)
 
     def nothing(self) -> GroupedVotes:
         """None of the votes."""
@@ -103,6 +106,9 @@ class GroupedVotes:
             stops = np.cumsum(np.bincount(fold, minlength=folds.n_splits)).tolist()
             found += [self._some(order[a:b]) for a, b in pairwise([0, *stops])]
         return found
+
+    def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.intp], NDArray[np.intp]]:
+        return self.group, self.left[self.cell], self.right[self.cell]
 
     def _some(self, at: Any) -> GroupedVotes:
         group, cell, weight = self.group[at], self.cell[at], self.weight[at]

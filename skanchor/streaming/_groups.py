@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Any, Self
 
@@ -25,7 +25,7 @@ from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.streaming._hashes import group_hashes, group_texts, row_hash
-from skanchor.streaming._local_columns import item_incidence, streamed_columns
+from skanchor.streaming._local_columns import streamed_columns
 
 __all__ = [
     "ColumnTable",
@@ -33,9 +33,13 @@ __all__ = [
     "GroupTable",
     "GroupedHeld",
     "grouped_dispersion",
+    "item_squares",
     "item_totals",
     "sketch_groups",
 ]
+
+_PART = 64
+"""One in so many groups is looked at, to see how many sums a merge would leave."""
 
 _SKETCH = 1 << 16
 """Groups in a sketch of a stream: those of the lowest hashes."""
@@ -53,25 +57,32 @@ class _Gathered:
     """
 
     parts: list[Any] = field(default_factory=list)
-    _waiting: int = 0
+    _looked: int = 0
 
     def gain(self, other: Self) -> None:
         """Add the sums of other rows to these, in place."""
         self._merge_many()
         self.parts = [*self.parts, *other.parts]
-        self._waiting += sum(len(part[0]) for part in other.parts)
 
     def __add__(self, other: Self) -> Self:
         # Merged here and not in the sum, so that no part is in memory twice.
         self._merge_many()
-        found = type(self)(list(self.parts), self._waiting)
-        found.gain(other)
-        return found
+        return type(self)([*self.parts, *other.parts], self._looked)
 
     def _merge_many(self) -> None:
-        # Twice as many as have been merged: each row is merged a few times only.
-        if self._waiting > 2 * len(self.parts[0][0]):
+        """Merge sums if this halves their number; look whenever that has doubled."""
+        names = [part[0] for part in self.parts]
+        size = sum(map(len, names))
+        if size <= 2 * self._looked:
+            return
+        # Groups whose hashes have a remainder of zero are as good as any.
+        some = [
+            one[(one if one.ndim == 1 else one[:, 0]) % _PART == 0] for one in names
+        ]
+        if 2 * _PART * len(np.unique(np.concatenate(some), axis=0)) <= size:
             self.merged()
+            size = len(self.parts[0][0])
+        self._looked = size
 
     def merged(self) -> Any:
         """The only part, in which no group is twice.
@@ -89,18 +100,19 @@ class GroupTable(_Gathered):
     and sums of shape (n, n_values).
     """
 
+    _merged: bool = False
+
     @classmethod
     def of(cls, keys: Iterable[NDArray[Any]], values: Array) -> Self:
-        """Sum the values, of shape (n_rows, n_values), by these keys of the rows."""
-        columns = np.column_stack([np.asarray(key, np.int64) for key in keys])
-        return cls([_summed_by_key(columns, values)])
+        """Values of rows, of shape (n_rows, n_values), with these keys."""
+        return cls([(np.column_stack([*keys]), values)])
 
     def merged(self) -> tuple[NDArray[np.int64], Array]:
         """Keys, each once, and the sums of each."""
-        if len(self.parts) > 1:
-            keys, values = zip(*self.parts, strict=True)
+        keys, values = zip(*self.parts, strict=True)
+        if len(keys) > 1 or not self._merged:
             self.parts = [_summed_by_key(np.concatenate(keys), np.concatenate(values))]
-        self._waiting = 0
+            self._merged = True
         keys, values = self.parts[0]
         return keys, values
 
@@ -118,8 +130,8 @@ class GroupLabels(_Gathered):
         """Labels of the groups of some rows, the first of which has a number."""
         # Rows of a group often come one after another.
         begins = np.flatnonzero(_changes(hashes))
-        codes, known = pd.factorize(hashes[begins])
-        first = begins[_first_rows(codes, len(known))]
+        known, first = _distinct(hashes[begins])
+        first = begins[first]
         kind = column.type
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         is_number = np.full(len(known), is_number)
@@ -131,13 +143,9 @@ class GroupLabels(_Gathered):
         """Hashes, ascending, each once, and their labels."""
         if len(self.parts) > 1 or not _ascends(self.parts[0][0]):
             hashes, texts, numbers = zip(*self.parts, strict=True)
-            known = np.concatenate(hashes)
-            # Equal hashes have equal labels: any of them is taken.
-            order = np.argsort(known)
-            first = order[_changes(known[order])]
-            known, labels = known[first], pa.concat_arrays(texts).take(pa.array(first))
-            self.parts = [(known, labels, np.concatenate(numbers).take(first))]
-        self._waiting = 0
+            known, at = _distinct(np.concatenate(hashes))
+            labels = pa.concat_arrays(texts).take(pa.array(at))
+            self.parts = [(known, labels, np.concatenate(numbers).take(at))]
         return self.parts[0]  # type: ignore[no-any-return]
 
     @property
@@ -179,7 +187,6 @@ class ColumnTable(_Gathered):
         if len(self.parts) > 1 or not _ascends(self.parts[0][0]):
             found = ColumnTotals.of(*self._rows())
             self.parts = [(found.groups, found.items, found.others)]
-        self._waiting = 0
         return self.parts[0]  # type: ignore[no-any-return]
 
     def of_folds(
@@ -203,12 +210,10 @@ class ColumnTable(_Gathered):
         order = np.argsort(fold[place].astype(np.int16), kind="stable")
         turned = np.empty_like(order)
         turned[order] = np.arange(len(order))
-        total = ColumnTotals.of(turned[code], items, others)
-        groups = place[order]
-        stops = np.cumsum(np.bincount(fold[place], minlength=n_folds))
-        for start, stop in pairwise([0, *stops.tolist()]):
-            own = total[start:stop]
-            yield replace(own, groups=groups[start:stop])
+        total = ColumnTotals.at_places(place[order], turned[code], items, others)
+        stops = np.cumsum(np.bincount(fold[place], minlength=n_folds)).tolist()
+        for start, stop in pairwise([0, *stops]):
+            yield total[start:stop]
 
     def _rows(self) -> tuple[NDArray[np.int64], csr_array, Array]:
         """The rows of all parts."""
@@ -277,21 +282,16 @@ class GroupedHeld:
 def _summed_by_key(
     keys: NDArray[np.int64], values: Array
 ) -> tuple[NDArray[np.int64], Array]:
-    """Sum values by key, keys in the order in which they come first."""
+    """Sum values by key, in the order of the rows."""
     # One number for all keys of a row, mixed after each of them, as their order counts.
     one = keys[:, 0]
     for other in keys.T[1:]:
         one = row_hash(one, 0).view(np.int64) + other
-    codes, _ = pd.factorize(one)
-    size = int(codes.max(initial=-1)) + 1
-    first = _first_rows(codes, size)
-    if values.shape[1] <= 2:
-        columns = [np.bincount(codes, column, size) for column in values.T]
-        return keys[first], np.column_stack(columns).astype(np.float64)
-    gather = csr_array(
-        (np.ones(len(codes)), codes, np.arange(len(codes) + 1)), (len(codes), size)
-    ).T
-    return keys[first], np.asarray(gather @ values, dtype=np.float64)
+    names, code = np.unique(one, return_inverse=True)
+    at = np.empty(len(names), dtype=np.intp)
+    at[code] = np.arange(len(code))
+    sums = [np.bincount(code, column, len(names)) for column in values.T]
+    return keys[at], np.column_stack(sums).astype(np.float64)
 
 
 def _ascends(hashes: NDArray[np.int64]) -> bool:
@@ -306,12 +306,21 @@ def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:
     return found
 
 
-def _first_rows(codes: NDArray[np.intp], n_codes: int) -> NDArray[np.intp]:
-    """Row in which each code comes first."""
-    first = np.empty(n_codes, dtype=np.intp)
-    # Of values written in turn the last remains: backwards, the first row of each.
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
-    return first
+def _distinct(hashes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Hashes, ascending, each once, and a row of each: no matter which."""
+    order = np.argsort(hashes)
+    at = order[_changes(hashes[order])]
+    return hashes[at], at
+
+
+def _cell_sums(
+    cell: NDArray[np.int64], values: Array
+) -> tuple[NDArray[np.int64], Array]:
+    """Cells that have values, ascending, and the sum of the values of each."""
+    order = np.argsort(cell)
+    cell = cell[order]
+    starts = np.flatnonzero(_changes(cell))
+    return cell[starts], np.add.reduceat(values[order], starts)
 
 
 def item_totals(
@@ -325,12 +334,44 @@ def item_totals(
 
     Groups are in ascending order.
     """
-    starts = np.flatnonzero(_changes(group))
-    net = item_incidence(left, right, values, n_items)
-    stops = 2 * np.append(starts, len(group))
-    net = csr_array((net.data, net.indices, stops), (len(starts), n_items))
-    net.sum_duplicates()
-    return ColumnTotals(group[starts], net, np.empty((len(starts), 0)))
+    code, n_groups = _dense(group)
+    cell, sums = _by_item(code, left, right, values, n_items)
+    code, item = np.divmod(cell, n_items)
+    stops = np.append(0, np.cumsum(np.bincount(code, minlength=n_groups)))
+    items = csr_array((sums, item, stops), (n_groups, n_items))
+    return ColumnTotals(group[_changes(group)], items, np.empty((n_groups, 0)))
+
+
+def item_squares(
+    group: NDArray[np.int64],
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
+    values: Array,
+    n_items: int,
+) -> Array:
+    """Products of these sums, summed over the groups: of shape (n_items, n_items)."""
+    # Mostly a group has one row.
+    alone = _alone(_dense(group)[0])
+    single, rest = np.flatnonzero(alone), np.flatnonzero(~alone)
+    by_pair = pair_sums(left[single], right[single], values[single] ** 2, n_items)
+    of_rest = group[rest], left[rest], right[rest], values[rest]
+    own = item_totals(*of_rest, n_items).items
+    return np.asarray(laplacian(by_pair) + (own.T @ own).toarray())
+
+
+def _by_item(
+    code: NDArray[np.intp],
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
+    values: Array,
+    n_items: int,
+) -> tuple[NDArray[np.int64], Array]:
+    """Sums of values by group and item, minus where it is second.
+
+    Cells are numbered by group, then by item.
+    """
+    cell = np.concatenate([code * n_items + left, code * n_items + right])
+    return _cell_sums(cell, np.concatenate([values, -values]))
 
 
 def grouped_dispersion(
@@ -366,7 +407,7 @@ def grouped_dispersion(
     if not total > 0:
         return 1.0
     left, right = np.divmod(pair, n_items)
-    code, n_groups = _dense(group)
+    code, _ = _dense(group)
     if has_deviations:
         weights = pair_sums(left, right, information, n_items)
         solver = SymmetricSolver.factorise(laplacian(weights))
@@ -374,30 +415,38 @@ def grouped_dispersion(
         net -= np.bincount(right, residual, n_items)
         step = solver.solve(net)
         residual = residual - information * (step[left] - step[right])
-        # Equal entries of a sparse array are added up.
-        either = np.minimum(left, right) * n_items + np.maximum(left, right)
-        known = csr_array((information, (code, either)), (n_groups, n_items**2))
-        known.eliminate_zeros()
-        low, high = np.divmod(known.indices, n_items)
         inverse = solver.inverse()
         size = np.diag(inverse)
-        variance = size[low] + size[high] - 2.0 * inverse[low, high]
-        per_group = known.nnz / np.count_nonzero(np.diff(known.indptr))
-        taken = per_group * float(known.data**2 @ variance)
-    both = np.tile(code, 2), np.concatenate([left, right])
-    sums = np.concatenate([residual, -residual])
-    sums = csr_array((sums, both), (n_groups, n_items)).data
-    return 0.5 * float(sums @ sums) / max(total - taken, 0.5 * total)
+        variance = (size[:, None] + size - 2.0 * inverse).ravel()
+        # By group and pair, in either order.
+        used = np.flatnonzero(information > 0)
+        low, high = np.minimum(left, right)[used], np.maximum(left, right)[used]
+        cell, known = code[used] * n_items**2 + low * n_items + high, information[used]
+        cell, known = _cell_sums(cell, known)
+        own, pair = np.divmod(cell, n_items**2)
+        per_group = len(cell) / np.count_nonzero(_changes(own))
+        taken = per_group * float(known**2 @ variance[pair])
+    # Mostly a group has one row, whose sums by item are its own residual, twice.
+    alone = _alone(code)
+    single, rest = residual[alone], np.flatnonzero(~alone)
+    of_rest = code[rest], left[rest], right[rest], residual[rest]
+    _, sums = _by_item(*of_rest, n_items)
+    squares = float(single @ single) + 0.5 * float(sums @ sums)
+    return squares / max(total - taken, 0.5 * total)
+
+
+def _alone(code: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Whether each row is the only one of its group."""
+    return np.asarray((np.bincount(code) == 1)[code])
 
 
 def _dense(group: NDArray[np.int64]) -> tuple[NDArray[np.intp], int]:
     """Number of the group of each row, from zero, and how many there are."""
     if (group[1:] < group[:-1]).any():
-        code = pd.factorize(group)[0]
-        return code, int(code.max()) + 1
+        known, code = np.unique(group, return_inverse=True)
+        return code, len(known)
     first = _changes(group)
-    code = np.cumsum(first) - 1
-    return code, int(np.count_nonzero(first))
+    return np.cumsum(first) - 1, int(np.count_nonzero(first))
 
 
 def sketch_groups(columns: Iterable[pa.ChunkedArray], enough: int) -> tuple[bool, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from skanchor._numerics.blocks import Blocks, fitted_columns
@@ -13,7 +12,7 @@ from skanchor._numerics.groups import ColumnTotals
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 
-__all__ = ["item_incidence", "residual_sums", "streamed_columns", "with_delta"]
+__all__ = ["residual_sums", "streamed_columns", "with_delta"]
 
 
 def streamed_columns(n_items: int, n_span: int) -> Blocks:
@@ -85,21 +84,3 @@ def residual_sums(
     items, others = csr_array((0, n_items)), np.empty((0, size - n_items))
     by_group = ColumnTotals(np.arange(0), items, others)
     return SourceSums(blocks, score=score, by_group=by_group)
-
-
-def item_incidence(
-    left: NDArray[np.intp], right: NDArray[np.intp], size: Array, n_columns: int
-) -> csr_array:
-    """Sparse (n, n_columns) matrix: ``size`` at the first item, minus it at the second.
-
-    ``left`` and ``right`` are columns of the matrix.
-    """
-    # Built directly in CSR format: every row has two entries.
-    n = len(left)
-    sides = np.empty((n, 2), dtype=np.int32)
-    sides[:, 0], sides[:, 1] = left, right
-    values = np.empty((n, 2))
-    values[:, 0] = size
-    np.negative(values[:, 0], out=values[:, 1])
-    starts = np.arange(0, 2 * n + 1, 2, dtype=np.int32)
-    return csr_array((values.ravel(), sides.ravel(), starts), (n, n_columns))

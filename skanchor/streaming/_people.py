@@ -186,8 +186,7 @@ def with_covariance(
         residual = votes.square * (votes.y - p) ** 2
         meat = laplacian(pair_sums(votes.left, votes.right, residual, n))
     else:
-        own = grouped.totals(grouped.residuals(scores), n).items
-        meat = (own.T @ own).toarray()
+        meat = grouped.squares(grouped.residuals(scores), n)
     matrix[np.diag_indices(n)] += btl.alpha * votes.weight.sum()
     inverse = SymmetricSolver.factorise(matrix).inverse()
     covariance = inverse @ (matrix if btl.covariance == "fisher" else meat) @ inverse

@@ -20,13 +20,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.sums import SourceSums, information_weights
 from skanchor._typing import Array
 from skanchor.streaming._groups import ColumnTable, GroupedHeld, GroupTable
-from skanchor.streaming._local_columns import item_incidence, streamed_columns
+from skanchor.streaming._local_columns import streamed_columns
 
 __all__ = [
     "PAIRED",
@@ -103,6 +104,24 @@ class StreamedRows:
         )
 
 
+def _incidence(
+    left: NDArray[np.intp], right: NDArray[np.intp], size: Array, n_columns: int
+) -> csr_array:
+    """Sparse (n, n_columns) matrix: ``size`` at the first item, minus it at the second.
+
+    ``left`` and ``right`` are columns of the matrix.
+    """
+    # Built directly in CSR format: every row has two entries.
+    n = len(left)
+    sides = np.empty((n, 2), dtype=np.int32)
+    sides[:, 0], sides[:, 1] = left, right
+    values = np.empty((n, 2))
+    values[:, 0] = size
+    np.negative(values[:, 0], out=values[:, 1])
+    starts = np.arange(0, 2 * n + 1, 2, dtype=np.int32)
+    return csr_array((values.ravel(), sides.ravel(), starts), (n, n_columns))
+
+
 @dataclass(frozen=True, eq=False)
 class FoldedRows:
     """Rows of one judge, sorted by the fold of one repeat that holds them out.
@@ -168,7 +187,7 @@ class FoldedRows:
 
     def by_group(self, group: NDArray[np.int64], values: Array) -> ColumnTable:
         """Values times local columns of each row, with the hash of its group."""
-        items = item_incidence(self.left, self.right, values, self.n_items)
+        items = _incidence(self.left, self.right, values, self.n_items)
         return ColumnTable([(group, items, values[:, None] * self.columns)])
 
     def grams(self, weight: Array) -> Array:
@@ -182,7 +201,7 @@ class FoldedRows:
         # Items times other columns, for all folds in one product: item i in fold k is
         # column k K + i of the incidence matrix.
         shift = self.fold * K
-        incidence = item_incidence(
+        incidence = _incidence(
             self.left + shift, self.right + shift, root, self.n_folds * K
         )
         across = (incidence.T @ scaled).reshape(self.n_folds, K, width)

@@ -23,6 +23,9 @@ from skanchor.streaming._groups import (
     ColumnTable,
     GroupLabels,
     GroupTable,
+    grouped_dispersion,
+    item_squares,
+    item_totals,
     sketch_groups,
 )
 from skanchor.streaming._hashes import group_hashes, label_hashes, row_hash
@@ -437,6 +440,49 @@ def test_sums_of_columns_are_gathered_in_any_order():
         for k, own in enumerate(table.of_folds(names, fold, 3)):
             assert_array_equal(own.groups, np.flatnonzero(fold == k))
             assert_allclose(own.toarray(), dense[fold == k])
+
+
+def test_sums_are_merged_where_that_halves_them():
+    """Memory stays in proportion to the groups, and others are sorted only once."""
+    rng = np.random.default_rng(4)
+    few, each = (
+        row_hash(np.arange(500), 0).view(np.int64),
+        row_hash(np.arange(60_000), 1).view(np.int64),
+    )
+    found, apart = ColumnTable([]), ColumnTable([])
+    for start in range(0, 60_000, 1000):
+        items = csr_array((1000, 4))
+        others = rng.random((1000, 1))
+        found.gain(ColumnTable([(few[rng.integers(0, 500, 1000)], items, others)]))
+        apart.gain(ColumnTable([(each[start : start + 1000], items, others)]))
+    assert sum(len(part[0]) for part in found.parts) < 5000
+    assert len(apart.parts) == 60
+    assert len(found.merged()[0]) == 500 and len(apart.merged()[0]) == 60_000
+
+
+@pytest.mark.parametrize("shares", [0.0, 0.5, 1.0])
+def test_squares_of_sums_by_group(shares):
+    """Groups of one row and of several, against a dense matrix."""
+    rng, n_items = np.random.default_rng(5), 4
+    sizes = np.where(rng.random(60) < shares, rng.integers(2, 9, 60), 1)
+    code = np.repeat(np.arange(60), sizes)
+    left = rng.integers(0, n_items, len(code))
+    right = (left + rng.integers(1, n_items, len(code))) % n_items
+    values = rng.normal(size=len(code))
+    dense = np.zeros((60, n_items))
+    np.add.at(dense, (code, left), values)
+    np.add.at(dense, (code, right), -values)
+    names = np.sort(row_hash(np.arange(60), 0).view(np.int64))
+    of_rows = names[code], left, right, values
+    assert_allclose(item_totals(*of_rows, n_items).toarray(), dense, atol=1e-14)
+    assert_allclose(item_squares(*of_rows, n_items), dense.T @ dense, atol=1e-13)
+    known = np.full(len(code), 0.25)
+    pair = left * n_items + right
+    found = grouped_dispersion(
+        of_rows[0], pair, np.column_stack([values, known]), n_items,
+        has_deviations=False,
+    )  # fmt: skip
+    assert_allclose(found, 0.5 * (dense**2).sum() / known.sum())
 
 
 def test_dispersion_of_a_sample_of_groups():
