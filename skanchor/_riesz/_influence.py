@@ -91,12 +91,7 @@ class InfluenceSums:
         each = influence
         if multiplicity is not None:
             each = influence / multiplicity[:, None]
-        totals = groups.totals(each).totals
-        human = groups[is_human].totals(each[is_human]).totals
-        by_group = (
-            GroupTotals(groups.groups, human),
-            GroupTotals(groups.groups, totals - human),
-        )
+        by_group = groups.split_totals(each, is_human)
         # The largest of a group is known once groups are closed.
         return cls(
             influence.sum(axis=0), np.zeros((3, size, size)), np.zeros(size), by_group
