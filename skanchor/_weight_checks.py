@@ -98,7 +98,7 @@ def _warn_of_few_groups(sample: Sample) -> None:
     """Warn of groups too few for their spread to be known."""
     if sample.groups is None:
         return
-    n_groups = _n_distinct(sample.groups[sample.weight > 0])
+    n_groups = _n_groups(sample.groups[sample.weight > 0])
     few = _sources_of_few_groups(sample)
     if n_groups < FEW_GROUPS or few:
         what = f"{n_groups} groups"
@@ -121,10 +121,7 @@ def _sources_of_few_groups(sample: Sample) -> list[str]:
     found = []
     for m, source in enumerate([None, *X.judges.tolist()], start=-1):
         rows = used & (X.judge == m)
-        groups = sample.groups[rows]
-        if _n_distinct(groups[:MANY]) >= FEW_GROUPS:
-            continue
-        n_groups = _n_distinct(groups)
+        n_groups = _n_groups(sample.groups[rows])
         matters = rows.sum() >= (PART_OF_VERDICTS * verdicts if m >= 0 else 1)
         if matters and n_groups < FEW_GROUPS:
             who = "people" if source is None else f"judge {source!r}"
@@ -132,6 +129,10 @@ def _sources_of_few_groups(sample: Sample) -> list[str]:
     return found
 
 
-def _n_distinct(codes: NDArray[np.intp]) -> int:
-    """Number of different codes."""
-    return int(np.count_nonzero(np.bincount(codes)))
+def _n_groups(codes: NDArray[np.intp]) -> int:
+    """Number of groups; where the first rows have enough, the number of these."""
+    for some in (codes[:MANY], codes):
+        found = int(np.count_nonzero(np.bincount(some)))
+        if found >= FEW_GROUPS:
+            break
+    return found

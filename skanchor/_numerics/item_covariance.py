@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -485,7 +486,8 @@ def inflation(
     slopes, seen = sensitivities[order][seen[order]], seen[order]
     # The seed is fixed, so that the result depends on the data alone.
     n_draws = round(n_free)
-    normal = np.random.default_rng(0).normal(size=(N_DRAWS, n_judges, n_draws))
+    make = _normal if n_judges < MANY_JUDGES else _normal.__wrapped__
+    normal = make(n_judges, n_draws)
     # Cholesky and not eigenvectors: those of equal eigenvalues are arbitrary.
     root = np.linalg.cholesky(covariance + FLOOR * np.eye(n_judges))
     # Each draw b has n_draws deviations per judge, whose second moments are shrunk as
@@ -504,6 +506,12 @@ def inflation(
     estimated = 1.0 / (solved @ slopes)
     weights = solved * estimated[:, None]
     return _of_draws(estimated, weights, covariance[np.ix_(seen, seen)], n_free)
+
+
+@lru_cache(maxsize=1)
+def _normal(n_judges: int, n_draws: int) -> Array:
+    """Standard normal draws; models that are left out in turn have the same."""
+    return np.random.default_rng(0).normal(size=(N_DRAWS, n_judges, n_draws))
 
 
 def _of_draws(

@@ -71,32 +71,39 @@ class ItemEvidence:
         spread = factor @ np.linalg.solve(inner, np.broadcast_to(factor.T, inner.shape))
         return np.einsum("imn,in->im", spread, self.linear), spread
 
-    def without(self, direction: Array) -> ItemEvidence:
-        """Profile out one direction of u, of shape (n_judges,), as if it were free."""
-        # With d the direction: Q - Q d d'Q / d'Q d, and q changed accordingly.
+    def predictive(self, roots: Array, direction: Array) -> Array:
+        """Log density of each item's data on a direction of u, given the other data.
+
+        It is the density of all data, over that of the data with the direction profiled
+        out as if it were free.
+
+        Parameters
+        ----------
+        roots : ndarray of shape (..., n_items, n_judges, n_judges)
+            Root R of the prior covariance R R' of each item.
+        direction : ndarray of shape (n_judges,)
+            d.
+
+        Returns
+        -------
+        ndarray of shape (..., n_items)
+        """
+        # With S = I + R'QR, a log density is (q'R S^-1 R'q - log|S|) / 2. Without d it
+        # has Q - p p'/a for Q and q - k p for q, where p = Q d, a = d'p and k = q'd/a.
+        # By the formulas of Sherman and Morrison both follow from S^-1 alone.
         pull = self.precision @ direction
         amount = np.maximum(pull @ direction, FLOOR)
-        return ItemEvidence(
-            self.precision
-            - pull[:, :, None] * pull[:, None, :] / amount[:, None, None],
-            self.linear - pull * ((self.linear @ direction) / amount)[:, None],
-        )
-
-    def predictive(self, roots: Array) -> Array:
-        """Log marginal density of each item's data, up to a constant.
-
-        Each item has a prior covariance R R' of its own, given by a root R: ``roots``
-        have the shape (..., n_items, n_judges, n_judges), the result (..., n_items).
-        """
-        # (q'R (I + R'QR)^-1 R'q - log|I + R'QR|) / 2.
+        k = (self.linear @ direction) / amount
         turned = np.swapaxes(roots, -1, -2)
         inner = turned @ self.precision @ roots
         np.einsum("...ii->...i", inner)[...] += 1.0
-        q = (turned @ self.linear[:, :, None])[..., 0]
-        explained = np.einsum(
-            "...m,...m->...", q, np.linalg.solve(inner, q[..., None])[..., 0]
-        )
-        return np.asarray(0.5 * (explained - np.linalg.slogdet(inner)[1]))
+        right = turned @ np.stack([self.linear - k[:, None] * pull, pull], axis=-1)
+        both = np.swapaxes(right, -1, -2) @ np.linalg.solve(inner, right)
+        cross, own = both[..., 0, 1], both[..., 1, 1]
+        # Variance of the data on d that the rest leaves, in units of its information.
+        left = np.maximum(amount - own, np.finfo(float).eps * amount)
+        gain = 2.0 * k * cross + k**2 * own - cross**2 / left
+        return np.asarray(0.5 * (gain + np.log(left / amount)))
 
 
 def joint_posterior(

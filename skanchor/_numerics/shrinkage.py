@@ -141,9 +141,6 @@ def choose_shrinkage(
     """
     n_items, n_judges = evidence.linear.shape
     left_out = _moments_without_an_item(evidence, covariance)
-    # A change of an item's score by t changes its logits by c t, as would deviations
-    # u = c t. Without that direction, the evidence is that of the judges alone.
-    judges_alone = evidence.without(sensitivities)
     # The prior mean of the share is one half at M + 1 free items, with M judges.
     correlations = _share_prior(
         CORRELATION_SHARES, n_items, n_judges + 1.0, CORRELATION_WEIGHT
@@ -158,7 +155,9 @@ def choose_shrinkage(
     )
     covariances += FLOOR * np.eye(n_judges)
     roots = np.asarray(np.linalg.cholesky(covariances), dtype=np.float64)
-    density = evidence.predictive(roots) - judges_alone.predictive(roots)
+    # A change of an item's score by t changes its logits by c t, as would deviations
+    # u = c t. Without that direction, the evidence is that of the judges alone.
+    density = evidence.predictive(roots, sensitivities)
     # Log prior of the two shares, plus the log predictive density of all items.
     scores = correlations[:, None] + variances + density.sum(axis=-1)
     first, second = np.unravel_index(scores.argmax(), scores.shape)

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._comparisons import Inputs
+from skanchor._comparisons.labels import label_index
 from skanchor._pickles import VersionedPickle
 
 __all__ = ["ModelResult"]
@@ -46,7 +47,7 @@ class ModelResult(VersionedPickle):
 
     @property
     def _index(self) -> pd.Index:
-        return pd.Index(self.models, name="model")
+        return label_index(self.models, "model")
 
     @property
     def all_scores(self) -> pd.Series:
