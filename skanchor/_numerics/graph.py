@@ -167,6 +167,8 @@ def _parts(
     """Models of each component, in the order of ``strong_components``."""
     # Models sorted by component, cut where the number of the component changes.
     membership = components(wins > 0, connection)
+    if not membership.any():
+        return [np.arange(len(membership))]
     order = np.argsort(membership, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(membership[order])) + 1)
     # Sums are compared in multiples of this step, so that rounding, which depends on

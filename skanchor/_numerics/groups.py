@@ -210,9 +210,12 @@ class Membership:
         """Membership of some of the rows, in groups that may then be empty."""
         sizes = np.diff(self.starts)[rows]
         ends = np.cumsum(sizes)
-        at = np.repeat(self.starts[:-1][rows] - (ends - sizes), sizes)
+        first, starts = self.starts[:-1][rows], np.concatenate([[0], ends])
+        if starts[-1] == len(self.place) and (np.diff(first[sizes > 0]) > 0).all():
+            # All entries, in their order: the rows left out have none.
+            return Membership(self.groups, starts, self.place, self.number)
+        at = np.repeat(first - (ends - sizes), sizes)
         at += np.arange(len(at))
-        starts = np.concatenate([[0], ends])
         return Membership(
             self.groups, starts, self.place.take(at), self.number.take(at)
         )

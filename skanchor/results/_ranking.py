@@ -231,7 +231,10 @@ class RankingResult(ModelResult):
         DataFrame
             Columns ``low`` and ``high`` in logits, by new model.
         """
-        return self.intervals(level).loc[self.is_new, ["low", "high"]]
+        low, high = self._interval(*self.moments, level)
+        new = self.is_new
+        columns = {"low": low[new], "high": high[new]}
+        return pd.DataFrame(columns, index=self._index[new])
 
     def contrasts(self, level: float = 0.95) -> pd.DataFrame:
         """Differences of each new model to every other model.
