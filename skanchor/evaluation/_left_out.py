@@ -18,6 +18,7 @@ from skanchor._btl import BTLRegressor
 from skanchor._comparisons import label_list
 from skanchor._folds import stream_plan
 from skanchor._row_rules import RowRules, treat_ties
+from skanchor._typing import Array
 from skanchor.contexts import refuse_contexts
 from skanchor.evaluation._errors import DifferenceErrors
 from skanchor.evaluation._judge_choice import check_judge_number, with_most_history
@@ -274,7 +275,7 @@ def _place_left_out(
         f"{step}sample_weight": left.weight,
         f"{step}groups": left.row_groups,
     }
-    others = human.scores_.drop(model)
+    others = _without(human.scores_, model)
     with (
         warnings.catch_warnings(record=True) as issued,
         # The table returned here shows what a diagnostic could only suspect.
@@ -312,7 +313,7 @@ def _place_left_out(
     if "score" in result:
         result["rank"] = insertion_rank(result["score"], reference.scores_)
         if hasattr(fitted, "result_"):
-            own = fitted.result_.all_scores.drop(model)
+            own = _without(fitted.result_.all_scores, model)
             result["fitted_rank"] = insertion_rank(result["score"], own)
     else:
         result["rank"] = int(fitted.ranks_[model])
@@ -392,6 +393,11 @@ def _human_fit(sample: Sample, counted: bool, bias: Any) -> BTLRegressor:
     # A count of n stands for n rows, so that errors are those of the expanded table.
     rows = sample.expanded() if counted else sample
     return BTLRegressor(bias=bias).fit_sample(rows)
+
+
+def _without(scores: pd.Series, model: Any) -> Array:
+    """Scores of all other models, much faster than by ``drop``."""
+    return np.delete(scores.to_numpy(), scores.index.get_loc(model))
 
 
 def _centred_error(human: BTLRegressor, model: Any) -> float:
