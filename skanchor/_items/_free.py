@@ -155,7 +155,9 @@ class _FreePoint:
             free = np.zeros(self._second.size, dtype=bool)
             free[where] = True
             return self._second.plus_diagonal(problem.prior).restricted(free)
-        return self._second[np.ix_(where, where)] + np.diag(problem.prior[where])
+        hessian = self._second.take(where, axis=0).take(where, axis=1)
+        hessian.flat[:: len(where) + 1] += problem.prior[where]
+        return hessian
 
     def _derivatives(self, parameters: Array, curved: bool) -> tuple[Array, Any]:
         problem = self.problem

@@ -82,21 +82,22 @@ class ItemLikelihood:
         ridges = []
         learners = [calibrator.biases_[judge] for judge in X.judges.tolist()]
         for m, learner in [*enumerate(learners), (PEOPLE, human_bias)]:
-            cut = X.by_judge(m)
-            row_weight = np.where(X.involves_new[cut.rows], 0.0, weight[cut.rows])
-            # Without historical rows coefficients are not fitted, so that the weights
-            # only need to be positive.
-            basis = row_weight if row_weight.any() else np.ones(len(cut))
-            stage = None
-            if learner is not None:
+            stage, ridge = None, np.empty(0)
+            if learner is not None and X.features_left.shape[1]:
+                cut = X.by_judge(m)
+                row_weight = np.where(X.involves_new[cut.rows], 0.0, weight[cut.rows])
+                # Without historical rows coefficients are not fitted, so that the
+                # weights only need to be positive.
+                basis = row_weight if row_weight.any() else np.ones(len(cut))
                 stage = last_stage(learner, cut.pairs, basis)
+                # The ridge of a learner is relative to its mean loss, here losses are
+                # sums.
+                if stage is not None:
+                    ridge = row_weight.sum() * stage.ridge
             self.spans[m] = None if stage is None else stage.columns
             self.rests[m] = self._rest(m, stage)
             self.coef[m] = np.empty(0) if stage is None else stage.coef
-            # The ridge of a learner is relative to its mean loss, here losses are sums.
-            ridges.append(
-                np.empty(0) if stage is None else row_weight.sum() * stage.ridge
-            )
+            ridges.append(ridge)
         self.layout = X.rows.layout(
             positions=(X.position_effects is not None,) * self.n_judges,
             widths=tuple(len(self.coef[m]) for m in range(self.n_judges)),

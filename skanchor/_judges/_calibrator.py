@@ -318,10 +318,10 @@ class JudgeCalibrator(ComparisonEstimator):
                 cut = X.by_judge(m)
                 if len(cut):
                     biases[cut.rows] = self._contrast(judge, cut, complete)
-        displayed = self.has_position_effect_
+        displayed = self.has_position_effect_.to_numpy(np.bool_)
         if displayed.any() and not displayed.all():
             # To what follows, the display of the others' rows is unknown.
-            X = X.without_order(self.judges_[~displayed.to_numpy()])
+            X = X.without_order(self.judges_[~displayed])
         return X.with_columns(
             sensitivities=self._by_judge(self.sensitivities_, X),
             position_effects=self._by_judge(self.position_effects_, X)

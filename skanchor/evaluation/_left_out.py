@@ -291,7 +291,8 @@ def _place_left_out(
     with WarningLog():
         # Human scores of the other models alone; the fit above has warned already. Near
         # a fit of nearly the same votes, no errors are estimated.
-        reference = BTLRegressor(bias=human.bias).fit_sample(left, human)
+        votes = sample[np.flatnonzero(kept & X.is_human)]
+        reference = BTLRegressor(bias=human.bias).fit_sample(votes, human)
     result: dict[str, Any] = {
         "true_score": human.scores_[model] - others.mean(),
         "true_error": _centred_error(human, model),
