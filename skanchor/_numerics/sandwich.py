@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
+from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.spanning import SpanningTree, grounded, solve_gaps
 from skanchor._numerics.types import Array
 
@@ -109,26 +110,47 @@ class Bread:
         -------
         ndarray of shape (n_gaps, n_gaps)
         """
-        n_rows, n_groups = len(left), int(groups.max(initial=0)) + 1
-        # The score vector of each row; their sum in each group is a sparse product.
-        entries = np.repeat(residual, 2)
-        np.negative(entries[1::2], out=entries[1::2])
-        sides = np.column_stack([left, right]).ravel()
-        starts = np.arange(0, 2 * n_rows + 1, 2)
-        of_rows = csr_array((entries, sides, starts), (n_rows, len(self.spread)))
-        gather = csc_array(
-            (np.ones(n_rows), groups, np.arange(n_rows + 1)), (n_groups, n_rows)
-        ).tocsr()
-        totals: Any = gather @ of_rows
-        plain = (totals.T @ totals).toarray()
+        size = len(self.spread)
+        # The square of a group of one row is that of the row.
+        alone = (np.bincount(groups) == 1)[groups]
+        squares = np.where(alone, residual**2, 0.0)
+        plain = laplacian(pair_sums(left, right, squares, size))
+        if not alone.all():
+            rest = ~alone
+            rows, gather = _score_vectors(
+                left[rest], right[rest], residual[rest], groups[rest], size
+            )
+            plain += _squared(gather @ rows)
         form = self.spread.T @ plain @ self.spread
         if form.size and form.diagonal().min() <= _LOST * plain.diagonal().max():
             # Summed by model, light rows that cross a gap are lost in rounding beside
             # heavy rows on one side of it. By gap the heavy rows are exactly zero.
-            totals = gather @ (of_rows @ csr_array(self.spread))
-            form = (totals.T @ totals).toarray()
+            rows, gather = _score_vectors(left, right, residual, groups, size)
+            form = _squared(gather @ (rows @ csr_array(self.spread)))
         return np.asarray(form)
 
     def covariance(self, form: Array) -> Array:
         """Covariance of the scores, of shape (n_models, n_models), from the meat."""
         return np.asarray(self.response @ form @ self.response.T)
+
+
+def _score_vectors(
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
+    residual: Array,
+    groups: NDArray[np.intp],
+    size: int,
+) -> tuple[csr_array, csr_array]:
+    """Score vectors of rows, (n_rows, size), and the matrix that sums them by group."""
+    n_rows, n_groups = len(left), int(groups.max(initial=0)) + 1
+    entries = np.repeat(residual, 2)
+    np.negative(entries[1::2], out=entries[1::2])
+    sides = np.column_stack([left, right]).ravel()
+    rows = csr_array((entries, sides, np.arange(0, 2 * n_rows + 1, 2)), (n_rows, size))
+    content = np.ones(n_rows), groups, np.arange(n_rows + 1)
+    return rows, csc_array(content, (n_groups, n_rows)).tocsr()
+
+
+def _squared(totals: Any) -> Array:
+    """Sum of the squares of the rows of a sparse matrix."""
+    return np.asarray((totals.T @ totals).toarray())
