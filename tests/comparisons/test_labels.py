@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 from skanchor import BTLRegressor, Comparisons
 from skanchor._comparisons import Outcomes, join_groups
-from skanchor._comparisons.labels import label_index
+from skanchor._comparisons.labels import factorize, label_index
 from skanchor.exceptions import BattlesError
 
 
@@ -232,3 +232,14 @@ def test_naming_the_index_of_one_table_names_no_other():
     label_index(labels, "model").name = "mine"
     assert label_index(labels, "model").name == "model"
     assert label_index(labels, "judge").name == "judge"
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int64])
+@pytest.mark.parametrize("spread", [1, 40], ids=["by counting", "by hashing"])
+def test_numbers_are_coded_in_the_order_of_their_rows(kind, spread):
+    values = np.random.default_rng(0).integers(-3, 3, 20).astype(kind) * kind(spread)
+    codes, labels = factorize(values, "x")
+    expected, known = pd.factorize(values)
+    assert_array_equal(codes, expected)
+    assert_array_equal(labels, known)
+    assert labels.dtype == values.dtype

@@ -58,3 +58,29 @@ def test_squares_of_sums_by_group_and_column(table, several):
     assert n_sums == np.count_nonzero(expected)
     assert n_groups == len(np.unique(groups))
     assert_allclose(squares, (expected**2).sum(axis=0))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[3, 0, 7], [0, 1, 4], [4, 1, 0], [0, 0, 1], np.arange(8) < 2, slice(1, 4)],
+    ids=["some", "all that have any", "turned", "twice", "a mask", "a slice"],
+)
+def test_rows_are_chosen_with_their_own_entries(rows):
+    whole = Membership.of(np.array([0, 1, 1, 2]), np.array([0, 0, 1, 4]))
+    whole = Membership(
+        whole.groups, np.append(whole.starts, [4, 4, 4]), whole.place, whole.number
+    )
+    assert_array_equal(dense(whole[rows]), dense(whole)[:, rows])
+
+
+def test_sums_of_some_rows_and_of_the_others(table):
+    groups, cell = table
+    rng = np.random.default_rng(6)
+    values, first = rng.normal(size=(12, 3)), rng.random(12) < 0.5
+    members = Membership.of(groups, cell)
+    for found, some in zip(
+        members.split_totals(values, first), (first, ~first), strict=True
+    ):
+        assert_array_equal(found.groups, members.groups)
+        expected = members.totals(np.where(some[:, None], values, 0.0))
+        assert_allclose(found.totals, expected.totals, atol=1e-12)

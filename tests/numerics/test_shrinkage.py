@@ -53,3 +53,25 @@ def test_shares_have_the_probability_of_what_is_nearest(n_items):
     weights = np.exp(_share_prior(shares, n_items, 5.0, 6.0))
     assert_allclose(weights.sum(), 1.0)
     assert_allclose(weights @ shares, (n_items - 2) / (n_items + 3), atol=1e-4)
+
+
+def test_what_the_judges_predict_is_a_ratio_of_two_densities():
+    rng = np.random.default_rng(0)
+    precision = rng.normal(size=(5, 3, 3))
+    precision = precision @ precision.transpose(0, 2, 1)
+    evidence = ItemEvidence(precision, rng.normal(size=(5, 3)))
+    roots, direction = np.tril(rng.normal(size=(4, 5, 3, 3))), np.array([1.0, 0.4, 2.0])
+
+    def log_density(Q, q, root):
+        spread = np.eye(3) + root.T @ Q @ root
+        explained = root.T @ q @ np.linalg.solve(spread, root.T @ q)
+        return 0.5 * (explained - np.linalg.slogdet(spread)[1])
+
+    found = evidence.predictive(roots, direction)
+    for i, (Q, q) in enumerate(zip(precision, evidence.linear, strict=True)):
+        pull = Q @ direction
+        amount = direction @ pull
+        alone = Q - np.outer(pull, pull) / amount, q - pull * (q @ direction) / amount
+        for root, value in zip(roots[:, i], found[:, i], strict=True):
+            expected = log_density(Q, q, root) - log_density(*alone, root)
+            assert_allclose(value, expected, atol=1e-10)
