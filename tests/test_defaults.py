@@ -25,10 +25,12 @@ def documented():
             named = NAMED.findall(getattr(found, "__doc__", None) or "")
             if callable(found) and named:
                 seen.setdefault(found, (f"{module.__name__}.{name}", dict(named)))
+            if not inspect.isclass(found):
+                continue
             for part, method in inspect.getmembers(found, inspect.isfunction):
                 named = NAMED.findall(method.__doc__ or "")
                 ours = method.__module__.startswith("skanchor") and part[0] != "_"
-                if inspect.isclass(found) and named and ours:
+                if named and ours:
                     seen.setdefault(method, (method.__qualname__, dict(named)))
     return [pytest.param(each, of, id=name) for each, (name, of) in seen.items()]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from skanchor._comparisons.judge_rows import JudgeRows
 from skanchor._comparisons.labels import align, is_in, label_list, same_labels
 from skanchor._comparisons.rows import EncodedRows
 from skanchor._comparisons.table_rows import read_rows
+from skanchor._numerics.field_state import FieldState
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 
@@ -22,7 +23,7 @@ __all__ = ["Comparisons"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparisons:
+class Comparisons(FieldState):
     """Encoded battles: integer codes, their labels, and the estimates of the stages.
 
     The object is immutable. It has a length, a shape and row indexing, so
@@ -160,13 +161,6 @@ class Comparisons:
             "left, right, judge and features_left. A transformer of features belongs "
             "into LinearBias(feature_map=transformer)."
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Cached properties are left out; they are computed again when needed.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
 
     # ----------------------------------------------------- the columns of the rows
     @property

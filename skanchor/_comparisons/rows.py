@@ -6,7 +6,7 @@ learned. All stages share one object of rows, so that derived arrays are compute
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -18,6 +18,7 @@ from skanchor._comparisons.equal_rows import EqualRows, chunks, number_rows
 from skanchor._comparisons.judge_rows import JudgeRows
 from skanchor._comparisons.labels import constant, is_in, positions
 from skanchor._comparisons.pairs import FeaturePairs
+from skanchor._numerics.field_state import FieldState
 from skanchor._numerics.linalg import zero_sum_basis
 from skanchor._numerics.parameters import Parameters, selectors
 from skanchor._typing import Array
@@ -29,7 +30,7 @@ ROW_COLUMNS = ("left", "right", "judge", "order", "features_left", "features_rig
 
 
 @dataclass(frozen=True, eq=False)
-class EncodedRows:
+class EncodedRows(FieldState):
     """Rows of a battles table, without what the stages have learned.
 
     Attributes
@@ -66,13 +67,6 @@ class EncodedRows:
 
     def __len__(self) -> int:
         return len(self.left)
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Only the columns: cached properties are computed again when needed.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
 
     def __getitem__(self, rows: Any) -> Self:
         # Slicing keeps the vocabularies and the roles.

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.blocks import OWN_COLUMNS, fitted_columns
+from skanchor._numerics.field_state import FieldState
 from skanchor._numerics.linalg import mix_judges
 from skanchor._numerics.types import Array
 
@@ -103,7 +104,7 @@ def without_rounding(sensitivities: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Parameters:
+class Parameters(FieldState):
     """Layout of the parameter vector (s, c, p, b, v).
 
     Attributes
