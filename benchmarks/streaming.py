@@ -6,7 +6,8 @@ peak memory and its processor time, imports included. Writes
 ``results/streaming.csv``. ``--rows`` says how many; 10^8 take 3.5 GB of disk. With
 ``--groups`` rows have prompts, three a prompt on average, anywhere in the file, and
 streams that take them as groups alternate with streams that do not, ``--rounds`` times;
-the results are in ``results/streaming_groups.csv``. With
+the results are in ``results/streaming_groups.csv``. With ``--side N`` a prompt has N
+rows, one after the other. With
 ``--sums`` it only times sums over rows in memory, for other features and folds; with
 ``--step passes PATH`` the processor time of each kind of pass in one process; with
 ``--distance`` how far a placement is from that of a fit in memory.
@@ -34,7 +35,7 @@ N_MODELS, N_JUDGES, N_FEATURES = 20, 7, 12
 HEADER = ("rows", "workers", "step", "rows read", "seconds", "cpu seconds", "peak MiB")
 
 
-def batches(n_rows: int, n_prompts: int = 0) -> Iterator[pa.Table]:
+def batches(n_rows: int, n_prompts: int = 0, side: int = 0) -> Iterator[pa.Table]:
     """A history in pieces: judges with sensitivity, position, bias and deviations."""
     rng, prompts = np.random.default_rng(0), np.random.default_rng(1)
     scores = np.sort(rng.normal(size=N_MODELS))
@@ -72,14 +73,16 @@ def batches(n_rows: int, n_prompts: int = 0) -> Iterator[pa.Table]:
             columns |= {f"x{k}_a": first[:, k], f"x{k}_b": second[:, k]}
         if n_prompts:
             prompt = prompts.integers(0, n_prompts, n)
+            if side:
+                prompt = np.arange(start, start + n) // side
             columns["prompt_id"] = [f"prompt-{k:08d}" for k in prompt.tolist()]
         yield pa.table(columns)
 
 
-def write(path: Path, n_rows: int, n_prompts: int) -> None:
+def write(path: Path, n_rows: int, n_prompts: int, side: int) -> None:
     """Write the history, a row group for each piece."""
     writer = None
-    for table in batches(n_rows, n_prompts):
+    for table in batches(n_rows, n_prompts, side):
         if writer is None:
             writer = parquet.ParquetWriter(path, table.schema)
         writer.write_table(table)
@@ -251,6 +254,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--no-items", action="store_true")
     parser.add_argument("--groups", action="store_true")
+    parser.add_argument("--side", type=int, default=0, metavar="N")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--sums", action="store_true")
     parser.add_argument(
@@ -296,7 +300,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for n_rows in map(int, given.rows):
             path = Path(folder) / f"{n_rows}.parquet"
-            write(path, n_rows, n_rows // 3 if given.groups else 0)
+            write(path, n_rows, n_rows // 3 if given.groups else 0, given.side)
             jobs = [("read", 1, False)]
             for workers in given.workers:
                 jobs += [("stream", workers, False)]
@@ -315,7 +319,8 @@ def main() -> None:
                     print(*found[-1], sep="\t", flush=True)
             path.unlink()
     name = "streaming_groups" if given.groups else "streaming"
-    write_rows(name, HEADER, found)
+    if not given.side:
+        write_rows(name, HEADER, found)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -37,14 +40,24 @@ class GroupTotals:
     totals: Array
 
     def __add__(self, other: GroupTotals) -> GroupTotals:
-        if np.array_equal(self.groups, other.groups):
-            return GroupTotals(self.groups, self.totals + other.totals)
-        both = np.concatenate([self.groups, other.groups])
-        groups, at = np.unique(both, return_inverse=True)
-        totals = np.zeros((len(groups), self.totals.shape[1]))
-        totals[at[: len(self.groups)]] = self.totals
-        totals[at[len(self.groups) :]] += other.totals
-        return GroupTotals(groups, totals)
+        return GroupTotals.joined([self, other])
+
+    @classmethod
+    def joined(cls, parts: Sequence[GroupTotals]) -> GroupTotals:
+        """Sums over the rows of all parts."""
+        first = parts[0]
+        some = [one for one in parts if len(one.groups)] or [first]
+        groups = some[0].groups
+        if all(np.array_equal(one.groups, groups) for one in some[1:]):
+            return cls(groups, reduce(add, [one.totals for one in some]))
+        groups, at = np.unique(
+            np.concatenate([one.groups for one in some]), return_inverse=True
+        )
+        totals = np.zeros((len(groups), first.totals.shape[1]))
+        stops = np.cumsum([len(one.groups) for one in some])
+        for one, own in zip(some, np.split(at, stops[:-1]), strict=True):
+            totals[own] += one.totals
+        return cls(groups, totals)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import pairwise
-from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -295,7 +293,7 @@ def _of_history(
                 )
                 for m, one in stored.held_out.items()
             ]  # fmt: skip
-            found.append(reduce(add, parts))
+            found.append(InfluenceSums.joined(parts))
         return found
     people, judges = stack.held_people, stack.held_judges
     assert people.score is not None and judges.score is not None

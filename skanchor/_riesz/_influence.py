@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -164,18 +165,22 @@ class InfluenceSums:
         return cls(residuals.score @ columns, outer, largest, by_group)
 
     def __add__(self, other: InfluenceSums) -> InfluenceSums:
-        by_group = self.by_group
-        if by_group is None or other.by_group is None:
-            by_group = by_group or other.by_group
-        else:
-            human, judge = zip(by_group, other.by_group, strict=True)
-            by_group = human[0] + human[1], judge[0] + judge[1]
-        return InfluenceSums(
-            self.total + other.total,
-            self.outer + other.outer,
-            np.fmax(self.largest, other.largest),
-            by_group,
-        )
+        return InfluenceSums.joined([self, other])
+
+    @classmethod
+    def joined(cls, parts: Sequence[InfluenceSums]) -> InfluenceSums:
+        """Sums over the rows of all parts."""
+        first, *rest = parts
+        total, outer, largest = first.total, first.outer, first.largest
+        for one in rest:
+            total, outer = total + one.total, outer + one.outer
+            largest = np.fmax(largest, one.largest)
+        grouped = [one.by_group for one in parts if one.by_group is not None]
+        by_group = grouped[0] if grouped else None
+        if len(grouped) > 1:
+            human, judge = zip(*grouped, strict=True)
+            by_group = GroupTotals.joined(human), GroupTotals.joined(judge)
+        return cls(total, outer, largest, by_group)
 
     def with_closed_groups(self) -> InfluenceSums:
         """The same sums once no group gains rows any more."""

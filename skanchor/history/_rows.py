@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skanchor._anchor import AnchorPipeline
@@ -165,20 +166,10 @@ def among_groups(
             "rows cannot have any.",
             advice=Advice(Remedy.FIT_HISTORY_AGAIN),
         )
+    code = known.index.get_indexer(pd.Index(labels.astype(object), dtype=object))
     # Rows without a prompt have labels by their number in their own table.
-    codes = {
-        label: code
-        for code, label in enumerate(known.labels.tolist())
-        if not is_own_label(label)
-    }
+    is_new = np.array([is_own_label(label) for label in labels.tolist()], dtype=bool)
     # A group of the history none of whose rows was used has no fold: it counts as new.
-    held = np.all(known.folds >= 0, axis=0).tolist()
-    # New code of each code of the arrivals, and the next unused one.
-    new_code, unused = np.empty(len(labels), dtype=np.intp), len(known.labels)
-    for code, label in enumerate(labels.tolist()):
-        old = codes.get(label)
-        if old is not None and held[old]:
-            new_code[code] = old
-        else:
-            new_code[code], unused = unused, unused + 1
-    return replace(sample, groups=new_code[sample.groups])
+    is_new |= (code < 0) | (known.folds[:, code] < 0).any(axis=0)
+    code[is_new] = len(known.labels) + np.arange(np.count_nonzero(is_new))
+    return replace(sample, groups=code[sample.groups])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class Board:
     n_judge: pd.Series
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class GroupFolds:
     """Groups of dependent rows of the history, which arrivals may share.
 
@@ -60,6 +61,11 @@ class GroupFolds:
 
     labels: NDArray[Any]
     folds: NDArray[np.intp]
+
+    @cached_property
+    def index(self) -> pd.Index:
+        """The labels, to look up codes by."""
+        return pd.Index(self.labels.astype(object), dtype=object)
 
     @classmethod
     def of(

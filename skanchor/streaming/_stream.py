@@ -308,6 +308,9 @@ def stream_history(
             survey.digests,
             surveyed.group_limits(),
         )
+        # The counts and samples have been read off it.
+        n_rows = survey.n_rows
+        del survey
         # All further passes.
         builder = Builder(stages, layout, same, runs, options.max_passes)
         with limited_to_inference(pilot.X, item_effects):
@@ -318,7 +321,7 @@ def stream_history(
         state,
         settings.anchor,
         folds,
-        survey.n_rows,
+        n_rows,
         surveyed.models,
         surveyed.judges,
         surveyed.features,

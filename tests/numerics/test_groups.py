@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skanchor._numerics.groups import Crossed, Membership
+from skanchor._numerics.groups import Crossed, GroupTotals, Membership
 
 
 @pytest.fixture
@@ -17,6 +17,24 @@ def table():
 def dense(one):
     """How many rows of each group each row stands for."""
     return one.matrix().toarray()
+
+
+@pytest.mark.parametrize("shares", [[1.0, 1.0, 1.0], [0.5, 0.3, 0.9], [0.0, 0.4, 0.0]])
+def test_totals_of_parts_are_joined(shares):
+    rng, expected, parts = np.random.default_rng(5), np.zeros((20, 2)), []
+    for share in shares:
+        some = np.flatnonzero(rng.random(20) < share)
+        values = rng.normal(size=(len(some), 2))
+        expected[some] += values
+        parts.append(GroupTotals(some, values))
+    found = GroupTotals.joined(parts)
+    assert_array_equal(
+        found.groups, np.unique(np.concatenate([p.groups for p in parts]))
+    )
+    assert_allclose(found.totals, expected[found.groups])
+    again = (parts[0] + parts[1]) + parts[2]
+    assert_array_equal(again.groups, found.groups)
+    assert_allclose(again.totals, found.totals)
 
 
 def test_parts_have_their_groups_alone(table):
