@@ -231,10 +231,7 @@ class RankingResult(ModelResult):
         DataFrame
             Columns ``low`` and ``high`` in logits, by new model.
         """
-        low, high = self._interval(*self.moments, level)
-        new = self.is_new
-        columns = {"low": low[new], "high": high[new]}
-        return pd.DataFrame(columns, index=self._index[new])
+        return self.intervals(level).loc[self.is_new, ["low", "high"]]
 
     def contrasts(self, level: float = 0.95) -> pd.DataFrame:
         """Differences of each new model to every other model.
