@@ -17,6 +17,7 @@ from skanchor._comparisons import (
     Outcomes,
     as_frame,
     constant,
+    is_constant,
 )
 from skanchor._comparisons.digest import digest_of
 from skanchor._comparisons.features import check_scales
@@ -462,8 +463,10 @@ def warn_of_counts(sample: Sample) -> None:
 
     With groups nothing is lost: a row that counts n times is n rows of one group.
     """
+    if sample.groups is not None or is_constant(sample.weight):
+        return
     known = sample.weight[sample.weight > 0]
-    if sample.groups is not None or known.min() == known.max():
+    if known.min() == known.max():
         return
     if (known == np.round(known)).all():
         warn(

@@ -16,8 +16,11 @@ __all__ = ["CodedText", "arrow_text", "coded_text", "look_up"]
 _STEP = 1 << 16
 """Rows of a chunk that stays in the processor's cache."""
 
-_LOOK = 1 << 16
-"""Rows that are searched for all texts before the rest is."""
+_LOOK = 1 << 14
+"""Rows that are searched for texts before the rest is."""
+
+_MOST = 0.5
+"""Number of texts in these rows, in theirs, above which a column has no codes."""
 
 _FEW = 0.1
 """Number of labels, in that of rows, up to which codes are kept."""
@@ -118,12 +121,16 @@ def coded_text(column: Any) -> CodedText | None:
     Returns
     -------
     CodedText or None
+        None also for text that is another in most rows: codes would take much memory.
     """
     data = arrow_text(column)
     if data is None:
         return None
     if id(data) in _known:
         return _known[id(data)]
+    look = data.slice(0, _LOOK)
+    if len(look.unique()) > _MOST * len(look):
+        return None
     # The texts of Arrow's own dictionaries are different, and in the order of rows.
     coded = CodedText(*_of_chunks(data.dictionary_encode()))
     _keep(data, coded)

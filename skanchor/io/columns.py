@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons.coded import CodedText, coded_text
+from skanchor._comparisons.coded import CodedText, arrow_text, coded_text
 from skanchor.exceptions import DataWarning
 
 _MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"})
@@ -45,9 +45,10 @@ def values_of_codes(values: list[Any], codes: NDArray[np.intp]) -> pd.Series:
     # The type is inferred of the few values, not of the many rows.
     missing = [None] if (codes < 0).any() else []
     column = pd.Series([*values, *missing], dtype=object).infer_objects()
-    few = coded_text(column)
-    if few is None:
+    data = arrow_text(column)
+    if data is None:
         return column.iloc[codes]
+    few = CodedText.of_dictionary(data.dictionary_encode())
     return CodedText.of(few.codes.take(codes), few.texts).to_series()
 
 
