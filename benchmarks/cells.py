@@ -125,7 +125,8 @@ def run(code: str, *arguments: str, **environment: str) -> list[float]:
     """Numbers that a process of its own writes last on its error stream."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code, *arguments],
-        env={**os.environ, **environment},
+        # As installed, where modules have been compiled.
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **environment},
         capture_output=True,
         text=True,
         check=True,
