@@ -80,12 +80,7 @@ def code_labels(
     """
     if isinstance(column, nw.Series) and is_text_column(column):
         codes, labels = text_codes(column)
-        missing = codes < 0
-        if missing.any():
-            raise BattlesError(
-                f"Column {name!r} has {missing.sum()} missing ids, the first in "
-                f"row {int(np.argmax(missing))}. Fill them, or drop these rows."
-            )
+        _refuse_missing(codes, name)
         return codes, labels
     values = exact_values(column) if isinstance(column, nw.Series) else column
     if np.iscomplexobj(values):
@@ -107,15 +102,20 @@ def code_labels(
                     f"be a string or a real number, got {type(value).__name__}."
                 )
     codes, labels = factorize(values, f"Column {name!r}")
-    missing = codes < 0
-    if missing.any():
-        raise BattlesError(
-            f"Column {name!r} contains NaN or null ids ({missing.sum()} rows, the "
-            f"first in row {int(np.argmax(missing))})."
-        )
+    _refuse_missing(codes, name)
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise BattlesError(f"Column {name!r} contains infinity.")
     return codes, labels
+
+
+def _refuse_missing(codes: NDArray[Any], name: str) -> None:
+    """Raise if rows of an id column have no id."""
+    missing = codes < 0
+    if missing.any():
+        raise BattlesError(
+            f"Column {name!r} has {missing.sum()} missing ids, the first in "
+            f"row {int(np.argmax(missing))}. Fill NaN and nulls, or drop these rows."
+        )
 
 
 def label_index(labels: NDArray[Any], name: str) -> pd.Index:

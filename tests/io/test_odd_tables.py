@@ -116,7 +116,7 @@ def test_empty_outcomes_are_ties_or_no_verdicts(tmp_path):
 
 def test_whole_numbers_are_names_beside_empty_cells(tmp_path):
     ids = {"owl": 17, "elk": 4, "fox": 31}
-    table = PAIRS[["Model", "Opponent"]].replace(ids)
+    table = PAIRS[["Model", "Opponent"]].apply(lambda names: names.map(ids))
     table["winner_id"] = [17, None, 31]
     with pytest.warns(AssumptionWarning, match="names of the winning models"):
         found = read_battles(written(tmp_path, table), labels={"": "tie"})
