@@ -68,11 +68,11 @@ BROKEN = {
     ),
     "a missing model": (
         lambda: put("model_a", 7, None), {}, "",
-        "Fill them, or drop", "Fill them, or drop",
+        "Fill NaN and nulls, or drop", "Fill NaN and nulls, or drop",
     ),
     "a missing judge": (
         lambda: put("judge", 7, None), {}, "",
-        "Fill them, or drop", "Fill them, or drop",
+        "Fill NaN and nulls, or drop", "Fill NaN and nulls, or drop",
     ),
     "half a feature": (
         lambda: FRAME.drop(columns="x1_b"), {}, "",
