@@ -1,7 +1,6 @@
 """Battles tables: read and encoded once; each stage then adds learned columns."""
 
 from skanchor._comparisons.agreement import warn_of_contradicting_judges
-from skanchor._comparisons.coded import look_up
 from skanchor._comparisons.contexts import (
     InContext,
     Items,
@@ -10,13 +9,9 @@ from skanchor._comparisons.contexts import (
     with_contexts,
 )
 from skanchor._comparisons.encoded import Comparisons
-from skanchor._comparisons.equal_rows import (
-    EqualRows,
-    chunks,
-    first_rows,
-    number_rows,
-)
+from skanchor._comparisons.equal_rows import EqualRows, number_rows
 from skanchor._comparisons.grouping import join_groups
+from skanchor._comparisons.in_chunks import chunks, first_rows, look_up
 from skanchor._comparisons.inputs import Inputs
 from skanchor._comparisons.judge_rows import JudgeRows
 from skanchor._comparisons.labels import align, constant, is_constant, label_list

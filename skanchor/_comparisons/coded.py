@@ -11,10 +11,9 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-__all__ = ["CodedText", "arrow_text", "coded_text", "look_up"]
+from skanchor._comparisons.in_chunks import look_up
 
-_STEP = 1 << 16
-"""Rows of a chunk that stays in the processor's cache."""
+__all__ = ["CodedText", "arrow_text", "coded_text"]
 
 _LOOK = 1 << 14
 """Rows that are searched for texts before the rest is."""
@@ -135,27 +134,6 @@ def coded_text(column: Any) -> CodedText | None:
     coded = CodedText(*_of_chunks(data.dictionary_encode()))
     _keep(data, coded)
     return coded
-
-
-def look_up(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
-    """Return the value of each code, without a wide copy of all codes.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_codes,)
-        Values; the last one is that of code -1.
-    codes : ndarray of shape (n_rows,)
-        Integers, which may be narrow.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-    """
-    found = np.empty(len(codes), dtype=values.dtype)
-    for start in range(0, len(codes), _STEP):
-        part = slice(start, start + _STEP)
-        found[part] = values.take(codes[part])
-    return found
 
 
 def _keep(data: pa.ChunkedArray | None, coded: CodedText) -> None:

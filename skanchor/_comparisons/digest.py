@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons.equal_rows import chunks
+from skanchor._comparisons.in_chunks import chunks
 from skanchor._comparisons.labels import is_constant, value_range
 
 __all__ = ["digest_of"]

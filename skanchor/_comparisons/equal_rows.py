@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._comparisons.in_chunks import chunks, first_rows
 from skanchor._comparisons.labels import is_constant, value_range
 
-__all__ = ["EqualRows", "chunks", "first_rows", "number_rows"]
-
-_STEP = 1 << 16
-"""Rows of a chunk that stays in the processor's cache."""
+__all__ = ["EqualRows", "number_rows"]
 
 _FEW = 1 << 10
 """Numbers of kinds that are counted however few rows there are."""
@@ -72,33 +69,6 @@ def number_rows(*columns: NDArray[Any]) -> EqualRows:
             part -= low
     kind, number = _compact(key, size)
     return EqualRows(kind, first_rows(kind, len(number)), number)
-
-
-def first_rows(kind: NDArray[Any], n_kinds: int) -> NDArray[np.intp]:
-    """First row of each kind; the number of rows where a kind has none.
-
-    Parameters
-    ----------
-    kind : ndarray of shape (n_rows,)
-        Kind of each row, from zero.
-    n_kinds : int
-        Number of kinds.
-
-    Returns
-    -------
-    ndarray of shape (n_kinds,)
-    """
-    n_rows = len(kind)
-    first = np.full(n_kinds, n_rows)
-    # Of values written in turn the last remains: backwards, the first row of each.
-    for rows in reversed(list(chunks(n_rows))):
-        first[kind[rows][::-1]] = np.arange(rows.start, min(rows.stop, n_rows))[::-1]
-    return first
-
-
-def chunks(n_rows: int) -> Iterator[slice]:
-    """Rows of one chunk after another, each small enough for the processor's cache."""
-    return (slice(start, start + _STEP) for start in range(0, n_rows, _STEP))
 
 
 def _codes(column: NDArray[Any]) -> tuple[NDArray[Any], int, int]:

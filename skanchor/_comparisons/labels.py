@@ -12,7 +12,8 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from skanchor._comparisons.coded import coded_text, look_up
+from skanchor._comparisons.coded import coded_text
+from skanchor._comparisons.in_chunks import first_rows, look_up
 from skanchor.exceptions import BattlesError
 
 __all__ = [
@@ -271,10 +272,7 @@ def _by_first_row(
     codes: NDArray[np.intp], size: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Small codes renumbered by the first row of each, and these rows, by counting."""
-    n_rows = len(codes)
-    row = np.full(size, n_rows)
-    # Of values written in turn the last remains: backwards, the first row of each.
-    row[codes[::-1]] = np.arange(n_rows - 1, -1, -1)
+    n_rows, row = len(codes), first_rows(codes, size)
     is_first = np.zeros(n_rows + 1, dtype=bool)
     is_first[row] = True
     number = np.cumsum(is_first) - 1

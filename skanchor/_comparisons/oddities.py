@@ -12,7 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._comparisons.encoded import Comparisons
-from skanchor._comparisons.equal_rows import chunks, number_rows
+from skanchor._comparisons.equal_rows import number_rows
+from skanchor._comparisons.in_chunks import chunks
 from skanchor._comparisons.labels import constant, exact_values, factorize
 from skanchor._comparisons.people import HUMAN, human_like
 from skanchor._comparisons.spellings import appearance, spelt_differently

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from skanchor._checks import check_unmasked
-from skanchor._comparisons.coded import look_up
+from skanchor._comparisons.in_chunks import look_up
 from skanchor._comparisons.labels import (
     factorize,
     is_text_column,

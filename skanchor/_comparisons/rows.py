@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._comparisons.contexts import Items
-from skanchor._comparisons.equal_rows import EqualRows, chunks, number_rows
+from skanchor._comparisons.equal_rows import EqualRows, number_rows
+from skanchor._comparisons.in_chunks import chunks
 from skanchor._comparisons.judge_rows import JudgeRows
 from skanchor._comparisons.labels import constant, is_in, positions
 from skanchor._comparisons.pairs import FeaturePairs

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._checks import check_unmasked
-from skanchor._comparisons.coded import look_up
 from skanchor._comparisons.features import (
     as_float,
     declared_label,
     feature_blocks,
     feature_stems,
 )
+from skanchor._comparisons.in_chunks import look_up
 from skanchor._comparisons.labels import (
     argsort_labels,
     code_labels,

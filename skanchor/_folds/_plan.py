@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._comparisons import chunks
 from skanchor._numerics.groups import Crossed, Membership
 from skanchor._typing import Array
 from skanchor.exceptions import located
@@ -28,9 +29,6 @@ __all__ = [
     "plan_weights",
     "training_weights",
 ]
-
-_STEP = 1 << 18
-"""Rows that are counted at a time."""
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 FoldPlan = Sequence[Split]
@@ -82,11 +80,10 @@ class DrawnPlan(Sequence[Split]):
         """
         # All folds at once: rows that count for nothing fall before the first.
         table = np.zeros(n_cells * (self.n_folds + 1), dtype=np.intp)
-        step = max(_STEP, 4 * len(table))
-        for start in range(0, len(cell), step):
-            at = cell[start : start + step].astype(np.intp)
+        for rows in chunks(len(cell), 4 * len(table)):
+            at = cell[rows].astype(np.intp)
             at *= self.n_folds + 1
-            at += self.fold[start : start + step]
+            at += self.fold[rows]
             at += 1
             table += np.bincount(at, minlength=len(table))
         return table.reshape(n_cells, -1).T[1:]

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from skanchor._comparisons import (
     Comparisons,
+    chunks,
     decide_roles,
     first_rows,
     look_up,
@@ -29,10 +30,6 @@ from skanchor.exceptions import BattlesError, Term
 from skanchor.sample import Battles
 
 __all__ = ["SourceKFold"]
-
-
-_STEP = 1 << 18
-"""Rows that are dealt at a time."""
 
 
 class SourceKFold(BaseCrossValidator):
@@ -254,8 +251,7 @@ def _deal(values: NDArray[Any], kind: NDArray[Any], turn: NDArray[Any]) -> NDArr
     of_turn[turn] = kind
     del kind
     n_kinds = int(of_turn.max(initial=0)) + 1
-    step = max(_STEP, 4 * n_kinds)
-    parts = [of_turn[start : start + step] for start in range(0, len(turn), step)]
+    parts = [of_turn[rows] for rows in chunks(len(turn), 4 * n_kinds)]
     sizes = [np.bincount(part, minlength=n_kinds) for part in parts]
     # Next place of each kind, in the order of the kinds.
     place = np.cumsum(np.sum(sizes, axis=0))

@@ -20,8 +20,14 @@ __all__ = [
     "GroupTotals",
     "Membership",
     "RaterSums",
+    "are_alone",
     "positive_part",
 ]
+
+
+def are_alone(groups: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Whether each row is the only one of its group, by the codes of the groups."""
+    return np.asarray((np.bincount(groups) == 1)[groups])
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +294,7 @@ class Membership:
         """
         n_rows = len(self.starts) - 1
         # Mostly a judge sees a prompt once: then the entry of a group is its sum.
-        alone = (np.bincount(self.place) == 1)[self.place]
+        alone = are_alone(self.place)
         rows = np.repeat(np.arange(n_rows), np.diff(self.starts))
         number = np.bincount(rows, np.where(alone, self.number**2, 0.0), n_rows)
         n_alone = int(np.count_nonzero(alone))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from skanchor._numerics.btl import laplacian, pair_sums
+from skanchor._numerics.groups import are_alone
 from skanchor._numerics.spanning import SpanningTree, grounded, solve_gaps
 from skanchor._numerics.types import Array
 
@@ -112,7 +113,7 @@ class Bread:
         """
         size = len(self.spread)
         # The square of a group of one row is that of the row.
-        alone = (np.bincount(groups) == 1)[groups]
+        alone = are_alone(groups)
         squares = np.where(alone, residual**2, 0.0)
         plain = laplacian(pair_sums(left, right, squares, size))
         if not alone.all():

@@ -36,7 +36,6 @@ from skanchor.bias.fitting import same_settings
 from skanchor.bias.registry import learner_for
 from skanchor.exceptions import ConvergenceWarning, LearnerError
 from skanchor.streaming._checks import bends, check_items, fit_sums
-from skanchor.streaming._grouped_votes import GroupedVotes
 from skanchor.streaming._likelihood import ExpandedLikelihood
 from skanchor.streaming._local_columns import residual_sums
 from skanchor.streaming._pass import (
@@ -49,6 +48,7 @@ from skanchor.streaming._people import vote_information, vote_residuals
 from skanchor.streaming._point import Expansion, LocalLayout
 from skanchor.streaming._runs import Runs
 from skanchor.streaming._solve import solve
+from skanchor.streaming._votes_by_group import VotesByGroup
 from skanchor.warning_log import warn
 
 __all__ = ["Builder", "Built", "span_learners"]
@@ -355,7 +355,7 @@ class Builder:
         point: Expansion,
         view: int,
         of_judges: list[SourceSums],
-        grouped: GroupedVotes | None,
+        grouped: VotesByGroup | None,
     ) -> StoredFold:
         """The fit of a view, and the sums that replace its rows.
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from skanchor._numerics.btl import laplacian, pair_sums
-from skanchor._numerics.groups import ColumnTotals
+from skanchor._numerics.groups import ColumnTotals, are_alone
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
@@ -351,7 +351,7 @@ def item_squares(
 ) -> Array:
     """Products of these sums, summed over the groups: of shape (n_items, n_items)."""
     # Mostly a group has one row.
-    alone = _alone(_dense(group)[0])
+    alone = are_alone(_dense(group)[0])
     single, rest = np.flatnonzero(alone), np.flatnonzero(~alone)
     by_pair = pair_sums(left[single], right[single], values[single] ** 2, n_items)
     of_rest = group[rest], left[rest], right[rest], values[rest]
@@ -427,17 +427,12 @@ def grouped_dispersion(
         per_group = len(cell) / np.count_nonzero(_changes(own))
         taken = per_group * float(known**2 @ variance[pair])
     # Mostly a group has one row, whose sums by item are its own residual, twice.
-    alone = _alone(code)
+    alone = are_alone(code)
     single, rest = residual[alone], np.flatnonzero(~alone)
     of_rest = code[rest], left[rest], right[rest], residual[rest]
     _, sums = _by_item(*of_rest, n_items)
     squares = float(single @ single) + 0.5 * float(sums @ sums)
     return squares / max(total - taken, 0.5 * total)
-
-
-def _alone(code: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Whether each row is the only one of its group."""
-    return np.asarray((np.bincount(code) == 1)[code])
 
 
 def _dense(group: NDArray[np.int64]) -> tuple[NDArray[np.intp], int]:

@@ -17,10 +17,10 @@ from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.sums import SourceSums, information_weights
 from skanchor._typing import Array
-from skanchor.streaming._grouped_votes import GroupedVotes
 from skanchor.streaming._groups import grouped_dispersion
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._sums import PAIRED, PointSums
+from skanchor.streaming._votes_by_group import VotesByGroup
 
 __all__ = [
     "judge_dispersion",
@@ -62,7 +62,7 @@ def vote_information(votes: VoteCells, scores: Array) -> SourceSums:
 def vote_residuals(
     votes: VoteCells,
     scores: Array,
-    grouped: GroupedVotes | None = None,
+    grouped: VotesByGroup | None = None,
     groups: NDArray[np.int64] | None = None,
 ) -> SourceSums:
     """Sums over the residuals of votes.
@@ -73,7 +73,7 @@ def vote_residuals(
         Held-out votes.
     scores : ndarray of shape (n_items,)
         Scores.
-    grouped : GroupedVotes, optional
+    grouped : VotesByGroup, optional
         The same votes by group, where they depend on each other.
     groups : ndarray of shape (n_groups,), optional
         Hashes of all groups, ascending.
@@ -98,7 +98,7 @@ def vote_residuals(
 
 
 def vote_dispersion(
-    votes: VoteCells, scores: Array, grouped: GroupedVotes | None = None
+    votes: VoteCells, scores: Array, grouped: VotesByGroup | None = None
 ) -> float:
     """Variance of the residuals of votes, relative to that of independent votes.
 
@@ -108,7 +108,7 @@ def vote_dispersion(
         All votes.
     scores : ndarray of shape (n_items,)
         Scores.
-    grouped : GroupedVotes, optional
+    grouped : VotesByGroup, optional
         The same votes by group, where they depend on each other.
 
     Returns
@@ -157,7 +157,7 @@ def with_covariance(
     btl: BTLRegressor,
     models: NDArray[Any],
     votes: VoteCells,
-    grouped: GroupedVotes | None = None,
+    grouped: VotesByGroup | None = None,
 ) -> BTLRegressor:
     """Copy of a fit to counts of votes, with the covariance of a fit to single votes.
 
@@ -169,7 +169,7 @@ def with_covariance(
         Labels of the codes of the votes.
     votes : VoteCells
         The counts.
-    grouped : GroupedVotes, optional
+    grouped : VotesByGroup, optional
         The same votes by group, where they depend on each other.
 
     Returns

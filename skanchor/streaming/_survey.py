@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from skanchor._comparisons import number_rows
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, located
-from skanchor.streaming._grouped_votes import cell_hashes
 from skanchor.streaming._groups import GroupLabels, GroupTable
 from skanchor.streaming._hashes import label_hashes
 from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
+from skanchor.streaming._votes_by_group import cell_hashes
 
 __all__ = ["Drawn", "Ranges", "Survey", "survey_parts"]
 

@@ -34,12 +34,12 @@ from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.sample import Sample
-from skanchor.streaming._grouped_votes import GroupedVotes
 from skanchor.streaming._groups import GroupLabels
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._people import with_covariance
 from skanchor.streaming._reading import Folds, Reading
 from skanchor.streaming._survey import Drawn, Ranges, Survey
+from skanchor.streaming._votes_by_group import VotesByGroup
 from skanchor.warning_log import warn
 
 __all__ = ["SurveyResult"]
@@ -76,7 +76,7 @@ class SurveyResult:
         Number of rows of each cell of ``everyone``.
     unit : float
         Mean weight of the rows that are fitted, in which all weights are counted.
-    group_votes : GroupedVotes or None
+    group_votes : VotesByGroup or None
         Votes by group, too; None without groups.
     groups : GroupLabels or None
         Labels of the groups; None without groups.
@@ -93,7 +93,7 @@ class SurveyResult:
     everyone: Sample
     rows: Array
     unit: float
-    group_votes: GroupedVotes | None = None
+    group_votes: VotesByGroup | None = None
     groups: GroupLabels | None = None
 
     @classmethod
@@ -149,7 +149,7 @@ class SurveyResult:
         unit = float(total / n)
         grouped = None
         if survey.group_votes is not None:
-            grouped = GroupedVotes.of(survey.group_votes, first, models, unit)
+            grouped = VotesByGroup.of(survey.group_votes, first, models, unit)
         votes, verdicts = (_in_units(each, unit) for each in (votes, verdicts))
         return cls(
             models, judges, survey.features, votes, verdicts, survey.ranges,
@@ -209,7 +209,7 @@ class SurveyResult:
             votes = votes[(votes["repeat"] == repeat) & (votes["fold"] == fold)]
         return _vote_cells(votes)
 
-    def held_by_group(self, folds: Folds) -> list[GroupedVotes | None]:
+    def held_by_group(self, folds: Folds) -> list[VotesByGroup | None]:
         """The votes that each view holds out, by group; None without groups."""
         if self.group_votes is None:
             return [None] * (1 + folds.size)
@@ -220,7 +220,7 @@ class SurveyResult:
         stages: Stages,
         cells: VoteCells,
         start: Chain | None,
-        grouped: GroupedVotes | None = None,
+        grouped: VotesByGroup | None = None,
     ) -> BTLRegressor:
         """Fit scores to votes alone, with the covariance of a fit to single votes.
 

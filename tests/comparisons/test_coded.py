@@ -9,8 +9,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from pandas.testing import assert_series_equal
 
-from skanchor._comparisons import coded
-from skanchor._comparisons.coded import CodedText, coded_text, look_up
+from skanchor._comparisons import coded, in_chunks
+from skanchor._comparisons.coded import CodedText, coded_text
+from skanchor._comparisons.in_chunks import look_up
 
 pytestmark = pytest.mark.skipif(
     pd.__version__ < "3", reason="texts are not Arrow's before pandas 3"
@@ -122,7 +123,7 @@ def test_other_columns_have_none(other):
 
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.intp])
 def test_values_of_codes_are_looked_up_in_parts(kind, monkeypatch):
-    monkeypatch.setattr(coded, "_STEP", 7)
+    monkeypatch.setattr(in_chunks, "_STEP", 7)
     codes = np.random.default_rng(0).integers(-1, 4, 40).astype(kind)
     values = np.array([0.5, 1.0, 0.0, 0.25, np.nan])
     assert_array_equal(look_up(values, codes), values[codes])

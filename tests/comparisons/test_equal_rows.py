@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skanchor._comparisons import constant, equal_rows, number_rows
+from skanchor._comparisons import constant, in_chunks, number_rows
 
 
 def by_hand(columns):
@@ -40,7 +40,7 @@ def columns_of(case, rng):
 )
 @pytest.mark.parametrize("step", [7, 1 << 16])
 def test_kinds_are_those_of_sorted_rows(case, step, monkeypatch):
-    monkeypatch.setattr(equal_rows, "_STEP", step)
+    monkeypatch.setattr(in_chunks, "_STEP", step)
     columns = columns_of(case, np.random.default_rng(3))
     found = number_rows(*columns)
     kind, first, size = by_hand(columns)

@@ -17,7 +17,7 @@ from skanchor.streaming._groups import GroupTable, item_squares, item_totals
 from skanchor.streaming._hashes import label_hashes, row_hash
 from skanchor.streaming._reading import Folds
 
-__all__ = ["GroupedVotes", "cell_hashes"]
+__all__ = ["VotesByGroup", "cell_hashes"]
 
 
 def cell_hashes(
@@ -30,7 +30,7 @@ def cell_hashes(
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedVotes:
+class VotesByGroup:
     """Weights of votes, summed by group, pair of models and outcome.
 
     Attributes
@@ -93,11 +93,11 @@ class GroupedVotes:
         """Products of these sums, summed over the groups: (n_items, n_items)."""
         return item_squares(*self._pairs(), values, n_items)
 
-    def nothing(self) -> GroupedVotes:
+    def nothing(self) -> VotesByGroup:
         """None of the votes."""
         return self._some(slice(0, 0))
 
-    def by_fold(self, folds: Folds) -> list[GroupedVotes]:
+    def by_fold(self, folds: Folds) -> list[VotesByGroup]:
         """The votes that each fold of all repeats holds out."""
         found = []
         for fold in folds.of_rows(self.group):
@@ -110,6 +110,6 @@ class GroupedVotes:
     def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.intp], NDArray[np.intp]]:
         return self.group, self.left[self.cell], self.right[self.cell]
 
-    def _some(self, at: Any) -> GroupedVotes:
+    def _some(self, at: Any) -> VotesByGroup:
         group, cell, weight = self.group[at], self.cell[at], self.weight[at]
         return replace(self, group=group, cell=cell, weight=weight)
