@@ -10,18 +10,16 @@ from skanchor._cli.pairs import escaped, parts_of
 
 __all__ = ["RANKING", "command", "with_arguments", "with_file_before", "with_flags"]
 
-_MAPPINGS = {
-    "columns": "--columns",
-    "labels": "--labels",
+_FLAGS = {
+    **{name: f"--{name}" for name in ("columns", "labels", "levels", "ratings")},
+    **{name: f"--{name}" for name in ("human", "judges", "encoding")},
     "models": "--rename-models",
-    "levels": "--levels",
+    "drop_invalid": "--drop-invalid",
+    "all_human": "--all-human",
 }
-_LISTS = {"human": "--human", "judges": "--judges"}
-_SWITCHES = {"drop_invalid": "--drop-invalid", "all_human": "--all-human"}
-_JOINED = {"ratings": "--ratings"}
-_VALUES = {"encoding": "--encoding"}
+"""Flags of arguments, which the types of their values tell how to write."""
 
-_REPEATED = frozenset([*_MAPPINGS.values(), *_LISTS.values()])
+_REPEATED = frozenset(_FLAGS.values()) - {"--ratings", "--encoding"}
 """Flags that may be typed several times."""
 
 RANKING = [["rank"], ["report"], ["plot"], ["compare"], ["evaluate"], ["inspect"]]
@@ -38,18 +36,17 @@ def with_arguments(
 ) -> list[str]:
     """Typed words with the flags of some arguments of `read_battles` after them."""
     flags: list[str] = []
-    for name, value in arguments.items():
-        if name in _VALUES:
-            flags += [_VALUES[name], value]
-        elif name in _MAPPINGS:
-            typed = _without_pairs(typed, _MAPPINGS[name], value)
-            flags += _mapping(_MAPPINGS[name], value)
-        elif name in _JOINED:
-            flags += [_JOINED[name], ",".join(value)]
-        elif name in _LISTS:
-            flags += [_LISTS[name], *value]
-        elif name in _SWITCHES:
-            flags.append(_SWITCHES[name])
+    for name in filter(_FLAGS.__contains__, arguments):
+        flag, value = _FLAGS[name], arguments[name]
+        if isinstance(value, Mapping):
+            typed = _without_pairs(typed, flag, value)
+            flags += _mapping(flag, value)
+        elif isinstance(value, bool):
+            flags.append(flag)
+        elif isinstance(value, str):
+            flags += [flag, value]
+        else:
+            flags += [flag, ",".join(value)] if name == "ratings" else [flag, *value]
     no_new = arguments.get("all_human") or arguments.get("no_new")
     if no_new and typed[:1] in RANKING:
         # Where all rows are votes, no model is new.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.command import BadInputError, Command, add_names
 from skanchor._cli.method import Task, add_method, check_flags, load_task
 from skanchor._cli.output import Forms, add_output, deliver
 from skanchor._cli.resume import FinishedParts, add_resume, finished_parts
@@ -41,10 +41,7 @@ def models_left_out_of(
     known = kept.of(name)
     rows = models_left_out(
         method,
-        task.X,
-        task.y,
-        sample_weight=task.weight,
-        groups=task.groups,
+        **task.rows,
         weights=task.pipeline.weights,
         models=models,
         without=known,
@@ -100,12 +97,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_models(parser: argparse.ArgumentParser) -> None:
     """Add the flag that names the models to leave out."""
-    parser.add_argument(
+    add_names(
+        parser,
         "--models",
-        nargs="+",
-        action="extend",
-        metavar="MODEL",
-        help="models to leave out, one at a time (default: all with human rows)",
+        "MODEL",
+        "models to leave out, one at a time (default: all with human rows)",
     )
 
 
@@ -142,9 +138,7 @@ def _as_ranked(task: Task) -> AnchorPipeline:
     with warnings.catch_warnings():
         # What they say concerns the intervals of the new models, which rank shows.
         warnings.simplefilter("ignore", DiagnosticWarning)
-        return pipeline.fit(
-            task.X, task.y, sample_weight=task.weight, groups=task.groups
-        )
+        return pipeline.fit(**task.rows)
 
 
 def _check_forms(found: IntervalCheck) -> Forms:
@@ -157,26 +151,16 @@ def _check_forms(found: IntervalCheck) -> Forms:
     )
 
     verdict = interval_verdict(found)
-    shown = check_table(found)
-
-    def text() -> Any:
-        from rich.console import Group
-        from rich.text import Text
-
-        from skanchor.reports import table_text
-
-        said = [Text(f"- {each}") for each in verdict.findings]
-        return Group(
-            Text(verdict.statement, style="bold"),
-            *said,
-            *([Text(verdict.advice)] if verdict.advice else []),
-            Text(""),
-            table_text(shown),
-            Text(""),
-            *(Text(note, style="dim") for note in check_notes(found)),
-        )
-
-    return Forms(text, lambda: check_json(found), lambda: found.table, lambda: shown)
+    lines = [f"- {each}" for each in verdict.findings]
+    lines += [verdict.advice] if verdict.advice else []
+    return Forms.of(
+        check_table(found),
+        found.table,
+        check_json(found),
+        "\n".join(check_notes(found)),
+        head=verdict.statement,
+        lines=lines,
+    )
 
 
 CHECK = Command(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import shlex
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import NoReturn
 
 from skanchor._text import printable
@@ -36,6 +38,21 @@ class BadInputError(Exception):
         for case, words in commands:
             command = printable(shlex.join(["skanchor", *words]))
             self.lines += [*([f"{case}:"] if case else []), f"  {command}"]
+
+
+def require_package(name: str, message: str) -> None:
+    """Refuse what needs a package that is not installed."""
+    if find_spec(name) is None:
+        raise BadInputError(message)
+
+
+def require_known(what: str, name: str, known: Collection[str], *more: str) -> None:
+    """Refuse an unknown name; say which known one is near to it."""
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1, 0.4)
+        guess = f"; did you mean {near[0]}?" if near else ""
+        listed = ", ".join([*known, *more])
+        raise BadInputError(f"there is no {what} {name!r}{guess} (known: {listed})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +94,27 @@ class Parser(argparse.ArgumentParser):
         raise BadInputError(f"{message} (see {self.prog} --help)")
 
 
+# ---------------------------------------------------------------------------- flags
+Flags = argparse._ActionsContainer
+"""A parser, or a group of its flags."""
+
+
+def add_names(parser: Flags, flag: str, metavar: str, says: str) -> None:
+    """Add a flag that takes several names, and may be typed several times."""
+    parser.add_argument(flag, nargs="+", action="extend", metavar=metavar, help=says)
+
+
+def add_lists(parser: Flags, flag: str, metavar: str, says: str) -> None:
+    """Add a flag that takes a list with commas, and may be typed several times."""
+    parser.add_argument(flag, action="append", default=[], metavar=metavar, help=says)
+
+
+def add_switch(parser: Flags, flag: str, says: str) -> None:
+    """Add a flag without a value."""
+    parser.add_argument(flag, action="store_true", help=says)
+
+
+# ----------------------------------------------------------------------------- help
 def wrap_help(text: str) -> str:
     """Break a text of the help into lines.
 

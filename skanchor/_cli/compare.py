@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.check import add_models, models_left_out_of
-from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.command import BadInputError, Command, add_names
 from skanchor._cli.method import Task, add_method, check_flags, load_task
 from skanchor._cli.methods import ANCHOR, METHODS, check_method_names, make_method
 from skanchor._cli.output import Forms, add_output, deliver
@@ -38,12 +38,11 @@ _COLUMNS: dict[str, tuple[str, int | str]] = {
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     add_method(parser)
-    parser.add_argument(
+    add_names(
+        parser,
         "--methods",
-        nargs="+",
-        action="extend",
-        metavar="NAME",
-        help=f"of {', '.join(METHODS)}, or all (default: {', '.join(_DEFAULT)})",
+        "NAME",
+        f"of {', '.join(METHODS)}, or all (default: {', '.join(_DEFAULT)})",
     )
     parser.add_argument(
         "--bootstrap",
@@ -118,9 +117,7 @@ def _places(method: Any, task: Task, level: float) -> dict[str, str]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiagnosticWarning)
-        fitted = clone(method).fit(
-            task.X, task.y, sample_weight=task.weight, groups=task.groups
-        )
+        fitted = clone(method).fit(**task.rows)
     ranks = {str(model): str(rank) for model, rank in fitted.ranks_.items()}
     if hasattr(fitted, "rank_sets"):
         for model, row in fitted.rank_sets(level).iterrows():
@@ -161,7 +158,7 @@ def _comparison_forms(
     table: pd.DataFrame, places: pd.DataFrame, refits: int | None
 ) -> Forms:
     """Forms of the accuracies of the methods, and of the ranks of new models."""
-    from skanchor.reports import as_json_value, table_of
+    from skanchor.reports import table_of
 
     shown = table_of(table, "Methods on models left out", _COLUMNS)
     new = table_of(
@@ -169,49 +166,32 @@ def _comparison_forms(
         "Places of the new models",
         {str(name): (str(name), "text") for name in places},
     )
-
-    def record() -> dict[str, Any]:
-        ranks = places.to_dict("index")
-        rows = [
-            {"method": m} | r | {"new_models": ranks[m]}
-            for m, r in table.to_dict("index").items()
-        ]
-        result: dict[str, Any] = as_json_value({"methods": rows, "bootstrap": refits})
-        return result
-
-    def text() -> Any:
-        from rich.console import Group
-        from rich.text import Text
-
-        from skanchor.reports import table_text
-
-        note = (
-            "error: root mean square of score differences. places off: among the human "
-            "scores of\nthe other models; among its own: among those that the method "
-            "fits. agrees: share of\nthe models left out whose score differs by no "
-            "more than the errors of both allow;\nwidth: of the intervals.\n"
-            + (
-                "A dash: the method has no scores, or no intervals of its own; "
-                "--bootstrap 200 gives\nintervals by refits to those that have scores."
-                if refits is None
-                else f"Methods without intervals of their own have those of {refits} "
-                "refits. A dash: the method\nonly ranks."
-            )
+    tables = [("On models with votes, each left out in turn", shown)]
+    if len(places.columns):
+        tables.append(("Where each method places the new models (rank set)", new))
+    ranks = places.to_dict("index")
+    rows = [
+        {"method": m} | r | {"new_models": ranks[m]}
+        for m, r in table.to_dict("index").items()
+    ]
+    note = (
+        "error: root mean square of score differences. places off: among the human "
+        "scores of\nthe other models; among its own: among those that the method "
+        "fits. agrees: share of\nthe models left out whose score differs by no "
+        "more than the errors of both allow;\nwidth: of the intervals.\n"
+    )
+    if refits is None:
+        note += (
+            "A dash: the method has no scores, or no intervals of its own; "
+            "--bootstrap 200 gives\nintervals by refits to those that have scores."
         )
-        placed: list[Any] = [
-            Text("Where each method places the new models (rank set)", style="bold"),
-            table_text(new),
-            Text(""),
-        ]
-        return Group(
-            Text("On models with votes, each left out in turn", style="bold"),
-            table_text(shown),
-            Text(""),
-            *(placed if len(places.columns) else []),
-            Text(note, style="dim"),
+    else:
+        note += (
+            f"Methods without intervals of their own have those of {refits} refits. A "
+            "dash: the method\nonly ranks."
         )
-
-    return Forms(text, record, lambda: table.join(places), lambda: shown)
+    record = {"methods": rows, "bootstrap": refits}
+    return Forms.of(shown, table.join(places), record, note, tables=tables)
 
 
 COMPARE = Command(

@@ -6,7 +6,8 @@ import argparse
 import math
 from typing import Any
 
-from skanchor._cli.command import BadInputError
+from skanchor._cli.command import BadInputError, add_lists
+from skanchor._cli.pairs import numbers_of
 
 __all__ = ["add_contexts", "check_mix_flag", "contexts_of"]
 
@@ -19,12 +20,11 @@ def add_contexts(parser: argparse.ArgumentParser) -> None:
         help="column with the kind of each prompt: models then have a score for "
         "each kind, judges are calibrated once for all",
     )
-    parser.add_argument(
+    add_lists(
+        parser,
         "--mix",
-        action="append",
-        default=[],
-        metavar="KIND=SHARE,...",
-        help="share of each kind in the scores that are shown, as in "
+        "KIND=SHARE,...",
+        "share of each kind in the scores that are shown, as in "
         "coding=80,chat=20; shares are divided by their sum (default: all alike)",
     )
 
@@ -77,20 +77,9 @@ def contexts_of(
 
 def _shares(given: list[str]) -> dict[str, float]:
     """Share of each kind, from the values of ``--mix``; they sum to one."""
-    shares: dict[str, float] = {}
-    for pair in ",".join(given).split(","):
-        name, _, number = (part.strip() for part in pair.rpartition("="))
-        try:
-            share = float(number)
-        except ValueError:
-            share = math.nan
-        if not name or not 0.0 <= share < math.inf:
-            raise BadInputError(
-                f"--mix takes KIND=SHARE,... with shares of zero or more, got {pair!r}"
-            )
-        if name in shares:
-            raise BadInputError(f"--mix has {name} twice")
-        shares[name] = share
+    takes = "--mix takes KIND=SHARE,... with shares of zero or more"
+    pairs = ",".join(given).split(",")
+    shares = numbers_of(pairs, takes, lambda share: 0.0 <= share < math.inf)
     total = sum(shares.values())
     if not 0.0 < total < math.inf:
         raise BadInputError(f"the shares of --mix sum to {total:g}")

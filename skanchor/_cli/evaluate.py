@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skanchor._cli.command import Command
 from skanchor._cli.method import add_method, check_flags, load_task
@@ -43,10 +43,7 @@ def _evaluate(options: argparse.Namespace) -> None:
 
     rows = predict_left_out(
         make_method(options.method, task.pipeline),
-        task.X,
-        task.y,
-        sample_weight=task.weight,
-        groups=task.groups,
+        **task.rows,
         random_state=options.seed,
         n_jobs=options.jobs,
         verbose=int(is_watched()),
@@ -83,30 +80,17 @@ def _by_source(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _evaluation_forms(table: pd.DataFrame, method: str) -> Forms:
     """Forms of the table of losses."""
-    from skanchor.reports import as_json_value, table_of
+    from skanchor.reports import table_of
 
     shown = table_of(table, f"{method} on rows left out", _COLUMNS)
-
-    def record() -> dict[str, Any]:
-        rows = [{"source": s} | r for s, r in table.to_dict("index").items()]
-        result: dict[str, Any] = as_json_value({"method": method, "sources": rows})
-        return result
-
-    def text() -> Any:
-        from rich.console import Group
-        from rich.text import Text
-
-        from skanchor.reports import table_text
-
-        note = (
-            f"Each row was predicted by {method} fitted to the rows of other folds.\n"
-            "log loss: lower is better, and 0.693 is that of tossing a coin. right: "
-            "without ties.\nThis says how well verdicts are predicted, not whether "
-            "intervals hold: see skanchor check."
-        )
-        return Group(table_text(shown), Text(""), Text(note, style="dim"))
-
-    return Forms(text, record, lambda: table, lambda: shown)
+    record = {"method": method, "sources": table.reset_index().to_dict("records")}
+    note = (
+        f"Each row was predicted by {method} fitted to the rows of other folds.\n"
+        "log loss: lower is better, and 0.693 is that of tossing a coin. right: "
+        "without ties.\nThis says how well verdicts are predicted, not whether "
+        "intervals hold: see skanchor check."
+    )
+    return Forms.of(shown, table, record, note)
 
 
 EVALUATE = Command(

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.command import BadInputError, Command, add_switch
 from skanchor._cli.output import add_file, add_force, check_file, check_suffix
 from skanchor._cli.streams import check_stdout, print_result
 
@@ -29,10 +29,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "without it, only say what they are",
     )
     add_force(parser)
-    parser.add_argument(
+    add_switch(
+        parser,
         "--texts",
-        action="store_true",
-        help=f"with the texts of prompt and responses ({' and '.join(_TEXTS)})",
+        f"with the texts of prompt and responses ({' and '.join(_TEXTS)})",
     )
     parser.add_argument(
         "--data-home",

@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.command import BadInputError, Command, add_switch
 from skanchor._cli.method import add_method, check_flags, load_task
 from skanchor._cli.output import Forms, add_output, deliver
 from skanchor._cli.table import add_table, typed_label
@@ -28,10 +28,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "of their difference contains zero, or the rank set of a new model (default: "
         "%(default)s)",
     )
-    parser.add_argument(
-        "--reverse",
-        action="store_true",
-        help="reverse the outcomes of rows instead of dropping them",
+    add_switch(
+        parser, "--reverse", "reverse the outcomes of rows instead of dropping them"
     )
     parser.add_argument(
         "--of",
@@ -40,11 +38,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which rows: all; votes of people; verdicts on the new model; verdicts on "
         "old models (default: %(default)s)",
     )
-    parser.add_argument(
-        "--whole-groups",
-        action="store_true",
-        help="drop groups of dependent rows as a whole",
-    )
+    add_switch(parser, "--whole-groups", "drop groups of dependent rows as a whole")
     parser.add_argument(
         "--model", metavar="NAME", help="the new model (default: all of them)"
     )
@@ -72,74 +66,53 @@ def _fragility(options: argparse.Namespace) -> None:
             "--opponent does not go with --goal rank, which looks for the opponent"
         )
     task = load_task(options)
-    given = {"sample_weight": task.weight, "groups": task.groups}
-    anchor = task.pipeline.fit(task.X, task.y, **given)
+    anchor = task.pipeline.fit(**task.rows)
     found = anchor.fragility(
-        task.X,
-        task.y,
-        typed_label(anchor.models_, options.opponent),
-        options.goal,
-        "reverse" if options.reverse else "drop",
-        options.of,
-        "group" if options.whole_groups else "row",
+        **task.rows,
+        opponent=typed_label(anchor.models_, options.opponent),
+        goal=options.goal,
+        action="reverse" if options.reverse else "drop",
+        rows=options.of,
+        by="group" if options.whole_groups else "row",
         model=typed_label(anchor.models_, options.model),
         level=options.level,
         max_seconds=seconds,
-        **given,
     )
     deliver(_forms(found, options), options)
 
 
 def _forms(found: Fragility, options: argparse.Namespace) -> Forms:
     """Forms of what was found: sentences with a table, JSON, and files."""
+    from skanchor.reports import SCHEMA_VERSION, fragility_table, rows_table
 
-    def text() -> Any:
-        from rich.console import Group
-        from rich.text import Text
-
-        from skanchor.reports import fragility_table, rows_table, table_text
-
-        parts: list[Any] = [Text(line) for line in found.lines()]
-        for model in found.table.index.unique("model"):
-            shown = table_text(fragility_table(found, model))
-            parts += [Text(""), Text(str(model), style="bold"), shown]
-        if len(found.table) == 1 and len(found.rows(*found.table.index[0])):
-            shown = table_text(rows_table(found, *found.table.index[0]))
-            parts += [Text(""), Text("Which rows", style="bold"), shown]
-        return Group(*parts, Text(""), Text(_NOTE, style="dim"))
-
-    def record() -> dict[str, Any]:
-        from skanchor.reports import SCHEMA_VERSION, as_json_value
-
-        rows = [
-            row
-            | {
-                "rows": found.rows(row["model"], row["opponent"])
-                .reset_index()
-                .to_dict("records"),
-                "path": found.path(row["model"], row["opponent"]).to_dict("records"),
-            }
-            for row in found.to_dict()
-        ]
-        asked = {name: getattr(found, name) for name in ("goal", "action", "by")}
-        result: dict[str, Any] = as_json_value(
-            {
-                "schema_version": SCHEMA_VERSION,
-                **asked,
-                "source": found.source,
-                "level": options.level,
-                "finished": found.finished,
-                "fragility": rows,
-            }
-        )
-        return result
-
-    def table() -> Any:
-        from skanchor.reports import fragility_table
-
-        return fragility_table(found)
-
-    return Forms(text, record, lambda: found.table.reset_index("opponent"), table)
+    models = found.table.index.unique("model")
+    tables: list[Any] = [(model, fragility_table(found, model)) for model in models]
+    if len(found.table) == 1:
+        tables.append(("Which rows", rows_table(found, *found.table.index[0])))
+    statements = [(row, (row["model"], row["opponent"])) for row in found.to_dict()]
+    rows = [
+        {
+            **row,
+            "rows": found.rows(*key).reset_index().to_dict("records"),
+            "path": found.path(*key).to_dict("records"),
+        }
+        for row, key in statements
+    ]
+    record = {
+        "schema_version": SCHEMA_VERSION,
+        **{name: getattr(found, name) for name in ("goal", "action", "by", "source")},
+        "level": options.level,
+        "finished": found.finished,
+        "fragility": rows,
+    }
+    return Forms.of(
+        fragility_table(found),
+        found.table.reset_index("opponent"),
+        record,
+        _NOTE,
+        lines=found.lines(),
+        tables=tables,
+    )
 
 
 _NOTE = (

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.board import board_forms
-from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.command import BadInputError, Command, add_switch
 from skanchor._cli.history_stream import add_stream, build_from_stream, check_stream
 from skanchor._cli.layout import add_layout, check_layout
 from skanchor._cli.method import (
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HISTORY",
-    "add_fingerprints",
+    "add_history",
+    "check_history",
     "place_new_models",
     "placed_by_history",
-    "refuse_method",
 ]
 
 _NAMED = 5
@@ -67,7 +67,7 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     add_dependence(parser)
     add_ranking(parser)
-    add_fingerprints(parser)
+    _add_fingerprints(parser)
     add_stream(parser)
     parser.add_argument(
         "--output", metavar="HISTORY", required=True, help="file to write it to"
@@ -79,7 +79,7 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
     _add_history(parser)
     add_table(parser)
     add_dependence(parser)
-    add_fingerprints(parser)
+    _add_fingerprints(parser)
     add_level(parser)
     add_layout(parser)
     add_output(parser)
@@ -89,7 +89,7 @@ def _add_update(parser: argparse.ArgumentParser) -> None:
     _add_history(parser)
     add_table(parser)
     add_dependence(parser)
-    add_fingerprints(parser)
+    _add_fingerprints(parser)
     parser.add_argument(
         "--past",
         nargs="+",
@@ -113,10 +113,10 @@ def _add_promote(parser: argparse.ArgumentParser) -> None:
 
 def _add_show(parser: argparse.ArgumentParser) -> None:
     _add_history(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_switch(parser, "--json", "print JSON")
 
 
-def add_fingerprints(parser: argparse.ArgumentParser) -> None:
+def _add_fingerprints(parser: argparse.ArgumentParser) -> None:
     """Add the flag of the fingerprints, by which changed judges are recognised."""
     parser.add_argument(
         "--fingerprints",
@@ -124,6 +124,17 @@ def add_fingerprints(parser: argparse.ArgumentParser) -> None:
         help="JSON file with a text for each judge, such as the version of its model "
         "and a hash of its prompt: if the text changes, the judge has changed",
     )
+
+
+def add_history(parser: argparse.ArgumentParser, more: str) -> None:
+    """Add the flags of a history beside those of a method; ``more`` ends the help."""
+    parser.add_argument(
+        "--history",
+        metavar="HISTORY",
+        help="place the new models by a history that skanchor history build has "
+        f"written; FILE then holds their rows{more}",
+    )
+    _add_fingerprints(parser)
 
 
 def _add_history(parser: argparse.ArgumentParser) -> None:
@@ -175,14 +186,20 @@ def place_new_models(options: argparse.Namespace) -> None:
     deliver(board_forms(placed_by_history(options), options), options)
 
 
-def refuse_method(options: argparse.Namespace) -> None:
-    """Refuse flags of the method beside ``--history``.
+def check_history(options: argparse.Namespace) -> None:
+    """Refuse flags that do not go with ``--history``, or only with it.
 
     Parameters
     ----------
     options : Namespace
         Flags of a command that takes a method, or else a history.
     """
+    if options.history is None:
+        if options.fingerprints is not None:
+            raise BadInputError("--fingerprints goes with --history")
+        return
+    if options.context is not None or options.mix:
+        raise BadInputError("--context does not go with --history")
     ignored = flags_of_method(options)
     if ignored:
         does = "does" if len(ignored) == 1 else "do"

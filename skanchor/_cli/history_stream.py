@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError
+from skanchor._cli.command import BadInputError, add_switch
 from skanchor._cli.method import pipeline_of
 from skanchor._cli.streams import is_watched, print_line
 from skanchor._cli.table import (
@@ -28,10 +28,10 @@ PARQUET = (".parquet", ".pq")
 
 def add_stream(parser: argparse.ArgumentParser) -> None:
     """Add the flags of reading the battles in batches."""
-    parser.add_argument(
+    add_switch(
+        parser,
         "--stream",
-        action="store_true",
-        help="read Parquet files, or a folder of them, in batches, several times: for "
+        "read Parquet files, or a folder of them, in batches, several times: for "
         "battles that do not fit into memory",
     )
     parser.add_argument(

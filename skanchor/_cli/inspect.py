@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.again import command
-from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.command import BadInputError, Command, add_switch
 from skanchor._cli.method import add_dependence
+from skanchor._cli.output import json_text
 from skanchor._cli.streams import check_stdout, print_result
 from skanchor._cli.table import add_table, check_table, groups_of, load_battles
 
@@ -21,13 +21,13 @@ __all__ = ["INSPECT"]
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     add_dependence(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_switch(parser, "--json", "print JSON")
 
 
 def _inspect(options: argparse.Namespace) -> None:
     from skanchor._cli.following import followed
     from skanchor._cli.wording import command_lines, worded
-    from skanchor.reports import as_json_value, overview
+    from skanchor.reports import overview
     from skanchor.warning_log import WarningLog
 
     check_stdout()
@@ -61,8 +61,7 @@ def _inspect(options: argparse.Namespace) -> None:
     if options.json:
         commands = [line.strip() for line in go_on if line.startswith("  ")]
         record: Any = {"files": files, **found.to_dict(worded), "commands": commands}
-        text = json.dumps(as_json_value(record), indent=2, allow_nan=False)
-        print_result(f"{text}\n")
+        print_result(json_text(record))
         return
     lines = [f"{path}: read as {kind}." for path, kind in files["formats"].items()]
     for path, said in files["assumed"].items():

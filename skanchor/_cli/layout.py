@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from math import isfinite
 from typing import Any
 
-from skanchor._cli.command import BadInputError
+from skanchor._cli.pairs import numbers_of
 
 __all__ = ["add_layout", "check_layout", "layout_of"]
 
@@ -62,14 +63,4 @@ def _anchor(given: str | None) -> dict[str, float] | None:
     """Model and score of ``--anchor``."""
     if given is None:
         return None
-    # The last sign counts, since the name of a model may contain one.
-    model, _, score = given.rpartition("=")
-    try:
-        value = float(score)
-    except ValueError:
-        value = float("nan")
-    if not model or not abs(value) < float("inf"):
-        raise BadInputError(
-            f"--anchor takes MODEL=SCORE, as in gpt-4=1000, got {given!r}"
-        )
-    return {model: value}
+    return numbers_of([given], "--anchor takes MODEL=SCORE, as in gpt-4=1000", isfinite)

@@ -265,6 +265,12 @@ class Task:
     weight: Any
     groups: Any
 
+    @property
+    def rows(self) -> dict[str, Any]:
+        """Rows as arguments of a fit."""
+        more = {"sample_weight": self.weight, "groups": self.groups}
+        return {"X": self.X, "y": self.y, **more}
+
 
 def load_task(options: argparse.Namespace) -> Task:
     """Read the battles, and make the pipeline that the flags ask for."""
@@ -317,6 +323,4 @@ def pipeline_of(
 def fit_method(options: argparse.Namespace) -> AnchorPipeline:
     """Read the battles, and fit the pipeline to them."""
     task = load_task(options)
-    return task.pipeline.fit(
-        task.X, task.y, sample_weight=task.weight, groups=task.groups
-    )
+    return task.pipeline.fit(**task.rows)

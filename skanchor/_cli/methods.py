@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from skanchor._cli.command import BadInputError
+from skanchor._cli.command import BadInputError, require_known
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
@@ -51,12 +50,7 @@ def add_method_name(parser: argparse.ArgumentParser) -> None:
 def check_method_names(names: Sequence[str]) -> None:
     """Refuse unknown names and names that occur twice."""
     for name in names:
-        if name not in METHODS:
-            near = difflib.get_close_matches(name, METHODS, 1, 0.4)
-            guess = f"; did you mean {near[0]}?" if near else ""
-            raise BadInputError(
-                f"there is no method {name!r}{guess} (known: {', '.join(METHODS)})"
-            )
+        require_known("method", name, METHODS)
     twice = sorted({name for name in names if list(names).count(name) > 1})
     if twice:
         raise BadInputError(f"{twice[0]} is named twice")

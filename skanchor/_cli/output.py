@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError
+from skanchor._cli.command import BadInputError, add_switch, require_package
 from skanchor._cli.streams import check_stdout, print_result
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ __all__ = [
     "check_suffix",
     "deliver",
     "goes_to_file",
+    "json_text",
     "write",
 ]
 
@@ -52,9 +53,7 @@ _KNOWN = (
 # ---------------------------------------------------------------------------- flags
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add the flags of a result that can be written in several forms."""
-    parser.add_argument(
-        "--json", action="store_true", help="print JSON with the whole result"
-    )
+    add_switch(parser, "--json", "print JSON with the whole result")
     add_file(
         parser,
         "write to FILE, not to the screen: JSON if FILE ends in .json, the table "
@@ -71,9 +70,7 @@ def add_file(parser: argparse.ArgumentParser, says: str) -> None:
 
 def add_force(parser: argparse.ArgumentParser) -> None:
     """Add the flag that allows an existing file to be overwritten."""
-    parser.add_argument(
-        "--force", action="store_true", help="write over a file that exists"
-    )
+    add_switch(parser, "--force", "write over a file that exists")
 
 
 # --------------------------------------------------------------------------- checks
@@ -89,13 +86,11 @@ def check_output(options: argparse.Namespace, inputs: Sequence[str] = ()) -> Non
             "choose a name that ends in .json"
         )
     if suffix == ".xlsx":
-        from importlib.util import find_spec
-
-        if find_spec("openpyxl") is None:
-            raise BadInputError(
-                f"--output {options.output}: writing .xlsx needs openpyxl (pip install "
-                "'skanchor[excel]'); .csv needs nothing"
-            )
+        require_package(
+            "openpyxl",
+            f"--output {options.output}: writing .xlsx needs openpyxl (pip install "
+            "'skanchor[excel]'); .csv needs nothing",
+        )
     check_file(options, inputs=inputs)
 
 
@@ -166,9 +161,53 @@ class Forms:
     """
 
     text: Callable[[], Any]
-    record: Callable[[], dict[str, Any]]
+    record: Callable[[], Any]
     frame: Callable[[], pd.DataFrame]
     table: Callable[[], Table]
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        frame: pd.DataFrame,
+        record: Any,
+        note: str,
+        *,
+        head: str = "",
+        lines: Iterable[str] = (),
+        tables: Iterable[tuple[Any, Table]] | None = None,
+    ) -> Forms:
+        """Forms of a table that is there already.
+
+        On the screen a bold ``head``, ``lines``, and ``tables`` below their titles come
+        before the note. Without ``tables`` it is the table itself, without a title.
+        """
+        shown = [("", table)] if tables is None else tables
+        return cls(
+            lambda: _page(head, lines, shown, note),
+            lambda: record,
+            lambda: frame,
+            lambda: table,
+        )
+
+
+def _page(
+    head: str, lines: Iterable[str], tables: Iterable[tuple[Any, Table]], note: str
+) -> Any:
+    """What a screen shows: sentences, tables that have rows, and a note."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from skanchor.reports import table_text
+
+    parts: list[Any] = [Text(head, style="bold")] if head else []
+    parts += map(Text, lines)
+    for title, table in tables:
+        if table.rows:
+            parts += [Text("")] if parts else []
+            parts += [Text(str(title), style="bold")] if title else []
+            parts.append(table_text(table))
+    return Group(*parts, Text(""), Text(note, style="dim"))
 
 
 def deliver(forms: Forms, options: argparse.Namespace) -> None:
@@ -177,7 +216,7 @@ def deliver(forms: Forms, options: argparse.Namespace) -> None:
     kind = "json" if options.json else _OUTPUTS[suffix]
     content: str | bytes
     if kind == "json":
-        content = json.dumps(forms.record(), indent=2, allow_nan=False) + "\n"
+        content = json_text(forms.record())
     elif kind == "data":
         content = _data(forms.frame(), suffix)
     elif kind == "markdown":
@@ -191,6 +230,13 @@ def deliver(forms: Forms, options: argparse.Namespace) -> None:
     else:
         content = _render_for(forms.text(), to_file=goes_to_file(options))
     write(content, options)
+
+
+def json_text(record: Any) -> str:
+    """Text of a record as JSON, in which numbers that it lacks are text or null."""
+    from skanchor.reports import as_json_value
+
+    return json.dumps(as_json_value(record), indent=2, allow_nan=False) + "\n"
 
 
 def write(content: str | bytes, options: argparse.Namespace) -> None:

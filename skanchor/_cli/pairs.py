@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable, Iterable
 
 from skanchor._cli.command import BadInputError
 
-__all__ = ["escaped", "levels_of", "pairs_of", "parts_of"]
+__all__ = ["escaped", "levels_of", "numbers_of", "pairs_of", "parts_of"]
 
 
 def pairs_of(flag: str, given: list[str]) -> dict[str, str]:
@@ -52,20 +54,29 @@ def escaped(pair: str) -> str:
 
 def levels_of(given: list[str]) -> dict[str, float]:
     """Preference that each verdict means, from the values of ``--levels``."""
-    levels: dict[str, float] = {}
-    for pair in parts_of(given):
-        # The last sign counts, since a verdict such as A=B contains one.
-        verdict, _, number = (part.strip() for part in pair.rpartition("="))
+    takes = "--levels takes VERDICT=NUMBER,... with numbers in [0, 1]"
+    return numbers_of(parts_of(given), takes, lambda value: 0.0 <= value <= 1.0)
+
+
+def numbers_of(
+    pairs: Iterable[str], takes: str, fits: Callable[[float], bool]
+) -> dict[str, float]:
+    """Number of each name of a flag that takes NAME=NUMBER; each name may occur once.
+
+    ``takes`` says for messages what the flag takes, its name first, and ``fits`` which
+    numbers it accepts.
+    """
+    numbers: dict[str, float] = {}
+    for pair in pairs:
+        # The last sign counts, since a name such as A=B contains one.
+        name, _, number = (part.strip() for part in pair.rpartition("="))
         try:
             value = float(number)
         except ValueError:
-            value = float("nan")
-        if not verdict or not 0.0 <= value <= 1.0:
-            raise BadInputError(
-                "--levels takes VERDICT=NUMBER,... with numbers in [0, 1], got "
-                f"{pair!r}"
-            )
-        if verdict in levels:
-            raise BadInputError(f"--levels has {verdict} twice")
-        levels[verdict] = value
-    return levels
+            value = math.nan
+        if not name or not fits(value):
+            raise BadInputError(f"{takes}, got {pair!r}")
+        if name in numbers:
+            raise BadInputError(f"{takes.partition(' ')[0]} has {name} twice")
+        numbers[name] = value
+    return numbers

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from skanchor._cli.command import BadInputError, Command
 from skanchor._cli.method import add_method, check_flags, fit_method
 from skanchor._cli.output import Forms, add_output, deliver
+from skanchor._cli.pairs import numbers_of
 from skanchor._cli.table import add_table, typed_label
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from skanchor._anchor import AnchorPipeline
+    from skanchor.planning import Outlook, Worth
     from skanchor.reports import Table
 
 __all__ = ["DESIGN", "OUTLOOK", "WORTH", "add_costs", "check_budget", "costs_of"]
@@ -47,31 +47,19 @@ def check_budget(options: argparse.Namespace) -> None:
         raise BadInputError(
             "--cost takes the price of a row, as in --cost human=1 judges=0.05"
         )
-    _prices(options.cost)
+    _prices(options)
 
 
 def costs_of(options: argparse.Namespace, judges: Iterable[Any]) -> dict[Any, float]:
     """Prices of ``--cost`` by the labels of the table."""
     labels = {str(judge): judge for judge in judges}
-    return {labels.get(name, name): price for name, price in _prices(options.cost)}
+    return {labels.get(name, name): each for name, each in _prices(options).items()}
 
 
-def _prices(given: list[str]) -> list[tuple[str, float]]:
-    found: dict[str, float] = {}
-    for pair in given:
-        name, _, number = (part.strip() for part in pair.rpartition("="))
-        try:
-            price = float(number)
-        except ValueError:
-            price = math.nan
-        if not name or not 0.0 < price < math.inf:
-            raise BadInputError(
-                f"--cost takes SOURCE=PRICE with prices above zero, got {pair!r}"
-            )
-        if name in found:
-            raise BadInputError(f"--cost has {name} twice")
-        found[name] = price
-    return list(found.items())
+def _prices(options: argparse.Namespace) -> dict[str, float]:
+    """Prices of ``--cost`` by the names that were typed."""
+    takes = "--cost takes SOURCE=PRICE with prices above zero"
+    return numbers_of(options.cost, takes, lambda price: 0.0 < price < math.inf)
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
@@ -96,33 +84,15 @@ def _add_worth(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_worth(options: argparse.Namespace) -> None:
-    _prices(options.cost)
+    _prices(options)
     anchor = _fit_for_plans(options)
     costs = costs_of(options, anchor.judges_) if options.cost else None
     found = anchor.worth(costs, typed_label(anchor.new_models_, options.model))
 
-    def tables() -> list[tuple[Any, Table]]:
-        from skanchor.reports import worth_table
+    from skanchor.reports import worth_table
 
-        models = found.table.index.unique("model")
-        return [(model, worth_table(found, model)) for model in models]
-
-    def table() -> Table:
-        from skanchor.reports import worth_table
-
-        return worth_table(found)
-
-    deliver(
-        _plan_forms(
-            found.lines,
-            tables,
-            lambda: {"worth": found.to_dict()},
-            lambda: found.table.reset_index().set_index("model"),
-            table,
-            _WORTH_NOTE,
-        ),
-        options,
-    )
+    record = {"worth": found.to_dict()}
+    deliver(_forms_by_model(found, worth_table, record, _WORTH_NOTE), options)
 
 
 def _add_outlook(parser: argparse.ArgumentParser) -> None:
@@ -147,27 +117,29 @@ def _outlook(options: argparse.Namespace) -> None:
     model = typed_label(anchor.new_models_, options.model)
     found = anchor.outlook(given, model, options.level)
 
-    def tables() -> list[tuple[Any, Table]]:
-        from skanchor.reports import outlook_table
+    from skanchor.reports import outlook_table
 
-        models = found.table.index.unique("model")
-        return [(model, outlook_table(found, model)) for model in models]
+    record = found.to_dict()
+    deliver(_forms_by_model(found, outlook_table, record, _OUTLOOK_NOTE), options)
 
-    def table() -> Table:
-        from skanchor.reports import outlook_table
 
-        return outlook_table(found)
+def _forms_by_model(
+    found: Worth | Outlook,
+    table_of_model: Callable[..., Table],
+    record: dict[str, Any],
+    note: str,
+) -> Forms:
+    """Forms of sentences with a table for each new model."""
+    from skanchor.reports import SCHEMA_VERSION
 
-    deliver(
-        _plan_forms(
-            found.lines,
-            tables,
-            found.to_dict,
-            lambda: found.table.reset_index().set_index("model"),
-            table,
-            _OUTLOOK_NOTE,
-        ),
-        options,
+    models = found.table.index.unique("model")
+    return Forms.of(
+        table_of_model(found),
+        found.table.reset_index().set_index("model"),
+        {"schema_version": SCHEMA_VERSION, **record},
+        note,
+        lines=found.lines(),
+        tables=[(model, table_of_model(found, model)) for model in models],
     )
 
 
@@ -219,63 +191,24 @@ def _design(options: argparse.Namespace) -> None:
         level=options.level,
     )
 
-    def tables() -> list[tuple[Any, Table]]:
-        from skanchor.reports import design_table, separation_table
+    from skanchor.reports import SCHEMA_VERSION, design_table, separation_table
 
-        models = found.separation.index.unique("model")
-        return [
-            ("What to buy", design_table(found)),
+    shown = design_table(found)
+    forms = Forms.of(
+        shown,
+        found.table,
+        {"schema_version": SCHEMA_VERSION, **found.to_dict()},
+        _PILOT_NOTE if found.is_pilot else _DESIGN_NOTE,
+        lines=found.lines(),
+        tables=[
+            ("What to buy", shown),
             *(
                 (f"Separated from {model}?", separation_table(found, model))
-                for model in models
+                for model in found.separation.index.unique("model")
             ),
-        ]
-
-    def table() -> Table:
-        from skanchor.reports import design_table
-
-        return design_table(found)
-
-    note = _PILOT_NOTE if found.is_pilot else _DESIGN_NOTE
-    deliver(
-        _plan_forms(
-            found.lines, tables, found.to_dict, lambda: found.table, table, note
-        ),
-        options,
+        ],
     )
-
-
-def _plan_forms(
-    lines: Callable[[], list[str]],
-    tables: Callable[[], list[tuple[Any, Table]]],
-    record: Callable[[], dict[str, Any]],
-    frame: Callable[[], pd.DataFrame],
-    table: Callable[[], Table],
-    note: str,
-) -> Forms:
-    """Forms of sentences with tables; ``tables`` have a title each."""
-
-    def text() -> Any:
-        from rich.console import Group
-        from rich.text import Text
-
-        from skanchor.reports import table_text
-
-        parts: list[Any] = [Text(line) for line in lines()]
-        for title, shown in tables():
-            if shown.rows:
-                parts += [Text(""), Text(str(title), style="bold"), table_text(shown)]
-        return Group(*parts, Text(""), Text(note, style="dim"))
-
-    def json() -> dict[str, Any]:
-        from skanchor.reports import SCHEMA_VERSION, as_json_value
-
-        found: dict[str, Any] = as_json_value(
-            {"schema_version": SCHEMA_VERSION, **record()}
-        )
-        return found
-
-    return Forms(text, json, frame, table)
+    deliver(forms, options)
 
 
 _WORTH_NOTE = (

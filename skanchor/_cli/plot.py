@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.command import BadInputError, Command, require_package
 from skanchor._cli.method import Task, add_method, check_method, load_task
 from skanchor._cli.output import add_file, add_force, check_file, check_suffix
 from skanchor._cli.plans import add_costs, check_budget, costs_of
@@ -20,19 +19,29 @@ if TYPE_CHECKING:
 __all__ = ["PLOT"]
 
 _KINDS = {
-    "leaderboard": "scores with intervals",
-    "ranks": "rank sets as strips",
-    "contrasts": "a new model against every other",
-    "funnel": "an interval against the unrecorded favour that it allows for",
-    "cost": "half width of an interval against what further rows cost",
-    "judges": "sensitivities and position effects",
-    "bias": "what judges favour, by feature",
-    "deviations": "by how much each judge overrates each model",
-    "variance": "what the uncertainty comes from",
-    "calibration": "whether judges decide as predicted",
-    "overlap": "features of new and of old models",
-    "check": "models left out: estimate against votes",
+    "leaderboard": ("LeaderboardDisplay", "scores with intervals"),
+    "ranks": ("RankSetDisplay", "rank sets as strips"),
+    "contrasts": ("ContrastDisplay", "a new model against every other"),
+    "funnel": (
+        "FunnelDisplay",
+        "an interval against the unrecorded favour that it allows for",
+    ),
+    "cost": (
+        "CostDisplay",
+        "half width of an interval against what further rows cost",
+    ),
+    "judges": ("JudgeDisplay", "sensitivities and position effects"),
+    "bias": ("BiasDisplay", "what judges favour, by feature"),
+    "deviations": (
+        "ItemDeviationDisplay",
+        "by how much each judge overrates each model",
+    ),
+    "variance": ("VarianceDisplay", "what the uncertainty comes from"),
+    "calibration": ("JudgeCalibrationDisplay", "whether judges decide as predicted"),
+    "overlap": ("FeatureOverlapDisplay", "features of new and of old models"),
+    "check": ("LeftOutDisplay", "models left out: estimate against votes"),
 }
+"""Display and description of each kind of plot."""
 _OF_A_MODEL = ("contrasts", "funnel", "cost")
 _SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -42,7 +51,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "kind",
         choices=tuple(_KINDS),
         metavar="KIND",
-        help="; ".join(f"{kind}: {what}" for kind, what in _KINDS.items()),
+        help="; ".join(f"{kind}: {what}" for kind, (_, what) in _KINDS.items()),
     )
     add_table(parser)
     add_method(parser)
@@ -69,8 +78,9 @@ def _plot(options: argparse.Namespace) -> None:
         check_budget(options)
     elif options.cost or options.budget is not None:
         raise BadInputError("--budget and --cost go with cost")
-    if find_spec("matplotlib") is None:
-        raise BadInputError("plots need matplotlib (pip install 'skanchor[plot]')")
+    require_package(
+        "matplotlib", "plots need matplotlib (pip install 'skanchor[plot]')"
+    )
     check_file(options, inputs=options.battles)
     task = load_task(options)
 
@@ -89,49 +99,23 @@ def _plot(options: argparse.Namespace) -> None:
 
 def _draw(task: Task, options: argparse.Namespace) -> Any:
     """Fit the pipeline, and draw the display that was asked for."""
-    from skanchor.plotting import (
-        BiasDisplay,
-        ContrastDisplay,
-        CostDisplay,
-        FeatureOverlapDisplay,
-        FunnelDisplay,
-        ItemDeviationDisplay,
-        JudgeCalibrationDisplay,
-        JudgeDisplay,
-        LeaderboardDisplay,
-        LeftOutDisplay,
-        RankSetDisplay,
-        VarianceDisplay,
-    )
+    from skanchor import plotting
 
-    given = {"sample_weight": task.weight, "groups": task.groups}
+    display: Any = getattr(plotting, _KINDS[options.kind][0])
     level = options.level
     if options.kind == "check":
         # This display fits the pipeline itself, once for each model left out.
-        return LeftOutDisplay.from_estimator(
-            task.pipeline, task.X, task.y, level=level, **given
-        )
-    anchor: AnchorPipeline = task.pipeline.fit(task.X, task.y, **given)
+        return display.from_estimator(task.pipeline, **task.rows, level=level)
+    anchor: AnchorPipeline = task.pipeline.fit(**task.rows)
     if options.kind in _OF_A_MODEL:
         if options.model is not None and options.model not in anchor.new_models_:
             raise BadInputError(f"--model {options.model}: is none of the new models")
         if options.kind == "cost":
             costs = costs_of(options, anchor.judges_)
-            return CostDisplay.from_estimator(
+            return display.from_estimator(
                 anchor, options.budget, costs, options.model, level
             )
-        shown = ContrastDisplay if options.kind == "contrasts" else FunnelDisplay
-        return shown.from_estimator(anchor, options.model, level=level)
-    display: Any = {
-        "leaderboard": LeaderboardDisplay,
-        "ranks": RankSetDisplay,
-        "judges": JudgeDisplay,
-        "bias": BiasDisplay,
-        "deviations": ItemDeviationDisplay,
-        "variance": VarianceDisplay,
-        "calibration": JudgeCalibrationDisplay,
-        "overlap": FeatureOverlapDisplay,
-    }[options.kind]
+        return display.from_estimator(anchor, options.model, level=level)
     if options.kind in ("variance", "overlap"):
         return display.from_estimator(anchor)
     return display.from_estimator(anchor, level=level)
@@ -141,7 +125,7 @@ PLOT = Command(
     name="plot",
     help="rank, and draw a plot into a file",
     description="Rank the models of a battles table, and draw one of these: "
-    + "; ".join(f"{kind} ({what})" for kind, what in _KINDS.items())
+    + "; ".join(f"{kind} ({what})" for kind, (_, what) in _KINDS.items())
     + ".",
     examples=(
         (

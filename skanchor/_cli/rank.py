@@ -7,7 +7,7 @@ import argparse
 from skanchor._cli.board import board_forms
 from skanchor._cli.command import BadInputError, Command
 from skanchor._cli.contexts import add_contexts, check_mix_flag
-from skanchor._cli.history import add_fingerprints, place_new_models, refuse_method
+from skanchor._cli.history import add_history, check_history, place_new_models
 from skanchor._cli.layout import add_layout, check_layout
 from skanchor._cli.method import (
     add_method,
@@ -25,13 +25,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     add_method(parser)
     add_contexts(parser)
-    parser.add_argument(
-        "--history",
-        metavar="HISTORY",
-        help="place the new models by a history that skanchor history build has "
-        "written; FILE then holds their rows, and the method is that of the history",
-    )
-    add_fingerprints(parser)
+    add_history(parser, ", and the method is that of the history")
     add_layout(parser)
     add_output(parser)
     parser.add_argument(
@@ -42,16 +36,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _rank(options: argparse.Namespace) -> None:
+    if options.history is not None and options.report is not None:
+        raise BadInputError("--report does not go with --history")
+    check_history(options)
     if options.history is not None:
-        if options.report is not None:
-            raise BadInputError("--report does not go with --history")
-        if options.context is not None or options.mix:
-            raise BadInputError("--context does not go with --history")
-        refuse_method(options)
         place_new_models(options)
         return
-    if options.fingerprints is not None:
-        raise BadInputError("--fingerprints goes with --history")
     check_flags(options)
     check_mix_flag(options)
     check_layout(options)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skanchor._cli.check import check_of_task
-from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.command import BadInputError, Command, add_switch, require_package
 from skanchor._cli.contexts import add_contexts, check_mix_flag
 from skanchor._cli.layout import add_layout, check_layout, layout_of
 from skanchor._cli.method import add_method, check_method, fit_method, load_task
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["REPORT", "check_report", "write_report"]
 
 _SUFFIXES = (".html", ".htm", ".md", ".tex")
+_HTML = (
+    "a report in HTML needs jinja2 (pip install 'skanchor[report]'); .md and .tex need "
+    "nothing"
+)
 
 
 def check_report(options: argparse.Namespace, flag: str) -> None:
@@ -41,7 +45,7 @@ def check_report(options: argparse.Namespace, flag: str) -> None:
             "or .tex (LaTeX)"
         )
     if suffix in (".html", ".htm"):
-        _check_jinja()
+        require_package("jinja2", _HTML)
     if flag == "report" and options.output is not None:
         if Path(path).absolute() == Path(options.output).absolute():
             raise BadInputError("--report and --output name the same file")
@@ -93,17 +97,6 @@ def _design_for_budget(
     return pipeline.design(options.budget, prices, level=options.level)
 
 
-def _check_jinja() -> None:
-    """Refuse a report in HTML where jinja2 is not installed."""
-    from importlib.util import find_spec
-
-    if find_spec("jinja2") is None:
-        raise BadInputError(
-            "a report in HTML needs jinja2 (pip install 'skanchor[report]'); .md and "
-            ".tex need nothing"
-        )
-
-
 # -------------------------------------------------------------------------- command
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
@@ -111,10 +104,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_contexts(parser)
     add_layout(parser)
     add_costs(parser, budget=True)
-    parser.add_argument(
+    add_switch(
+        parser,
         "--check",
-        action="store_true",
-        help="test the intervals, too, as skanchor check does, and report what it "
+        "test the intervals, too, as skanchor check does, and report what it "
         "finds; it takes as long as ranking once for each model",
     )
     add_resume(parser)
@@ -145,7 +138,7 @@ def _report(options: argparse.Namespace) -> None:
         write_report(_fitted(options), options, options.output)
         return
     check_stdout()
-    _check_jinja()
+    require_package("jinja2", _HTML)
     print_result(_content(_fitted(options), options, ".html"))
 
 
@@ -154,9 +147,7 @@ def _fitted(options: argparse.Namespace) -> AnchorPipeline:
     if not options.check:
         return fit_method(options)
     task = load_task(options)
-    pipeline = task.pipeline.fit(
-        task.X, task.y, sample_weight=task.weight, groups=task.groups
-    )
+    pipeline = task.pipeline.fit(**task.rows)
     result = pipeline.result_
     assert result.diagnostics is not None
     found = check_of_task(task, pipeline, options)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.command import BadInputError, Command, add_names, add_switch
 from skanchor._cli.contexts import add_contexts, check_mix_flag
 from skanchor._cli.history import (
-    add_fingerprints,
+    add_history,
+    check_history,
     placed_by_history,
-    refuse_method,
 )
 from skanchor._cli.method import add_method, check_flags, fit_method
 from skanchor._cli.output import Forms, add_output, deliver
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from skanchor._anchor import AnchorPipeline
+    from skanchor.reports import Table
     from skanchor.results import AnchorResult
 
 __all__ = ["SENSITIVITY"]
@@ -31,13 +33,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     add_method(parser)
     add_contexts(parser)
-    parser.add_argument(
-        "--history",
-        metavar="HISTORY",
-        help="place the new models by a history that skanchor history build has "
-        "written; FILE then holds their rows",
-    )
-    add_fingerprints(parser)
+    add_history(parser, "")
     parser.add_argument(
         "--gamma",
         nargs="+",
@@ -55,24 +51,19 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "family: of all models of --liked alike; rowwise: another one in each row "
         "(default: favour)",
     )
-    parser.add_argument(
-        "--favouring",
-        nargs="+",
-        action="extend",
-        metavar="JUDGE",
-        help="judges that may have a favour (default: all)",
+    add_names(
+        parser, "--favouring", "JUDGE", "judges that may have a favour (default: all)"
     )
-    parser.add_argument(
+    add_names(
+        parser,
         "--liked",
-        nargs="+",
-        action="extend",
-        metavar="MODEL",
-        help="with --shape family: the models that judges may like together",
+        "MODEL",
+        "with --shape family: the models that judges may like together",
     )
-    parser.add_argument(
+    add_switch(
+        parser,
         "--exact",
-        action="store_true",
-        help="add breakdowns by refits, in which the favours are known, and the effect "
+        "add breakdowns by refits, in which the favours are known, and the effect "
         "of leaving out a feature; takes the time of eight fits or more for each new "
         "model, and of one for each feature",
     )
@@ -93,9 +84,8 @@ def _run_sensitivity(options: argparse.Namespace) -> None:
 
 def _fitted_or_placed(options: argparse.Namespace) -> AnchorPipeline | AnchorResult:
     """A fitted pipeline, or what a history says of the new models."""
+    check_history(options)
     if options.history is None:
-        if options.fingerprints is not None:
-            raise BadInputError("--fingerprints goes with --history")
         check_flags(options)
         check_mix_flag(options)
         return fit_method(options)
@@ -103,9 +93,6 @@ def _fitted_or_placed(options: argparse.Namespace) -> AnchorPipeline | AnchorRes
         raise BadInputError(
             "--exact and --shape rowwise need all rows, which --history does not hold"
         )
-    if options.context is not None or options.mix:
-        raise BadInputError("--context does not go with --history")
-    refuse_method(options)
     return placed_by_history(options).result_
 
 
@@ -115,7 +102,6 @@ def _favour_forms(
     """Forms of breakdowns, and of what holds for favours of given sizes."""
     from skanchor.reports import (
         SCHEMA_VERSION,
-        as_json_value,
         benchmarks_json,
         breakdown_table,
         table_of,
@@ -133,43 +119,34 @@ def _favour_forms(
     sizes = [] if options.gamma is None else options.gamma
     widened = anchor.sensitivity(sizes, **chosen) if sizes else None
 
-    def frame() -> pd.DataFrame:
-        table = broken if widened is None else widened
-        return table.reset_index().set_index("model")
+    def records(table: pd.DataFrame | None) -> list[Any]:
+        return [] if table is None else table.reset_index().to_dict("records")
 
-    def record() -> dict[str, Any]:
-        found: dict[str, Any] = as_json_value(
-            {
-                "schema_version": SCHEMA_VERSION,
-                "level": options.level,
-                "shape": options.shape,
-                "breakdown": broken.reset_index().to_dict("records"),
-                "sensitivity": []
-                if widened is None
-                else widened.reset_index().to_dict("records"),
-                "benchmarks": benchmarks_json(anchor.benchmarks()),
-                "omitted_features": []
-                if omitted is None
-                else omitted.reset_index().to_dict("records"),
-            }
-        )
-        return found
-
-    def table() -> Any:
-        if widened is None:
-            models = broken.index.unique("model")
-            if len(models) == 1:
-                return breakdown_table(broken.loc[models[0]], models[0], options.level)
-            return table_of(frame(), "Unrecorded favours", _BREAKDOWN)
-        return table_of(
-            frame(), "Differences and ranks that allow for favours", _SENSITIVITY
-        )
-
-    return Forms(
-        lambda: _favour_text(anchor, broken, widened, omitted, options),
-        record,
-        frame,
+    frame = broken if widened is None else widened
+    frame = frame.reset_index().set_index("model")
+    models = broken.index.unique("model")
+    if widened is not None:
+        caption = "Differences and ranks that allow for favours"
+        table = table_of(frame, caption, _SENSITIVITY)
+    elif len(models) == 1:
+        table = breakdown_table(broken.loc[models[0]], models[0], options.level)
+    else:
+        table = table_of(frame, "Unrecorded favours", _BREAKDOWN)
+    return Forms.of(
         table,
+        frame,
+        {
+            "schema_version": SCHEMA_VERSION,
+            "level": options.level,
+            "shape": options.shape,
+            "breakdown": records(broken),
+            "sensitivity": records(widened),
+            "benchmarks": benchmarks_json(anchor.benchmarks()),
+            "omitted_features": records(omitted),
+        },
+        _NOTE[options.shape],
+        lines=_sentences(anchor, options),
+        tables=_tables(anchor, broken, widened, omitted, options),
     )
 
 
@@ -205,56 +182,45 @@ _SENSITIVITY: dict[str, tuple[str, int | str]] = {
 }
 
 
-def _favour_text(
+def _sentences(
+    anchor: AnchorPipeline | AnchorResult, options: argparse.Namespace
+) -> Iterator[str]:
+    """Sentences on favours of single models by any judge, empty lines between them."""
+    from skanchor.reports import IN_FULL, change_lines
+
+    if options.shape == "favour" and options.favouring is None:
+        lines = change_lines(anchor, options.level, IN_FULL)
+        yield from ["\n\n".join(lines)] if lines else []
+
+
+def _tables(
     anchor: AnchorPipeline | AnchorResult,
     broken: pd.DataFrame,
     widened: pd.DataFrame | None,
     omitted: pd.DataFrame | None,
     options: argparse.Namespace,
-) -> Any:
-    """Sentences, then tables, for a screen."""
-    from rich.console import Group
-    from rich.text import Text
-
-    from skanchor.reports import (
-        IN_FULL,
-        breakdown_table,
-        change_lines,
-        change_table,
-        table_of,
-        table_text,
-    )
+) -> Iterator[tuple[Any, Table]]:
+    """Tables for a screen, with their titles."""
+    from skanchor.reports import IN_FULL, breakdown_table, change_table, table_of
     from skanchor.results import new_by_score
 
-    parts: list[Any] = []
     known = broken["gamma_sign"].notna().groupby(level="model").any()
     result = getattr(anchor, "result_", anchor)
     models = [model for model in new_by_score(result) if known[model]]
     plain = options.shape == "favour" and options.favouring is None
-    if plain:
-        for line in change_lines(anchor, options.level, IN_FULL):
-            parts += [Text(line), Text("")]
     if plain and len(models) > IN_FULL and widened is None:
         # The numbers of each opponent are in the files and in the JSON.
-        parts += [table_text(change_table(anchor, options.level)), Text("")]
+        yield "", change_table(anchor, options.level)
         models = []
     for model in models:
         if widened is None:
-            parts.append(Text(f"{model}", style="bold"))
-            parts.append(
-                table_text(breakdown_table(broken.loc[model], model, options.level))
-            )
+            yield model, breakdown_table(broken.loc[model], model, options.level)
         else:
             own = widened.loc[model].reset_index().set_index("opponent")
-            shown = table_of(own, str(model), _SENSITIVITY)
-            parts += [Text(f"{model}", style="bold"), table_text(shown)]
-        parts.append(Text(""))
+            yield model, table_of(own, str(model), _SENSITIVITY)
     if omitted is not None and options.shape != "drift":
         own = omitted.reset_index().set_index("model")
-        shown = table_of(own, _OMITTED_CAPTION, _OMITTED)
-        parts += [Text(_OMITTED_CAPTION, style="bold"), table_text(shown), Text("")]
-    parts.append(Text(_NOTE[options.shape], style="dim"))
-    return Group(*parts)
+        yield _OMITTED_CAPTION, table_of(own, _OMITTED_CAPTION, _OMITTED)
 
 
 _LOGITS = (

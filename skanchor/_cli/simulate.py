@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.command import BadInputError, Command, add_switch, require_known
 from skanchor._cli.output import add_file, add_force, check_file, check_suffix
 from skanchor._cli.resume import FinishedParts, open_parts
 from skanchor._cli.streams import check_stdout, is_watched, print_result
@@ -33,10 +32,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="EXPERIMENT",
         help=f"name of an experiment, or {_ALL}; --list shows them",
     )
-    parser.add_argument(
+    add_switch(
+        parser,
         "--list",
-        action="store_true",
-        help="show the experiments, or the one that is named, and how long they take",
+        "show the experiments, or the one that is named, and how long they take",
     )
     parser.add_argument(
         "--replications",
@@ -44,10 +43,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="draws of each cell (default: 500 as in the paper, 100 with networks)",
     )
-    parser.add_argument(
+    add_switch(
+        parser,
         "--short",
-        action="store_true",
-        help="two draws of each cell and 20 refits where there are 500: a trial",
+        "two draws of each cell and 20 refits where there are 500: a trial",
     )
     parser.add_argument(
         "--methods",
@@ -63,10 +62,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "write all rows to FILE.parquet, one for each draw, cell and method; until all "
         f"are finished, draws are stored in FILE.parquet{_JOURNAL}",
     )
-    parser.add_argument(
-        "--resume",
-        action="store_true",
-        help="go on from the draws of the output and of its journal",
+    add_switch(
+        parser, "--resume", "go on from the draws of the output and of its journal"
     )
     add_force(parser)
 
@@ -150,15 +147,9 @@ def _chosen(options: argparse.Namespace) -> list[Experiment]:
     name = options.experiment
     if name in (None, _ALL):
         chosen = list(EXPERIMENTS.values())
-    elif name in EXPERIMENTS:
-        chosen = [EXPERIMENTS[name]]
     else:
-        near = difflib.get_close_matches(name, EXPERIMENTS, 1, 0.4)
-        guess = f"; did you mean {near[0]}?" if near else ""
-        raise BadInputError(
-            f"there is no experiment {name!r}{guess} (known: "
-            f"{', '.join(EXPERIMENTS)}, {_ALL})"
-        )
+        require_known("experiment", name, EXPERIMENTS, _ALL)
+        chosen = [EXPERIMENTS[name]]
     if options.short:
         chosen = [each.short() for each in chosen]
     if options.methods:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from skanchor._cli.again import with_arguments, with_file_before
-from skanchor._cli.command import BadInputError
+from skanchor._cli.command import BadInputError, add_lists, add_names, add_switch
 from skanchor._cli.pairs import levels_of, pairs_of
 from skanchor._cli.streams import is_watched
 
@@ -50,9 +50,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         "name of a file is its judge if it has no column judge; files above 50 MB show "
         "a progress bar",
     )
-    parser.add_argument(
-        "--demo", action="store_true", help="use the bundled (simulated) table instead"
-    )
+    add_switch(parser, "--demo", "use the bundled (simulated) table instead")
     parser.add_argument(
         "--from",
         dest="tools",
@@ -74,36 +72,32 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 def _add_meanings(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the meaning of columns and outcomes."""
-    parser.add_argument(
+    add_lists(
+        parser,
         "--columns",
-        action="append",
-        default=[],
-        metavar="OLD=NEW,...",
-        help="rename columns of the table, as in left=model_a,right=model_b (usual "
+        "OLD=NEW,...",
+        "rename columns of the table, as in left=model_a,right=model_b (usual "
         "names are recognised without it)",
     )
-    parser.add_argument(
+    add_lists(
+        parser,
         "--labels",
-        action="append",
-        default=[],
-        metavar="OLD=NEW,...",
-        help="what outcomes mean, as in left=model_a,right=model_b,draw=tie (usual "
+        "OLD=NEW,...",
+        "what outcomes mean, as in left=model_a,right=model_b,draw=tie (usual "
         "ones are recognised without it)",
     )
-    parser.add_argument(
+    add_lists(
+        parser,
         "--rename-models",
-        action="append",
-        default=[],
-        metavar="OLD=NEW,...",
-        help="other names of models and judges, as in GPT-4=gpt-4, if both are names "
+        "OLD=NEW,...",
+        "other names of models and judges, as in GPT-4=gpt-4, if both are names "
         "of one model",
     )
-    parser.add_argument(
+    add_lists(
+        parser,
         "--levels",
-        action="append",
-        default=[],
-        metavar="VERDICT=NUMBER,...",
-        help="what graded verdicts are worth to the first side, as in 'A>B=1,B>A=0'; "
+        "VERDICT=NUMBER,...",
+        "what graded verdicts are worth to the first side, as in 'A>B=1,B>A=0'; "
         "for numbers, the two ends of their scale, as in 1=1,7=0",
     )
     parser.add_argument(
@@ -114,71 +108,58 @@ def _add_meanings(parser: argparse.ArgumentParser) -> None:
         help="ratings that differ by this much or less are a tie (default: "
         "%(default)s)",
     )
-    parser.add_argument(
+    add_lists(
+        parser,
         "--ratings",
-        action="append",
-        default=[],
-        metavar="COLUMN,...",
-        help="columns of ratings or verdicts, one for each rater, of a table with a "
+        "COLUMN,...",
+        "columns of ratings or verdicts, one for each rater, of a table with a "
         "row for each response of a model to a prompt, or for each pair of models",
     )
-    parser.add_argument(
+    add_switch(
+        parser,
         "--drop-invalid",
-        action="store_true",
-        help="leave out rows whose verdict is empty or failed, and lines that cannot "
+        "leave out rows whose verdict is empty or failed, and lines that cannot "
         "be read, and count them",
     )
 
 
 def _add_roles(parser: argparse.ArgumentParser) -> None:
     new = parser.add_mutually_exclusive_group()
-    new.add_argument(
-        "--new",
-        nargs="+",
-        action="extend",
-        metavar="MODEL",
-        help="new models (default: those without human rows)",
+    add_names(new, "--new", "MODEL", "new models (default: those without human rows)")
+    add_switch(
+        new, "--no-new", "take no model as new: rank the models by their human rows"
     )
-    new.add_argument(
-        "--no-new",
-        action="store_true",
-        help="take no model as new: rank the models by their human rows",
-    )
-    parser.add_argument(
+    add_names(
+        parser,
         "--hide-votes-of",
-        nargs="+",
-        action="extend",
-        metavar="MODEL",
-        help="a dry run: leave out the human rows of models whose votes are known, so "
+        "MODEL",
+        "a dry run: leave out the human rows of models whose votes are known, so "
         "that they are placed as new ones",
     )
     people = parser.add_mutually_exclusive_group()
-    people.add_argument(
+    add_names(
+        people,
         "--human",
-        nargs="+",
-        action="extend",
-        metavar="LABEL",
-        help="what marks the human rows in column judge, also as a pattern such as "
+        "LABEL",
+        "what marks the human rows in column judge, also as a pattern such as "
         "'expert_*' (default: human)",
     )
-    people.add_argument(
+    add_switch(
+        people,
         "--all-human",
-        action="store_true",
-        help="all rows are human votes, where there is no column judge",
+        "all rows are human votes, where there is no column judge",
     )
-    people.add_argument(
+    add_names(
+        people,
         "--judges",
-        nargs="+",
-        action="extend",
-        metavar="LABEL",
-        help="the judges, also as patterns; all other labels are people's",
+        "LABEL",
+        "the judges, also as patterns; all other labels are people's",
     )
-    parser.add_argument(
+    add_names(
+        parser,
         "--drop-judges",
-        nargs="+",
-        action="extend",
-        metavar="LABEL",
-        help="judges, also as patterns, whose rows are left out",
+        "LABEL",
+        "judges, also as patterns, whose rows are left out",
     )
     parser.add_argument(
         "--pool-judges",
@@ -186,12 +167,11 @@ def _add_roles(parser: argparse.ArgumentParser) -> None:
         help="fit all judges as one of this name, if they are alike or have few rows "
         "each",
     )
-    parser.add_argument(
+    add_names(
+        parser,
         "--judge",
-        nargs="+",
-        action="extend",
-        metavar="NAME",
-        help="the judge of files without a column judge, or one for each file",
+        "NAME",
+        "the judge of files without a column judge, or one for each file",
     )
 
 
