@@ -19,7 +19,7 @@ from skanchor.planning import (
     worth_of,
 )
 from skanchor.reports.answers import joined_names, label, percent
-from skanchor.reports.document import Block, Cell, Heading, Points, Table, Text
+from skanchor.reports.document import Block, Cell, Heading, Points, Table, Text, word
 from skanchor.reports.plans import design_table, worth_table
 
 PROBE = 100
@@ -154,7 +154,7 @@ def _budgets_table(forecast: Forecast, models: list[Any], level: float) -> Table
                     Cell(f"{budget:,} votes", float(budget)),
                     Cell(words, price),
                     *(Cell(f"{each:,.0f}", each) for each in numbers),
-                    Cell(most, most),
+                    word(most),
                     *(_narrowed(found.half_widths.loc[model]) for model in models),
                 ]
             )

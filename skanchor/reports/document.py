@@ -194,6 +194,16 @@ class Document:
     sections: list[Section]
 
 
+def word(text: str) -> Cell:
+    """A word as a cell, sorted by its letters."""
+    return Cell(text, text)
+
+
+def span(low: int, high: int) -> Cell:
+    """A range of ranks as a cell, sorted by its lower end."""
+    return Cell(str(low) if low == high else f"{low}–{high}", float(low))
+
+
 def number(value: float, digits: int = 2) -> Cell:
     """A number as a cell; NaN is shown as a dash and sorted below all numbers.
 

@@ -16,14 +16,16 @@ from skanchor.reports.buying import buying_blocks
 from skanchor.reports.document import (
     Block,
     Cell,
-    Heading,
     Points,
     Section,
     Table,
     Text,
     number,
+    span,
+    word,
 )
 from skanchor.reports.fragile import influence_lines
+from skanchor.reports.tables import table_of
 from skanchor.results import RankingResult, new_by_score
 
 IN_FULL = 3
@@ -152,35 +154,31 @@ def change_table(fitted: Exposed, level: float = 0.95, name: str = "change") -> 
         if each.gamma < known.gamma:
             first[each.model] = each
     ranks = _rank_breakdown(fitted, level, len(first))
-    rows = []
-    for model, each in first.items():
-        row = ranks.loc[model]
-        low, high = int(row["rank_low"]), int(row["rank_high"])
-        rows.append(
-            [
-                _word_cell(label(model)),
-                _word_cell("above" if each.is_above else "below"),
-                _word_cell(label(each.opponent)),
-                _favour(each.gamma),
-                _favour(each.sign),
-                Cell(str(low) if low == high else f"{low}–{high}", float(low)),
-                number(row["gamma"], 2),
-            ]
-        )
-    headings = [
-        Heading("Model", is_number=False),
-        Heading("It is", is_number=False),
-        Heading("Opponent", is_number=False),
-        Heading("In doubt from"),
-        Heading("Turned from"),
-        Heading("Rank set"),
-        Heading("Holds up to"),
+    rows = [
+        {
+            "side": "above" if each.is_above else "below",
+            "opponent": each.opponent,
+            "gamma_interval": each.gamma,
+            "gamma_sign": each.sign,
+            "ranks": span(*ranks.loc[model, ["rank_low", "rank_high"]].astype(int)),
+            "gamma": ranks.loc[model, "gamma"],
+        }
+        for model, each in first.items()
     ]
+    table = pd.DataFrame(rows, index=pd.Index(list(first), name="model", dtype=object))
     caption = (
         "The first statement on each new model that an unrecorded favour would change "
         f"({percent(level)})"
     )
-    return Table(name, caption, headings, rows)
+    columns = {
+        "side": ("It is", "text"),
+        "opponent": ("Opponent", "text"),
+        "gamma_interval": ("In doubt from", _favour),
+        "gamma_sign": ("Turned from", _favour),
+        "ranks": ("Rank set", 0),
+        "gamma": ("Holds up to", 2),
+    }
+    return table_of(table, caption, columns, name=name)
 
 
 def _rank_breakdown(fitted: Exposed, level: float, n_models: int) -> pd.DataFrame:
@@ -348,55 +346,37 @@ def breakdown_table(
     >>> len(table.rows)
     9
     """
-    ratios = {
-        "ratio_item_sd": "Item effects",
-        "ratio_favour": "Recorded favours",
-        "ratio_position": "Position effects",
-    }
-    shown = {key: text for key, text in ratios.items() if own[key].notna().any()}
-    refits = {"exact_interval": "Doubt by refits", "exact_sign": "Turned by refits"}
-    refitted = {key: text for key, text in refits.items() if key in own}
     order = own["gamma_interval"].to_numpy(), own["gamma_sign"].to_numpy()
-    own = own.iloc[np.lexsort(order[::-1])]
-    rows = [
-        [
-            _word_cell(label(opponent)),
-            _word_cell("above" if row["difference"] > 0 else "below"),
-            _favour(row["gamma_interval"]),
-            _favour(row["gamma_sign"]),
-            _word_cell(
-                "–" if pd.isna(row["weakest_judge"]) else label(row["weakest_judge"])
-            ),
-            _favour(row["weakest_gamma"]),
-            *(_favour(row[key]) for key in refitted),
-            *(number(row[key], 1) for key in shown),
-        ]
-        for opponent, row in own.iterrows()
+    own = own.iloc[np.lexsort(order[::-1])].rename_axis("opponent")
+    judges: list[Any] = [
+        word("–" if pd.isna(judge) else label(judge)) for judge in own["weakest_judge"]
     ]
-    headings = [
-        Heading("Opponent", is_number=False),
-        Heading("It is", is_number=False),
-        Heading("In doubt from"),
-        Heading("Turned from"),
-        Heading("Most by", is_number=False),
-        Heading("By it alone"),
-        *(Heading(text) for text in refitted.values()),
-        *(Heading(text) for text in shown.values()),
-    ]
+    sides = np.where(own["difference"] > 0, "above", "below")
+    own = own.assign(side=sides, judge=judges)
+    columns = {
+        "side": ("It is", "text"),
+        "gamma_interval": ("In doubt from", _favour),
+        "gamma_sign": ("Turned from", _favour),
+        "judge": ("Most by", "text"),
+        "weakest_gamma": ("By it alone", _favour),
+        "exact_interval": ("Doubt by refits", _favour),
+        "exact_sign": ("Turned by refits", _favour),
+        "ratio_item_sd": ("Item effects", 1),
+        "ratio_favour": ("Recorded favours", 1),
+        "ratio_position": ("Position effects", 1),
+    }
+    absent = [key for key in columns if key[:5] == "ratio" and own[key].isna().all()]
     caption = (
         f"Unrecorded favours that would change where {label(model)} stands "
         f"({percent(level)})"
     )
-    return Table(name, caption, headings, rows, ordered_by=2)
+    own = own.drop(columns=absent)
+    return table_of(own, caption, columns, name=name, ordered_by=2)
 
 
 def _favour(value: float) -> Cell:
     """A favour; a dash where the statement is in doubt without one."""
     return Cell("now", 0.0) if value == 0 else number(value, 2)
-
-
-def _word_cell(text: str) -> Cell:
-    return Cell(text, text)
 
 
 def change_section(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from skanchor._anchor import AnchorPipeline
@@ -27,12 +28,12 @@ from skanchor.reports.document import (
     Cell,
     Code,
     Document,
-    Heading,
     Points,
     Section,
     Table,
     Text,
     number,
+    span,
 )
 from skanchor.reports.favours import change_section
 from skanchor.reports.figures import (
@@ -45,7 +46,7 @@ from skanchor.reports.figures import (
 )
 from skanchor.reports.summary import RunSummary, summarize
 from skanchor.reports.summary_text import again_lines, used_lines
-from skanchor.reports.tables import share
+from skanchor.reports.tables import table_of
 from skanchor.reports.uncertainty import uncertainty_section
 from skanchor.results import (
     AnchorResult,
@@ -58,7 +59,6 @@ from skanchor.results import (
 
 _DRAWN = 3
 """Largest number of new models whose contrasts are drawn."""
-_SCORES = ("score", "standard_error", "low", "high")
 
 
 def report_document(
@@ -201,38 +201,36 @@ def leaderboard_table(
     10
     """
     digits = Scale().digits if scale is None else scale.digits
-    headings = [
-        Heading("Rank"),
-        Heading("Rank set"),
-        Heading("Score", first_down=True),
-        Heading("Standard error"),
-        Heading("Low", first_down=True),
-        Heading("High", first_down=True),
-        Heading("Human rows", first_down=True),
-        Heading("Judge rows", first_down=True),
-    ]
-    rows = [
-        [
-            _named(model),
-            number(row["rank"], 0) if row["determined"] else Cell("?", math.inf),
-            _span_cell(row["rank_low"], row["rank_high"]),
-            *(number(row[name], digits) for name in _SCORES),
-            number(row["n_human"], 0),
-            number(row["n_judge"], 0),
-        ]
-        for model, row in board.iterrows()
-    ]
-    return Table(
-        "leaderboard-table",
+    ranks = board[["rank", "rank_low", "rank_high", "determined"]].to_numpy(object)
+    cells: dict[str, list[Any]] = {
+        "rank": [number(r, 0) if k else Cell("?", math.inf) for r, _, _, k in ranks],
+        "rank_set": [span(low, high) for _, low, high, _ in ranks],
+    }
+    return table_of(
+        board.assign(**cells).rename_axis("model"),
         f"All models, best first, with {percent(level)} intervals of their scores",
-        [Heading("Model", is_number=False), *headings],
-        rows,
-        board["is_new"].tolist(),
+        {
+            "rank": ("Rank", 0),
+            "rank_set": ("Rank set", 0),
+            "score": ("Score", digits, True),
+            "standard_error": ("Standard error", digits),
+            "low": ("Low", digits, True),
+            "high": ("High", digits, True),
+            "n_human": ("Human rows", 0, True),
+            "n_judge": ("Judge rows", 0, True),
+        },
+        name="leaderboard-table",
+        marked=board["is_new"].tolist(),
         ordered_by=3,  # the column of scores: model, rank and rank set come before it
         searchable=True,
-        bars=[(row["low"], row["score"], row["high"]) for _, row in board.iterrows()],
+        bars=_bars(board, "low", "score", "high"),
         bars_after=2,
     )
+
+
+def _bars(table: pd.DataFrame, *ends: str) -> list[tuple[float, float, float]]:
+    """Lower ends, values and upper ends of intervals, by row."""
+    return list(table[list(ends)].itertuples(index=False, name=None))
 
 
 def _leaderboard(board: pd.DataFrame, facts: RunSummary, scale: Scale) -> list[Block]:
@@ -264,19 +262,16 @@ def _context_section(
         name: one.leaderboard(level, **layout)
         for name, one in result.by_context.items()
     }
-    rows = [
-        [_named(model), *(_in_context(model, one, scale) for one in boards.values())]
-        for model in board.index
-    ]
-    table = Table(
-        "contexts-table",
+    cells = {
+        name: [_in_context(model, one, scale) for model in board.index]
+        for name, one in boards.items()
+    }
+    table = table_of(
+        pd.DataFrame(cells, index=board.index.rename("model")),
         f"Score in each context, with {percent(level)} intervals",
-        [
-            Heading("Model", is_number=False),
-            *(Heading(label(name), first_down=True) for name in boards),
-        ],
-        rows,
-        board["is_new"].tolist(),
+        {name: (label(name), 0, True) for name in boards},
+        name="contexts-table",
+        marked=board["is_new"].tolist(),
     )
     mixed = joined_names(
         [f"{percent(share)} {label(name)}" for name, share in result.mix.items()]
@@ -308,41 +303,32 @@ def _contrast_section(result: RankingResult, level: float, scale: Scale) -> Sect
     """A table for each new model: its contrasts with all others, strongest first."""
     table = result.contrasts(level)
     blocks: list[Block] = []
-    headings = [
-        Heading("Opponent", is_number=False),
-        Heading("Chance to win", first_down=True),
-        Heading("Low", first_down=True),
-        Heading("High", first_down=True),
-        Heading("Score difference", first_down=True),
-        Heading("Adjusted p"),
-        Heading("Decided", is_number=False),
-    ]
+    columns = {
+        "win_probability": ("Chance to win", "share", True),
+        "win_low": ("Low", "share", True),
+        "win_high": ("High", "share", True),
+        "difference": ("Score difference", scale.digits, True),
+        "p_adjusted": ("Adjusted p", _p_value),
+        "decided": ("Decided", "text"),
+    }
     is_new = dict(zip(result.models.tolist(), result.is_new.tolist(), strict=True))
     for place, model in enumerate(new_by_score(result)):
         own = strongest_first(table.loc[model])
+        sides = np.where(own["difference"] > 0, "better", "worse")
+        decided = is_significant(own["p_adjusted"].to_numpy(), level)
+        own = own.assign(
+            difference=own["difference"] * scale.per_logit,
+            decided=np.where(decided, sides, "not decided"),
+        )
         blocks.append(
-            Table(
-                f"wins-{place + 1}",
+            table_of(
+                own.rename_axis("opponent"),
                 f"How often people would prefer {label(model)} to each other model",
-                headings,
-                [
-                    [
-                        _named(opponent),
-                        share(row["win_probability"]),
-                        share(row["win_low"]),
-                        share(row["win_high"]),
-                        number(row["difference"] * scale.per_logit, scale.digits),
-                        _p_value(row["p_adjusted"]),
-                        _decided(row, level),
-                    ]
-                    for opponent, row in own.iterrows()
-                ],
-                [is_new[opponent] for opponent in own.index],
+                columns,
+                name=f"wins-{place + 1}",
+                marked=[is_new[opponent] for opponent in own.index],
                 ordered_by=1,
-                bars=[
-                    (row["win_low"], row["win_probability"], row["win_high"])
-                    for _, row in own.iterrows()
-                ],
+                bars=_bars(own, "win_low", "win_probability", "win_high"),
                 middle=0.5,
                 bars_after=1,
                 bars_in_percent=True,
@@ -359,48 +345,29 @@ def _contrast_section(result: RankingResult, level: float, scale: Scale) -> Sect
     return Section("wins", "The new models against all others", blocks)
 
 
-# By column of the table of judges: heading, number of decimals (None for a share in
-# percent), and whether the first click sorts in descending order.
 _JUDGE_COLUMNS = {
-    "rows": ("Rows", 0, False),
-    "ties": ("Ties", 0, False),
-    "agreement": ("Agreement", None, True),
-    "first_side_rate": ("Prefers first side", None, False),
+    "rows": ("Rows", 0),
+    "ties": ("Ties", 0),
+    "agreement": ("Agreement", "share", True),
+    "first_side_rate": ("Prefers first side", "share"),
     "sensitivity": ("Sensitivity", 2, True),
-    "sensitivity_error": ("Standard error", 2, False),
-    "position_effect": ("Position effect", 2, False),
+    "sensitivity_error": ("Standard error", 2),
+    "position_effect": ("Position effect", 2),
 }
 
 
 def _judge_section(table: pd.DataFrame) -> Section:
     """The table of judges, with the columns that are known, and how to read it."""
-    names = [name for name in _JUDGE_COLUMNS if name in table]
-    headings = [
-        Heading(_JUDGE_COLUMNS[name][0], first_down=_JUDGE_COLUMNS[name][2])
-        for name in names
-    ]
-    rows = [
-        [_named(judge), *(_judge_cell(row, name) for name in names)]
-        for judge, row in table.iterrows()
-    ]
     note = (
         "Agreement is how often a judge prefers the model with the higher final "
         "score, on pairs of models with votes. A sensitivity above 1 means that it "
         "reacts more sharply than people to the same difference. The position effect "
         "is what it adds, in log-odds, to the side shown first."
     )
-    table_of_judges = Table(
-        "judges-table",
-        "What the rows say of each judge",
-        [Heading("Judge", is_number=False), *headings],
-        rows,
-    )
-    return Section("judges", "The judges", [table_of_judges, Text(note, is_note=True)])
-
-
-def _judge_cell(row: Any, name: str) -> Cell:
-    digits = _JUDGE_COLUMNS[name][1]
-    return share(row[name]) if digits is None else number(row[name], digits)
+    caption = "What the rows say of each judge"
+    table = table.rename_axis("judge")
+    shown = table_of(table, caption, _JUDGE_COLUMNS, name="judges-table")
+    return Section("judges", "The judges", [shown, Text(note, is_note=True)])
 
 
 def _settings_section(facts: RunSummary, command: str | None) -> Section:
@@ -419,23 +386,5 @@ def _settings_section(facts: RunSummary, command: str | None) -> Section:
 
 
 # ------------------------------------------------------------------------------ cells
-def _named(name: Any) -> Cell:
-    return _word(label(name))
-
-
-def _word(text: str) -> Cell:
-    return Cell(text, text)
-
-
-def _span_cell(low: int, high: int) -> Cell:
-    return Cell(str(low) if low == high else f"{low}–{high}", float(low))
-
-
 def _p_value(value: float) -> Cell:
     return Cell("< 0.001", value) if value < 0.001 else number(value, 3)
-
-
-def _decided(row: pd.Series, level: float) -> Cell:
-    if not is_significant(row["p_adjusted"], level):
-        return _word("not decided")
-    return _word("better" if row["difference"] > 0 else "worse")

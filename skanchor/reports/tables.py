@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from skanchor.reports.answers import label
-from skanchor.reports.document import Cell, Heading, Table, number
+from skanchor.reports.document import Cell, Heading, Table, number, word
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
+
+Columns = Mapping[Any, tuple[Any, ...]]
+"""Heading, form and direction of columns, as in :func:`table_of`."""
 
 
 def table_of(
     frame: pd.DataFrame,
     caption: str,
-    columns: Mapping[str, tuple[str, int | str]],
+    columns: Columns,
     *,
     name: str = "table",
+    **more: Any,
 ) -> Table:
     """Turn chosen columns of a DataFrame into a table of a report.
 
@@ -30,12 +34,16 @@ def table_of(
         The data; its index names the rows.
     caption : str
         What the table shows.
-    columns : mapping from str to (str, int or str)
+    columns : mapping from str to (str, int or str or callable, ...)
         By column, the heading, and either the number of decimals, ``"share"`` for
-        shares in percent, ``"yes"`` for truth values, or ``"text"``. Columns that the
-        frame lacks are left out.
+        shares in percent, ``"yes"`` for truth values, ``"text"``, or a function that
+        makes a cell of a value; then True if the first click sorts in descending order.
+        Values that are cells stay as they are. Columns that the frame lacks are left
+        out.
     name : str, default="table"
         Target of links to the table.
+    **more : object
+        Further attributes of the table.
 
     Returns
     -------
@@ -56,17 +64,14 @@ def table_of(
     chosen = {key: shown for key, shown in columns.items() if key in frame}
     headings = [Heading(str(frame.index.name or "").capitalize(), is_number=False)]
     headings += [
-        Heading(heading, is_number=form not in ("yes", "text"))
-        for heading, form in chosen.values()
+        Heading(heading, form not in ("yes", "text"), *first_down)
+        for heading, form, *first_down in chosen.values()
     ]
     rows = [
-        [
-            Cell(label(key), label(key)),
-            *(_cell(row[column], form) for column, (_, form) in chosen.items()),
-        ]
+        [word(label(key)), *(_cell(row[each], chosen[each][1]) for each in chosen)]
         for key, row in zip(frame.index, frame.to_dict("records"), strict=True)
     ]
-    return Table(name, caption, headings, rows)
+    return Table(name, caption, headings, rows, **more)
 
 
 def table_text(table: Table) -> Grid:
@@ -129,13 +134,17 @@ def share(value: float) -> Cell:
     return Cell(f"{shown} %", value)
 
 
-def _cell(value: Any, form: int | str) -> Cell:
+def _cell(value: Any, form: Any) -> Cell:
+    if isinstance(value, Cell):
+        return value
+    if callable(form):
+        made: Cell = form(value)
+        return made
     if form == "text":
-        return Cell(label(value), label(value))
+        return word(label(value))
     if form == "yes":
         # NaN, the one value unequal to itself, where it is not known.
-        word = "–" if value != value else "yes" if value else "no"
-        return Cell(word, word)
+        return word("–" if value != value else "yes" if value else "no")
     if form == "share":
         return share(value)
     assert isinstance(form, int)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit
 
 from skanchor._anchor import AnchorPipeline
@@ -17,12 +18,12 @@ from skanchor.reports.answers import label, percent
 from skanchor.reports.document import (
     Block,
     Cell,
-    Heading,
     Section,
     Table,
     Text,
     number,
 )
+from skanchor.reports.tables import table_of
 from skanchor.results import (
     AnchorResult,
     ContextResult,
@@ -377,33 +378,34 @@ def _parts_table(found: list[Reach], scale: Scale, level: float) -> Table:
             math.nan if width is None else width * scale.per_logit, scale.digits
         )
 
-    return Table(
-        "errors-table",
+    rows = [
+        {
+            "half_width": limit(each.half_width),
+            **each.shares,
+            "verdicts": limit(each.verdicts),
+            "judges": limit(each.floor if each.judges is None else each.judges),
+            "votes": Cell(_rounded(each.votes), each.votes),
+        }
+        for each in found
+    ]
+    index = pd.Index([each.model for each in found], name="model", dtype=object)
+    return table_of(
+        pd.DataFrame(rows, index=index),
         f"Half width of the {percent(level)} interval of each new model, shares of its "
         "variance, and its limits",
-        [
-            Heading("Model", is_number=False),
-            Heading("Half width"),
-            *(Heading(_SHARES[name].capitalize(), first_down=True) for name in shown),
-            Heading("With more verdicts"),
-            Heading("With new judges"),
-            Heading("Votes to halve it"),
-        ],
-        [
-            [
-                Cell(label(each.model), label(each.model)),
-                limit(each.half_width),
-                *(
-                    Cell(percent_of_variance(each.shares[name]), each.shares[name])
-                    for name in shown
-                ),
-                limit(each.verdicts),
-                limit(each.floor if each.judges is None else each.judges),
-                Cell(_rounded(each.votes), each.votes),
-            ]
-            for each in found
-        ],
+        {
+            "half_width": ("Half width", 0),
+            **{name: (_SHARES[name].capitalize(), _part, True) for name in shown},
+            "verdicts": ("With more verdicts", 0),
+            "judges": ("With new judges", 0),
+            "votes": ("Votes to halve it", 0),
+        },
+        name="errors-table",
     )
+
+
+def _part(share: float) -> Cell:
+    return Cell(percent_of_variance(share), share)
 
 
 def percent_of_variance(share: float) -> str:
