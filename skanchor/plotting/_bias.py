@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from skanchor._diagnostics import partial_effects
 from skanchor.plotting._canvas import (
     FAINT,
+    PanelDisplay,
     busiest_judges,
     check_named,
     check_pipeline,
@@ -22,8 +23,6 @@ from skanchor.plotting._canvas import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
-
     from skanchor._anchor import AnchorPipeline
     from skanchor.plotting._canvas import AxesGiven
 
@@ -42,7 +41,8 @@ _STYLES = (
 )  # fmt: skip
 
 
-class BiasDisplay:
+@dataclass(eq=False, repr=False)
+class BiasDisplay(PanelDisplay):
     """Bias of judges as one feature of a response changes, the others at their medians.
 
     Parameters
@@ -75,12 +75,8 @@ class BiasDisplay:
     ['value', 'effect', 'standard_error']
     """
 
-    axes_: NDArray[Any]
-    figure_: Figure | SubFigure
-
-    def __init__(self, effects: pd.DataFrame, level: float = 0.95):
-        self.effects = effects
-        self.level = level
+    effects: pd.DataFrame
+    level: float = 0.95
 
     @classmethod
     def from_estimator(
@@ -170,16 +166,15 @@ class BiasDisplay:
         # The first panel of each row of panels.
         for ax in found[::columns]:
             ax.set_ylabel("bias (judge logits)", fontsize=9)
-        self.axes_, self.figure_ = found, found[0].figure
         if axes is None:
             # One legend above all panels of a figure of its own.
             handles, labels = found[0].get_legend_handles_labels()
             columns = 4 if max(map(len, labels)) <= SHORT_NAME else 2
             columns = columns // 2 if is_narrow() else columns
-            self.figure_.legend(
+            found[0].figure.legend(
                 handles, labels, loc="outside upper center", ncols=columns,
                 frameon=False, fontsize=8,
             )  # fmt: skip
         else:
             found[0].legend(frameon=False, fontsize=8)
-        return self
+        return self._drawn(found)

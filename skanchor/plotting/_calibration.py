@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 
 from skanchor.plotting._canvas import (
     NEW,
     OLD,
+    PanelDisplay,
     busiest_judges,
     check_pipeline,
     hide_spines,
@@ -23,8 +24,6 @@ from skanchor.plotting._canvas import (
 from skanchor.sample import Sample
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
-
     from skanchor._anchor import AnchorPipeline
     from skanchor.plotting._canvas import AxesGiven
 
@@ -82,7 +81,8 @@ def judge_calibration(sample: Sample, judge: Hashable, n_bins: int = 8) -> pd.Da
     return pd.DataFrame(found, columns=columns).rename_axis("bin")
 
 
-class JudgeCalibrationDisplay:
+@dataclass(eq=False, repr=False)
+class JudgeCalibrationDisplay(PanelDisplay):
     """Observed against predicted shares of each judge's verdicts.
 
     Parameters
@@ -111,12 +111,8 @@ class JudgeCalibrationDisplay:
     ['predicted', 'observed', 'standard_error', 'rows']
     """
 
-    axes_: NDArray[Any]
-    figure_: Figure | SubFigure
-
-    def __init__(self, calibration: pd.DataFrame, level: float = 0.95):
-        self.calibration = calibration
-        self.level = level
+    calibration: pd.DataFrame
+    level: float = 0.95
 
     @classmethod
     def from_estimator(
@@ -188,5 +184,4 @@ class JudgeCalibrationDisplay:
             ax.set_ylabel("observed share", fontsize=9)
         for ax in found[-columns:]:
             ax.set_xlabel("predicted", fontsize=9)
-        self.axes_, self.figure_ = found, found[0].figure
-        return self
+        return self._drawn(found)

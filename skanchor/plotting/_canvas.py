@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from skanchor.results import RankingResult
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
 
     from skanchor._anchor import AnchorPipeline
 
@@ -61,6 +62,30 @@ NARROW = 5.0
 """Width below which panels with names lie below each other, and names are cut short."""
 
 _width: ContextVar[float] = ContextVar("width", default=WIDTH)
+
+
+class AxesDisplay:
+    """A display that draws on one pair of axes."""
+
+    ax_: Axes
+    figure_: Figure | SubFigure
+
+    def _drawn(self, ax: Axes) -> Self:
+        """Keep axes and figure, as scikit-learn's displays do."""
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class PanelDisplay:
+    """A display that draws on several axes."""
+
+    axes_: NDArray[Any]
+    figure_: Figure | SubFigure
+
+    def _drawn(self, axes: NDArray[Any]) -> Self:
+        """Keep axes and figure."""
+        self.axes_, self.figure_ = axes, axes[0].figure
+        return self
 
 
 @contextmanager

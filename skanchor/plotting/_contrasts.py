@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from skanchor._multiplicity import is_significant
 from skanchor._ranking import RankingEstimator
 from skanchor.plotting._canvas import (
     NEW,
+    AxesDisplay,
     arms,
     canvas,
     check_result,
@@ -25,7 +27,6 @@ from skanchor.results import RankingResult, Scale, strongest_first
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["ContrastDisplay"]
 
@@ -33,7 +34,8 @@ __all__ = ["ContrastDisplay"]
 _CHANCES = np.array([0.01, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 0.99])
 
 
-class ContrastDisplay:
+@dataclass(eq=False, repr=False)
+class ContrastDisplay(AxesDisplay):
     """Differences between a new model and every other, and win probabilities.
 
     Filled marks are differences that are significant, all of them jointly at ``level``.
@@ -71,20 +73,10 @@ class ContrastDisplay:
     9
     """
 
-    ax_: Axes
-    figure_: Figure | SubFigure
-
-    def __init__(
-        self,
-        contrasts: pd.DataFrame,
-        model: Hashable,
-        level: float = 0.95,
-        scale: Literal["logit", "elo"] = "logit",
-    ):
-        self.contrasts = contrasts
-        self.model = model
-        self.level = level
-        self.scale = scale
+    contrasts: pd.DataFrame
+    model: Hashable
+    level: float = 0.95
+    scale: Literal["logit", "elo"] = "logit"
 
     @property
     def decided(self) -> np.ndarray:
@@ -207,8 +199,7 @@ class ContrastDisplay:
         # The strongest opponents are on top, where differences are small or negative,
         # so the upper right corner is free.
         ax.legend(frameon=False, fontsize=8, loc="upper right")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)
 
     def _chances(self, ax: Axes, per: float) -> None:
         """Add an upper axis with the win probability, expit(difference in logits)."""

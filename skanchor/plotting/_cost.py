@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from skanchor.plotting._canvas import (
     FAINT,
     NEW,
     OLD,
+    AxesDisplay,
     above,
     canvas,
     check_pipeline,
@@ -21,7 +23,6 @@ from skanchor.plotting._canvas import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
     from skanchor._anchor import AnchorPipeline
 
@@ -36,7 +37,8 @@ _WAYS = (
 )
 
 
-class CostDisplay:
+@dataclass(eq=False, repr=False)
+class CostDisplay(AxesDisplay):
     """Half width of a new model's interval against what is spent on further rows.
 
     A dotted line is the smallest half width that any number of verdicts can reach.
@@ -72,16 +74,10 @@ class CostDisplay:
     'cost of further rows'
     """
 
-    ax_: Axes
-    figure_: Figure | SubFigure
-
-    def __init__(
-        self, table: pd.DataFrame, limit: float, model: Hashable, level: float = 0.95
-    ):
-        self.table = table
-        self.limit = limit
-        self.model = model
-        self.level = level
+    table: pd.DataFrame
+    limit: float
+    model: Hashable
+    level: float = 0.95
 
     @classmethod
     def from_estimator(
@@ -170,5 +166,4 @@ class CostDisplay:
             f"half width for {name}\n(logits, {100 * self.level:.6g} %)", fontsize=9
         )
         above(ax, 2)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from skanchor._multiplicity import holm_adjust
 from skanchor.exceptions import Advice, BattlesError, Remedy
 from skanchor.plotting._canvas import (
     NEW,
+    PanelDisplay,
     check_pipeline,
     check_result,
     name_axis,
@@ -23,8 +25,6 @@ from skanchor.plotting._canvas import (
 from skanchor.results import AnchorResult, ContextResult
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
-
     from skanchor._anchor import AnchorPipeline
     from skanchor.plotting._canvas import AxesGiven
 
@@ -34,7 +34,8 @@ MOST_JUDGES = 6
 """Number of judges shown."""
 
 
-class ItemDeviationDisplay:
+@dataclass(eq=False, repr=False)
+class ItemDeviationDisplay(PanelDisplay):
     """Item effects: how much each judge overrates each model, given score and features.
 
     A dot is an item effect, and the line through it is its interval. Item effects that
@@ -72,20 +73,10 @@ class ItemDeviationDisplay:
     3
     """
 
-    axes_: NDArray[Any]
-    figure_: Figure | SubFigure
-
-    def __init__(
-        self,
-        deviations: pd.DataFrame,
-        models: Sequence[Any],
-        is_new: NDArray[np.bool_] | None = None,
-        level: float = 0.95,
-    ):
-        self.deviations = deviations
-        self.models = models
-        self.is_new = is_new
-        self.level = level
+    deviations: pd.DataFrame
+    models: Sequence[Any]
+    is_new: NDArray[np.bool_] | None = None
+    level: float = 0.95
 
     @classmethod
     def from_estimator(
@@ -203,8 +194,7 @@ class ItemDeviationDisplay:
             found[0].figure.supxlabel(
                 f"underrated by the judge  ←   →  overrated\n{said}", fontsize=8.5
             )
-        self.axes_, self.figure_ = found, found[0].figure
-        return self
+        return self._drawn(found)
 
     def _proven(self, z: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which item effects differ from zero, all taken together; shape of ``z``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from skanchor.plotting._canvas import (
     FAINT,
     NEW,
     OLD,
+    AxesDisplay,
     canvas,
     hide_spines,
     result_of,
@@ -22,14 +24,14 @@ from skanchor.plotting._canvas import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
     from skanchor._anchor import AnchorPipeline
 
 __all__ = ["DropPathDisplay"]
 
 
-class DropPathDisplay:
+@dataclass(eq=False, repr=False)
+class DropPathDisplay(AxesDisplay):
     """A difference of scores, as the rows that support it are dropped one by one.
 
     The line is computed with Riesz weights that are solved again, the dots are refits.
@@ -65,20 +67,10 @@ class DropPathDisplay:
     ('ivory-lynx', 'cedar-fox')
     """
 
-    ax_: Axes
-    figure_: Figure | SubFigure
-
-    def __init__(
-        self,
-        path: pd.DataFrame,
-        number: float,
-        names: tuple[Hashable, Hashable],
-        what: str = "rows",
-    ):
-        self.path = path
-        self.number = number
-        self.names = names
-        self.what = what
+    path: pd.DataFrame
+    number: float
+    names: tuple[Hashable, Hashable]
+    what: str = "rows"
 
     @classmethod
     def from_estimator(
@@ -198,5 +190,4 @@ class DropPathDisplay:
         ax.set_xlabel(self.what, fontsize=9)
         ax.set_ylabel(f"{first} minus {second}\n(logits)", fontsize=9)
         ax.legend(fontsize=8, frameon=False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)

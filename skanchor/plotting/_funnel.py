@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from skanchor.plotting._canvas import (
     FAINT,
     NEW,
     OLD,
+    AxesDisplay,
     canvas,
     check_result,
     hide_spines,
@@ -22,7 +24,6 @@ from skanchor.results import AnchorResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
     from skanchor._anchor import AnchorPipeline
 
@@ -37,7 +38,8 @@ _BENCHMARKS = {
 }
 
 
-class FunnelDisplay:
+@dataclass(eq=False, repr=False)
+class FunnelDisplay(AxesDisplay):
     """Interval of a difference as a function of the size of unrecorded favours.
 
     Dotted lines are sizes of recorded effects. A diamond marks the favour with which
@@ -79,24 +81,12 @@ class FunnelDisplay:
     True
     """
 
-    ax_: Axes
-    figure_: Figure | SubFigure
-
-    def __init__(
-        self,
-        table: pd.DataFrame,
-        difference: float,
-        breakdown: float,
-        benchmarks: Mapping[str, float],
-        names: tuple[Hashable, Hashable],
-        level: float = 0.95,
-    ):
-        self.table = table
-        self.difference = difference
-        self.breakdown = breakdown
-        self.benchmarks = benchmarks
-        self.names = names
-        self.level = level
+    table: pd.DataFrame
+    difference: float
+    breakdown: float
+    benchmarks: Mapping[str, float]
+    names: tuple[Hashable, Hashable]
+    level: float = 0.95
 
     @classmethod
     def from_estimator(
@@ -259,5 +249,4 @@ class FunnelDisplay:
         ax.set_ylabel(
             f"{first} minus {second}\n(logits, {100 * self.level:.6g} %)", fontsize=9
         )
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from skanchor._diagnostics import JudgeErrors
 from skanchor.plotting._canvas import (
     FAINT,
     NEW,
+    PanelDisplay,
     check_pipeline,
     is_narrow,
     name_axis,
@@ -20,8 +21,6 @@ from skanchor.plotting._canvas import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
-
     from skanchor._anchor import AnchorPipeline
     from skanchor.plotting._canvas import AxesGiven
 
@@ -34,7 +33,8 @@ _PANELS = (
 )
 
 
-class JudgeDisplay:
+@dataclass(eq=False, repr=False)
+class JudgeDisplay(PanelDisplay):
     """Sensitivity and position effect of every judge, with intervals.
 
     Parameters
@@ -65,12 +65,8 @@ class JudgeDisplay:
     (2,)
     """
 
-    axes_: NDArray[Any]
-    figure_: Figure | SubFigure
-
-    def __init__(self, judges: pd.DataFrame, level: float = 0.95):
-        self.judges = judges
-        self.level = level
+    judges: pd.DataFrame
+    level: float = 0.95
 
     @classmethod
     def from_estimator(
@@ -142,5 +138,4 @@ class JudgeDisplay:
                 "no position effect was fitted", (0.5, 0.5), fontsize=8,
                 xycoords="axes fraction", ha="center", style="italic", color="0.4",
             )  # fmt: skip
-        self.axes_, self.figure_ = found, found[0].figure
-        return self
+        return self._drawn(found)

@@ -13,6 +13,7 @@ from skanchor.plotting._canvas import (
     FAINT,
     NEW,
     OLD,
+    AxesDisplay,
     arms,
     canvas,
     check_result,
@@ -24,12 +25,11 @@ from skanchor.results import RankingResult, Scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["LeaderboardDisplay"]
 
 
-class LeaderboardDisplay:
+class LeaderboardDisplay(AxesDisplay):
     """Score and interval of every model, best on top.
 
     Parameters
@@ -58,9 +58,6 @@ class LeaderboardDisplay:
     >>> display.ax_.get_xlabel()
     'score in Elo points, with 95 % intervals'
     """
-
-    ax_: Axes
-    figure_: Figure | SubFigure
 
     def __init__(
         self, board: pd.DataFrame, level: float = 0.95, scale: Scale | None = None
@@ -174,5 +171,4 @@ class LeaderboardDisplay:
         )
         if is_new.any() and not is_new.all():
             ax.legend(loc="lower right", frameon=False, fontsize=8)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from skanchor.evaluation import leave_one_model_out
 from skanchor.plotting._canvas import (
     NEW,
     OLD,
+    AxesDisplay,
     canvas,
     check_ranks,
     hide_spines,
@@ -25,7 +27,6 @@ from skanchor.sample import Battles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["LeftOutDisplay"]
 
@@ -39,7 +40,8 @@ _LETTER, _LINE, _GAP, _MARK = 0.0115, 0.04, 0.015, 0.01
 width of a mark, as shares of axes of the default size."""
 
 
-class LeftOutDisplay:
+@dataclass(eq=False, repr=False)
+class LeftOutDisplay(AxesDisplay):
     """Score of each model treated as new, against its score from people's votes.
 
     Open marks with names are models whose two scores differ by more than both standard
@@ -73,12 +75,8 @@ class LeftOutDisplay:
     'score without them (logits)'
     """
 
-    ax_: Axes
-    figure_: Figure | SubFigure
-
-    def __init__(self, table: pd.DataFrame, level: float = 0.95):
-        self.table = table
-        self.level = level
+    table: pd.DataFrame
+    level: float = 0.95
 
     @classmethod
     def from_estimator(
@@ -192,8 +190,7 @@ class LeftOutDisplay:
             fontsize=9,
         )
         ax.legend(frameon=False, fontsize=8, loc="lower right")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)
 
     def _name(self, ax: Axes, table: pd.DataFrame) -> None:
         """Write the names of the `MOST_NAMES` models farthest from the diagonal."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from skanchor.plotting._canvas import (
     FAINT,
     NEW,
     OLD,
+    AxesDisplay,
     above,
     canvas,
     check_named,
@@ -22,7 +24,6 @@ from skanchor.sample import Sample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
     from skanchor._anchor import AnchorPipeline
 
@@ -72,7 +73,8 @@ def feature_ranges(sample: Sample) -> pd.DataFrame:
     return pd.DataFrame(list(found.values()), index, [*QUANTILES, "outside"])
 
 
-class FeatureOverlapDisplay:
+@dataclass(eq=False, repr=False)
+class FeatureOverlapDisplay(AxesDisplay):
     """Ranges of features among responses of new models and of historical ones.
 
     Thick lines hold the middle half of the responses, thin lines 98 % of them.
@@ -101,11 +103,7 @@ class FeatureOverlapDisplay:
     'standard deviations from the historical mean'
     """
 
-    ax_: Axes
-    figure_: Figure | SubFigure
-
-    def __init__(self, ranges: pd.DataFrame):
-        self.ranges = ranges
+    ranges: pd.DataFrame
 
     @classmethod
     def from_estimator(
@@ -183,5 +181,4 @@ class FeatureOverlapDisplay:
                 )  # fmt: skip
         ax.set_xlabel("standard deviations from the historical mean")
         above(ax, 2)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from skanchor.plotting._canvas import (
     FAINT,
     NEW,
     OLD,
+    AxesDisplay,
     canvas,
     check_result,
     name_axis,
@@ -21,12 +23,12 @@ from skanchor.results import RankingResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["RankSetDisplay"]
 
 
-class RankSetDisplay:
+@dataclass(eq=False, repr=False)
+class RankSetDisplay(AxesDisplay):
     """Rank set of each model as a strip, with a dot at the rank of its score.
 
     With probability `level`, all strips contain the true ranks of their models.
@@ -57,12 +59,8 @@ class RankSetDisplay:
     'rank, with joint 95 % rank sets'
     """
 
-    ax_: Axes
-    figure_: Figure | SubFigure
-
-    def __init__(self, board: pd.DataFrame, level: float = 0.95):
-        self.board = board
-        self.level = level
+    board: pd.DataFrame
+    level: float = 0.95
 
     @classmethod
     def from_estimator(
@@ -150,5 +148,4 @@ class RankSetDisplay:
                 xycoords="axes fraction", textcoords="offset points", ha="right",
                 fontsize=8, style="italic", color=OLD,
             )  # fmt: skip
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 
 from skanchor.plotting._canvas import (
     NEW,
+    AxesDisplay,
     above,
     canvas,
     check_pipeline,
@@ -20,7 +22,6 @@ from skanchor.results import AnchorResult, new_by_score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
     from skanchor._anchor import AnchorPipeline
 
@@ -35,7 +36,8 @@ _PARTS = (
 )
 
 
-class VarianceDisplay:
+@dataclass(eq=False, repr=False)
+class VarianceDisplay(AxesDisplay):
     """Shares of each new score's variance, and the share that only votes can lower.
 
     Parameters
@@ -63,11 +65,7 @@ class VarianceDisplay:
     ['ivory-lynx', 'jade-finch']
     """
 
-    ax_: Axes
-    figure_: Figure | SubFigure
-
-    def __init__(self, variance: pd.DataFrame):
-        self.variance = variance
+    variance: pd.DataFrame
 
     @classmethod
     def from_estimator(
@@ -165,5 +163,4 @@ class VarianceDisplay:
         name_axis(ax, table.index.tolist())
         ax.set_xlabel("share of the variance of the score (%)")
         above(ax, 2)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)
