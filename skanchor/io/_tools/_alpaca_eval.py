@@ -23,27 +23,20 @@ def _read_alpaca_eval(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
             "preferences go from 1 (output_1) to 2 (output_2)."
         )
     texts = {
-        new: raw[old]
-        for new, old in (
-            ("prompt", "instruction"),
-            ("response_a", "output_1"),
-            ("response_b", "output_2"),
-        )
-        if old in raw
+        "prompt": "instruction",
+        "response_a": "output_1",
+        "response_b": "output_2",
     }
-    used = ["preference", "generator_1", "generator_2", "annotator", "instruction"]
-    used += ["output_1", "output_2"]
-    used += [name for name in raw.columns if name.endswith("_completion")]
+    sides = {"model_a": "generator_1", "model_b": "generator_2", "judge": "annotator"}
+    has_prompt = "instruction" in raw
     return battles(
         raw,
-        used,
-        **({"prompt_id": texts["prompt"].map(prompt_key)} if "prompt" in texts else {}),
-        model_a=raw["generator_1"],
-        model_b=raw["generator_2"],
-        **({"judge": raw["annotator"]} if "annotator" in raw else {}),
+        {**sides, **texts},
+        "preference",
+        *(name for name in raw.columns if name.endswith("_completion")),
+        **({"prompt_id": raw["instruction"].map(prompt_key)} if has_prompt else {}),
         winner=2.0 - preference,
         shown_first=None,
-        **texts,
     )
 
 

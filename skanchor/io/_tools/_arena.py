@@ -36,29 +36,27 @@ _SESSION = "evaluation_session_id"
 _CONVERSATIONS = ("conversation_a", "conversation_b")
 
 
-def _votes(raw: pd.DataFrame, battle: str, **more: str) -> pd.DataFrame:
+def _votes(raw: pd.DataFrame, battle: str, rater: str) -> pd.DataFrame:
     """Read votes whose outcomes have the arena's labels.
 
     `battle` is the column that identifies a battle; `more` maps further standard
     columns to columns of the file.
     """
-    others = {new: raw[old] for new, old in more.items() if old in raw}
+    # Sessions stay a column, by which rows can be grouped.
+    stays = {"rater": raw[rater]} if rater == _SESSION and rater in raw else {}
     return battles(
         raw,
-        # Sessions stay a column, by which rows can be grouped.
-        {battle, *more.values(), *_CONVERSATIONS} - {_SESSION},
-        prompt_id=raw[battle],
-        model_a=raw["model_a"],
-        model_b=raw["model_b"],
+        {"prompt_id": battle, **({} if stays else {"rater": rater})},
+        *_CONVERSATIONS,
         judge=_HUMAN,
         **vote_labels(raw["winner"]),
-        **others,
+        **stays,
         **_texts_of_turns(raw),
     )
 
 
 def _read_fastchat(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
-    return _votes(raw, "question_id", rater="judge")
+    return _votes(raw, "question_id", "judge")
 
 
 def _of_arena_users(raw: pd.DataFrame) -> bool:
@@ -77,7 +75,7 @@ FASTCHAT = Reader(
 
 
 def _read_100k(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
-    return _votes(raw, "question_id", rater="judge_hash")
+    return _votes(raw, "question_id", "judge_hash")
 
 
 ARENA_100K = Reader(
@@ -91,7 +89,7 @@ ARENA_100K = Reader(
 
 
 def _read_140k(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
-    return _votes(raw, "id", rater=_SESSION)
+    return _votes(raw, "id", _SESSION)
 
 
 ARENA_140K = Reader(
@@ -121,10 +119,8 @@ def _read_55k(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     }
     return battles(
         raw,
-        {*sides, "id"},
-        prompt_id=raw["id"],
-        model_a=raw["model_a"],
-        model_b=raw["model_b"],
+        {"prompt_id": "id"},
+        *sides,
         judge=_HUMAN,
         winner=marks.fillna(0).idxmax(axis=1).map(sides).where(decided),
         **texts,
@@ -152,16 +148,13 @@ def _read_comparia(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     winner[equal] = "tie"
     group = next(name for name in _COMPARIA_GROUPS if name in raw)
     rater = next((name for name in ("visitor_id", "session_hash") if name in raw), None)
-    used = ["model_a_name", "model_b_name", "chosen_model_name", "both_equal", group]
+    sides = {"model_a": "model_a_name", "model_b": "model_b_name"}
     return battles(
         raw,
-        [*used, rater, *_CONVERSATIONS],
-        prompt_id=raw[group],
-        model_a=model_a,
-        model_b=model_b,
+        {"prompt_id": group, **sides, "rater": rater},
+        *("chosen_model_name", "both_equal", *_CONVERSATIONS),
         judge=_HUMAN,
         winner=winner,
-        **({"rater": raw[rater]} if rater else {}),
         **_texts_of_turns(raw),
     )
 

@@ -30,11 +30,8 @@ def _read_arena_hard(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
         tables.append(
             battles(
                 raw,
-                {"games", "model", "baseline", prompt},
-                prompt_id=raw[prompt],
-                model_a=raw["model"],
-                model_b=raw["baseline"],
-                **({"judge": raw["judge"]} if "judge" in raw else {}),
+                {"prompt_id": prompt, "model_a": "model", "model_b": "baseline"},
+                "games",
                 **graded(verdicts.astype(object), options.levels),
                 shown_first=shown,
             )

@@ -33,29 +33,45 @@ FAILED = frozenset(
 """Texts, in lower case, that tools write where a judge gave no verdict."""
 
 _SIDES = ("_a", "_b", "_A", "_B")
+_NAMES = {name: name for name in ("model_a", "model_b", "judge")}
+_NEEDED = ("model_a", "model_b", "prompt_id")
 _VOTES = {label: label for label in WINNER_VALUES}
 
 
-def battles(raw: pd.DataFrame, used: Iterable[Any], **columns: Any) -> pd.DataFrame:
-    """Make a battles table of the given columns and the file's other plain columns.
+def battles(
+    raw: pd.DataFrame, names: Mapping[str, str | None], *used: Any, **columns: Any
+) -> pd.DataFrame:
+    """Make a battles table of a file's columns, under standard names.
 
-    Other columns that end in ``_a`` or ``_b`` are left out: their names would make them
-    features. ``attrs["left_out"]`` names these, and those of lists and objects.
+    Plain columns that are not used stay, but for those that end in ``_a`` or ``_b``:
+    their names would make them features. ``attrs["left_out"]`` names these, and those
+    of lists and objects.
 
     Parameters
     ----------
     raw : DataFrame
         Table of the file.
-    used : iterable of str
-        Columns of the file that have been used for the given columns.
+    names : mapping from str to str or None
+        Column of the file for each column of the battles table, where it has another
+        name. Models and prompts must be there, unless None is given; of the others,
+        those that the file lacks are left out.
+    *used : str
+        Further columns of the file that have been used.
     **columns : array-like or scalar
-        Columns of the battles table.
+        Columns of the battles table that are made of others.
 
     Returns
     -------
     DataFrame
     """
-    done = {*used, *columns}
+    known = {**_NAMES, **names}
+    found = {
+        new: raw[old]
+        for new, old in known.items()
+        if new not in columns and (old in raw or (old and new in _NEEDED))
+    }
+    columns = {**found, **columns}
+    done = {*used, *known.values(), *columns}
     rest = {
         name: raw[name]
         for name in raw.columns

@@ -48,11 +48,11 @@ def _read_evalscope(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     prompt = next((n for n in ("index", "id", "group_id") if n in raw), None)
     return battles(
         source,
-        [prompt, "sample_score", "score", "target", "prediction"],
-        prompt_id=source[prompt] if prompt else [str(at) for at in rows["at"]],
+        {"prompt_id": prompt},
+        *("sample_score", "score", "target", "prediction"),
+        **({} if prompt else {"prompt_id": [str(at) for at in rows["at"]]}),
         model_a=rows["model_a"],
         model_b=rows["model_b"],
-        **({"judge": source["judge"]} if "judge" in source else {}),
         **graded(pd.Series(np.array(rows["verdict"], object)), options.levels),
         shown_first=rows["shown_first"],
     )

@@ -26,19 +26,16 @@ def _read_helpsteer(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
             "is nothing to rank; add columns model_1 and model_2."
         )
     grades = as_numbers(raw["overall_preference"], _GRADES)
-    texts: dict[str, Any] = {
-        "response_a": raw["response1"],
-        "response_b": raw["response2"],
-    }
+    names = {"response_a": "response1", "response_b": "response2"}
+    texts: dict[str, Any] = {}
     if "context" in raw:
         texts["prompt"] = raw["context"].map(prompt_text)
         texts["prompt_id"] = texts["prompt"].map(prompt_key)
     return battles(
         raw,
-        {*sides, "overall_preference", "response1", "response2", "context"},
-        model_a=raw[sides[0]],
-        model_b=raw[sides[1]],
-        judge=raw["judge"] if "judge" in raw else "human",
+        {"model_a": sides[0], "model_b": sides[1], **names},
+        *("overall_preference", "context"),
+        judge=raw.get("judge", "human"),
         winner=grades.map(lambda grade: options.levels[str(int(grade))], "ignore"),
         verdict=grades,
         **texts,

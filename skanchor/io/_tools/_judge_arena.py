@@ -32,22 +32,13 @@ def _read_judge_arena(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
         preference = preference.mask(swapped, 1.0 - preference)
     else:
         _refuse_both_orders(raw, prompt)
-    texts = {
-        f"response_{side.lower()}": raw[f"completion_{side}"]
-        for side in "AB"
-        if f"completion_{side}" in raw
-    }
-    used = {column, "model_A", "model_B", prompt, "swapped", "judge_completion"}
+    texts = {"response_a": "completion_A", "response_b": "completion_B"}
     return battles(
         raw,
-        used | {"judge_input"},
-        prompt_id=raw[prompt],
-        model_a=raw["model_A"],
-        model_b=raw["model_B"],
-        **({"judge": raw["judge"]} if "judge" in raw else {}),
+        {"prompt_id": prompt, "model_a": "model_A", "model_b": "model_B", **texts},
+        *(column, "swapped", "judge_completion", "judge_input"),
         winner=1.0 - preference,
         shown_first="model_a",
-        **texts,
     )
 
 

@@ -44,10 +44,8 @@ def _read_votes(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     flips = raw["winner"].isin([_REVERSIBLE, "inconsistent"])
     return battles(
         raw,
-        {"question_id", "judge", "winner", "conversation_a", "conversation_b"},
-        prompt_id=raw["question_id"],
-        model_a=raw["model_a"],
-        model_b=raw["model_b"],
+        {"prompt_id": "question_id"},
+        *("conversation_a", "conversation_b"),
         judge=raw["judge"].mask(people, "human"),
         winner=labelled(raw["winner"], _WINNERS),
         **({"rater": raw["judge"].where(people)} if people.any() else {}),
@@ -82,14 +80,12 @@ def _read_pairs(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     # Winners are models, not sides, so that game 2 needs no mirroring.
     labels = {"model_1": "model_a", "model_2": "model_b", "tie": "tie"}
     games_of = [name for name in raw.columns if name.startswith(("g1_", "g2_"))]
-    used = ["question_id", "model_1", "model_2", *games_of]
+    sides = {"model_a": "model_1", "model_b": "model_2"}
     games = [
         battles(
             raw,
-            used,
-            prompt_id=raw["question_id"],
-            model_a=raw["model_1"],
-            model_b=raw["model_2"],
+            {"prompt_id": "question_id", **sides},
+            *games_of,
             judge=first_named(raw["judge"]),
             winner=labelled(raw[f"{game}_winner"], labels),
             shown_first=shown,

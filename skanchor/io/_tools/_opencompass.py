@@ -13,21 +13,12 @@ _LABELS = {"model_a": "model_a", "model_b": "model_b", "tie": "tie"}
 
 
 def _read_opencompass(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
-    texts = {
-        new: raw[old]
-        for new, old in (("response_a", "prediction1"), ("response_b", "prediction2"))
-        if old in raw
-    }
+    texts = {"response_a": "prediction1", "response_b": "prediction2"}
     prompt = next((n for n in ("question_id", "idx", "question") if n in raw), None)
     return battles(
         raw,
-        ["winner", "prediction1", "prediction2", prompt],
-        **({"prompt_id": raw[prompt]} if prompt else {}),
-        model_a=raw["model_a"],
-        model_b=raw["model_b"],
+        {"prompt_id": prompt, **texts},
         winner=labelled(raw["winner"], _LABELS),
-        **({"judge": raw["judge"]} if "judge" in raw else {}),
-        **texts,
     )
 
 

@@ -26,27 +26,17 @@ def _read_pandalm(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     keys = raw["cmp_key"].unique()
     sides = dict(zip(keys, _sides(keys), strict=True))
     pairs = [sides[key] for key in raw["cmp_key"]]
-    texts = {
-        new: raw[old]
-        for new, old in (
-            ("prompt", "instruction"),
-            ("response_a", "response1"),
-            ("response_b", "response2"),
-        )
-        if old in raw
-    }
-    used = {"idx", "cmp_key", "instruction", "response1", "response2", *raters}
+    texts = {"response_a": "response1", "response_b": "response2"}
     tables = [
         battles(
             raw,
-            used,
-            prompt_id=raw["idx"],
+            {"prompt_id": "idx", "prompt": "instruction", **texts},
+            *("cmp_key", *raters),
             model_a=[pair[0] for pair in pairs],
             model_b=[pair[1] for pair in pairs],
             judge="human",
             rater=rater,
             winner=labelled(raw[rater], _LABELS),
-            **texts,
         )
         for rater in raters
     ]

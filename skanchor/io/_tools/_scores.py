@@ -50,9 +50,8 @@ def _read_scores(
     responses = [name for name in ("response_a", "response_b") if name in pairs]
     extras = {name: pairs[f"{name}_a"] for name in rest if name not in keys}
     columns = [*keys, "model_a", "model_b", *responses]
-    return battles(
-        pairs[columns], (), winner=winner, shown_first=None, **pairs[columns], **extras
-    )
+    names = {name: name for name in columns}
+    return battles(pairs[columns], names, winner=winner, shown_first=None, **extras)
 
 
 _ASSUMES = (

@@ -10,15 +10,14 @@ from skanchor.io._tools._reader import Options, Reader
 __all__ = ["EVALICA", "LLMFAO"]
 
 _LABELS = {"left": "model_a", "right": "model_b", "tie": "tie"}
+_SIDES = {"model_a": "left", "model_b": "right"}
 _CORE = frozenset({"left", "right", "winner"})
 
 
 def _read_evalica(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     return battles(
         raw,
-        _CORE,
-        model_a=raw["left"],
-        model_b=raw["right"],
+        _SIDES,
         winner=labelled(raw["winner"], _LABELS),
     )
 
@@ -44,10 +43,8 @@ def _read_llmfao(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     people = {"judge": "human", "rater": raw["worker"]} if "worker" in raw else {}
     return battles(
         raw,
-        {*_CORE, "prompt", "model_x", "model_y", "worker", "id"},
-        prompt_id=raw["prompt"],
-        model_a=raw["left"],
-        model_b=raw["right"],
+        {"prompt_id": "prompt", **_SIDES},
+        *("model_x", "model_y", "worker", "id"),
         winner=labelled(raw["winner"], _LABELS),
         **people,
     )

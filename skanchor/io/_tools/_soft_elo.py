@@ -61,22 +61,21 @@ def _read_soft_elo(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     names = ("prompt_id", "question_id", "id")
     key = next((name for name in names if name in raw), None)
     sides = {
-        "model_a": raw["model_a"],
-        "model_b": raw["model_b"],
         "margin": _points_of_cells(raw["scores_a"]) - _points_of_cells(raw["scores_b"]),
         # Vote and verdict are about the same two responses.
         "prompt_id": raw[key] if key else [f"row-{i}" for i in range(len(raw))],
     }
-    used = {"human_pref", "judge_pref", "scores_a", "scores_b", key, "judge"}
-    judge = raw["judge"] if "judge" in raw else "judge"
+    used = ("human_pref", "judge_pref", "scores_a", "scores_b", key)
+    judges = (("human", "human_pref"), (raw.get("judge", "judge"), "judge_pref"))
     return interleaved(
         *(
             battles(
-                raw, used, judge=who, winner=labelled(raw[name], _PREFERENCES), **sides
+                raw, {}, *used, judge=who, winner=labelled(raw[name], _PREFERENCES),
+                **sides,
             )
-            for who, name in (("human", "human_pref"), (judge, "judge_pref"))
+            for who, name in judges
         )
-    )
+    )  # fmt: skip
 
 
 SOFT_ELO = Reader(

@@ -35,9 +35,6 @@ def _shown(assignment: Any, sides: tuple[str, str]) -> str | None:
     return ("model_a", "model_b")[sides.index(first)] if first in sides else None
 
 
-_READ = ("assignment", "model_outputs")
-
-
 def _read_wildbench(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     sides = list(zip(raw["model_A"], raw["model_B"], strict=True))
     extent = as_numbers(raw["extent"], (0, 1, 2))
@@ -56,14 +53,11 @@ def _read_wildbench(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
             ]
     return battles(
         raw,
-        {"session_id", "model_A", "model_B", "winner", "extent", *_READ},
-        prompt_id=raw["session_id"],
-        model_a=raw["model_A"],
-        model_b=raw["model_B"],
+        {"prompt_id": "session_id", "model_a": "model_A", "model_b": "model_B"},
+        *("extent", "assignment", "model_outputs"),
         **graded(
             pd.Series(np.array(verdicts, object), index=raw.index), options.levels
         ),
-        **({"judge": raw["judge"]} if "judge" in raw else {}),
         **columns,
     )
 
