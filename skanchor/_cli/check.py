@@ -87,14 +87,6 @@ def check_of_task(
     return check_of_rows(rows, options.level, fitted.item_effects_)
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_table(parser)
-    add_method(parser)
-    add_models(parser)
-    add_resume(parser)
-    add_output(parser)
-
-
 def add_models(parser: argparse.ArgumentParser) -> None:
     """Add the flag that names the models to leave out."""
     add_names(
@@ -182,6 +174,6 @@ CHECK = Command(
             "skanchor check battles.csv --json | jq .verdict",
         ),
     ),
-    add_arguments=_add_arguments,
+    arguments=(add_table, add_method, add_models, add_resume, add_output),
     run=_run_check,
 )

@@ -71,8 +71,8 @@ class Command:
         Description in its own ``--help``.
     examples : tuple of (str, str)
         Purpose and command of each example.
-    add_arguments : callable
-        Function that adds its arguments to a parser.
+    arguments : tuple of callable
+        Functions that add its arguments to a parser, in the order of the help.
     run : callable
         Function that does the work, given the parsed arguments. It checks them first,
         and makes slow imports inside.
@@ -82,8 +82,13 @@ class Command:
     help: str
     description: str
     examples: tuple[tuple[str, str], ...]
-    add_arguments: Callable[[argparse.ArgumentParser], None]
+    arguments: tuple[Callable[[argparse.ArgumentParser], None], ...]
     run: Callable[[argparse.Namespace], None]
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add all arguments to a parser."""
+        for add in self.arguments:
+            add(parser)
 
 
 class Parser(argparse.ArgumentParser):

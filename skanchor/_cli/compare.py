@@ -36,8 +36,6 @@ _COLUMNS: dict[str, tuple[str, int | str]] = {
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_table(parser)
-    add_method(parser)
     add_names(
         parser,
         "--methods",
@@ -60,8 +58,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for each model left out, keep the N judges with the most verdicts on the "
         "other models, as the paper does with 7 of 10 (default: all judges)",
     )
-    add_resume(parser)
-    add_output(parser)
 
 
 def _compare(options: argparse.Namespace) -> None:
@@ -214,6 +210,6 @@ COMPARE = Command(
             "skanchor compare battles.csv --methods all --resume compare.resume",
         ),
     ),
-    add_arguments=_add_arguments,
+    arguments=(add_table, add_method, _add_arguments, add_resume, add_output),
     run=_compare,
 )

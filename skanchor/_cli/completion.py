@@ -164,6 +164,6 @@ def completion_command(commands: Callable[[], Sequence[Command]]) -> Command:
                 "skanchor completion fish > ~/.config/fish/completions/skanchor.fish",
             ),
         ),
-        add_arguments=_add_arguments,
+        arguments=(_add_arguments,),
         run=lambda options: _print_script(options, commands()),
     )

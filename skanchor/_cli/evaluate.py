@@ -26,13 +26,6 @@ _COLUMNS: dict[str, tuple[str, int | str]] = {
 _PEOPLE = "(people)"
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_table(parser)
-    add_method(parser)
-    add_method_name(parser)
-    add_output(parser)
-
-
 def _evaluate(options: argparse.Namespace) -> None:
     check_flags(options)
     check_method_names([options.method])
@@ -103,6 +96,6 @@ EVALUATE = Command(
         ("how well each judge is understood", "skanchor evaluate battles.csv"),
         ("by another method", "skanchor evaluate battles.csv --method JointBTL"),
     ),
-    add_arguments=_add_arguments,
+    arguments=(add_table, add_method, add_method_name, add_output),
     run=_evaluate,
 )

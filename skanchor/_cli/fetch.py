@@ -95,6 +95,6 @@ FETCH = Command(
         ("say what a set is", "skanchor fetch mt_bench"),
         ("get it, and rank it", "skanchor fetch llmfao -o llmfao.csv"),
     ),
-    add_arguments=_add_arguments,
+    arguments=(_add_arguments,),
     run=_fetch,
 )

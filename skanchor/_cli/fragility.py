@@ -18,8 +18,6 @@ __all__ = ["FRAGILITY"]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_table(parser)
-    add_method(parser)
     parser.add_argument(
         "--goal",
         choices=["sign", "interval", "rank"],
@@ -53,7 +51,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="stop after this time with what was found, as Ctrl-C does",
     )
-    add_output(parser)
 
 
 def _fragility(options: argparse.Namespace) -> None:
@@ -145,6 +142,6 @@ FRAGILITY = Command(
             "--max-seconds 300",
         ),
     ),
-    add_arguments=_add_arguments,
+    arguments=(add_table, add_method, _add_arguments, add_output),
     run=_fragility,
 )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.board import board_forms
-from skanchor._cli.command import BadInputError, Command, add_switch
+from skanchor._cli.command import BadInputError, Command
 from skanchor._cli.history_stream import add_stream, build_from_stream, check_stream
 from skanchor._cli.layout import add_layout, check_layout
 from skanchor._cli.method import (
@@ -23,6 +23,7 @@ from skanchor._cli.method import (
 )
 from skanchor._cli.output import (
     add_force,
+    add_json,
     add_output,
     check_file,
     check_output,
@@ -59,37 +60,19 @@ _NAMED = 5
 # ---------------------------------------------------------------------------- flags
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for name, help_, add, _ in _ACTIONS:
-        add(actions.add_parser(name, help=help_, description=help_))
+    for name, (help_, arguments, _) in _ACTIONS.items():
+        own = actions.add_parser(name, help=help_, description=help_)
+        for add in arguments:
+            add(own)
 
 
-def _add_build(parser: argparse.ArgumentParser) -> None:
-    add_table(parser)
-    add_dependence(parser)
-    add_ranking(parser)
-    _add_fingerprints(parser)
-    add_stream(parser)
+def _add_written(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", metavar="HISTORY", required=True, help="file to write it to"
     )
-    add_force(parser)
-
-
-def _add_place(parser: argparse.ArgumentParser) -> None:
-    _add_history(parser)
-    add_table(parser)
-    add_dependence(parser)
-    _add_fingerprints(parser)
-    add_level(parser)
-    add_layout(parser)
-    add_output(parser)
 
 
 def _add_update(parser: argparse.ArgumentParser) -> None:
-    _add_history(parser)
-    add_table(parser)
-    add_dependence(parser)
-    _add_fingerprints(parser)
     parser.add_argument(
         "--past",
         nargs="+",
@@ -103,17 +86,10 @@ def _add_update(parser: argparse.ArgumentParser) -> None:
         help="file to write it to (default: the history itself, which is replaced "
         "when the new one is complete)",
     )
-    add_force(parser)
 
 
-def _add_promote(parser: argparse.ArgumentParser) -> None:
+def _add_promoted(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="the model")
-    _add_update(parser)
-
-
-def _add_show(parser: argparse.ArgumentParser) -> None:
-    _add_history(parser)
-    add_switch(parser, "--json", "print JSON")
 
 
 def _add_fingerprints(parser: argparse.ArgumentParser) -> None:
@@ -126,7 +102,7 @@ def _add_fingerprints(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_history(parser: argparse.ArgumentParser, more: str) -> None:
+def add_history(parser: argparse.ArgumentParser, more: str = "") -> None:
     """Add the flags of a history beside those of a method; ``more`` ends the help."""
     parser.add_argument(
         "--history",
@@ -148,8 +124,8 @@ def _add_history(parser: argparse.ArgumentParser) -> None:
 
 # ------------------------------------------------------------------------------ run
 def _history(options: argparse.Namespace) -> None:
-    run = {name: run for name, _, _, run in _ACTIONS}
-    run[options.action](options)
+    _, _, run = _ACTIONS[options.action]
+    run(options)
 
 
 def _build(options: argparse.Namespace) -> None:
@@ -394,31 +370,36 @@ class PlacedByHistory:
         self.item_effects_ = history.item_effects_
 
 
-Action = tuple[
-    str,
-    str,
-    Callable[[argparse.ArgumentParser], None],
-    Callable[[argparse.Namespace], None],
-]
-
-# Name, help, function that adds the arguments, and function that does the work.
-_ACTIONS: tuple[Action, ...] = (
-    ("build", "fit a history, and write it to a file", _add_build, _build),
-    (
-        "place",
+_ROWS = (add_table, add_dependence, _add_fingerprints)
+_UPDATED = (_add_history, *_ROWS, _add_update, add_force)
+_ACTIONS: dict[str, tuple[str, tuple[Any, ...], Callable[[Any], None]]] = {
+    "build": (
+        "fit a history, and write it to a file",
+        (
+            add_table,
+            add_dependence,
+            add_ranking,
+            _add_fingerprints,
+            add_stream,
+            _add_written,
+            add_force,
+        ),
+        _build,
+    ),
+    "place": (
         "place the new models of a table by a history",
-        _add_place,
+        (_add_history, *_ROWS, add_level, add_layout, add_output),
         place_new_models,
     ),
-    ("update", "add historical rows to a history", _add_update, _update),
-    (
-        "promote",
+    "update": ("add historical rows to a history", _UPDATED, _update),
+    "promote": (
         "make a new model historical once people have voted on it",
-        _add_promote,
+        (_add_promoted, *_UPDATED),
         _update,
     ),
-    ("show", "say what a history holds", _add_show, _show),
-)
+    "show": ("say what a history holds", (_add_history, add_json), _show),
+}
+"""Help of each action, functions that add its arguments, and the one that runs it."""
 
 HISTORY = Command(
     name="history",
@@ -442,6 +423,6 @@ HISTORY = Command(
         ),
         ("what the file holds", "skanchor history show arena.history"),
     ),
-    add_arguments=_add_arguments,
+    arguments=(_add_arguments,),
     run=_history,
 )

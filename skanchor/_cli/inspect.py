@@ -6,9 +6,9 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.again import command
-from skanchor._cli.command import BadInputError, Command, add_switch
+from skanchor._cli.command import BadInputError, Command
 from skanchor._cli.method import add_dependence
-from skanchor._cli.output import json_text
+from skanchor._cli.output import add_json, json_text
 from skanchor._cli.streams import check_stdout, print_result
 from skanchor._cli.table import add_table, check_table, groups_of, load_battles
 
@@ -16,12 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["INSPECT"]
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_table(parser)
-    add_dependence(parser)
-    add_switch(parser, "--json", "print JSON")
 
 
 def _inspect(options: argparse.Namespace) -> None:
@@ -88,6 +82,6 @@ INSPECT = Command(
         ("votes and verdicts in two files", "skanchor inspect votes.csv gpt-4.jsonl"),
         ("for a program", "skanchor inspect battles.csv --json | jq .judges"),
     ),
-    add_arguments=_add_arguments,
+    arguments=(add_table, add_dependence, add_json),
     run=_inspect,
 )

@@ -23,6 +23,7 @@ __all__ = [
     "Forms",
     "add_file",
     "add_force",
+    "add_json",
     "add_output",
     "check_file",
     "check_output",
@@ -53,7 +54,7 @@ _KNOWN = (
 # ---------------------------------------------------------------------------- flags
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add the flags of a result that can be written in several forms."""
-    add_switch(parser, "--json", "print JSON with the whole result")
+    add_json(parser, "print JSON with the whole result")
     add_file(
         parser,
         "write to FILE, not to the screen: JSON if FILE ends in .json, the table "
@@ -61,6 +62,11 @@ def add_output(parser: argparse.ArgumentParser) -> None:
         "or no suffix",
     )
     add_force(parser)
+
+
+def add_json(parser: argparse.ArgumentParser, says: str = "print JSON") -> None:
+    """Add the flag of results as JSON; ``says`` is its help."""
+    add_switch(parser, "--json", says)
 
 
 def add_file(parser: argparse.ArgumentParser, says: str) -> None:

@@ -18,12 +18,20 @@ if TYPE_CHECKING:
     from skanchor.planning import Outlook, Worth
     from skanchor.reports import Table
 
-__all__ = ["DESIGN", "OUTLOOK", "WORTH", "add_costs", "check_budget", "costs_of"]
+__all__ = [
+    "DESIGN",
+    "OUTLOOK",
+    "WORTH",
+    "add_budget",
+    "add_costs",
+    "check_budget",
+    "costs_of",
+]
 
 
 # -------------------------------------------------------------------------- flags
-def add_costs(parser: argparse.ArgumentParser, *, budget: bool) -> None:
-    """Add the flags of prices and, where asked for, of a budget."""
+def add_costs(parser: argparse.ArgumentParser) -> None:
+    """Add the flag of prices."""
     parser.add_argument(
         "--cost",
         nargs="+",
@@ -33,10 +41,13 @@ def add_costs(parser: argparse.ArgumentParser, *, budget: bool) -> None:
         help="price of a row: of a vote as human=1, of a judge's verdict as "
         "gpt-4=0.02, of all other judges' as judges=0.05",
     )
-    if budget:
-        parser.add_argument(
-            "--budget", type=float, metavar="SUM", help="the money to spend"
-        )
+
+
+def add_budget(parser: argparse.ArgumentParser) -> None:
+    """Add the flag of the money that there is."""
+    parser.add_argument(
+        "--budget", type=float, metavar="SUM", help="the money to spend"
+    )
 
 
 def check_budget(options: argparse.Namespace) -> None:
@@ -75,14 +86,6 @@ def _fit_for_plans(options: argparse.Namespace) -> AnchorPipeline:
 
 
 # ----------------------------------------------------------------------- commands
-def _add_worth(parser: argparse.ArgumentParser) -> None:
-    add_table(parser)
-    add_method(parser)
-    add_costs(parser, budget=False)
-    _add_model(parser)
-    add_output(parser)
-
-
 def _run_worth(options: argparse.Namespace) -> None:
     _prices(options)
     anchor = _fit_for_plans(options)
@@ -96,8 +99,6 @@ def _run_worth(options: argparse.Namespace) -> None:
 
 
 def _add_outlook(parser: argparse.ArgumentParser) -> None:
-    add_table(parser)
-    add_method(parser)
     parser.add_argument(
         "--widths",
         nargs="+",
@@ -105,8 +106,6 @@ def _add_outlook(parser: argparse.ArgumentParser) -> None:
         metavar="WIDTH",
         help="half widths in logits (default: 3/4, 1/2 and 1/4 of the present ones)",
     )
-    _add_model(parser)
-    add_output(parser)
 
 
 def _outlook(options: argparse.Namespace) -> None:
@@ -144,9 +143,6 @@ def _forms_by_model(
 
 
 def _add_design(parser: argparse.ArgumentParser) -> None:
-    add_table(parser)
-    add_method(parser)
-    add_costs(parser, budget=True)
     parser.add_argument(
         "--targets",
         choices=["scores", "neighbours"],
@@ -168,7 +164,6 @@ def _add_design(parser: argparse.ArgumentParser) -> None:
         help="smallest share of each judge in the spending on verdicts "
         "(default: 0.1 with item effects, else 0)",
     )
-    add_output(parser)
 
 
 def _design(options: argparse.Namespace) -> None:
@@ -242,7 +237,7 @@ WORTH = Command(
             "skanchor worth battles.csv --cost gpt-4=0.02 judges=0.001",
         ),
     ),
-    add_arguments=_add_worth,
+    arguments=(add_table, add_method, add_costs, _add_model, add_output),
     run=_run_worth,
 )
 
@@ -258,7 +253,7 @@ OUTLOOK = Command(
             "skanchor outlook battles.csv --widths 0.2 0.1 --json",
         ),
     ),
-    add_arguments=_add_outlook,
+    arguments=(add_table, add_method, _add_outlook, _add_model, add_output),
     run=_outlook,
 )
 
@@ -283,6 +278,13 @@ DESIGN = Command(
             "skanchor design battles.csv --budget 50 --cost gpt-4=0.02 -o list.csv",
         ),
     ),
-    add_arguments=_add_design,
+    arguments=(
+        add_table,
+        add_method,
+        add_costs,
+        add_budget,
+        _add_design,
+        add_output,
+    ),
     run=_design,
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from skanchor._cli.command import BadInputError, Command, require_package
 from skanchor._cli.method import Task, add_method, check_method, load_task
 from skanchor._cli.output import add_file, add_force, check_file, check_suffix
-from skanchor._cli.plans import add_costs, check_budget, costs_of
+from skanchor._cli.plans import add_budget, add_costs, check_budget, costs_of
 from skanchor._cli.table import add_table, check_table
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the new model to show in contrasts, funnel (default: the best of them) "
         "and cost (default: the first of them)",
     )
-    add_costs(parser, budget=True)
+    add_costs(parser)
+    add_budget(parser)
     add_file(parser, f"where to draw: {', '.join(_SUFFIXES)}")
-    add_force(parser)
 
 
 def _plot(options: argparse.Namespace) -> None:
@@ -143,6 +143,6 @@ PLOT = Command(
         ),
         ("try it on a bundled table", "skanchor plot judges --demo -o judges.pdf"),
     ),
-    add_arguments=_add_arguments,
+    arguments=(_add_arguments, add_force),
     run=_plot,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from skanchor._cli.board import board_forms
 from skanchor._cli.command import BadInputError, Command
@@ -22,12 +23,6 @@ __all__ = ["RANK"]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_table(parser)
-    add_method(parser)
-    add_contexts(parser)
-    add_history(parser, ", and the method is that of the history")
-    add_layout(parser)
-    add_output(parser)
     parser.add_argument(
         "--report",
         metavar="FILE",
@@ -78,6 +73,14 @@ RANK = Command(
             "zcat t.csv.gz | skanchor rank - --format csv -o board.csv --report r.html",
         ),
     ),
-    add_arguments=_add_arguments,
+    arguments=(
+        add_table,
+        add_method,
+        add_contexts,
+        partial(add_history, more=", and the method is that of the history"),
+        add_layout,
+        add_output,
+        _add_arguments,
+    ),
     run=_rank,
 )

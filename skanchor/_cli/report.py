@@ -14,7 +14,7 @@ from skanchor._cli.contexts import add_contexts, check_mix_flag
 from skanchor._cli.layout import add_layout, check_layout, layout_of
 from skanchor._cli.method import add_method, check_method, fit_method, load_task
 from skanchor._cli.output import add_file, add_force, check_file, goes_to_file
-from skanchor._cli.plans import add_costs, check_budget, costs_of
+from skanchor._cli.plans import add_budget, add_costs, check_budget, costs_of
 from skanchor._cli.resume import add_resume
 from skanchor._cli.streams import check_stdout, print_result
 from skanchor._cli.table import add_table, check_table
@@ -99,11 +99,6 @@ def _design_for_budget(
 
 # -------------------------------------------------------------------------- command
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_table(parser)
-    add_method(parser)
-    add_contexts(parser)
-    add_layout(parser)
-    add_costs(parser, budget=True)
     add_switch(
         parser,
         "--check",
@@ -116,7 +111,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "where the report goes: .html (one page that needs no network), .md or .tex; "
         "without it HTML goes to standard output",
     )
-    add_force(parser)
 
 
 def _report(options: argparse.Namespace) -> None:
@@ -176,6 +170,15 @@ REPORT = Command(
         ("for a paper, or a repository", "skanchor report battles.csv -o report.tex"),
         ("try it on a bundled table", "skanchor report --demo -o report.html"),
     ),
-    add_arguments=_add_arguments,
+    arguments=(
+        add_table,
+        add_method,
+        add_contexts,
+        add_layout,
+        add_costs,
+        add_budget,
+        _add_arguments,
+        add_force,
+    ),
     run=_report,
 )

@@ -30,10 +30,6 @@ _SHAPES = ("favour", "drift", "family", "rowwise")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_table(parser)
-    add_method(parser)
-    add_contexts(parser)
-    add_history(parser, "")
     parser.add_argument(
         "--gamma",
         nargs="+",
@@ -67,7 +63,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "of leaving out a feature; takes the time of eight fits or more for each new "
         "model, and of one for each feature",
     )
-    add_output(parser)
 
 
 def _run_sensitivity(options: argparse.Namespace) -> None:
@@ -261,6 +256,13 @@ SENSITIVITY = Command(
             "--favouring gpt-4",
         ),
     ),
-    add_arguments=_add_arguments,
+    arguments=(
+        add_table,
+        add_method,
+        add_contexts,
+        add_history,
+        _add_arguments,
+        add_output,
+    ),
     run=_run_sensitivity,
 )

@@ -261,6 +261,6 @@ SIMULATE = Command(
         ),
         ("try all of them, in minutes", "skanchor simulate all --short"),
     ),
-    add_arguments=_add_arguments,
+    arguments=(_add_arguments,),
     run=_simulate,
 )
