@@ -103,6 +103,9 @@ def code_labels(
                     f"be a string or a real number, got {type(value).__name__}."
                 )
     codes, labels = factorize(values, f"Column {name!r}")
+    if labels.dtype.kind == "O":
+        # Texts of numpy's own type would be shown as such.
+        labels[:] = [str(x) if isinstance(x, np.str_) else x for x in labels]
     _refuse_missing(codes, name)
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise BattlesError(f"Column {name!r} contains infinity.")

@@ -15,6 +15,7 @@ from skanchor.exceptions import BattlesError
 
 __all__ = [
     "HUMAN",
+    "as_text",
     "drop_judges",
     "human_labels",
     "human_like",
@@ -141,6 +142,13 @@ def people_of(known: Iterable[Any], human: Iterable[Any]) -> list[Any]:
     ]
 
 
+def as_text(name: str) -> nw.Expr:
+    """Return a column as text, in which what is missing stays missing."""
+    column = nw.col(name)
+    # Before its third version pandas makes the text "None" of a missing object.
+    return nw.when(~column.is_null()).then(column.cast(nw.String))
+
+
 def mark_people(frame: nw.DataFrame[Any], labels: list[Any]) -> nw.DataFrame[Any]:
     """Replace the labels of people by "human"; their own labels become the rater.
 
@@ -158,7 +166,7 @@ def mark_people(frame: nw.DataFrame[Any], labels: list[Any]) -> nw.DataFrame[Any
         such column.
     """
     is_person = nw.col("judge").is_in(labels)
-    judge = nw.col("judge").cast(nw.String)
+    judge = as_text("judge")
     columns = {"judge": nw.when(is_person).then(nw.lit(HUMAN)).otherwise(judge)}
     if len(labels) > 1 and "rater" not in frame.columns:
         columns["rater"] = nw.when(is_person).then(judge)
@@ -208,7 +216,7 @@ def pool_judges(frame: nw.DataFrame[Any], name: Any) -> nw.DataFrame[Any]:
             f"pool is the name that all judges get, a text other than "
             f"{HUMAN!r}, got {name!r}."
         )
-    judge = nw.col("judge").cast(nw.String)
+    judge = as_text("judge")
     is_judge = (judge != HUMAN) & ~judge.is_null()
     return frame.with_columns(
         judge=nw.when(is_judge).then(nw.lit(name)).otherwise(judge)

@@ -131,14 +131,14 @@ class Diagnostics(WithTables):
         By historical model. ``votes`` of people; ``human_error``, standard error of its
         human score; ``score_noise``, the variance that this error brings into the score
         differences by which judges are calibrated, in their own (warns above .03).
+        Where people have a bias, ``residual_share`` of what votes say of the model
+        that its style cannot imitate (warns below .05).
     ties : DataFrame
         By source, ``"human"`` and the judges: ``rows``, ``ties``, ``both_bad``, and
         ``level``, by how much the log-odds of a tie rise with the mean score of the
         two models, with its ``level_error``. Where a judge's level differs from that of
         people by more than .2 and three standard errors, it warns: half-wins then bend
         the scale.
-        Where people have a bias, ``residual_share`` of what votes say of the model
-        that its style cannot imitate (warns below .05).
     style : DataFrame
         By column of people's bias, where it is linear: ``coefficient`` in human logits
         per unit of the column, ``standard_error``, ``z``. Empty without one.

@@ -36,10 +36,10 @@ def check_intervals(
     """Test the intervals of a method on models whose human scores are known.
 
     Treats each historical model in turn as if it were new, as
-    :func:`leave_one_model_out` does. Three tests ask whether scores and human scores
-    differ by more than their errors explain: the largest miss of any model, the
-    direction of the misses from the best model to the worst, and the number of models
-    whose two scores agree.
+    :func:`leave_one_model_out` does. Four tests ask whether scores and human scores
+    differ by more than their errors explain: the largest miss of any model, the miss of
+    the best model, the direction of the misses from the best model to the worst, and
+    the number of models whose two scores agree.
 
     Parameters
     ----------

@@ -28,6 +28,13 @@ def label_key(label: Any) -> str:
     return str(label).strip().casefold()
 
 
+def as_texts(column: pd.Series) -> pd.Series:
+    """Return a column as text, in which what is missing stays missing."""
+    texts = column.astype("str")
+    # Before its third version pandas makes texts such as "nan" of what is missing.
+    return texts.where(column.notna()) if texts.dtype == object else texts
+
+
 def values_of_codes(values: list[Any], codes: NDArray[np.intp]) -> pd.Series:
     """Value of each code, in a column of the type that the values have in common.
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from skanchor._comparisons import HUMAN, as_frame, split_table
 from skanchor._comparisons.outcomes import WINNER_VALUES
-from skanchor._comparisons.people import listed
+from skanchor._comparisons.people import as_text, listed
 from skanchor._comparisons.table import require_columns
 from skanchor.exceptions import AssumptionWarning, BattlesError, Verbatim
 from skanchor.io._plain_tables import (
@@ -267,7 +267,7 @@ def _one_spelling(frame: Frame, labels: list[Any]) -> tuple[Frame, list[str]]:
     for label in sorted(human_like(labels)):
         alike.setdefault(label.strip().casefold(), []).append(label)
     several = {key: same for key, same in alike.items() if len(same) > 1}
-    judge = nw.col("judge").cast(nw.String)
+    judge = as_text("judge")
     for key, same in several.items():
         kept = key if key in same else same[0]
         judge = nw.when(judge.is_in(same)).then(nw.lit(kept)).otherwise(judge)

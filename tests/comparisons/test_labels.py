@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 from skanchor import BTLRegressor, Comparisons
 from skanchor._comparisons import Outcomes, join_groups
-from skanchor._comparisons.labels import factorize, label_index
+from skanchor._comparisons.labels import code_labels, factorize, label_index
 from skanchor.exceptions import BattlesError
 
 
@@ -243,3 +243,10 @@ def test_numbers_are_coded_in_the_order_of_their_rows(kind, spread):
     assert_array_equal(codes, expected)
     assert_array_equal(labels, known)
     assert labels.dtype == values.dtype
+
+
+def test_texts_of_numpys_own_type_are_named_as_texts():
+    names = np.array(["owl", "elk", "01"])
+    assert type(names[0]) is np.str_
+    _, labels = code_labels(np.array([*names], dtype=object), "model_a")
+    assert [type(label) for label in labels] == [str] * 3

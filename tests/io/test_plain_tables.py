@@ -47,6 +47,13 @@ def test_columns_of_the_models(names, found):
     assert side_pairs(names) == found
 
 
+def test_a_cell_of_two_models_may_be_empty():
+    table = battles([1, 2, 1]).drop(columns=["model_a", "model_b"])
+    X, _ = split(table.assign(pair=["owl vs elk", "owl vs fox", None]))
+    assert X["model_a"].isna().tolist() == [False, False, True]
+    assert X["model_b"].tolist()[:2] == ["elk", "fox"]
+
+
 def test_two_pairs_of_models_are_refused_with_both():
     table = battles(["A", "B", "A"], "left", "right").assign(
         system_a="x", system_b=["y", "z", "y"]

@@ -53,6 +53,15 @@ def test_people_are_found_beside_judges_that_are_left_out():
     assert X["judge"].tolist() == ["human", "gpt-4"]
 
 
+def test_a_row_without_a_judge_keeps_none():
+    """Text made of it would be one judge more, called None or nan."""
+    table = battles("crowd", "gpt-4", None, float("nan"))
+    table["judge"] = table["judge"].astype(object)
+    X, _ = split_battles(table, human="crowd")
+    assert X["judge"].tolist()[:2] == ["human", "gpt-4"]
+    assert X["judge"].isna().tolist() == [False, False, True, True]
+
+
 def test_judges_become_one_by_name():
     table = battles("crowd", "human", "gpt-4", "claude", None)
     X, _ = split_battles(table, human=["crowd", "human"], pool="panel")

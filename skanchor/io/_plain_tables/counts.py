@@ -14,7 +14,7 @@ from skanchor.io._plain_tables.names import (
 )
 from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._tools import rows_of_counts
-from skanchor.io.columns import distinct
+from skanchor.io.columns import as_texts, distinct
 
 __all__ = ["battles_of_counts", "counts_of_shares", "is_count", "with_crossed_counts"]
 
@@ -145,7 +145,7 @@ def with_crossed_counts(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         if head == label or head not in names:
             continue
         found = {
-            str(each).strip() for each in distinct(raw[label].astype("str"), nulls=True)
+            str(each).strip() for each in distinct(as_texts(raw[label]), nulls=True)
         }
         models = [n for n in names if n in found - {label} and is_numeric(raw[n])]
         if len(models) > 1 and found == {*models}:
@@ -171,7 +171,7 @@ def with_crossed_counts(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     rest = [name for name in names if name not in (label, *models)]
     table = raw.melt([label, *rest], models, var_name=two, value_name="wins")
     table = table.rename(columns={label: one}).assign(losses=0, shown_first=None)
-    table = table[table[one].astype("str").str.strip() != table[two]]
+    table = table[as_texts(table[one]).str.strip() != table[two]]
     who = "row" if words[0] in _WINNERS else "column"
     said = f"cells count the wins of their {who} against models of the other kind"
     return table.reset_index(drop=True), [said]

@@ -20,6 +20,7 @@ from skanchor.io._plain_tables.names import (
     side_pairs,
 )
 from skanchor.io._plain_tables.sources import human_like, names_machine
+from skanchor.io.columns import as_texts
 
 __all__ = ["flattened", "with_two_models", "with_verdicts"]
 
@@ -135,8 +136,8 @@ def with_two_models(raw: pd.DataFrame) -> pd.DataFrame:
     for name in candidates(names, _PAIRS):
         parts = raw[name]
         if not all(isinstance(cell, list) for cell in parts):
-            parts = parts.astype("str").str.split(_BETWEEN, regex=True)
-        if len(parts) and all(len(part) == 2 for part in parts):
+            parts = as_texts(parts).str.split(_BETWEEN, regex=True)
+        if parts.notna().any() and all(len(part) == 2 for part in parts.dropna()):
             rest = raw.drop(columns=[name, *({"model_a", "model_b"} & {*names})])
             return rest.assign(model_a=parts.str[0], model_b=parts.str[1])
     return raw

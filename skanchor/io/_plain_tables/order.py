@@ -13,6 +13,7 @@ from skanchor.exceptions import BattlesError, Call
 from skanchor.io._plain_tables.names import ROLES, name_key, side_pairs, words_of
 from skanchor.io._plain_tables.outcomes import WON_OR_LOST, is_relative
 from skanchor.io._plain_tables.winners import flags, is_flag, turned_round
+from skanchor.io.columns import as_texts
 
 __all__ = [
     "OUTCOME_SWAPPED",
@@ -114,9 +115,9 @@ def check_both_orders(raw: pd.DataFrame, sides: tuple[str, str]) -> None:
     pairs = list(side_pairs(others))
     if not pairs:
         return  # before categories become text, which takes long
-    one, two = (raw[side].astype("str") for side in sides)
+    one, two = (as_texts(raw[side]) for side in sides)
     for pair in pairs:
-        first, second = (raw[side].astype("str") for side in pair)
+        first, second = (as_texts(raw[side]) for side in pair)
         turned = first.eq(two) & second.eq(one)
         if (turned | (first.eq(one) & second.eq(two))).all() and turned.any():
             raise BattlesError(

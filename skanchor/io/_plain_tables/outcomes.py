@@ -13,7 +13,7 @@ import pandas as pd
 from skanchor._comparisons.outcomes import WINNER_VALUES
 from skanchor.io._plain_tables.names import name_key, side_of, words_of
 from skanchor.io._tools._grades import grade
-from skanchor.io.columns import coded, distinct, label_key, values_of_codes
+from skanchor.io.columns import as_texts, coded, distinct, label_key, values_of_codes
 
 __all__ = [
     "WON_OR_LOST",
@@ -491,7 +491,7 @@ def _plain(column: pd.Series) -> pd.Series:
     """Cells as text without blanks around them; whole numbers without a point."""
     if pd.api.types.infer_dtype(column, skipna=True) != "string":
         column = column.map(_shown_value, na_action="ignore")
-    return column.astype("str").str.strip()
+    return as_texts(column).str.strip()
 
 
 def _label_map(meant: Mapping[Any, str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from skanchor.io._plain_tables.names import (
     side_pairs,
     words_of,
 )
-from skanchor.io.columns import distinct
+from skanchor.io.columns import as_texts, distinct
 
 __all__ = [
     "Ratings",
@@ -145,7 +145,7 @@ def with_scores_of_results(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         return raw, []
     ((name, scores),) = results.items()
     keys = [*battles, *candidates(names, JUDGES | PEOPLE)]
-    by_battle = scores.groupby([raw[key].astype("str") for key in keys])
+    by_battle = scores.groupby([as_texts(raw[key]) for key in keys])
     odd = by_battle.transform("size").ne(2) | by_battle.transform("sum").ne(1.0)
     if odd.any():
         row = int(odd.to_numpy().argmax())

@@ -24,6 +24,7 @@ from skanchor.io._plain_tables.ratings import model_columns
 from skanchor.io._plain_tables.several import judge_name, open_judges
 from skanchor.io._plain_tables.sources import human_like, names_machine
 from skanchor.io._tools import grade
+from skanchor.io.columns import as_texts
 
 __all__ = ["with_relations"]
 
@@ -161,7 +162,7 @@ def _about_sides(
     outcomes = [n for n in candidates(map(str, raw.columns), OUTCOMES) if n != name]
     if outcomes:
         return raw, []
-    one, two = (raw[side].astype("str").str.strip() for side in sides)
+    one, two = (as_texts(raw[side]).str.strip() for side in sides)
     first, signs, second = (
         cells.map({cell: of(ranked) for cell, ranked in parsed.items()})
         for of in (

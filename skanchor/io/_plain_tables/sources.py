@@ -24,7 +24,7 @@ from skanchor.io._plain_tables.names import (
 )
 from skanchor.io._plain_tables.winners import flags, is_flag
 from skanchor.io._tools import is_number_or_text
-from skanchor.io.columns import distinct
+from skanchor.io.columns import as_texts, distinct
 
 __all__ = [
     "absent_people_file",
@@ -388,7 +388,7 @@ def partial_labels(table: pd.DataFrame, name: str) -> list[Any]:
         table[[name, side]].set_axis(["label", "model"], axis=1)
         for side in ("model_a", "model_b")
     ]
-    seen = pd.concat(sides).astype("str").drop_duplicates()
+    seen = pd.concat(sides).apply(as_texts).drop_duplicates()
     number = seen.groupby("label")["model"].size()
     return number.index[number < seen["model"].nunique()].tolist()
 
