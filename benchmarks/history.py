@@ -5,6 +5,8 @@ of 200,000 rows. ``python benchmarks/history.py days [--draws 20] [--minutes 60]
 months of thirty days, a new model placed on each of them: covered, and on the fifth and
 the last day equal to the refit; no month is begun after so many minutes.
 ``python benchmarks/history.py profile``: where the time of placing goes.
+``python benchmarks/history.py groups [--side 1.2]``: time of placing with and without
+groups in turn, where a prompt has so many rows on average; memory, size of the file.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ import cProfile
 import pstats
 import tempfile
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +33,13 @@ from skanchor.simulation import simulate_battles
 NEW = "new-model"
 
 
-def large_history(folder: Path) -> tuple[Path, object, object]:
-    """A history of 200,000 rows in a file, and the rows of a new model."""
+def large_history(
+    folder: Path, side: float | None = None, groups: str | None = None
+) -> tuple[Path, object, object]:
+    """A history of 200,000 rows in a file, and the rows of a new model.
+
+    With ``side`` rows have prompts, so many to each on average.
+    """
     data = simulate_battles(
         200_000,
         500,
@@ -42,11 +51,14 @@ def large_history(folder: Path) -> tuple[Path, object, object]:
         random_state=0,
     )
     late = (data.X[["model_a", "model_b"]] == NEW).any(axis=1).to_numpy()
+    if side is not None:
+        rng, n = np.random.default_rng(0), len(data.X)
+        data.X["prompt_id"] = rng.integers(0, int(n / side), n)
     anchor = AnchorPipeline(item_effects="random", random_state=0)
     start = time.perf_counter()
-    history = AnchorHistory(anchor).fit(data.X[~late], data.y[~late])
+    history = AnchorHistory(anchor).fit(data.X[~late], data.y[~late], groups=groups)
     print(f"fit of {np.sum(~late):,} rows: {time.perf_counter() - start:.1f} s")
-    path = folder / "history"
+    path = folder / f"history {groups}"
     history.save(path)
     print(f"file: {path.stat().st_size / 1e6:.1f} MB")
     rows = np.flatnonzero(late & (data.X["judge"] != "human").to_numpy())
@@ -85,6 +97,32 @@ def speed(n: int = 20) -> None:
             task()
         times: dict[str, list[float]] = {name: [] for name in tasks}
         # In turn, so that all of them see the machine in the same state.
+        for _ in range(n):
+            for name, task in tasks.items():
+                times[name].append(1e3 * timed(task, 1))
+        for name, found in times.items():
+            print(f"{name}: median {np.median(found):.1f} ms, least {min(found):.1f}")
+
+
+def with_groups(side: float, n: int = 40) -> None:
+    """Load and place with and without groups, in turn."""
+    with tempfile.TemporaryDirectory() as folder:
+        tasks = {}
+        for groups in (None, "auto"):
+            path, X, y = large_history(Path(folder), side, groups)
+            tracemalloc.start()
+            history = AnchorHistory.load(path)
+            history.place(X, y, groups=groups)
+            held, peak = (size / 1e6 for size in tracemalloc.get_traced_memory())
+            tracemalloc.stop()
+            print(f"loaded and placed: {held:.1f} MB, {peak:.1f} at most")
+            name = f"groups={groups!r}"
+            tasks[f"load, {name}"] = partial(AnchorHistory.load, path)
+            tasks[f"place {len(y)} rows, {name}"] = partial(
+                history.place, X, y, groups=groups
+            )
+        print(f"{X['prompt_id'].nunique()} prompts of the new model's rows")
+        times = {name: [1e3 * timed(task, 1)] for name, task in tasks.items()}
         for _ in range(n):
             for name, task in tasks.items():
                 times[name].append(1e3 * timed(task, 1))
@@ -204,13 +242,16 @@ def profile(n: int = 20) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["speed", "days", "profile"])
+    parser.add_argument("what", choices=["speed", "groups", "days", "profile"])
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--side", type=float, default=1.2)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.what == "speed":
         speed()
+    elif options.what == "groups":
+        with_groups(options.side)
     elif options.what == "days":
         days(options.draws, options.minutes)
     elif options.what == "profile":

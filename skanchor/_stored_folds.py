@@ -27,6 +27,7 @@ from skanchor._folds import Fold, FoldPlan, as_folds, plan_weights
 from skanchor._historical import HistoricalFit, fit_history
 from skanchor._items import ItemCovariance, judges_of_arrivals
 from skanchor._judges import JudgeCalibrator
+from skanchor._numerics.field_state import FieldState
 from skanchor._placement import FoldStack, place
 from skanchor._riesz import RowEvidence, SplitSums, WeightLearner
 from skanchor._stages import Stages
@@ -196,7 +197,7 @@ class PlacedArrivals:
 
 
 @dataclass(frozen=True, eq=False)
-class StoredHistory:
+class StoredHistory(FieldState):
     """History of a cross-fit, by which arrivals are placed.
 
     Attributes

@@ -66,6 +66,19 @@ class GroupTotals:
         return cls(groups, totals)
 
 
+def squares_by_kind(human: Array, judge: Array) -> Array:
+    """Squares of sums h + j by group, of shape (n_groups, n_columns), in three parts.
+
+    These are h h', j j' and h j' + j h'.
+
+    Returns
+    -------
+    ndarray of shape (3, n_columns, n_columns)
+    """
+    cross = human.T @ judge
+    return np.array([human.T @ human, judge.T @ judge, cross + cross.T])
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class ColumnTotals:
     """Sums of the local columns of a source's rows, by group of dependent rows.
@@ -86,6 +99,19 @@ class ColumnTotals:
     groups: NDArray[np.int64]
     items: csr_array
     others: Array
+
+    def __post_init__(self) -> None:
+        if self.items.nnz < np.iinfo(np.int32).max:
+            # Narrow indices take less memory, and are not copied in products.
+            for name in ("indices", "indptr"):
+                own = getattr(self.items, name).astype(np.int32, copy=False)
+                setattr(self.items, name, own)
+
+    @classmethod
+    def nothing(cls, n_items: int, n_others: int) -> Self:
+        """Sums of no group."""
+        items = csr_array((0, n_items))
+        return cls(np.empty(0, np.int64), items, np.empty((0, n_others)))
 
     @classmethod
     def of(cls, codes: NDArray[np.int64], items: csr_array, others: Array) -> Self:
@@ -137,6 +163,24 @@ class ColumnTotals:
         totals = self.items @ columns[:n_items]
         totals += self.others @ columns[n_items:]
         return GroupTotals(self.groups, totals)
+
+    def rows_of(self, groups: NDArray[np.int64]) -> tuple[NDArray[np.intp], Array]:
+        """Places of those of the groups that have sums, and all sums of these."""
+        n_items, own = self.items.shape[1], self.items
+        place = np.searchsorted(self.groups, groups)
+        place[place == len(self.groups)] = -1
+        known = self.groups.take(place) if len(self.groups) else place
+        at = np.flatnonzero(known == groups)
+        place = place[at]
+        # Entries of the sparse rows, without the checks of an index.
+        starts, ends = own.indptr[place], own.indptr[place + 1]
+        sizes = ends - starts
+        entry = np.arange(sizes.sum()) + np.repeat(ends - np.cumsum(sizes), sizes)
+        row = np.repeat(np.arange(len(at)), sizes)
+        found = np.zeros((len(at), n_items + self.others.shape[1]))
+        found[row, own.indices[entry]] = own.data[entry]
+        found[:, n_items:] = self.others[place]
+        return at, found
 
     def embed(self, places: NDArray[np.intp], n_items: int) -> ColumnTotals:
         """The same sums among more items, of which these have the ``places``."""
@@ -215,10 +259,13 @@ class Membership:
         -------
         Membership
         """
-        # Codes are small integers, so that counting finds those in use without sorting.
-        used = np.bincount(codes) > 0
-        groups, place = np.flatnonzero(used), (np.cumsum(used) - 1).take(codes)
         n = len(codes)
+        if codes.max(initial=-1) < 8 * n:
+            # Counting finds codes in use without sorting.
+            used = np.bincount(codes) > 0
+            groups, place = np.flatnonzero(used), (np.cumsum(used) - 1).take(codes)
+        else:
+            groups, place = np.unique(codes, return_inverse=True)
         if rows is None:
             return cls(groups, np.arange(n + 1), place, np.ones(n))
         shape = int(rows.max(initial=-1)) + 1, len(groups)

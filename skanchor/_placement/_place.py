@@ -214,13 +214,13 @@ def _folds(
     of_people = system.all_columns(PEOPLE)
     # Of shape (n_folds, n_judges, n_columns, n_items).
     columns = np.stack(system.judge_columns(), axis=1)
-    known = _of_history(stack, sample.X.is_new, columns, of_people)
     is_human = sample.X.is_human
     influence = _influence(rows, fits, tests, columns, of_people)
-    sums = []
-    for early, test, own in zip(known, tests, influence, strict=True):
-        late = InfluenceSums.of(own, is_human[test], sample.membership(test))
-        sums.append((early + late).with_closed_groups())
+    late = [
+        InfluenceSums.of(own, is_human[test], sample.membership(test))
+        for own, test in zip(influence, tests, strict=True)
+    ]
+    sums = _with_history(stack, sample.X.is_new, columns, of_people, late)
     parts = (
         fits.scores,
         stack.slopes,
@@ -274,32 +274,26 @@ def _influence(
     return np.split(found, np.cumsum(sizes)[:-1])
 
 
-def _of_history(
-    stack: FoldStack, is_new: NDArray[np.bool_], columns: Array, of_people: Array
+def _with_history(
+    stack: FoldStack,
+    is_new: NDArray[np.bool_],
+    columns: Array,
+    of_people: Array,
+    late: Sequence[InfluenceSums],
 ) -> list[InfluenceSums]:
-    """Sums over the influence of the historical rows held out, by fold."""
+    """Sums over the influence of all rows held out, by fold."""
     n_folds, n = len(columns), columns.shape[-1]
     places = np.flatnonzero(~is_new)
     # The history has no sums by new items: the other columns are enough.
     kept = np.append(places, np.arange(len(is_new), columns.shape[-2]))
     of_people, columns = of_people[:, places], columns.take(kept, axis=2)
-    if stack.held_people.outer is None:
-        found = []
-        for k, stored in enumerate(stack.sums):
-            parts = [
-                InfluenceSums.of_source(
-                    one, of_people[k] if m == PEOPLE else columns[k, m],
-                    human=m == PEOPLE,
-                )
-                for m, one in stored.held_out.items()
-            ]  # fmt: skip
-            found.append(InfluenceSums.joined(parts))
-        return found
     people, judges = stack.held_people, stack.held_judges
     assert people.score is not None and judges.score is not None
-    assert people.outer is not None and judges.outer is not None
     total = (judges.score[:, :, None] @ columns)[:, :, 0].sum(axis=1)
     total += (people.score[:, None] @ of_people)[:, 0]
+    if stack.groups is not None:
+        return stack.groups.sums(total, of_people, columns, late, is_new)
+    assert people.outer is not None and judges.outer is not None
     outer = np.zeros((n_folds, 3, n, n))
     outer[:, 0] = of_people.transpose(0, 2, 1) @ people.outer @ of_people
     # C' O C, summed over the columns of all judges by one product for each fold.
@@ -307,6 +301,6 @@ def _of_history(
     outer[:, 1] = columns.reshape(n_folds, -1, n).transpose(0, 2, 1) @ both
     nothing = np.full(n, np.nan)
     return [
-        InfluenceSums(own, square, nothing)
-        for own, square in zip(total, outer, strict=True)
+        InfluenceSums(own, square, nothing) + one
+        for own, square, one in zip(total, outer, late, strict=True)
     ]

@@ -15,6 +15,7 @@ from skanchor._judges import JudgeCalibrator
 from skanchor._numerics.blocks import fitted_columns, item_columns
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.sums import SourceSums
+from skanchor._placement._groups import HistoryGroups
 from skanchor._riesz import SplitSums, WeightLearner
 from skanchor._typing import Array
 from skanchor.bias import LinearBias
@@ -74,8 +75,8 @@ class FoldStack:
     held_people, held_judges : SourceSums
         Residuals of the rows held out, with the same axes; without ``outer`` where
         there are groups.
-    sums : list of SplitSums
-        The same by fold, where groups have theirs.
+    groups : HistoryGroups or None
+        The same by group, of all folds but the first; None without groups.
     """
 
     scores: Array
@@ -89,7 +90,7 @@ class FoldStack:
     judges: SourceSums
     held_people: SourceSums
     held_judges: SourceSums
-    sums: list[SplitSums]
+    groups: HistoryGroups | None
 
     @classmethod
     def of(cls, folds: Sequence[FittedFold]) -> Self | None:
@@ -163,14 +164,14 @@ class FoldStack:
                 score=of_judges("held_out", "score"),
                 outer=None if grouped else of_judges("held_out", "outer"),
             ),
-            [fold.sums for fold in folds],
+            HistoryGroups.of([fold.sums for fold in folds[1:]]) if grouped else None,
         )
 
     def __getitem__(self, part: slice) -> Self:
         """Some of the folds."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         return type(self)(**{
-            name: one if one is None or name == "shows" else one[part]
+            name: one if one is None or name in ("shows", "groups") else one[part]
             for name, one in values.items()
         })  # fmt: skip
 

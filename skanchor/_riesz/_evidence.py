@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Protocol, Self
 
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons import JudgeRows
 from skanchor._numerics.blocks import Blocks, fitted_columns, item_columns
+from skanchor._numerics.group_products import group_products
+from skanchor._numerics.groups import ColumnTotals
 from skanchor._numerics.linalg import Columns
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
@@ -339,10 +341,29 @@ class SplitSums:
         judges that have none.
     held_out : dict of int to SourceSums
         Residuals of the rows held out, by source.
+    known_products : ndarray or None
+        The ``products``, where they are known.
     """
 
     training: dict[int, SourceSums]
     held_out: dict[int, SourceSums]
+    known_products: Array | None = None
+
+    @property
+    def by_group(self) -> list[ColumnTotals]:
+        """Residuals of the rows held out by group and source, people first."""
+        found = [self.held_out[m].by_group for m in sorted(self.held_out)]
+        return [one for one in found if one is not None]
+
+    @cached_property
+    def products(self) -> Array | None:
+        """Summed products of the sums of each group, by the columns of all sources.
+
+        None without groups, or where there are too few to be worth it.
+        """
+        if self.known_products is not None:
+            return self.known_products
+        return group_products(self.by_group) if self.by_group else None
 
     def information(self, m: int, learner: WeightLearner) -> SourceSums | None:
         """Information of a source's training rows; None where there are none."""

@@ -29,6 +29,8 @@ __all__ = ["pack_folds", "unpack_folds"]
 
 
 Arrays = dict[str, NDArray[Any]]
+PRODUCTS = "group_products"
+"""Array of the summed products of the sums by group; the fit of all rows has none."""
 
 
 # ------------------------------------------------------------------------------ packing
@@ -61,6 +63,10 @@ def pack_folds(folds: Sequence[StoredFold]) -> Arrays:
     arrays["human_errors"] = errors.to_numpy(np.float64)
     for m in range(PEOPLE, len(folds[0].X.judges)):
         arrays |= _pack_source(folds, m)
+    products = [fold.sums.products for fold in folds[1:]]
+    some = [one for one in products if one is not None]
+    if len(some) == len(products) and len({len(one) for one in some}) == 1:
+        arrays[PRODUCTS] = np.array(some)
     return arrays
 
 
@@ -324,7 +330,13 @@ def _unpack_split(
             continue
         by_group = _unpack_groups(arrays, _source_name(m), k, n_models, blocks.size)
         held_out[m] = SourceSums(blocks, score=score, by_group=by_group)
-    return SplitSums(training, held_out)
+    products = None
+    if k and PRODUCTS in arrays:
+        products = arrays[PRODUCTS][k - 1]
+        size = sum(held_out[m].blocks.size for m in held_out)
+        if products.shape != (size, size):
+            raise ValueError(f"{PRODUCTS} has the shape {products.shape}")
+    return SplitSums(training, held_out, products)
 
 
 def _unpack_groups(
@@ -337,6 +349,9 @@ def _unpack_groups(
 
     some = slice(*own("stops")[k : k + 2].tolist())
     groups = own("groups")[some]
+    if not len(groups):
+        # Not a part of arrays that would stay in memory for its sake.
+        return ColumnTotals.nothing(n_models, width - n_models)
     if f"{source}/totals" in arrays:
         # Files of format 1 have all sums in one array, zeros included.
         totals = own("totals")[some, :width]

@@ -27,6 +27,9 @@ HEADER = "header"
 PICKLE = b"\x80"
 """First byte of a pickle."""
 
+_BEGIN = 80
+"""More bytes than a first line has."""
+
 _UNREADABLE = (
     EOFError,
     KeyError,
@@ -126,34 +129,34 @@ class ArchiveKind:
         ValueError
             If the file is of another kind or format, damaged or cut off.
         """
-        with open(path, "rb") as file:
-            content = file.read()
         where = os.fspath(path)
-        read = map(self._line, range(self.oldest or self.version, self.version + 1))
-        first = next((line for line in read if content.startswith(line)), None)
-        if first is None:
-            raise ValueError(f"{where} {self._mistaken(content)}")
-        head = len(first) + DIGEST_SIZE
-        digest, payload = content[len(first) : head], content[head:]
-        if hashlib.sha256(payload).digest() != digest:
-            raise ValueError(
-                f"{where} is damaged: its content is not what its checksum says. "
-                "Delete it, or put back a copy."
-            )
-        # ``allow_pickle=False``: unpickling a foreign file could run any code.
-        try:
-            with zipfile.ZipFile(io.BytesIO(payload)) as stored:
-                arrays = dict(_read_array(stored, info) for info in stored.infolist())
-            header = json.loads(arrays.pop(HEADER).tobytes())
-        except _UNREADABLE as error:
-            raise ValueError(
-                f"{where} is no {self.name} that can be read ({error})."
-            ) from None
+        with open(path, "rb") as file:
+            begin = file.read(_BEGIN)
+            read = map(self._line, range(self.oldest or self.version, self.version + 1))
+            first = next((line for line in read if begin.startswith(line)), None)
+            if first is None:
+                raise ValueError(f"{where} {self._mistaken(begin)}")
+            file.seek(len(first))
+            digest = file.read(DIGEST_SIZE)
+            if hashlib.file_digest(file, "sha256").digest() != digest:
+                raise ValueError(
+                    f"{where} is damaged: its content is not what its checksum says. "
+                    "Delete it, or put back a copy."
+                )
+            # ``allow_pickle=False``: unpickling a foreign file could run any code.
+            try:
+                with zipfile.ZipFile(file) as stored:
+                    arrays = dict(_read_array(stored, one) for one in stored.infolist())
+                header = json.loads(arrays.pop(HEADER).tobytes())
+            except _UNREADABLE as error:
+                raise ValueError(
+                    f"{where} is no {self.name} that can be read ({error})."
+                ) from None
         return Archive(header, arrays, digest)
 
-    def _mistaken(self, content: bytes) -> str:
+    def _mistaken(self, begin: bytes) -> str:
         """Message about a file whose first line is not the expected one."""
-        found = re.match(rb"skanchor ([a-z ]+), format (\d+)\n", content[:80])
+        found = re.match(rb"skanchor ([a-z ]+), format (\d+)\n", begin)
         if found and found[1].decode() == self.name:
             number = int(found[2])
             if number > self.version:
@@ -165,11 +168,11 @@ class ArchiveKind:
                 f"has format {number}, which is no longer read (this skanchor reads "
                 f"format {self.version})."
             )
-        if self.first_line.startswith(content):
+        if self.first_line.startswith(begin):
             return f"is empty or cut off: it is no whole {self.name}."
         if found:
             return f"is a {found[1].decode()}, no {self.name}."
-        if content.startswith(PICKLE):
+        if begin.startswith(PICKLE):
             return (
                 f"is a pickle, no {self.name}; it is not opened, because that can run "
                 "any code."

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from skanchor._numerics.blocks import Blocks, fitted_columns
 from skanchor._numerics.groups import ColumnTotals
@@ -81,6 +80,5 @@ def residual_sums(
     score = np.zeros(size)
     if isinstance(sums, SourceSums):
         return SourceSums(blocks, score=score, outer=np.zeros((size, size)))
-    items, others = csr_array((0, n_items)), np.empty((0, size - n_items))
-    by_group = ColumnTotals(np.arange(0), items, others)
+    by_group = ColumnTotals.nothing(n_items, size - n_items)
     return SourceSums(blocks, score=score, by_group=by_group)

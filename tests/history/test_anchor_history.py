@@ -115,7 +115,8 @@ def assert_same(one, other, atol=1e-9):
         rtol=1e-6, atol=1e-8,
     )  # fmt: skip
     assert_frame_equal(found.judges[by_some], known.judges[by_some], rtol=0.15)
-    by_row = ["largest_influence"]
+    # Without groups a history has no rows to look at.
+    by_row = [] if known.grouped else ["largest_influence"]
     assert_frame_equal(
         found.models.drop(columns=by_row), known.models.drop(columns=by_row), rtol=1e-6
     )
@@ -151,15 +152,46 @@ def test_placed_is_fitted(name, saved, tmp_path):
     assert_same(*both_fits(anchor, X, y, new, path=path))
 
 
-@pytest.mark.parametrize("features", [False, True])
-def test_weights_and_groups(features, tmp_path):
+@pytest.mark.parametrize(
+    ("features", "n_groups"), [(False, 870), (True, 870), (True, 40)]
+)
+def test_weights_and_groups(features, n_groups, tmp_path):
+    """Of many groups products are stored, few are squared anew."""
     X, y, new = table(features=features, seed=1)
     rng = np.random.default_rng(0)
     weight = rng.exponential(size=len(X))
-    groups = np.array([f"prompt {i}" for i in rng.integers(0, len(X) // 3, len(X))])
+    groups = np.array([f"prompt {i}" for i in rng.integers(0, n_groups, len(X))])
     anchor = AnchorPipeline(random_state=0, item_effects="random")
     path = tmp_path / "history"
     assert_same(*both_fits(anchor, X, y, new, weight, groups, path))
+    assert ("group_products" in FILE.read(path).arrays) == (n_groups > 40)
+
+
+def test_the_largest_group_may_be_one_of_the_history_alone(tmp_path):
+    X, y, new = table(n_new=1, seed=9)
+    groups, late = np.arange(len(X)) // 2, is_late(X, new)
+    heavy = groups == groups[np.flatnonzero(~late & (X.judge == "human").to_numpy())[0]]
+    assert not late[heavy].any()
+    anchor = AnchorPipeline(random_state=0, item_effects="random")
+    shares = []
+    for weight in (np.ones(len(X)), np.where(heavy, 300.0, 1.0)):
+        path = tmp_path / "history"
+        one, other = both_fits(anchor, X, y, new, weight, groups, path)
+        assert_same(one, other)
+        shares.append(other.diagnostics.models["largest_influence"].item())
+    assert "group_products" in FILE.read(path).arrays
+    assert shares[0] < 0.1 < 0.3 < shares[1]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_products_of_a_file_are_of_all_columns(grouped, tmp_path):
+    path = tmp_path / "history"
+    grouped[0].save(path)
+    stored = FILE.read(path)
+    stored.arrays["group_products"] = stored.arrays["group_products"][:, 1:, 1:]
+    FILE.write(path, stored.header, stored.arrays)
+    with pytest.raises(BattlesError, match=r"is no history .*group_products"):
+        AnchorHistory.load(path)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -327,6 +359,7 @@ def test_sums_by_group_of_an_earlier_format_are_read(grouped, tmp_path):
     stored = FILE.read(path)
     earlier = as_format_1(stored.arrays)
     assert {"judge 0/totals", "people/totals"} <= set(earlier) - set(stored.arrays)
+    del earlier["group_products"]
     ArchiveKind("history", 1).write(path, stored.header, earlier)
     found = AnchorHistory.load(path).place(rows, outcomes, groups=groups)
     expected = history.place(rows, outcomes, groups=groups)
