@@ -21,11 +21,20 @@ _CLEAR_COMMA = r"[-+]?\d+,(?:\d{1,2}|\d{4,})(?:[eE][-+]?\d+)?"
 _BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
 
 
+def shown_value(value: Any) -> str:
+    """Text of a value; whole numbers have no point, as in a column with a null."""
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value)
+
+
 def label_key(label: Any) -> str:
     """Key by which outcome labels are compared: without case, blanks and type."""
-    if isinstance(label, float) and label.is_integer():
-        label = int(label)
-    return str(label).strip().casefold()
+    return shown_value(label).strip().casefold()
+
+
+def filled(column: pd.Series) -> pd.Series:
+    """Which cells of a column are neither null nor blank."""
+    return column.notna() & column.astype("str").str.strip().ne("")
 
 
 def as_texts(column: pd.Series) -> pd.Series:
@@ -257,9 +266,4 @@ def _labels_as_text(column: pd.Series) -> pd.Series:
 
 def _label_text(label: Any) -> str:
     """Text of one label."""
-    # Whole numbers arrive as floats where the column has a null.
-    if isinstance(label, float) and label.is_integer():
-        return str(int(label))
-    if isinstance(label, bytes):
-        return label.decode()
-    return str(label)
+    return label.decode() if isinstance(label, bytes) else shown_value(label)

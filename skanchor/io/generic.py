@@ -12,7 +12,7 @@ import pandas as pd
 
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io._tools import FAILED
-from skanchor.io.columns import coded, distinct, label_key, values_of_codes
+from skanchor.io.columns import coded, distinct, filled, label_key, values_of_codes
 from skanchor.warning_log import warn
 
 NEEDED = ("model_a", "model_b", "winner")
@@ -135,7 +135,7 @@ def without_empty_columns(raw: pd.DataFrame) -> pd.DataFrame:
         bool(_UNNAMED.fullmatch(name)) for name in names
     ]
     empty = [
-        bool(odd[at]) and not _filled(raw.iloc[:, at]).any()
+        bool(odd[at]) and not filled(raw.iloc[:, at]).any()
         for at in range(raw.shape[1])
     ]
     return raw.loc[:, ~np.array(empty, dtype=bool)] if any(empty) else raw
@@ -177,10 +177,6 @@ def without_blanks(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
                 f"{joined[0]!r} and {odd[joined[0]]!r}"
             )
     return table, said
-
-
-def _filled(column: pd.Series) -> pd.Series:
-    return column.notna() & column.astype("str").str.strip().ne("")
 
 
 def relabelled(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:

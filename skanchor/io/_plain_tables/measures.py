@@ -16,6 +16,7 @@ from skanchor.io._plain_tables.names import (
 )
 from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._plain_tables.winners import flags, is_flag
+from skanchor.io.columns import filled
 
 __all__ = ["outcome_of_numbers", "says_who_won"]
 
@@ -121,12 +122,7 @@ def says_who_won(column: pd.Series, sides: tuple[str, str]) -> bool:
 
 def _is_flag(column: pd.Series) -> bool:
     """Whether a column holds yes and no, where it holds anything."""
-    return is_flag(column[_filled(column)])
-
-
-def _filled(column: pd.Series) -> pd.Series:
-    """Rows whose cell is not empty."""
-    return column.notna() & column.astype("str").str.strip().ne("")
+    return is_flag(column[filled(column)])
 
 
 def _is_share(stem: str) -> bool:
@@ -187,8 +183,8 @@ def _of_shares(
 def _as_share(column: pd.Series) -> pd.Series:
     """Numbers in [0, 1] of shares, which may be percentages."""
     if _is_flag(column):
-        filled = column[_filled(column)]
-        won = pd.Series(flags(filled, "were won"), index=filled.index).astype(float)
+        told = column[filled(column)]
+        won = pd.Series(flags(told, "were won"), index=told.index).astype(float)
         return won.reindex(column.index)
     texts = column.astype("str").str.strip()
     percent = texts.str.endswith("%")

@@ -13,6 +13,7 @@ from typing import Any
 from skanchor._comparisons.spellings import name_key
 
 __all__ = [
+    "ALL_PROMPTS",
     "BATTLES",
     "JUDGES",
     "LOSERS",
@@ -24,6 +25,7 @@ __all__ = [
     "ROLES",
     "SCORES",
     "SIDES",
+    "WHO",
     "WINNER_NAME",
     "WON_AND_LOST",
     "candidates",
@@ -176,6 +178,9 @@ JUDGES = frozenset(
 )
 """Keys of columns that may say who decided."""
 
+WHO = JUDGES | PEOPLE
+"""Keys of columns that name judges or people."""
+
 PROMPTS = (
     frozenset(
         "promptid questionid instructionid itemid taskid queryid exampleid sampleid "
@@ -185,6 +190,8 @@ PROMPTS = (
     frozenset("prompt question instruction item task query input example".split()),
 )
 """Keys of columns that may name prompts: those of ids, then those of texts."""
+
+ALL_PROMPTS = PROMPTS[0] | PROMPTS[1]
 
 MODELS = frozenset(
     {"model", "models", "modelname", "modelid", "system", "systemname", "llm"}

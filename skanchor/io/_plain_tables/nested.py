@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 
 from skanchor.io._plain_tables.names import (
-    JUDGES,
     MODELS,
     OUTCOMES,
-    PEOPLE,
     PROMPTS,
     SCORES,
     SIDES,
+    WHO,
     candidates,
     name_key,
     side_pairs,
@@ -42,7 +41,7 @@ _BETWEEN = re.compile(r"\s+vs?\.?\s+|\s*[;|]\s*", re.IGNORECASE)
 _REMARK = re.compile(r"\s*(\((?!\s*\w+\s*\))[^()]*\)|\[[^\[\]]*\])\s*$")
 """A remark of several words or signs behind a name; one word may be a side's mark."""
 
-_KNOWN = OUTCOMES | JUDGES | PEOPLE | PROMPTS[0] | {*SIDES, *SIDES.values()}
+_KNOWN = OUTCOMES | WHO | PROMPTS[0] | {*SIDES, *SIDES.values()}
 _KNOWN |= {"prompt", "question", "instruction"}
 
 
@@ -163,7 +162,7 @@ def _lists_verdicts(column: pd.Series) -> bool:
     if not all(isinstance(item, dict) for item in items):
         return False
     shared = [str(key) for key in set.intersection(*({*item} for item in items))]
-    return bool(candidates(shared, JUDGES | PEOPLE) and candidates(shared, OUTCOMES))
+    return bool(candidates(shared, WHO) and candidates(shared, OUTCOMES))
 
 
 def _with_lists(raw: pd.DataFrame) -> pd.DataFrame:

@@ -13,7 +13,14 @@ import pandas as pd
 from skanchor._comparisons.outcomes import WINNER_VALUES
 from skanchor.io._plain_tables.names import name_key, side_of, words_of
 from skanchor.io._tools._grades import grade
-from skanchor.io.columns import as_texts, coded, distinct, label_key, values_of_codes
+from skanchor.io.columns import (
+    as_texts,
+    coded,
+    distinct,
+    label_key,
+    shown_value,
+    values_of_codes,
+)
 
 __all__ = [
     "WON_OR_LOST",
@@ -213,7 +220,8 @@ def readings(
         sided = [_MIRROR.get(side or "", side) for side in sided]
     if numbers.notna().all():
         found += _of_numbers(outcome, values, numbers.tolist(), sides, mapped)
-    elif all(sided) and not _mixes_zero(keys):
+    elif all(sided) and ("c" not in keys or {"a", "b"} & {*keys}):
+        # "C" is no tie without A or B beside it.
         meant = {v: side for v, side in zip(values, sided, strict=True) if side}
         mapped(meant, _said(meant, sides), labels=_label_map(meant))
     told = {n for n in numbers.tolist() if n == n}
@@ -408,7 +416,7 @@ def _value_key(value: Any) -> str:
 
     Signs such as those of ``A>B`` and ``-1`` have a meaning, so they must not be lost.
     """
-    text = _shown_value(value)
+    text = shown_value(value)
     if text in _RESULTS:
         return _RESULTS[text]
     return "" if _SIGNED.search(text) else name_key(text)
@@ -428,11 +436,6 @@ def _side(key: str) -> str | None:
         return "model_b"
     # "C" is a tie beside A and B, as some prompts of judges ask for it.
     return "tie" if key == "c" else _tie(key)
-
-
-def _mixes_zero(keys: list[str]) -> bool:
-    """Whether "C" stands for a tie without A and B beside it."""
-    return "c" in keys and not {"a", "b"} & set(keys)
 
 
 _DEGREES = {"A>>B": 3, "A>B": 2, "A=B": 0, "B>A": -2, "B>>A": -3}
@@ -490,18 +493,12 @@ def _distinct(column: pd.Series) -> list[str]:
 def _plain(column: pd.Series) -> pd.Series:
     """Cells as text without blanks around them; whole numbers without a point."""
     if pd.api.types.infer_dtype(column, skipna=True) != "string":
-        column = column.map(_shown_value, na_action="ignore")
+        column = column.map(shown_value, na_action="ignore")
     return as_texts(column).str.strip()
 
 
 def _label_map(meant: Mapping[Any, str]) -> dict[str, str]:
-    return {_shown_value(value): label for value, label in meant.items()}
-
-
-def _shown_value(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value)
+    return {shown_value(value): label for value, label in meant.items()}
 
 
 def _said(meant: Mapping[Any, str], sides: tuple[str, str]) -> str:
@@ -512,5 +509,5 @@ def _said(meant: Mapping[Any, str], sides: tuple[str, str]) -> str:
     order = list(words)
     pairs = sorted(meant.items(), key=lambda item: order.index(item[1]))
     return ", ".join(
-        f"{_shown_value(value)} is {words[label]}" for value, label in pairs
+        f"{shown_value(value)} is {words[label]}" for value, label in pairs
     )

@@ -11,8 +11,8 @@ import pandas as pd
 
 from skanchor.exceptions import BattlesError
 from skanchor.io._plain_tables.names import (
+    ALL_PROMPTS,
     OUTCOMES,
-    PROMPTS,
     WON_AND_LOST,
     candidates,
     name_key,
@@ -108,7 +108,7 @@ def with_best_of_shown(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         middle = others != first
         parts.append((rows[middle], others[middle], last[middle]))
     rest = raw.drop(columns=[*columns, best, *([worst] if worst else [])])
-    if not candidates(map(str, rest.columns), {*PROMPTS[0], *PROMPTS[1]}):
+    if not candidates(map(str, rest.columns), ALL_PROMPTS):
         rest = rest.assign(prompt_id=[f"row {n}" for n in range(len(rest))])
     tables = [
         rest.iloc[at[won != lost]].assign(

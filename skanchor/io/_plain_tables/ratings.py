@@ -10,20 +10,20 @@ import pandas as pd
 
 from skanchor.exceptions import BattlesError
 from skanchor.io._plain_tables.names import (
+    ALL_PROMPTS,
     BATTLES,
-    JUDGES,
     MEASURES,
     MODELS,
     OUTCOMES,
-    PEOPLE,
     PROMPTS,
     SCORES,
+    WHO,
     candidates,
     name_key,
     side_pairs,
     words_of,
 )
-from skanchor.io.columns import as_texts, distinct
+from skanchor.io.columns import as_texts, distinct, filled, label_key
 
 __all__ = [
     "Ratings",
@@ -87,7 +87,7 @@ def find_ratings(
         return None
     rest = [name for name in names if name not in (model, prompt)]
     scores = _named_columns(rest, SCORES, "score")
-    raters = candidates(rest, JUDGES | PEOPLE)
+    raters = candidates(rest, WHO)
     if given is not None:
         return Ratings(model, prompt, tuple(given), None, wide=True)
     if len(scores) == 1 and is_numeric(raw[scores[0]]) and len(raters) < 2:
@@ -144,7 +144,7 @@ def with_scores_of_results(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     if len(battles) != 1 or len(results) != 1:
         return raw, []
     ((name, scores),) = results.items()
-    keys = [*battles, *candidates(names, JUDGES | PEOPLE)]
+    keys = [*battles, *candidates(names, WHO)]
     by_battle = scores.groupby([as_texts(raw[key]) for key in keys])
     odd = by_battle.transform("size").ne(2) | by_battle.transform("sum").ne(1.0)
     if odd.any():
@@ -163,7 +163,7 @@ def _scores(column: pd.Series) -> pd.Series | None:
     """Scores of results in words, or of flags; None if the column holds others."""
     meant = {**_RESULTS, **(_FLAGS if name_key(column.name) in _WON else {})}
     codes, values = pd.factorize(column, use_na_sentinel=False)
-    scores = [meant.get(str(value).strip().casefold()) for value in values.tolist()]
+    scores = [meant.get(label_key(value)) for value in values.tolist()]
     if None in scores or not {0.0, 1.0} <= {*scores}:
         return None
     return pd.Series(scores, dtype=float).take(codes).set_axis(column.index)
@@ -182,7 +182,7 @@ def models_in_columns(raw: pd.DataFrame) -> list[str]:
     list of str
         Empty if there are fewer than three.
     """
-    other = JUDGES | PEOPLE | PROMPTS[0] | PROMPTS[1] | _IDS | MEASURES
+    other = WHO | ALL_PROMPTS | _IDS | MEASURES
     names = [
         name
         for name in map(str, raw.columns)
@@ -225,8 +225,7 @@ def with_models_of_columns(raw: pd.DataFrame, columns: Sequence[str]) -> pd.Data
         for name in columns
     ]
     table = pd.concat(parts).sort_index(kind="stable")
-    filled = table["score"].notna() & table["score"].astype("str").str.strip().ne("")
-    return table[filled].reset_index(drop=True)
+    return table[filled(table["score"])].reset_index(drop=True)
 
 
 def is_board(raw: pd.DataFrame) -> bool:
@@ -253,8 +252,8 @@ def is_numeric(column: pd.Series) -> bool:
         # Of many rows, text has few different cells.
         column = pd.Series(distinct(column))
     numbers = pd.to_numeric(column, errors="coerce")
-    empty = column.isna() | column.astype("str").str.strip().eq("")
-    return bool((numbers.notna() | empty).all() and numbers.notna().any())
+    known = numbers.notna()
+    return bool((known | ~filled(column)).all() and known.any())
 
 
 def _on_one_scale(table: pd.DataFrame) -> bool:
@@ -275,14 +274,9 @@ def _prompt_of(raw: pd.DataFrame) -> str | None:
         found = _named_columns(list(raw.columns), keys, "prompt_id")
         if found:
             one = _only(found)
-            return (
-                one if one is None or keys is not _IDS or _repeats(raw[one]) else None
-            )
+            unique = one is not None and keys is _IDS and raw[one].is_unique
+            return None if unique else one
     return None
-
-
-def _repeats(column: pd.Series) -> bool:
-    return bool(column.duplicated().any())
 
 
 def _named_columns(

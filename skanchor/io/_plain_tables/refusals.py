@@ -12,13 +12,12 @@ import pandas as pd
 from skanchor.exceptions import Advice, BattlesError, Call, Remedy
 from skanchor.io._plain_tables.counts import is_count
 from skanchor.io._plain_tables.names import (
-    JUDGES,
+    ALL_PROMPTS,
     LOSERS,
     MEASURES,
     OUTCOMES,
-    PEOPLE,
-    PROMPTS,
     SCORES,
+    WHO,
     candidates,
     name_key,
     pairs_of_sides,
@@ -43,6 +42,7 @@ from skanchor.io._plain_tables.sources import (
 )
 from skanchor.io._plain_tables.winners import names_loser
 from skanchor.io._tools import FAILED, nearest
+from skanchor.io.columns import label_key
 
 __all__ = ["missing_outcomes", "no_battles", "unknown_outcomes"]
 
@@ -91,11 +91,11 @@ def unknown_outcomes(
         It names the labels that fit nothing, and ends in the calls that help.
     """
     labels = outcome.dropna().value_counts().index.tolist()
-    failed = [v for v in labels if _shown(v).casefold() in (*FAILED, "-1")]
+    failed = [v for v in labels if label_key(v) in (*FAILED, "-1")]
     rest = outcome.mask(outcome.isin(failed))
     if failed and readings(rest, first, second, {}):
         n = int(outcome.isin(failed).sum())
-        ties = {_shown(value): "tie" for value in failed if _shown(value) == "-1"}
+        ties = {"-1": "tie"} if "-1" in map(label_key, failed) else {}
         tied = [Call({"labels": ties}, "If they are ties")] if ties else []
         return BattlesError(
             f"Column {outcome.name!r} holds no verdict in {n} rows ({quoted(failed)}).",
@@ -180,12 +180,6 @@ def _levels_of(labels: list[str], sides: tuple[str, str]) -> list[Any]:
              "worst")
         for words in (ordered, ordered[::-1])
     ]  # fmt: skip
-
-
-def _shown(value: Any) -> str:
-    """Text of a label; whole numbers have no point."""
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole else value).strip()
 
 
 def missing_outcomes(winner: pd.Series, name: str) -> BattlesError | None:
@@ -287,7 +281,7 @@ def _guesses(
         prompts = [
             name
             for name in names
-            if name not in (*models, *scores, *candidates(names, JUDGES | PEOPLE))
+            if name not in (*models, *scores, *candidates(names, WHO))
             and 1 < raw[name].nunique() < len(raw)
         ]
         return [
@@ -306,7 +300,7 @@ def _guesses(
     models_are: dict[str, str] = {}
     if not pairs:
         models_are = dict(zip(sides, ("model_a", "model_b"), strict=True))
-    known = candidates(names, {*JUDGES, *PEOPLE, *PROMPTS[0], *PROMPTS[1]})
+    known = candidates(names, WHO | ALL_PROMPTS)
     known += judges_by_label(raw)
     rest = [name for name in few if name not in (*sides, *known)]
     rest = [

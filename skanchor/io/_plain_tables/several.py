@@ -11,11 +11,10 @@ import pandas as pd
 from skanchor.exceptions import BattlesError, Call
 from skanchor.io._plain_tables.measures import says_who_won
 from skanchor.io._plain_tables.names import (
-    JUDGES,
+    ALL_PROMPTS,
     MEASURES,
     OUTCOMES,
-    PEOPLE,
-    PROMPTS,
+    WHO,
     candidates,
     name_key,
     words_of,
@@ -25,6 +24,7 @@ from skanchor.io._plain_tables.outcomes import holds_standard, label_of, reading
 from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._plain_tables.sources import flag_of_people, human_like, names_machine
 from skanchor.io._plain_tables.winners import names_loser
+from skanchor.io.columns import filled
 
 __all__ = [
     "fits_outcomes",
@@ -161,19 +161,19 @@ def not_read(raw: pd.DataFrame, outcome: str) -> list[str]:
 def fits_outcomes(column: pd.Series, one: pd.Series, two: pd.Series) -> bool:
     """Whether the values of a column may be outcomes between two columns of models."""
     blank = [each for each in column.unique().tolist() if not str(each).strip()]
-    filled = column.mask(column.isin(blank)) if blank else column
-    if not filled.notna().any():
+    column = column.mask(column.isin(blank)) if blank else column
+    if not column.notna().any():
         return False
-    numbers = pd.to_numeric(filled, errors="coerce")
-    if numbers.notna().eq(filled.notna()).all():
+    numbers = pd.to_numeric(column, errors="coerce")
+    if numbers.notna().eq(column.notna()).all():
         return {*numbers.dropna().astype(float)} <= _NUMBERS
-    return holds_standard(filled) or bool(readings(filled, one, two, {}))
+    return holds_standard(column) or bool(readings(column, one, two, {}))
 
 
 # ----------------------------------------------------------------------------- reading
 def _outcome_columns(raw: pd.DataFrame, sides: tuple[str, str]) -> list[str]:
     """Columns of outcomes: by a word of their names, or by the labels of those."""
-    other = JUDGES | PEOPLE | PROMPTS[0] | PROMPTS[1] | MEASURES
+    other = WHO | ALL_PROMPTS | MEASURES
     names = [
         name
         for name in map(str, raw.columns)
@@ -189,7 +189,7 @@ def _outcome_columns(raw: pd.DataFrame, sides: tuple[str, str]) -> list[str]:
     told = [
         name
         for name in fits
-        if {*words_of(name)} & (_WORDS | JUDGES | PEOPLE)
+        if {*words_of(name)} & (_WORDS | WHO)
         or human_like([name])
         or names_machine(name)
     ]
@@ -293,14 +293,12 @@ def _stacked_columns(
     """One row for each filled cell of some columns, with further cells of each."""
     names = [str(name) for name in raw.columns]
     rest = raw.drop(columns=[*columns])
-    if not candidates(names, {*PROMPTS[0], *PROMPTS[1]}):
+    if not candidates(names, ALL_PROMPTS):
         # The outcomes of one row are about the same two responses.
         rest = rest.assign(prompt_id=[f"row {n}" for n in range(len(raw))])
     parts = [rest.assign(winner=raw[name], **more) for name, more in columns.items()]
     table = pd.concat(parts).sort_index(kind="stable")
-    winner = table["winner"]
-    filled = winner.notna() & winner.astype("str").str.strip().ne("")
-    return table[filled].reset_index(drop=True)
+    return table[filled(table["winner"])].reset_index(drop=True)
 
 
 def _mark(flag: str | None, value: str) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from skanchor._comparisons.people import human_like
 from skanchor.exceptions import BattlesError, Call
 from skanchor.io._plain_tables.names import (
-    JUDGES,
     OUTCOMES,
     PEOPLE,
+    WHO,
     candidates,
     name_key,
     side_pairs,
@@ -231,7 +231,7 @@ def _kinds_and_names(
     others = [name for name in names if name not in kinds]
     for kind, people in kinds.items():
         beside = [n for n in others if _stem(n, _OF_NAMES) == _stem(kind, _OF_KINDS)]
-        beside = beside or candidates(others, JUDGES | PEOPLE)
+        beside = beside or candidates(others, WHO)
         beside = [name for name in beside if _names_judges(raw[name], ~people)]
         if beside:
             # Where names and ids stand side by side, names come first.
@@ -319,7 +319,7 @@ def judge_columns(names: Iterable[str]) -> list[str]:
     """Columns that may say who decided; none where there is a column ``judge``."""
     names = list(names)
     standard = [name for name in names if name_key(name) == "judge"]
-    found = candidates(names, JUDGES | PEOPLE)
+    found = candidates(names, WHO)
     return standard or [name for name in found if name != "rater"]
 
 

@@ -13,12 +13,12 @@ import pandas as pd
 from skanchor.exceptions import BattlesError, Call
 from skanchor.io._plain_tables.measures import says_who_won
 from skanchor.io._plain_tables.names import (
-    JUDGES,
+    ALL_PROMPTS,
     LOSERS,
     MODELS,
     OUTCOMES,
-    PEOPLE,
     PROMPTS,
+    WHO,
     WINNER_NAME,
     candidates,
     name_key,
@@ -119,8 +119,8 @@ class Names:
 def needs_names(names: Sequence[str]) -> bool:
     """Whether a table with standard models and outcome has other names to find."""
     names = [str(name) for name in names]
-    some = [] if "judge" in names else [*JUDGES, *PEOPLE]
-    some += [] if "prompt_id" in names else [*PROMPTS[0], *PROMPTS[1]]
+    some = [] if "judge" in names else [*WHO]
+    some += [] if "prompt_id" in names else [*ALL_PROMPTS]
     told = candidates([n for n in names if n != "rater"], some)
     told += [*may_be_swapped(names), *may_be_tie_flag(names)]
     return bool(told or any(map(is_people_flag, names)))
@@ -216,7 +216,8 @@ def find_names(raw: pd.DataFrame) -> Names | None:
     features = {
         name: pair
         for name, pair in features.items()
-        if not _is_pair(pair, name) and all(is_numeric(raw[side]) for side in pair)
+        if pair != (f"{name}_a", f"{name}_b")
+        and all(is_numeric(raw[side]) for side in pair)
     }
     if features:
         for name, pair in features.items():
@@ -476,11 +477,6 @@ def _prompt(rest: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 def _as_standard(names: Sequence[str], standard: Sequence[str]) -> bool:
     """Whether names are standard but for case and blanks around them."""
     return [name.strip().casefold() for name in names] == list(standard)
-
-
-def _is_pair(pair: tuple[str, str], stem: str) -> bool:
-    """Whether two columns are a pair of features by their names already."""
-    return pair == (f"{stem}_a", f"{stem}_b")
 
 
 def _are_texts(raw: pd.DataFrame, columns: Sequence[str]) -> bool:

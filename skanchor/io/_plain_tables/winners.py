@@ -19,6 +19,7 @@ from skanchor.io._plain_tables.names import (
     name_key,
     words_of,
 )
+from skanchor.io.columns import label_key
 
 __all__ = [
     "flags",
@@ -99,10 +100,10 @@ def tied(winner: pd.Series, rows: NDArray[np.bool_]) -> pd.Series:
 def is_flag(column: pd.Series) -> bool:
     """Whether a column holds yes and no, and nothing else, in each row."""
     # Distinct values are few where it is one, and rows may be millions.
-    head = {_plain_key(value) for value in column.head(20).tolist()}
+    head = {label_key(value) for value in column.head(20).tolist()}
     if not head or not head <= _YES | _NO:
         return False
-    return {_plain_key(value) for value in column.unique().tolist()} <= _YES | _NO
+    return {label_key(value) for value in column.unique().tolist()} <= _YES | _NO
 
 
 def flags(column: pd.Series, what: str) -> NDArray[np.bool_]:
@@ -120,7 +121,7 @@ def flags(column: pd.Series, what: str) -> NDArray[np.bool_]:
     ndarray of bool, shape (n_rows,)
     """
     codes, values = pd.factorize(column, use_na_sentinel=False)
-    keys = [_plain_key(value) for value in values.tolist()]
+    keys = [label_key(value) for value in values.tolist()]
     odd = np.array([key not in _YES | _NO for key in keys], dtype=bool)[codes]
     if odd.any():
         raise BattlesError(
@@ -129,10 +130,6 @@ def flags(column: pd.Series, what: str) -> NDArray[np.bool_]:
             "or false there, or leave the column out."
         )
     return np.array([key in _YES for key in keys], dtype=bool)[codes]
-
-
-def _plain_key(value: object) -> str:
-    return str(value).strip().casefold()
 
 
 def turned_round(winner: pd.Series, rows: NDArray[np.bool_]) -> pd.Series:
