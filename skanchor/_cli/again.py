@@ -8,8 +8,6 @@ from typing import Any
 
 from skanchor._cli.pairs import escaped, parts_of
 
-__all__ = ["RANKING", "command", "with_arguments", "with_file_before", "with_flags"]
-
 _FLAGS = {
     **{name: f"--{name}" for name in ("columns", "labels", "levels", "ratings")},
     **{name: f"--{name}" for name in ("human", "judges", "encoding")},

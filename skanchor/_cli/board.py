@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from skanchor.reports import Reported, RunSummary
 
-__all__ = ["board_forms"]
-
 
 def board_forms(fitted: Reported, options: argparse.Namespace) -> Forms:
     """Forms of the leaderboard of a fitted pipeline, or of models placed by a history.

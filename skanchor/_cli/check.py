@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
     from skanchor._diagnostics import IntervalCheck
 
-__all__ = ["CHECK", "add_models", "check_of_task", "models_left_out_of"]
-
 _PART = "AnchorPipeline, with errors"
 """Name of the finished parts of a check, which hold more than those of a comparison."""
 

@@ -13,8 +13,6 @@ from typing import NoReturn
 
 from skanchor._text import printable
 
-__all__ = ["BadInputError", "Command", "Parser", "examples_text", "wrap_help"]
-
 
 class BadInputError(Exception):
     """Bad input, with a message that is printed as it is.

@@ -16,8 +16,6 @@ from skanchor._cli.table import add_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COMPARE"]
-
 LEAST_RESAMPLES = 20
 """Smallest number of refits from which intervals are computed."""
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from skanchor._cli.command import Command
 from skanchor._cli.streams import print_result
 
-__all__ = ["completion_command"]
-
 _SHELLS = ("bash", "zsh", "fish")
 
 

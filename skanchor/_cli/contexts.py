@@ -9,8 +9,6 @@ from typing import Any
 from skanchor._cli.command import BadInputError, add_lists
 from skanchor._cli.pairs import numbers_of
 
-__all__ = ["add_contexts", "check_mix_flag", "contexts_of"]
-
 
 def add_contexts(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the column of the contexts and of their mix."""

@@ -15,8 +15,6 @@ from skanchor._cli.table import add_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["EVALUATE"]
-
 _COLUMNS: dict[str, tuple[str, int | str]] = {
     "rows": ("rows", 0),
     "log_loss": ("log loss", 3),

@@ -13,8 +13,6 @@ from skanchor._cli.streams import check_stdout, print_result
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FETCH"]
-
 # Listed here, since importing the data sets is slow.
 _NAMES = ("arena", "llmfao", "mt_bench")
 _TEXTS = ("llmfao", "mt_bench")

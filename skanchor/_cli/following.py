@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from skanchor._cli.again import RANKING, command
 from skanchor._cli.command import BadInputError
 
-__all__ = ["followed"]
-
 _LARGEST = 4_000_000
 """Bytes of files beyond which commands are not tried: they would have to be read."""
 

@@ -14,8 +14,6 @@ from skanchor._cli.table import add_table, typed_label
 if TYPE_CHECKING:
     from skanchor.fragility import Fragility
 
-__all__ = ["FRAGILITY"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

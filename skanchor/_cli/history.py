@@ -45,14 +45,6 @@ if TYPE_CHECKING:
     from skanchor.history import AnchorHistory
     from skanchor.results import AnchorResult
 
-__all__ = [
-    "HISTORY",
-    "add_history",
-    "check_history",
-    "place_new_models",
-    "placed_by_history",
-]
-
 _NAMED = 5
 """Largest number of models that a message names."""
 

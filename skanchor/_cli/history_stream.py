@@ -21,8 +21,6 @@ from skanchor._cli.table import (
 if TYPE_CHECKING:
     from skanchor.history import AnchorHistory
 
-__all__ = ["add_stream", "build_from_stream", "check_stream"]
-
 PARQUET = (".parquet", ".pq")
 
 

@@ -15,8 +15,6 @@ from skanchor._cli.table import add_table, check_table, groups_of, load_battles
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["INSPECT"]
-
 
 def _inspect(options: argparse.Namespace) -> None:
     from skanchor._cli.following import followed

@@ -8,8 +8,6 @@ from typing import Any
 
 from skanchor._cli.pairs import numbers_of
 
-__all__ = ["add_layout", "check_layout", "layout_of"]
-
 
 def add_layout(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the layout."""

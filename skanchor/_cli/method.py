@@ -15,21 +15,6 @@ from skanchor._cli.table import check_table, groups_of, load_battles, weights_of
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
 
-__all__ = [
-    "Task",
-    "add_dependence",
-    "add_level",
-    "add_method",
-    "add_ranking",
-    "check_fold_flags",
-    "check_level_flag",
-    "check_method",
-    "fit_method",
-    "flags_of_method",
-    "load_task",
-    "pipeline_of",
-]
-
 
 # ---------------------------------------------------------------------------- flags
 def add_method(parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
     from skanchor._ranking import RankingEstimator, RankOnlyEstimator, ScoreEstimator
 
-__all__ = ["ANCHOR", "METHODS", "add_method_name", "check_method_names", "make_method"]
-
 ANCHOR = "AnchorPipeline"
 # Listed here, since importing the methods is slow. Baselines that need true scores or
 # votes on the new models are left out: a table of battles does not have them.

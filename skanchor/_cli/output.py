@@ -19,21 +19,6 @@ if TYPE_CHECKING:
 
     from skanchor.reports import Table
 
-__all__ = [
-    "Forms",
-    "add_file",
-    "add_force",
-    "add_json",
-    "add_output",
-    "check_file",
-    "check_output",
-    "check_suffix",
-    "deliver",
-    "goes_to_file",
-    "json_text",
-    "write",
-]
-
 # Form that is written to a file with this suffix.
 _OUTPUTS = {
     "": "text",

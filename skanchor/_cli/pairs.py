@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable
 
 from skanchor._cli.command import BadInputError
 
-__all__ = ["escaped", "levels_of", "numbers_of", "pairs_of", "parts_of"]
-
 
 def pairs_of(flag: str, given: list[str]) -> dict[str, str]:
     """Pairs of a flag that takes OLD=NEW,...; each OLD may occur once."""

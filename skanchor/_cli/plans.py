@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from skanchor.planning import Outlook, Worth
     from skanchor.reports import Table
 
-__all__ = [
-    "DESIGN",
-    "OUTLOOK",
-    "WORTH",
-    "add_budget",
-    "add_costs",
-    "check_budget",
-    "costs_of",
-]
-
 
 # -------------------------------------------------------------------------- flags
 def add_costs(parser: argparse.ArgumentParser) -> None:

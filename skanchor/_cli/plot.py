@@ -16,8 +16,6 @@ from skanchor._cli.table import add_table, check_table
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
 
-__all__ = ["PLOT"]
-
 _KINDS = {
     "leaderboard": ("LeaderboardDisplay", "scores with intervals"),
     "ranks": ("RankSetDisplay", "rank sets as strips"),

@@ -41,8 +41,6 @@ from skanchor._cli.streams import (
     show_own_warnings,
 )
 
-__all__ = ["COMMANDS", "main", "make_parser"]
-
 COMMANDS: tuple[Command, ...] = (
     INSPECT,
     RANK,

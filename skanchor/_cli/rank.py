@@ -19,8 +19,6 @@ from skanchor._cli.output import add_output, deliver
 from skanchor._cli.report import check_report, write_report
 from skanchor._cli.table import add_table
 
-__all__ = ["RANK"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

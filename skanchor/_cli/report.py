@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
     from skanchor.planning import Design
 
-__all__ = ["REPORT", "check_report", "write_report"]
-
 _SUFFIXES = (".html", ".htm", ".md", ".tex")
 _HTML = (
     "a report in HTML needs jinja2 (pip install 'skanchor[report]'); .md and .tex need "

@@ -19,8 +19,6 @@ from typing import Any
 from skanchor._cli.command import BadInputError
 from skanchor._cli.method import Task
 
-__all__ = ["FinishedParts", "add_resume", "finished_parts", "open_parts"]
-
 _FORMAT = "skanchor kept work 1"
 # Settings on which no result depends.
 _IDLE = ("n_jobs", "verbose")

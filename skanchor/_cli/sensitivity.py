@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from skanchor.reports import Table
     from skanchor.results import AnchorResult
 
-__all__ = ["SENSITIVITY"]
-
 _SHAPES = ("favour", "drift", "family", "rowwise")
 
 

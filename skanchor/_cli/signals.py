@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-__all__ = ["Stopped", "exit_code", "raised_as_interrupts"]
-
 # Windows has no SIGHUP.
 _ENDING = [
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)

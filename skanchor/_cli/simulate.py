@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from skanchor.studies import Experiment, Unit
 
-__all__ = ["SIMULATE"]
-
 _ALL = "all"
 _JOURNAL = ".journal"
 """Suffix of the file beside the output that stores draws until all are finished."""

@@ -13,16 +13,6 @@ from typing import Any
 from skanchor._cli.command import BadInputError
 from skanchor._text import brief, printable
 
-__all__ = [
-    "check_stdout",
-    "drop_stdout",
-    "is_watched",
-    "print_error",
-    "print_line",
-    "print_result",
-    "show_own_warnings",
-]
-
 
 def is_watched() -> bool:
     """Whether stderr is a terminal, so that a progress bar is useful."""

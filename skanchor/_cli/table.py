@@ -15,21 +15,6 @@ from skanchor._cli.streams import is_watched
 if TYPE_CHECKING:
     from skanchor.exceptions import Call
 
-__all__ = [
-    "NO_GROUPS",
-    "add_table",
-    "check_judges",
-    "check_table",
-    "column_renames",
-    "feature_choice",
-    "flags_of_files",
-    "group_names",
-    "groups_of",
-    "load_battles",
-    "typed_label",
-    "weights_of",
-]
-
 
 # ---------------------------------------------------------------------------- flags
 def add_table(parser: argparse.ArgumentParser) -> None:

@@ -7,8 +7,6 @@ from typing import Any
 from skanchor._cli.command import BadInputError
 from skanchor._cli.streams import is_watched
 
-__all__ = ["with_text_features"]
-
 
 def with_text_features(table: Any, given: str | None) -> Any:
     """Replace pairs of text columns by features of their texts.

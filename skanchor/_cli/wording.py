@@ -14,8 +14,6 @@ from skanchor._cli.again import (
 from skanchor._text import printable
 from skanchor.exceptions import Advice, Advised, Call, Remedy, Term
 
-__all__ = ["ADVICE", "TERMS", "command_lines", "worded"]
-
 TERMS = {
     Term.NEW_MODELS: "--new",
     Term.AMONG_NEW_MODELS: "named by --new",

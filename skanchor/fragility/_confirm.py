@@ -18,8 +18,6 @@ from skanchor.results import AnchorResult
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog
 
-__all__ = ["Confirmed", "Refit", "Refits", "rows_of_units"]
-
 MOST_REFITS = 6
 """Refits for one statement; two or three are usual."""
 

@@ -11,8 +11,6 @@ import pandas as pd
 
 from skanchor._plain_state import PlainState
 
-__all__ = ["STATUS", "Fragility"]
-
 STATUS = {
     "confirmed": "a refit confirms it",
     "not confirmed": "refits did not confirm it",

@@ -27,8 +27,6 @@ from skanchor.fragility._units import ACTIONS, BY, ROWS, Units
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample
 
-__all__ = ["Asked", "fragility_of"]
-
 
 class _SearchEnds(Exception):  # noqa: N818
     """The search has to stop."""

@@ -11,8 +11,6 @@ import pandas as pd
 from skanchor._typing import Array
 from skanchor.results import AnchorResult
 
-__all__ = ["GOALS", "Goal", "Standing", "rank_goals"]
-
 GOALS = ("sign", "interval", "rank")
 """What may change."""
 

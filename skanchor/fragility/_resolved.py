@@ -21,8 +21,6 @@ from skanchor.fragility._units import Queue, Units
 from skanchor.results import AnchorResult
 from skanchor.warning_log import WarningLog
 
-__all__ = ["Fitted", "Resolved"]
-
 _STEP = 65_536
 """Rows whose weights are held at a time."""
 

@@ -13,8 +13,6 @@ from skanchor.fragility._goals import Goal, Standing
 from skanchor.fragility._resolved import Fitted, Resolved
 from skanchor.fragility._units import Queue
 
-__all__ = ["Trail", "first_order", "search"]
-
 HALVES = 3
 """Blocks that close half of the margin that is left; the next ones close all of it."""
 

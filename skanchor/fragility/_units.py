@@ -13,8 +13,6 @@ from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
 
-__all__ = ["ACTIONS", "BY", "ROWS", "Queue", "Units"]
-
 ROWS = ("any", "human", "arrival", "history")
 """Which rows may be dropped."""
 

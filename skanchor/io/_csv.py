@@ -23,8 +23,6 @@ from skanchor.warning_log import warn
 if TYPE_CHECKING:
     from pyarrow import csv
 
-__all__ = ["CSV", "TSV"]
-
 # Sizes in bytes of the blocks that are parsed at once. A block must hold a whole row:
 # if one does not, the next size is tried.
 _BLOCKS = (1 << 20, 1 << 26, (1 << 31) - 1)

@@ -7,8 +7,6 @@ import re
 from array import array
 from typing import IO
 
-__all__ = ["decoded", "encoding_of", "likely_encodings", "require_encoding"]
-
 _LATIN = ("cp1252", "latin-1")
 _OTHERS = ("gb18030", "shift_jis", "cp1251")
 """Encodings that are offered where a text is not in UTF-8."""

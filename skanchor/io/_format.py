@@ -11,8 +11,6 @@ import pyarrow as pa
 from skanchor._comparisons.coded import CodedText
 from skanchor.io._source import Source
 
-__all__ = ["EXACT_FLOATS", "Format", "to_pandas"]
-
 EXACT_FLOATS = 1 << 53
 """Whole numbers up to this one have an exact 64-bit float."""
 

@@ -16,8 +16,6 @@ from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io._source import STDIN
 from skanchor.warning_log import warn
 
-__all__ = ["COUNTED", "join_tables", "refuse_twice", "with_counts"]
-
 COUNTED = "wins"
 """Name of the format whose rows are counts of comparisons."""
 

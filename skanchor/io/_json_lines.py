@@ -18,8 +18,6 @@ from skanchor.io._plain_tables.sources import human_like, names_machine
 from skanchor.io._source import Source
 from skanchor.io._tools import recognise
 
-__all__ = ["JSON_LINES"]
-
 _DUE = (
     "Each line must be one battle, as pandas writes it with "
     "to_json(path, orient='records', lines=True)."

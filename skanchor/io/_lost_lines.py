@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn
 
-__all__ = ["BadLinesError", "warn_of_lost_lines"]
-
 
 class BadLinesError(ValueError):
     """Lines of a file cannot be read.

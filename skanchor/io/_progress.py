@@ -10,8 +10,6 @@ from dataclasses import replace
 
 from skanchor.io._source import Source
 
-__all__ = ["LARGE", "with_bar"]
-
 LARGE = 50_000_000
 """Size of a file in bytes from which a bar is shown."""
 

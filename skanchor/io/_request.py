@@ -17,8 +17,6 @@ from skanchor.io._tools import Reader
 from skanchor.io.columns import label_key
 from skanchor.io.generic import column_called
 
-__all__ = ["Request", "for_each_file"]
-
 
 @dataclass(eq=False)
 class Request:

@@ -17,8 +17,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["PACKED", "STDIN", "Source"]
-
 STDIN = "-"
 """The path that means standard input."""
 

@@ -17,8 +17,6 @@ from scipy.optimize import brentq
 
 from skanchor._typing import Array
 
-__all__ = ["Allocation", "allocate", "round_to_budget"]
-
 GAP = 1e-3
 """Duality gap, as a share of the variance, at which the search stops."""
 

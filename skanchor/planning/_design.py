@@ -29,8 +29,6 @@ from skanchor.planning._offer import (
 from skanchor.planning._outlook import evenly
 from skanchor.planning._votes import rows_until
 
-__all__ = ["Design", "design_of", "separation_probability"]
-
 FLOOR = 0.1
 """Least share of each judge in the spend on verdicts where there are item effects."""
 

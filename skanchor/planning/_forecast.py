@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from skanchor._riesz import RieszDebiaser
     from skanchor.sample import Sample
 
-__all__ = ["Forecast", "Targets", "check_costs"]
-
-
 EVERY_JUDGE = "judges"
 """In place of a judge among costs: all that have none of their own."""
 

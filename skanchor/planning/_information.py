@@ -18,8 +18,6 @@ from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
 
-__all__ = ["WholeInformation"]
-
 NULL_TOLERANCE = 1e-10
 """Share of the largest eigenvalue, at unit diagonal, below which rows of some kinds
 say nothing in a direction, however many they are."""

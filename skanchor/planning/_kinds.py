@@ -21,8 +21,6 @@ from skanchor._numerics.sums import information_weights
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = ["SourceKinds", "kinds_of_source"]
-
 _DRAWS = 64
 """Responses of each model from which those of an untried pair are drawn."""
 

@@ -11,8 +11,6 @@ from scipy.special import ndtr, ndtri
 from skanchor._checks import check_level
 from skanchor._typing import Array
 
-__all__ = ["look_multiplier"]
-
 MOST_LOOKS = 400
 """Looks that stand for any number of them."""
 

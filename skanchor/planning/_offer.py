@@ -15,8 +15,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.planning._forecast import Forecast, Targets
 from skanchor.planning._kinds import SourceKinds
 
-__all__ = ["Offer", "budget_of", "chosen_prices", "target_pairs"]
-
 
 @dataclass(frozen=True, eq=False)
 class Offer:

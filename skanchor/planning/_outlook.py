@@ -17,8 +17,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.planning._forecast import Forecast, Targets
 from skanchor.planning._votes import rows_until
 
-__all__ = ["Outlook", "evenly", "outlook_of"]
-
 WAYS = ("votes", "verdicts", "both")
 """What may be bought: human votes, verdicts, or as many of one as of the other."""
 

@@ -15,8 +15,6 @@ from skanchor.planning._design import Design
 from skanchor.planning._forecast import check_costs
 from skanchor.planning._offer import budget_of
 
-__all__ = ["pilot"]
-
 PILOT_ROWS = 5
 """Verdicts of a pilot for each historical model."""
 

@@ -7,8 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import brentq
 
-__all__ = ["MOST_ROWS", "rows_until"]
-
 MOST_ROWS = 1e12
 """Number of rows beyond which more of them are taken to change nothing."""
 

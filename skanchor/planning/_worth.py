@@ -17,8 +17,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.planning._forecast import Forecast, Targets
 from skanchor.planning._votes import rows_until
 
-__all__ = ["ALL_JUDGES", "Worth", "worth_of"]
-
 ALL_JUDGES = "all judges"
 """In place of a judge, for all of them together."""
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
     from skanchor.plotting._canvas import AxesGiven
 
-__all__ = ["BiasDisplay"]
-
 MOST_FEATURES, MOST_JUDGES = 4, 4
 """Number of features and of judges shown if none are named."""
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
     from skanchor.plotting._canvas import AxesGiven
 
-__all__ = ["JudgeCalibrationDisplay", "judge_calibration"]
-
 MOST_JUDGES = 9
 """Number of judges shown if none are named."""
 

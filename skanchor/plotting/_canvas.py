@@ -24,28 +24,6 @@ if TYPE_CHECKING:
 
     AxesGiven = Sequence[Axes] | NDArray[Any] | None
 
-__all__ = [
-    "FAINT",
-    "NEW",
-    "OLD",
-    "above",
-    "arms",
-    "busiest_judges",
-    "canvas",
-    "check_named",
-    "check_pipeline",
-    "check_ranks",
-    "check_result",
-    "figure_width",
-    "hide_spines",
-    "is_narrow",
-    "name_axis",
-    "not_determined",
-    "panels",
-    "result_of",
-    "shorten",
-]
-
 OLD, NEW, FAINT = "0.45", "#08306b", "0.85"
 """Colours of historical and of new models, and of lines of reference."""
 

@@ -28,8 +28,6 @@ from skanchor.results import RankingResult, Scale, strongest_first
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ContrastDisplay"]
-
 # Win probabilities that may be marked on the upper axis.
 _CHANCES = np.array([0.01, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 0.99])
 

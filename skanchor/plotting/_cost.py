@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from skanchor._anchor import AnchorPipeline
 
-__all__ = ["CostDisplay"]
-
 _STEPS = 10
 # Column, label, colour and style of each way to spend.
 _WAYS = (

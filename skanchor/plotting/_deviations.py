@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
     from skanchor.plotting._canvas import AxesGiven
 
-__all__ = ["ItemDeviationDisplay"]
-
 MOST_JUDGES = 6
 """Number of judges shown."""
 

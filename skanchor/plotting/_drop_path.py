@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from skanchor._anchor import AnchorPipeline
 
-__all__ = ["DropPathDisplay"]
-
 
 @dataclass(eq=False, repr=False)
 class DropPathDisplay(AxesDisplay):

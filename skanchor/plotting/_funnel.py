@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from skanchor._anchor import AnchorPipeline
 
-__all__ = ["FunnelDisplay"]
-
 _POINTS = 41
 _BENCHMARKS = {
     "favour": "recorded favour",

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
     from skanchor.plotting._canvas import AxesGiven
 
-__all__ = ["JudgeDisplay"]
-
 # Column, label of the axis, and neutral value of each panel.
 _PANELS = (
     ("sensitivity", "sensitivity\n(1: as sharp as people)", 1.0),

@@ -26,8 +26,6 @@ from skanchor.results import RankingResult, Scale
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["LeaderboardDisplay"]
-
 
 class LeaderboardDisplay(AxesDisplay):
     """Score and interval of every model, best on top.

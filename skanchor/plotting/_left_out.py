@@ -28,8 +28,6 @@ from skanchor.sample import Battles
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["LeftOutDisplay"]
-
 _COLUMNS = ("true_score", "true_error", "score", "low", "high", "compatible")
 
 MOST_NAMES = 8

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from skanchor._anchor import AnchorPipeline
 
-__all__ = ["FeatureOverlapDisplay", "feature_ranges"]
-
 QUANTILES = (0.01, 0.25, 0.5, 0.75, 0.99)
 """Quantiles of a feature's values that are shown."""
 

@@ -24,8 +24,6 @@ from skanchor.results import RankingResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["RankSetDisplay"]
-
 
 @dataclass(eq=False, repr=False)
 class RankSetDisplay(AxesDisplay):

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from skanchor._anchor import AnchorPipeline
 
-__all__ = ["VarianceDisplay"]
-
 # Column, label, colour and hatch of each part of the variance.
 _PARTS = (
     ("human", "votes", NEW, ""),

@@ -18,8 +18,6 @@ from skanchor._typing import Array
 from skanchor.metrics import insertion_rank
 from skanchor.simulation import simulate_battles
 
-__all__ = ["Drawn", "draw_battles", "draw_insertion", "draw_omitted", "draw_variance"]
-
 
 @dataclass(frozen=True)
 class Drawn:

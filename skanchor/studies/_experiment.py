@@ -13,8 +13,6 @@ from sklearn.base import BaseEstimator
 
 from skanchor.studies._draws import Drawn, draw_battles
 
-__all__ = ["Cell", "Experiment", "StudyMethod", "library_versions", "study_key"]
-
 _PACKAGES = ("skanchor", "numpy", "scipy", "pandas", "scikit-learn")
 
 SHORT_DRAWS, SHORT_REFITS = 2, 20

@@ -29,8 +29,6 @@ from skanchor.baselines import (
 from skanchor.studies._draws import draw_insertion, draw_omitted, draw_variance
 from skanchor.studies._experiment import Cell, Experiment, StudyMethod
 
-__all__ = ["EXPERIMENTS"]
-
 
 def _paper_calibrator(bias: str = "linear") -> JudgeCalibrator:
     """Judges without position effects, as in the paper."""

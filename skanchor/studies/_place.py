@@ -31,8 +31,6 @@ from skanchor.results import AnchorResult
 from skanchor.studies._draws import Drawn
 from skanchor.studies._experiment import StudyMethod
 
-__all__ = ["ONE_BY_ONE", "place"]
-
 ONE_BY_ONE = (
     DirectScore,
     HistoricalPPI,

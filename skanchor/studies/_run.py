@@ -16,8 +16,6 @@ from skanchor.studies._draws import Drawn
 from skanchor.studies._experiment import Experiment, library_versions, study_key
 from skanchor.studies._place import place
 
-__all__ = ["Unit", "finished_rows", "run_study", "study_table", "units_of"]
-
 Row = dict[str, Any]
 
 COLUMNS = (

@@ -11,8 +11,6 @@ import pandas as pd
 
 from skanchor._typing import Array
 
-__all__ = ["MEASURES", "paired_differences", "settings_of", "summarize_study"]
-
 Measure = Callable[[pd.DataFrame], tuple[float, float]]
 
 

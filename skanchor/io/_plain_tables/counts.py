@@ -16,8 +16,6 @@ from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._tools import rows_of_counts
 from skanchor.io.columns import as_texts, distinct
 
-__all__ = ["battles_of_counts", "counts_of_shares", "is_count", "with_crossed_counts"]
-
 _WON = frozenset(
     "wins won win nwins numwins wincount siege victoires victorias victorie 胜".split()
 )

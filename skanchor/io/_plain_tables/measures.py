@@ -18,8 +18,6 @@ from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._plain_tables.winners import flags, is_flag
 from skanchor.io.columns import filled
 
-__all__ = ["outcome_of_numbers", "says_who_won"]
-
 _RANKS = frozenset("rank ranking ranks place rang".split())
 """Keys of numbers of which less is better."""
 

@@ -10,35 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
 
-from skanchor._comparisons.spellings import name_key
-
-__all__ = [
-    "ALL_PROMPTS",
-    "BATTLES",
-    "JUDGES",
-    "LOSERS",
-    "MEASURES",
-    "MODELS",
-    "OUTCOMES",
-    "PEOPLE",
-    "PROMPTS",
-    "ROLES",
-    "SCORES",
-    "SIDES",
-    "WHO",
-    "WINNER_NAME",
-    "WON_AND_LOST",
-    "candidates",
-    "columns_of_marks",
-    "name_key",
-    "pairs_of_sides",
-    "quoted",
-    "side_of",
-    "side_pairs",
-    "side_within",
-    "words_of",
-]
-
+from skanchor._comparisons.spellings import name_key as name_key
 
 _MARKS = (
     ("a", "b"),

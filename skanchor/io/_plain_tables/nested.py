@@ -21,8 +21,6 @@ from skanchor.io._plain_tables.names import (
 from skanchor.io._plain_tables.sources import human_like, names_machine
 from skanchor.io.columns import as_texts
 
-__all__ = ["flattened", "with_two_models", "with_verdicts"]
-
 _PAIRS = frozenset("pair models matchup match battle comparison".split())
 """Keys of columns whose cells may name both models."""
 

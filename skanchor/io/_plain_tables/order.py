@@ -15,15 +15,6 @@ from skanchor.io._plain_tables.outcomes import WON_OR_LOST, is_relative
 from skanchor.io._plain_tables.winners import flags, is_flag, turned_round
 from skanchor.io.columns import as_texts
 
-__all__ = [
-    "OUTCOME_SWAPPED",
-    "SHOWN_SWAPPED",
-    "check_both_orders",
-    "in_order",
-    "may_be_swapped",
-    "with_order",
-]
-
 SHOWN_SWAPPED, OUTCOME_SWAPPED = "shown_swapped", "outcome_swapped"
 """Names of a flag that leaves no question: of rows that were shown the other way round,
 and of those whose outcomes are about the order shown besides."""

@@ -22,18 +22,6 @@ from skanchor.io.columns import (
     values_of_codes,
 )
 
-__all__ = [
-    "WON_OR_LOST",
-    "OutcomeReading",
-    "by_levels",
-    "holds_standard",
-    "is_relative",
-    "label_of",
-    "on_scale",
-    "readings",
-    "tells_side",
-]
-
 _FIRST = frozenset(
     "modela a 1 left first model1 systema system1 responsea response1 answera answer1 "
     "outputa output1 assistanta assistant1 optiona option1 leftvote leftmodel "

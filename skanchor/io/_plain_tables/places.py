@@ -21,8 +21,6 @@ from skanchor.io._plain_tables.names import (
 )
 from skanchor.io._plain_tables.ratings import is_numeric
 
-__all__ = ["with_best_of_shown", "with_places"]
-
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 _PLACE = re.compile(r"(?:rank|ranked|place|placed|top)?(\d+)(?:st|nd|rd|th)?(?:place)?")
 """Key of a column of the models in one place, such as "1st" and "rank_2"."""

@@ -62,8 +62,6 @@ from skanchor.io.columns import distinct, with_points
 from skanchor.io.generic import NEEDED, fail_invalid, relabelled, standard_names
 from skanchor.warning_log import warn
 
-__all__ = ["Plain", "read_plain"]
-
 _OF_PEOPLE = ("humanvote", "humanpreference")
 """Keys of outcomes of people, beside which there may be those of judges."""
 

@@ -25,17 +25,6 @@ from skanchor.io._plain_tables.names import (
 )
 from skanchor.io.columns import as_texts, distinct, filled, label_key
 
-__all__ = [
-    "Ratings",
-    "find_ratings",
-    "is_board",
-    "is_numeric",
-    "model_columns",
-    "models_in_columns",
-    "with_models_of_columns",
-    "with_scores_of_results",
-]
-
 _IDS = frozenset({"id", "uid", "uuid", "index"}) | BATTLES
 """Keys of columns that name prompts if nothing else does and their values repeat."""
 

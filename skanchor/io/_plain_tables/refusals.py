@@ -44,8 +44,6 @@ from skanchor.io._plain_tables.winners import names_loser
 from skanchor.io._tools import FAILED, nearest
 from skanchor.io.columns import label_key
 
-__all__ = ["missing_outcomes", "no_battles", "unknown_outcomes"]
-
 _RESPONSES = (
     ("chosen", "rejected"),
     ("output_1", "output_2"),

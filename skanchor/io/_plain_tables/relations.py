@@ -26,8 +26,6 @@ from skanchor.io._plain_tables.sources import human_like, names_machine
 from skanchor.io._tools import grade
 from skanchor.io.columns import as_texts
 
-__all__ = ["with_relations"]
-
 _SIGN = re.compile(
     r"\s+(?:(?P<over>beats?|wins over|won against|(?:is )?better than)"
     r"|(?P<under>loses to|lost to|(?:is )?worse than)"

@@ -26,14 +26,6 @@ from skanchor.io._plain_tables.sources import flag_of_people, human_like, names_
 from skanchor.io._plain_tables.winners import names_loser
 from skanchor.io.columns import filled
 
-__all__ = [
-    "fits_outcomes",
-    "judge_name",
-    "not_read",
-    "one_outcome_a_row",
-    "open_judges",
-]
-
 _WORDS = OUTCOMES - {"answer", "annotation", "best", "better", "source"}
 _WORDS |= {f"{word}s" for word in _WORDS} - {"answers", "results"}
 """Words of names of columns that may hold one of several outcomes."""

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons.people import human_like
+from skanchor._comparisons.people import human_like as human_like
 from skanchor.exceptions import BattlesError, Call
 from skanchor.io._plain_tables.names import (
     OUTCOMES,
@@ -25,24 +25,6 @@ from skanchor.io._plain_tables.names import (
 from skanchor.io._plain_tables.winners import flags, is_flag
 from skanchor.io._tools import is_number_or_text
 from skanchor.io.columns import as_texts, distinct
-
-__all__ = [
-    "absent_people_file",
-    "flag_of_people",
-    "human_like",
-    "is_people_flag",
-    "judge_calls",
-    "judge_columns",
-    "judge_or_people",
-    "judges_by_label",
-    "judges_by_value",
-    "may_be_else",
-    "names_machine",
-    "partial_labels",
-    "people_column",
-    "people_patterns",
-    "with_people_flag",
-]
 
 _KINDS = frozenset(
     "llm ai model machine auto automatic llmjudge judge bot llmasajudge gpt".split()

@@ -62,15 +62,6 @@ from skanchor.io._plain_tables.winners import (
 )
 from skanchor.io.columns import label_key
 
-__all__ = [
-    "Names",
-    "find_names",
-    "models_and_outcome",
-    "needs_names",
-    "outcome_of_labels",
-    "read_outcomes",
-]
-
 _SHOWN = 8
 """Largest number of values that a message lists."""
 

@@ -21,18 +21,6 @@ from skanchor.io._plain_tables.names import (
 )
 from skanchor.io.columns import label_key
 
-__all__ = [
-    "flags",
-    "is_flag",
-    "may_be_tie_flag",
-    "names_loser",
-    "refuse_losers_as_winners",
-    "tie_flag",
-    "tied",
-    "turned_round",
-    "won_and_lost",
-]
-
 _OF_LOSERS = frozenset(
     "loser losing worse worst rejected dispreferred weaker weakest inferior lower "
     "disliked".split()

@@ -8,8 +8,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.io._tools._cells import as_numbers, battles, prompt_key
 from skanchor.io._tools._reader import Options, Reader
 
-__all__ = ["ALPACA_EVAL"]
-
 
 def _read_alpaca_eval(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     # From 1 (output_1 is better) to 2; old files write a tie as 0.

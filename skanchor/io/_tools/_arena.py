@@ -15,8 +15,6 @@ from skanchor.io._tools._cells import (
 )
 from skanchor.io._tools._reader import Options, Reader
 
-__all__ = ["ARENA_55K", "ARENA_100K", "ARENA_140K", "COMPARIA", "FASTCHAT"]
-
 _HUMAN = "human"
 
 

@@ -10,8 +10,6 @@ from skanchor.io._tools._cells import battles, interleaved
 from skanchor.io._tools._grades import GRADES, grade, graded, mirrored
 from skanchor.io._tools._reader import Options, Reader
 
-__all__ = ["ARENA_HARD"]
-
 
 def _verdict(games: Any, number: int) -> str | None:
     if games is None or len(games) <= number or not isinstance(games[number], dict):

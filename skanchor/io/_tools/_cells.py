@@ -13,20 +13,6 @@ import pandas as pd
 from skanchor._comparisons.outcomes import BOTH_BAD, WINNER_VALUES
 from skanchor.exceptions import BattlesError
 
-__all__ = [
-    "FAILED",
-    "as_numbers",
-    "battles",
-    "first_named",
-    "interleaved",
-    "is_number_or_text",
-    "labelled",
-    "prompt_key",
-    "prompt_text",
-    "response_text",
-    "vote_labels",
-]
-
 FAILED = frozenset(
     {"", "error", "failed", "invalid", "n/a", "na", "nan", "none", "null"}
 )

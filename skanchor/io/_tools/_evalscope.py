@@ -11,8 +11,6 @@ from skanchor.io._tools._cells import battles
 from skanchor.io._tools._grades import GRADES, grade, graded, mirrored
 from skanchor.io._tools._reader import Options, Reader
 
-__all__ = ["EVALSCOPE"]
-
 _PATHS = (("sample_score", "score"), ("score",))
 
 

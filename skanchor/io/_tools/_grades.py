@@ -8,8 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["GRADES", "grade", "graded", "mirrored"]
-
 GRADES = {"A>>B": 1.0, "A>B": 0.75, "A=B": 0.5, "B>A": 0.25, "B>>A": 0.0}
 """Verdicts and the preference for A that they mean, evenly spaced."""
 

@@ -10,8 +10,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.io._tools._cells import as_numbers, battles, prompt_key, prompt_text
 from skanchor.io._tools._reader import Options, Reader
 
-__all__ = ["HELPSTEER"]
-
 _GRADES = range(-3, 4)
 # From -3, preference 1 for response 1, to 3, preference 0.
 _LEVELS = {str(grade): (3 - grade) / 6 for grade in _GRADES}

@@ -8,8 +8,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.io._tools._cells import as_numbers, battles
 from skanchor.io._tools._reader import Options, Reader
 
-__all__ = ["JUDGE_ARENA"]
-
 
 def _read_judge_arena(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     column = next((name for name in ("preference", "pref") if name in raw), None)

@@ -15,8 +15,6 @@ from skanchor.io._tools._cells import (
 )
 from skanchor.io._tools._reader import Options, Reader
 
-__all__ = ["MT_BENCH", "MT_BENCH_PAIRS"]
-
 _PEOPLE = r"(?:expert|author)_\d+$"
 _REVERSIBLE = "tie (inconsistent)"
 _WINNERS = {"model_a": "model_a", "model_b": "model_b", "tie": "tie"} | {

@@ -7,8 +7,6 @@ import pandas as pd
 from skanchor.io._tools._cells import battles, labelled
 from skanchor.io._tools._reader import Options, Reader
 
-__all__ = ["OPENCOMPASS"]
-
 _LABELS = {"model_a": "model_a", "model_b": "model_b", "tie": "tie"}
 
 

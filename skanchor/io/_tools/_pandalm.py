@@ -11,8 +11,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.io._tools._cells import battles, interleaved, labelled
 from skanchor.io._tools._reader import Options, Reader
 
-__all__ = ["PANDALM", "joined_results", "result_column"]
-
 _LABELS = {"0": "tie", "tie": "tie", "1": "model_a", "2": "model_b"} | {
     "0.0": "tie",
     "1.0": "model_a",

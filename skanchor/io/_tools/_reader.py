@@ -9,8 +9,6 @@ import pandas as pd
 
 from skanchor.exceptions import BattlesError
 
-__all__ = ["Options", "Reader"]
-
 
 @dataclass(frozen=True, slots=True)
 class Options:

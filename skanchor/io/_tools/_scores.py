@@ -11,8 +11,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.io._tools._cells import as_numbers, battles, first_named
 from skanchor.io._tools._reader import Options, Reader
 
-__all__ = ["MT_BENCH_SCORES", "SCORES"]
-
 _PROMPTS = ("prompt_id", "question_id", "uid", "instruction_index", "prompt", "id")
 
 

@@ -7,8 +7,6 @@ import pandas as pd
 from skanchor.io._tools._cells import battles, labelled
 from skanchor.io._tools._reader import Options, Reader
 
-__all__ = ["EVALICA", "LLMFAO"]
-
 _LABELS = {"left": "model_a", "right": "model_b", "tie": "tie"}
 _SIDES = {"model_a": "left", "model_b": "right"}
 _CORE = frozenset({"left", "right", "winner"})

@@ -13,8 +13,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.io._tools._cells import battles, interleaved, labelled
 from skanchor.io._tools._reader import Options, Reader
 
-__all__ = ["SOFT_ELO"]
-
 _PREFERENCES = {
     **dict.fromkeys(("a", "model_a", "left"), "model_a"),
     **dict.fromkeys(("b", "model_b", "right"), "model_b"),

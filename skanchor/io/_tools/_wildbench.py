@@ -12,8 +12,6 @@ from skanchor.io._tools._cells import FAILED, as_numbers, battles
 from skanchor.io._tools._grades import GRADES, graded
 from skanchor.io._tools._reader import Options, Reader
 
-__all__ = ["WILDBENCH"]
-
 _WON = {1.0: ("A>B", "B>A"), 2.0: ("A>>B", "B>>A")}
 
 

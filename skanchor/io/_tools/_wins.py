@@ -12,8 +12,6 @@ from skanchor.io._tools._cells import as_numbers
 from skanchor.io._tools._reader import Options, Reader
 from skanchor.io.columns import typed
 
-__all__ = ["WINS", "rows_of_counts"]
-
 _PAIR = frozenset({"model_a", "model_b"})
 _LABELS = {*_PAIR, "judge", "prompt_id", "rater"}
 _BY_SIDE, _OF_FIRST = ("wins_a", "wins_b"), ("wins", "losses")

@@ -30,8 +30,6 @@ from skanchor.io._tools._soft_elo import SOFT_ELO
 from skanchor.io._tools._wildbench import WILDBENCH
 from skanchor.io._tools._wins import WINS
 
-__all__ = ["READERS", "nearest", "reader_called", "recognise"]
-
 READERS = (
     FASTCHAT,
     ARENA_55K,
