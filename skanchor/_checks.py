@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_bounds", "check_level", "check_unmasked"]
+__all__ = ["check_bounds", "check_level", "check_unmasked", "is_number"]
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number; True and False are none, although of type int."""
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
 def check_level(level: float) -> float:
     """Return a confidence level as a float; raise unless it is in (0, 1)."""
-    # A bool is an int in Python, so True must be refused by type.
-    if isinstance(level, bool) or not isinstance(level, (int, float, np.number)):
+    if not is_number(level):
         raise ValueError(f"level must be a number between 0 and 1, got {level!r}.")
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie strictly between 0 and 1, got {level!r}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
@@ -89,35 +89,34 @@ class Asked:
             For unknown labels, and for models whose score is not determined.
         """
         new = result.models[result.is_new].tolist()
-        lost = dict(zip(result.models.tolist(), result.unbounded, strict=True))
+        known = result.models.tolist()
+        lost = set(result.models[result.unbounded].tolist())
         if not new:
             raise BattlesError("There is no new model, so no statement could change.")
         if self.model is not None and self.model not in new:
             raise BattlesError(
                 f"{self.model!r} is none of the new models; these are {new[:10]}."
             )
-        if self.opponent is not None and self.opponent not in lost:
+        if self.opponent is not None and self.opponent not in known:
             raise BattlesError(
                 f"opponent={self.opponent!r} is no model of this fit; it has "
-                f"{result.models.tolist()[:10]}."
+                f"{known[:10]}."
             )
-        undetermined = [model for model in new if lost[model]]
+        undetermined = [model for model in new if model in lost]
         if undetermined:
             raise BattlesError(
                 f"The scores of {undetermined[:5]} are not determined: their errors "
                 "are infinite, so no row can change a statement. Fit again without "
                 "these models."
             )
-        if self.opponent is not None and lost[self.opponent]:
+        if self.opponent is not None and self.opponent in lost:
             raise BattlesError(
                 f"The score of {self.opponent!r} is not determined, so there is no "
                 f"statement on the difference to it."
             )
         models = new if self.model is None else [self.model]
-        if self.opponent is None:
-            rest = [model for model in result.models.tolist() if not lost[model]]
-        else:
-            rest = [self.opponent]
+        rest = [model for model in known if model not in lost]
+        rest = rest if self.opponent is None else [self.opponent]
         found = [(one, [other for other in rest if other != one]) for one in models]
         found = [(one, others) for one, others in found if others]
         if not found:
@@ -208,13 +207,9 @@ class _Work:
 
     fitted: Fitted
     goals: list[Goal]
-    trails: list[Trail]
-    confirmed: Confirmed
+    trails: list[Trail] = field(default_factory=list)
+    confirmed: Confirmed = field(default_factory=Confirmed)
     is_done: bool = False
-
-    def __init__(self, fitted: Fitted, goals: list[Goal]):
-        self.fitted, self.goals = fitted, goals
-        self.trails, self.confirmed = [], Confirmed()
 
     @property
     def trail(self) -> Trail:

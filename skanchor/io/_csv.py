@@ -91,27 +91,23 @@ def _parsed_lines(
         )
     # pyarrow drops the byte order mark of UTF-8 itself.
     name = "utf8" if encoding in ("utf-8", "utf-8-sig") else encoding
+    read = partial(_read_blocks, source, separator, name, lenient, skipped)
     for size in _BLOCKS[:-1]:
         try:
-            return _read_blocks(
-                source, separator, name, size, lenient=lenient, skipped=skipped
-            )
+            return read(size)
         except pa.ArrowInvalid as error:
             if "straddling" not in str(error):
                 raise
-    return _read_blocks(
-        source, separator, name, _BLOCKS[-1], lenient=lenient, skipped=skipped
-    )
+    return read(_BLOCKS[-1])
 
 
 def _read_blocks(
     source: Source,
     separator: str,
     encoding: str,
-    block_size: int,
-    *,
     lenient: bool,
     skipped: int,
+    block_size: int,
 ) -> tuple[pd.DataFrame, list[csv.InvalidRow]]:
     """Table and bad lines, read in blocks of one size after some lines."""
     from pyarrow import csv

@@ -32,11 +32,6 @@ def label_key(label: Any) -> str:
     return shown_value(label).strip().casefold()
 
 
-def filled(column: pd.Series) -> pd.Series:
-    """Which cells of a column are neither null nor blank."""
-    return column.notna() & column.astype("str").str.strip().ne("")
-
-
 def as_texts(column: pd.Series) -> pd.Series:
     """Return a column as text, in which what is missing stays missing."""
     texts = column.astype("str")

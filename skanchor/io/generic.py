@@ -12,7 +12,7 @@ import pandas as pd
 
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io._tools import FAILED
-from skanchor.io.columns import coded, distinct, filled, label_key, values_of_codes
+from skanchor.io.columns import coded, distinct, label_key, values_of_codes
 from skanchor.warning_log import warn
 
 NEEDED = ("model_a", "model_b", "winner")
@@ -177,6 +177,11 @@ def without_blanks(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
                 f"{joined[0]!r} and {odd[joined[0]]!r}"
             )
     return table, said
+
+
+def filled(column: pd.Series) -> pd.Series:
+    """Which cells of a column are neither null nor blank."""
+    return column.notna() & column.astype("str").str.strip().ne("")
 
 
 def relabelled(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from skanchor._checks import check_level
+from skanchor._checks import check_level, is_number
 from skanchor._comparisons import HUMAN
 from skanchor._inference import satterthwaite, t_quantile
 from skanchor._numerics.parameters import PEOPLE
@@ -289,11 +289,9 @@ def _separation(
 ) -> pd.DataFrame:
     """Probability that the design separates new models from historical ones."""
     forecast = offer.forecast
-    lost = dict(
-        zip(forecast.result.models.tolist(), forecast.result.unbounded, strict=True)
-    )
-    old = [model for model in forecast.models[~forecast.is_new].tolist()]
-    pairs = [(model, other) for model in models for other in old if not lost[other]]
+    lost = set(forecast.result.models[forecast.result.unbounded].tolist())
+    old = [each for each in forecast.models[~forecast.is_new] if each not in lost]
+    pairs = [(model, other) for model in models for other in old]
     targets = forecast.targets(pairs)
     split = forecast.information.split(targets.vectors, offer.weights(targets, rows))
     variance, items = targets.parts(split)
@@ -346,7 +344,7 @@ def _check_floor(floor: float | None, forecast: Forecast, n_judges: int) -> floa
     if floor is None:
         has_items = forecast.information.factor is not None
         return min(FLOOR, 0.5 / max(n_judges, 1)) if has_items else 0.0
-    if isinstance(floor, bool) or not isinstance(floor, (int, float, np.number)):
+    if not is_number(floor):
         raise BattlesError(f"floor must be a number, got {floor!r}.")
     if not 0.0 <= floor * max(n_judges, 1) <= 1.0:
         raise BattlesError(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._checks import is_number
 from skanchor._comparisons import HUMAN, usable_features
 from skanchor._inference import combine_repeats, satterthwaite, t_quantile
 from skanchor._numerics.parameters import PEOPLE
@@ -253,10 +254,8 @@ class Forecast:
     @property
     def determined(self) -> list[Any]:
         """New models whose score is determined."""
-        lost = dict(
-            zip(self.result.models.tolist(), self.result.unbounded, strict=True)
-        )
-        return [model for model in self.models[self.is_new].tolist() if not lost[model]]
+        lost = set(self.result.models[self.result.unbounded].tolist())
+        return [each for each in self.models[self.is_new].tolist() if each not in lost]
 
     def check_model(self, model: Hashable | None) -> list[Any]:
         """New models that are asked for; raise an error for other models.
@@ -348,8 +347,7 @@ def check_costs(costs: Mapping[Any, float], known: Sequence[Any]) -> dict[Any, f
                 f"costs names {label!r}, which is no source of rows; sources are "
                 f"{list(known)[:12]}."
             )
-        is_number = isinstance(cost, (int, float, np.number))
-        if isinstance(cost, bool) or not is_number or not 0.0 < cost < np.inf:
+        if not is_number(cost) or not 0.0 < cost < np.inf:
             raise BattlesError(
                 f"The cost of a row of {label!r} must be a number above zero, got "
                 f"{cost!r}."

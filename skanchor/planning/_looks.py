@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
-from skanchor._checks import check_level
+from skanchor._checks import check_level, is_number
 from skanchor._typing import Array
 
 MOST_LOOKS = 400
@@ -67,7 +67,7 @@ def look_multiplier(
     """
     if isinstance(looks, bool) or not isinstance(looks, (int, np.integer)) or looks < 1:
         raise ValueError(f"looks must be a number of at least 1, got {looks!r}.")
-    if isinstance(ratio, bool) or not isinstance(ratio, (int, float, np.number)):
+    if not is_number(ratio):
         raise ValueError(f"ratio must be a number of at least 1, got {ratio!r}.")
     if not 1.0 <= ratio <= _LARGEST_RATIO:
         raise ValueError(

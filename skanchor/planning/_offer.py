@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._checks import is_number
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.planning._forecast import Forecast, Targets
@@ -106,8 +107,7 @@ class Offer:
 
 def budget_of(budget: Any, least: float) -> float:
     """A budget as a float; refuse what buys no row."""
-    is_number = isinstance(budget, (int, float, np.number))
-    if isinstance(budget, bool) or not is_number or not np.isfinite(budget):
+    if not is_number(budget) or not np.isfinite(budget):
         raise BattlesError(f"budget must be a finite number, got {budget!r}.")
     if budget < least:
         raise BattlesError(

@@ -67,7 +67,7 @@ def pilot(
     if not paid:
         raise BattlesError(
             "A new model needs verdicts: give the cost of a judge's verdict; judges "
-            "are {list(judges)[:10]}."
+            f"are {list(judges)[:10]}."
         )
     # Round by round every opponent meets another judge, so that rows that are left over
     # go to all of them alike.

@@ -16,7 +16,7 @@ from skanchor.io._plain_tables.names import (
 )
 from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._plain_tables.winners import flags, is_flag
-from skanchor.io.columns import filled
+from skanchor.io.generic import filled
 
 _RANKS = frozenset("rank ranking ranks place rang".split())
 """Keys of numbers of which less is better."""

@@ -23,7 +23,8 @@ from skanchor.io._plain_tables.names import (
     side_pairs,
     words_of,
 )
-from skanchor.io.columns import as_texts, distinct, filled, label_key
+from skanchor.io.columns import as_texts, distinct, label_key
+from skanchor.io.generic import filled
 
 _IDS = frozenset({"id", "uid", "uuid", "index"}) | BATTLES
 """Keys of columns that name prompts if nothing else does and their values repeat."""

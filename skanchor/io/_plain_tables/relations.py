@@ -23,7 +23,7 @@ from skanchor.io._plain_tables.names import (
 from skanchor.io._plain_tables.ratings import model_columns
 from skanchor.io._plain_tables.several import judge_name, open_judges
 from skanchor.io._plain_tables.sources import human_like, names_machine
-from skanchor.io._tools import grade
+from skanchor.io._tools import grade, mirrored
 from skanchor.io.columns import as_texts
 
 _SIGN = re.compile(
@@ -173,11 +173,10 @@ def _about_sides(
     fits = turned | (first.eq(one) & second.eq(two))
     if not fits[signs.notna()].all():
         return raw, []
-    flipped = signs.map({">": "<", "<": ">", ">>": "<<", "<<": ">>", "=": "="})
-    sign = signs.mask(turned, flipped)
-    grades = {">": "A>B", ">>": "A>>B", "=": "A=B", "<": "B>A", "<<": "B>>A"}
+    grades = signs.map(lambda sign: grade(f"A{sign}B"), na_action="ignore")
+    grades = grades.mask(turned, grades.map(mirrored))
     new = name if name_key(name) in OUTCOMES else "verdict"
-    table = raw.assign(**{name: sign.map(grades)}).rename(columns={name: new})
+    table = raw.assign(**{name: grades}).rename(columns={name: new})
     said = f"{name!r} compares the models of its row, A and B being {sides[0]!r} and "
     return table, [f"{said}{sides[1]!r}"]
 

@@ -24,7 +24,7 @@ from skanchor.io._plain_tables.outcomes import holds_standard, label_of, reading
 from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._plain_tables.sources import flag_of_people, human_like, names_machine
 from skanchor.io._plain_tables.winners import names_loser
-from skanchor.io.columns import filled
+from skanchor.io.generic import filled
 
 _WORDS = OUTCOMES - {"answer", "annotation", "best", "better", "source"}
 _WORDS |= {f"{word}s" for word in _WORDS} - {"answers", "results"}

@@ -7,7 +7,7 @@ is known to write, and never guesses in which direction a number goes.
 """
 
 from skanchor.io._tools._cells import FAILED, is_number_or_text
-from skanchor.io._tools._grades import grade
+from skanchor.io._tools._grades import grade, mirrored
 from skanchor.io._tools._pandalm import joined_results, result_column
 from skanchor.io._tools._reader import Options, Reader
 from skanchor.io._tools._wins import rows_of_counts
@@ -21,6 +21,7 @@ __all__ = [
     "grade",
     "is_number_or_text",
     "joined_results",
+    "mirrored",
     "nearest",
     "reader_called",
     "recognise",
