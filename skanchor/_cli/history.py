@@ -31,13 +31,7 @@ from skanchor._cli.output import (
     is_same_file,
 )
 from skanchor._cli.streams import check_stdout, print_line, print_result
-from skanchor._cli.table import (
-    add_table,
-    check_table,
-    groups_of,
-    load_battles,
-    weights_of,
-)
+from skanchor._cli.table import add_table, check_table, load_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,14 +125,11 @@ def _build(options: argparse.Namespace) -> None:
         history = build_from_stream(options, prints)
         history.save(options.output, overwrite=options.force)
         return
-    X, y, counted = load_battles(options)
-    X, y = _voted(X, y)
-    meaning, weight = weights_of(X, options, counted)
+    meaning, rows = load_rows(options, _voted)
 
     from skanchor.history import AnchorHistory
 
-    history = AnchorHistory(pipeline_of(options, meaning))
-    history.fit(X, y, weight, groups_of(X, options), prints)
+    history = AnchorHistory(pipeline_of(options, meaning)).fit(*rows, prints)
     history.save(options.output, overwrite=options.force)
 
 
@@ -199,11 +190,8 @@ def placed_by_history(options: argparse.Namespace) -> PlacedByHistory:
     check_output(options, inputs=[*options.battles, options.history])
     prints = _fingerprints(options)
     history = _load_history(options.history)
-    X, y, counted = load_battles(options)
-    _, weight = weights_of(X, options, counted)
-    groups = groups_of(X, options)
-    result = history.place(X, y, weight, groups, fingerprints=prints)
-    return PlacedByHistory(history, result)
+    _, rows = load_rows(options, None)
+    return PlacedByHistory(history, history.place(*rows, fingerprints=prints))
 
 
 def _update(options: argparse.Namespace) -> None:
@@ -222,14 +210,12 @@ def _update(options: argparse.Namespace) -> None:
     # To notice below whether another process has written the file in the meantime.
     seen = _stamp(options.history)
     history = _load_history(options.history)
-    X, y, counted = load_battles(options)
-    _, weight = weights_of(X, options, counted)
-    rows = (X, y, weight, groups_of(X, options), prints)
+    _, rows = load_rows(options, None)
     past = _past(options)
     if options.action == "promote":
-        history.promote(options.model, *rows, past=past)
+        history.promote(options.model, *rows, prints, past=past)
     else:
-        history.update(*rows, past=past)
+        history.update(*rows, prints, past=past)
     replaced = is_same_file(options.output, options.history)
     if replaced and _stamp(options.history) != seen:
         raise BadInputError(
@@ -331,10 +317,8 @@ def _past(options: argparse.Namespace) -> tuple[Any, ...] | None:
     # Read with the same flags as the new rows.
     own = argparse.Namespace(**vars(options))
     own.battles = options.past
-    X, y, counted = load_battles(own)
-    X, y = _voted(X, y)
-    _, weight = weights_of(X, own, counted)
-    return X, y, weight, groups_of(X, own)
+    _, rows = load_rows(own, _voted)
+    return rows
 
 
 def _fingerprints(options: argparse.Namespace) -> dict[str, str] | None:

@@ -10,7 +10,7 @@ from skanchor._cli.command import BadInputError
 from skanchor._cli.contexts import contexts_of
 from skanchor._cli.output import check_output
 from skanchor._cli.streams import is_watched
-from skanchor._cli.table import check_table, groups_of, load_battles, weights_of
+from skanchor._cli.table import check_table, load_rows
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
@@ -259,11 +259,9 @@ class Task:
 
 def load_task(options: argparse.Namespace) -> Task:
     """Read the battles, and make the pipeline that the flags ask for."""
-    X, y, counted = load_battles(options)
-    meaning, weight = weights_of(X, options, counted)
-
+    meaning, rows = load_rows(options, None)
     pipeline = pipeline_of(options, meaning)
-    context, mix = contexts_of(X, options)
+    context, mix = contexts_of(rows[0], options)
     pipeline.set_params(
         context=context,
         context_mix=mix,
@@ -271,7 +269,7 @@ def load_task(options: argparse.Namespace) -> Task:
         n_jobs=options.jobs,
         verbose=int(is_watched()),
     )
-    return Task(pipeline, X, y, weight, groups_of(X, options))
+    return Task(pipeline, *rows)
 
 
 def pipeline_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from skanchor._cli.again import with_arguments, with_file_before
@@ -443,6 +443,20 @@ def groups_of(X: Any, options: argparse.Namespace) -> Any:
             "name fewer columns"
         )
     return groups
+
+
+def load_rows(
+    options: argparse.Namespace, chosen: Callable[[Any, Any], tuple[Any, Any]] | None
+) -> tuple[Literal["importance", "frequency"], tuple[Any, Any, Any, Any]]:
+    """Read the battles; return what weights mean, and the arguments of a fit.
+
+    These are X, y, weights and groups of the rows that ``chosen`` keeps, or of all.
+    """
+    X, y, counted = load_battles(options)
+    if chosen is not None:
+        X, y = chosen(X, y)
+    meaning, weight = weights_of(X, options, counted)
+    return meaning, (X, y, weight, groups_of(X, options))
 
 
 def weights_of(

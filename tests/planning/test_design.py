@@ -203,7 +203,7 @@ def test_a_pilot_where_nothing_is_bought_yet():
     short = fitted("history").design(0.75, PRICES)
     assert short.table["rows"].sum() == 7 and short.spent <= 0.75
     assert short.to_dict()["half_widths"] == []
-    with pytest.raises(BattlesError, match="give the cost of a judge's verdict"):
+    with pytest.raises(BattlesError, match=r"verdict; judges are \['judge-1'"):
         fitted("history").design(5, {"human": 1.0})
     with pytest.raises(BattlesError, match="buys no row"):
         fitted("history").design(0.05, PRICES)

@@ -20,16 +20,12 @@ _PREFERENCES = {
 }
 
 
-def _mean_points(cell: Any, name: str, row: int) -> float:
+def _mean_points(cell: Any) -> float:
     """Mean of the points for all criteria; NaN where there are none."""
+    if cell is None or (isinstance(cell, float) and np.isnan(cell)):
+        return np.nan
     if isinstance(cell, str):
-        try:
-            cell = json.loads(cell)
-        except ValueError:
-            raise BattlesError(
-                f"Column {name!r} holds {cell!r:.60} in row {row}, which are no points "
-                "by criterion."
-            ) from None
+        cell = json.loads(cell)
     if isinstance(cell, Mapping):
         cell = list(cell.values())
     points = np.array([np.nan if one is None else one for one in cell], dtype=float)
@@ -41,13 +37,8 @@ def _points_of_cells(column: pd.Series) -> pd.Series:
     found = []
     for row, cell in enumerate(column):
         try:
-            found.append(_mean_points(cell, str(column.name), row))
-        except (TypeError, ValueError) as error:
-            if isinstance(error, BattlesError):
-                raise
-            if cell is None or (isinstance(cell, float) and np.isnan(cell)):
-                found.append(np.nan)
-                continue
+            found.append(_mean_points(cell))
+        except (TypeError, ValueError):
             raise BattlesError(
                 f"Column {column.name!r} holds {cell!r:.60} in row {row}, which are no "
                 "points by criterion."
