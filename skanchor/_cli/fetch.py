@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skanchor._cli.command import BadInputError, Command, add_switch
-from skanchor._cli.output import add_file, add_force, check_file, check_suffix
+from skanchor._cli.output import (
+    add_file,
+    add_force,
+    check_file,
+    check_suffix,
+    file_content,
+    write,
+)
 from skanchor._cli.streams import check_stdout, print_result
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Listed here, since importing the data sets is slow.
 _NAMES = ("arena", "llmfao", "mt_bench")
@@ -52,13 +56,8 @@ def _fetch(options: argparse.Namespace) -> None:
         found = fetch(data_home=options.data_home, with_texts=options.texts)
     if options.output is None:
         print_result(found.DESCR)
-        return
-
-    from skanchor.io import write_atomically
-
-    suffix = Path(options.output).suffix.lower()
-    content = _file_content(found.frame, suffix)
-    write_atomically(options.output, content, overwrite=options.force)
+    else:
+        write(file_content(found.frame, Path(options.output).suffix.lower()), options)
 
 
 def _check_fetch(options: argparse.Namespace) -> None:
@@ -70,17 +69,6 @@ def _check_fetch(options: argparse.Namespace) -> None:
         return
     check_suffix(options.output, _SUFFIXES, ", ".join(_SUFFIXES))
     check_file(options)
-
-
-def _file_content(battles: pd.DataFrame, suffix: str) -> str | bytes:
-    """Battles in the format of a file's suffix."""
-    if suffix == ".parquet":
-        return battles.to_parquet(index=False)
-    if suffix == ".jsonl":
-        return battles.to_json(orient="records", lines=True, force_ascii=False)
-    from skanchor.io.spreadsheet import separated
-
-    return separated(battles, "\t" if suffix == ".tsv" else ",")
 
 
 FETCH = Command(

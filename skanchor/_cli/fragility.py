@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from skanchor._cli.command import BadInputError, Command, add_switch
 from skanchor._cli.method import add_method, check_flags, load_task
 from skanchor._cli.output import Forms, add_output, deliver
+from skanchor._cli.plans import add_model
 from skanchor._cli.table import add_table, typed_label
 
 if TYPE_CHECKING:
@@ -35,9 +36,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "old models (default: %(default)s)",
     )
     add_switch(parser, "--whole-groups", "drop groups of dependent rows as a whole")
-    parser.add_argument(
-        "--model", metavar="NAME", help="the new model (default: all of them)"
-    )
+    add_model(parser)
     parser.add_argument(
         "--opponent",
         metavar="NAME",

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, add_switch
-from skanchor._cli.method import pipeline_of
+from skanchor._cli.method import check_jobs, pipeline_of
 from skanchor._cli.streams import is_watched, print_line
 from skanchor._cli.table import (
     NO_GROUPS,
@@ -59,8 +59,7 @@ def check_stream(options: argparse.Namespace) -> None:
         if idle:
             raise BadInputError(f"--{idle[0]} goes with --stream")
         return
-    if options.jobs == 0:
-        raise BadInputError("--jobs must not be 0; use -1 for all cores")
+    check_jobs(options)
     refused = {
         "--demo": options.demo,
         **flags_of_files(options),

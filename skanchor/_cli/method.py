@@ -146,6 +146,11 @@ def check_method(options: argparse.Namespace) -> None:
     check_fold_flags(options)
     read_item_prior(options)
     read_families(options)
+    check_jobs(options)
+
+
+def check_jobs(options: argparse.Namespace) -> None:
+    """Refuse a number of jobs that is none."""
     if options.jobs == 0:
         raise BadInputError("--jobs must not be 0; use -1 for all cores")
 

@@ -209,7 +209,9 @@ def deliver(forms: Forms, options: argparse.Namespace) -> None:
     if kind == "json":
         content = json_text(forms.record())
     elif kind == "data":
-        content = _data(forms.frame(), suffix)
+        frame = forms.frame()
+        frame = frame.reset_index(names=frame.index.name or "model")
+        content = file_content(frame, suffix)
     elif kind == "markdown":
         from skanchor.reports import markdown_table
 
@@ -241,11 +243,12 @@ def write(content: str | bytes, options: argparse.Namespace) -> None:
         print_result(content)
 
 
-def _data(frame: pd.DataFrame, suffix: str) -> str | bytes:
-    """Content of a file of data, with the index as first column."""
+def file_content(frame: pd.DataFrame, suffix: str) -> str | bytes:
+    """Rows in the format of a file's suffix, without their index."""
     from skanchor.io.spreadsheet import separated, workbook
 
-    frame = frame.reset_index(names=frame.index.name or "model")
+    if suffix == ".jsonl":
+        return frame.to_json(orient="records", lines=True, force_ascii=False)
     if suffix == ".parquet":
         return frame.to_parquet(index=False)
     if suffix == ".xlsx":

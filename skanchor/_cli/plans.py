@@ -63,7 +63,8 @@ def _prices(options: argparse.Namespace) -> dict[str, float]:
     return numbers_of(options.cost, takes, lambda price: 0.0 < price < math.inf)
 
 
-def _add_model(parser: argparse.ArgumentParser) -> None:
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Add the flag of one new model."""
     parser.add_argument(
         "--model", metavar="NAME", help="the new model (default: all of them)"
     )
@@ -227,7 +228,7 @@ WORTH = Command(
             "skanchor worth battles.csv --cost gpt-4=0.02 judges=0.001",
         ),
     ),
-    arguments=(add_table, add_method, add_costs, _add_model, add_output),
+    arguments=(add_table, add_method, add_costs, add_model, add_output),
     run=_run_worth,
 )
 
@@ -243,7 +244,7 @@ OUTLOOK = Command(
             "skanchor outlook battles.csv --widths 0.2 0.1 --json",
         ),
     ),
-    arguments=(add_table, add_method, _add_outlook, _add_model, add_output),
+    arguments=(add_table, add_method, _add_outlook, add_model, add_output),
     run=_outlook,
 )
 

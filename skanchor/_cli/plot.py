@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command, require_package
 from skanchor._cli.method import Task, add_method, check_method, load_task
-from skanchor._cli.output import add_file, add_force, check_file, check_suffix
+from skanchor._cli.output import add_file, add_force, check_file, check_suffix, write
 from skanchor._cli.plans import add_budget, add_costs, check_budget, costs_of
 from skanchor._cli.table import add_table, check_table
 
@@ -89,10 +89,7 @@ def _plot(options: argparse.Namespace) -> None:
     figure = _draw(task, options).figure_
     content = BytesIO()
     figure.savefig(content, format=Path(options.output).suffix[1:].lower(), dpi=200)
-
-    from skanchor.io import write_atomically
-
-    write_atomically(options.output, content.getvalue(), overwrite=options.force)
+    write(content.getvalue(), options)
 
 
 def _draw(task: Task, options: argparse.Namespace) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command, add_switch, require_known
+from skanchor._cli.method import check_jobs
 from skanchor._cli.output import add_file, add_force, check_file, check_suffix
 from skanchor._cli.resume import FinishedParts, open_parts
 from skanchor._cli.streams import check_stdout, is_watched, print_result
@@ -114,8 +115,7 @@ def _check_study_flags(options: argparse.Namespace) -> None:
         )
     if options.short and options.replications is not None:
         raise BadInputError("--short sets the replications; drop one of the two")
-    if options.jobs is not None and options.jobs == 0:
-        raise BadInputError("--jobs must not be 0")
+    check_jobs(options)
     if options.output is None:
         if options.resume:
             raise BadInputError("--resume goes on from a file: name it by --output")
