@@ -12,14 +12,16 @@ import numpy as np
 
 from skanchor._text import printable
 from skanchor.reports.answers import label, percent
+from skanchor.reports.document import Heading, Table, word
 from skanchor.reports.page import UNBOUNDED
 from skanchor.reports.summary_text import summary_lines
+from skanchor.reports.tables import table_text
 from skanchor.results import Scale
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console, ConsoleOptions
-    from rich.table import Table
+    from rich.table import Table as Grid
 
     from skanchor.reports.summary import RunSummary
 
@@ -158,21 +160,12 @@ class LeaderboardText:
         columns: dict[str, list[str]],
         console: Console,
         options: ConsoleOptions,
-    ) -> tuple[Table, int]:
+    ) -> tuple[Grid, int]:
         """Table of these columns for rich, and the width in characters it needs."""
-        from rich.box import SIMPLE_HEAD
-        from rich.table import Table
-        from rich.text import Text
-
-        grid = Table(
-            box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0)
-        )
-        for i, heading in enumerate(columns):
-            grid.add_column(heading, justify="left" if i < 2 else "right", no_wrap=True)
-        rows = zip(*columns.values(), strict=True)
-        for row, is_new in zip(rows, self.table["is_new"], strict=True):
-            # As Text, a name with square brackets is not read as markup.
-            grid.add_row(*map(Text, row), style="bold green" if is_new else None)
+        headings = [Heading(text, at >= 2) for at, text in enumerate(columns)]
+        rows = [list(map(word, row)) for row in zip(*columns.values(), strict=True)]
+        is_new = self.table["is_new"].tolist()
+        grid = table_text(Table("board", "", headings, rows, is_new))
         unbounded = options.update(width=UNBOUNDED)
         return grid, console.measure(grid, options=unbounded).maximum
 

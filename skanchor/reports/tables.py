@@ -107,8 +107,10 @@ def table_text(table: Table) -> Grid:
     for heading in table.headings:
         justify: Any = "right" if heading.is_number else "left"
         grid.add_column(heading.text, justify=justify, no_wrap=True)
-    for row in table.rows:
-        grid.add_row(*(Text(cell.text) for cell in row))
+    for place, row in enumerate(table.rows):
+        # As Text, a name with square brackets is not read as markup.
+        style = "bold green" if table.is_marked(place) else None
+        grid.add_row(*(Text(cell.text) for cell in row), style=style)
     return grid
 
 
