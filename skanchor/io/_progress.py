@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import IO
 
 from skanchor.io._source import Source
 
@@ -42,26 +42,10 @@ def with_bar(source: Source, verbose: int) -> Iterator[Source]:
     bar = Progress(*columns, Remaining(), console=console, transient=True)
     with bar as progress, ExitStack() as opened:
         # Without the path: rich would read brackets in it as markup.
-        task = progress.add_task("Reading", total=os.path.getsize(source.path))
+        task = progress.add_task("Reading")
 
-        def count(n_bytes: int) -> None:
-            progress.advance(task, n_bytes)
-
-        def opener(path: str) -> _Counted:
+        def opener(path: str) -> IO[bytes]:
             # Closed here, since not every archive closes the file that it reads.
-            return opened.enter_context(_Counted(path, count))
+            return opened.enter_context(progress.open(path, "rb", task_id=task))
 
         yield replace(source, opener=opener)
-
-
-class _Counted(io.FileIO):
-    """A file that reports the number of bytes at every read."""
-
-    def __init__(self, path: str, count: Callable[[int], None]) -> None:
-        super().__init__(path)
-        self._count = count
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        data = super().read(-1 if size is None else size) or b""
-        self._count(len(data))
-        return data
