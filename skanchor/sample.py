@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
@@ -29,6 +30,7 @@ from skanchor._comparisons.grouping import (
     effective_number,
     resolve_groups,
 )
+from skanchor._comparisons.labels import to_numpy
 from skanchor._comparisons.oddities import warn_of_odd_rows
 from skanchor._numerics.groups import Crossed, Membership
 from skanchor._numerics.machine import available_bytes
@@ -413,6 +415,11 @@ def _marked_both_bad(frame: nw.DataFrame[Any] | None) -> NDArray[np.bool_] | Non
     if frame is None or BOTH_BAD_COLUMN not in frame.columns:
         return None
     marks = frame[BOTH_BAD_COLUMN]
+    if marks.dtype == nw.Object:
+        # As where pandas has put together tables with the column and without.
+        values = pd.Series(to_numpy(marks))
+        known = (values.isin([True, False]) | values.isna()).all()
+        return values.isin([True]).to_numpy() if known else None
     if not isinstance(marks.dtype, nw.Boolean):
         return None
     return np.asarray(marks.fill_null(False).to_numpy(), dtype=bool)
@@ -483,12 +490,16 @@ def _warn_of_unused_counts(frame: nw.DataFrame[Any] | None) -> None:
     """Warn of a column of counts that does not weigh the rows."""
     if frame is None or COUNT_COLUMN not in frame.columns:
         return
-    counts = frame[COUNT_COLUMN]
-    if counts.dtype.is_integer() and counts.min() >= 0 and counts.max() > 1:
+    # Counts are floats where some are missing.
+    counts = frame[COUNT_COLUMN].drop_nulls()
+    if not counts.dtype.is_numeric() or not len(counts):
+        return
+    most = counts.max()
+    if counts.min() >= 0 and most > 1 and (counts % 1 == 0).all():
         warn(
             DataWarning(
-                f"Column {COUNT_COLUMN!r} holds whole numbers, up to {counts.max()}, "
-                "and each row is taken for one comparison.",
+                f"Column {COUNT_COLUMN!r} holds whole numbers, up to {most:.0f}, and "
+                "each row is taken for one comparison.",
                 advice=Advice(Remedy.USE_COUNTS),
             )
         )

@@ -127,7 +127,14 @@ def test_of_many_columns_the_first_twenty_are_named():
 
 
 @pytest.mark.parametrize(
-    ("counts", "told"), [([0, 2, 1, 1, 3], True), ([-1, 2, 1, 1, 3], False)]
+    ("counts", "told"),
+    [
+        ([0, 2, 1, 1, 3], True),
+        ([-1, 2, 1, 1, 3], False),
+        ([np.nan, 2, 1, 1, 3], True),
+        ([0.5, 2, 1, 1, 3], False),
+        ([np.nan] * 5, False),
+    ],
 )
 def test_a_column_of_counts_that_weighs_nothing_is_told(counts, told):
     with warnings.catch_warnings(record=True) as found:

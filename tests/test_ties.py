@@ -213,8 +213,12 @@ def test_marks_of_a_reader_count_where_outcomes_are_numbers():
     assert "both_bad" not in inputs.ignored
     # Rows that no tool has marked are not marked.
     bad = marked["both_bad"].astype("boolean")
-    quiet(anchor, marked.assign(both_bad=bad.where(bad)), numbers)
-    assert anchor.result_.inputs.n_both_bad == inputs.n_both_bad
+    objects = bad.astype(object).where(bad, None)
+    for marks in (bad.where(bad), objects):
+        quiet(anchor, marked.assign(both_bad=marks), numbers)
+        assert anchor.result_.inputs.n_both_bad == inputs.n_both_bad
+    quiet(anchor, marked.assign(both_bad=objects.where(bad, "no")), numbers)
+    assert not anchor.result_.inputs.n_both_bad
 
 
 def test_nothing_is_told_where_nothing_ties():

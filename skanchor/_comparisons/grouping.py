@@ -275,7 +275,10 @@ def group_codes(
             )
         groups = exact_values(frame[groups])
     check_unmasked("groups", groups)
-    groups = np.asarray(groups)
+    given, groups = groups, np.asarray(groups)
+    if groups.dtype.kind == "U" and not isinstance(given, np.ndarray):
+        # As texts, NaN in a list would be a label, and numbers those of their digits.
+        groups = np.asarray(given, dtype=object)
     if groups.shape != (n_rows,):
         raise BattlesError(
             f"groups must have one entry per row, {n_rows}, got shape {groups.shape}."

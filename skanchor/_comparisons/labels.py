@@ -52,6 +52,11 @@ def to_numpy(column: nw.Series[Any]) -> NDArray[Any]:
     if column.dtype in (nw.Int128, nw.UInt128):
         # numpy has no such type.
         return _objects(column)
+    native = column.to_native()
+    if isinstance(native, pa.ChunkedArray) and pa.types.is_dictionary(native.type):
+        # Where a row has none, pyarrow would put a value of the dictionary.
+        native = native.cast(native.type.value_type)
+        column = nw.from_native(native, series_only=True)
     return np.asarray(column.to_numpy())
 
 

@@ -79,7 +79,7 @@ def _from_frame(frame: nw.DataFrame[Any]) -> EncodedRows:
     """Encode a table; without standard names its first two columns are the ids."""
     names = list(frame.columns)
     if not has_standard_names(frame) and len(names) >= 2:
-        columns = [np.asarray(column.to_numpy()) for column in frame.iter_columns()]
+        columns = [to_numpy(frame[name]) for name in names]
         return _from_columns(columns, tuple(map(str, names)))
     require_columns(names, ["model_a", "model_b"])
     stems = feature_stems(frame)

@@ -13,8 +13,9 @@ from skanchor._comparisons.grouping import AUTO
 from skanchor._folds import FoldPlan
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
-from skanchor.history._arrivals import deal
+from skanchor.history._arrivals import deal, warn_of_features
 from skanchor.history._counts import RowCounts, rows_as_table
+from skanchor.io._joined import join_tables
 from skanchor.sample import Sample
 
 __all__ = ["join_rows", "with_rows"]
@@ -48,8 +49,9 @@ def with_rows(
     Raises
     ------
     BattlesError
-        If the new rows have weights, features or groups, which the old ones lack.
+        If the new rows have weights or groups, which the old ones lack.
     """
+    warn_of_features(late.X.feature_names)
     late = late[np.flatnonzero(late.counts)].without_features()
     if late.groups is not None or (late.weight != 1.0).any():
         raise BattlesError(
@@ -85,7 +87,7 @@ def join_rows(one: Sequence[Any], other: Sequence[Any]) -> tuple[Any, Any, Any, 
     if any(frame is None for frame in frames):
         raise TypeError("Rows are added to rows of a pandas, polars or pyarrow table.")
     tables = [frame.to_pandas() for frame in frames if frame is not None]
-    X = pd.concat(tables, ignore_index=True)
+    X = join_tables(tables)
     y = [
         Outcomes.encode(part[1], named=True, models=np.empty(0))
         for part in (one, other)

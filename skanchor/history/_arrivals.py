@@ -23,6 +23,7 @@ __all__ = [
     "arrival_plans",
     "check_groups_in_folds",
     "deal",
+    "warn_of_features",
     "with_models",
 ]
 
@@ -113,15 +114,19 @@ def _with_features(X: Comparisons, names: tuple[str, ...]) -> Comparisons:
             f"these rows lack {missing[:5]} (columns {missing[0] + '_a'!r}, "
             f"{missing[0] + '_b'!r})."
         )
-    others = [name for name in X.feature_names if name not in names]
-    if others:
+    warn_of_features([name for name in X.feature_names if name not in names])
+    return X.with_features(names)
+
+
+def warn_of_features(names: Sequence[str]) -> None:
+    """Warn of features of added rows that the history was fitted without."""
+    if names:
         warn(
             DataWarning(
-                f"The features {others[:5]} are not used: the history was fitted "
+                f"The features {list(names[:5])} are not used: the history was fitted "
                 "without them."
             )
         )
-    return X.with_features(names)
 
 
 def _warn_of_judges(

@@ -114,14 +114,14 @@ def _table(
     judge: NDArray[np.intp],
     order: NDArray[Any],
 ) -> pd.DataFrame:
-    """Battles table of encoded rows, with display orders where any is known."""
+    """Battles table of encoded rows, with their display orders."""
     # The code -1 of people is the last label.
     names = np.append(judges.astype(object), HUMAN)
     table = pd.DataFrame(
         {"model_a": models[left], "model_b": models[right], "judge": names[judge]}
     )
-    if np.any(order):
-        # Order 0 is unknown, 1 the first model, and -1, the last entry, the second.
-        shown = np.array([None, "model_a", "model_b"], dtype=object)
-        table["shown_first"] = shown[np.asarray(order, dtype=np.intp)]
+    # Order 0 is unknown, 1 the first model, and -1, the last entry, the second. Without
+    # the column, unknown orders would be those of the columns.
+    shown = np.array([None, "model_a", "model_b"], dtype=object)
+    table["shown_first"] = shown[np.asarray(order, dtype=np.intp)]
     return table

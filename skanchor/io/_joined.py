@@ -19,6 +19,9 @@ from skanchor.warning_log import warn
 COUNTED = "wins"
 """Name of the format whose rows are counts of comparisons."""
 
+SHOWN_FIRST = "shown_first"
+"""Column of the side that was shown first."""
+
 
 def refuse_twice(paths: Sequence[str]) -> None:
     """Refuse a file that is given twice, and warn of files of the same content.
@@ -55,13 +58,23 @@ def refuse_twice(paths: Sequence[str]) -> None:
 
 
 def join_tables(tables: list[pd.DataFrame]) -> pd.DataFrame:
-    """All tables in one; outcomes are numbers if they are in any of the tables."""
+    """All tables in one, in which each row means what it means in its own table.
+
+    Outcomes are numbers if they are in any of the tables.
+    """
     if len(tables) == 1:
         return tables[0]
     has_winner = [table for table in tables if "winner" in table]
     numeric = [pd.api.types.is_numeric_dtype(table["winner"]) for table in has_winner]
     if any(numeric) and not all(numeric):
         tables = [_with_numbers(table) for table in tables]
+    if any(SHOWN_FIRST in table for table in tables):
+        # In a table without the column the first model counts as shown first; a null
+        # would say that the order is not known.
+        tables = [
+            table if SHOWN_FIRST in table else table.assign(**{SHOWN_FIRST: "model_a"})
+            for table in tables
+        ]
     whole = pd.concat(tables, ignore_index=True)
     if "both_bad" in whole:
         # Tables without the column have nulls here, which mean False.

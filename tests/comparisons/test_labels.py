@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 
 from skanchor import BTLRegressor, Comparisons
 from skanchor._comparisons import Outcomes, join_groups
+from skanchor._comparisons.grouping import group_codes
 from skanchor._comparisons.labels import code_labels, factorize, label_index
 from skanchor.exceptions import BattlesError
 
@@ -202,6 +203,23 @@ def test_integers_beyond_those_of_numpy():
     }
     for models, table in tables.items():
         assert Comparisons.from_battles(table).models.tolist() == list(models)
+
+
+@pytest.mark.parametrize("labels", [["p", None, "q", "p"], [7, None, 9, 7]])
+def test_empty_cells_of_a_dictionary_are_no_labels(labels):
+    column = pa.array(labels).dictionary_encode()
+    for columns in (column, pa.chunked_array([column[:1], column[1:]])):
+        table = pa.table({"prompt_id": columns})
+        assert join_groups(table, ["prompt_id"]).tolist() == [0, 1, 2, 0]
+        with pytest.raises(BattlesError, match="missing values, the first in row 1"):
+            group_codes("prompt_id", table, 4)
+
+
+def test_labels_in_a_list_keep_their_types():
+    codes, _ = group_codes([1, "1", "p", 1], None, 4)
+    assert codes.tolist() == [0, 1, 2, 0]
+    with pytest.raises(BattlesError, match="missing values, the first in row 1"):
+        group_codes(["p", float("nan"), "q"], None, 3)
 
 
 @pytest.mark.parametrize("of", [pl.DataFrame, pa.table])

@@ -35,6 +35,9 @@ for title, where in {
         "io.test_tools::test_file_that_looks_like_those_of_two_tools",
     "A file that is given twice": "io.test_order::test_no_file_counts_twice",
     "Two files of the same content": "io.test_order::test_no_file_counts_twice",
+    "Files of which only some say which side was shown first":
+        "io.test_order::"
+        "test_files_that_do_not_say_what_was_shown_first_mean_what_they_mean_alone",
     "A file of the name that stands for people's votes in messages":
         "io.test_order::test_the_placeholder_is_no_file",
     "Values that a tool does not write":

@@ -81,6 +81,13 @@ for title, where in {
         "test_raters::test_what_has_no_errors_by_rater_says_so",
     "Prompts that repeat, added to a history without groups":
         "test_prompts::test_a_history_has_the_groups_of_prompts",
+    "Rows added to a history that say what was shown first, where its own do not, or "
+    "the other way round":
+        "history.test_anchor_history::"
+        "test_updates_keep_what_each_row_says_of_the_display",
+    "Rows with features, added to a history without":
+        "history.test_anchor_history::"
+        "test_updates_from_counts_name_features_that_are_not_used",
     "Files of a stream of which one lacks a column":
         "streaming.test_parts::test_files_that_lack_a_column_are_refused",
     "Files of a stream with other types of a column, or of zero bytes":

@@ -501,6 +501,52 @@ def test_updates_join_groups_and_weights_of_old_and_new_rows():
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("given", ["counts", "rows"])
+@pytest.mark.parametrize("shown", [(None, None), (None, "model_a"), ("-", "model_a"),
+                                   ("model_a", "-"), ("-", None)])  # fmt: skip
+def test_updates_keep_what_each_row_says_of_the_display(shown, given):
+    X, y, new = table(n_new=1, features=False, seed=5)
+    late = is_late(X, new)
+    X, y = X[~late].reset_index(drop=True), y[~late].to_numpy()
+    X = X.drop(columns="shown_first")
+    # Judges favour the first side.
+    favour = (X["judge"] != "human") & (np.arange(len(X)) % 4 == 0)
+    y = np.where(favour, 1.0, y)
+    # A table without the column says that the first model was shown first.
+    old, rest = (
+        part if side == "-" else part.assign(shown_first=side)
+        for part, side in zip((X[:1200], X[1200:]), shown, strict=True)
+    )
+    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
+    history = AnchorHistory(anchor).fit(old, y[:1200])
+    past = None if given == "counts" else (old, y[:1200])
+    history.update(rest, y[1200:], past=past)
+    assert history.updated_from_ == given
+    sides = [side if side != "-" else "model_a" for side in shown]
+    whole = X.assign(shown_first=np.where(np.arange(len(X)) < 1200, *sides))
+    expected = AnchorHistory(anchor).fit(whole, y)
+    mine, theirs = (
+        each.state_.history.whole.X.position_effects for each in (history, expected)
+    )
+    assert (mine is None) == (theirs is None) == (shown == (None, None))
+    if mine is not None:
+        assert_allclose(mine, theirs, rtol=1e-5)
+        assert (np.abs(mine) > 0.2).all()
+
+
+def test_updates_from_counts_name_features_that_are_not_used():
+    X, y, new = table(n_new=1, features=False, seed=5)
+    late = is_late(X, new)
+    X, y = X[~late], y[~late].to_numpy()
+    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
+    history = AnchorHistory(anchor).fit(X[:1200], y[:1200])
+    rest = X[1200:].assign(size_a=1.0, size_b=2.0)
+    with pytest.warns(DataWarning, match=r"features \['size'\] are not used"):
+        history.update(rest, y[1200:])
+    assert not len(history.features_)
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_counted_votes_on_a_new_model_are_no_history():
     X, y, new = table(n_new=1, features=False, seed=5)
     late = is_late(X, new)

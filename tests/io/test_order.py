@@ -1,10 +1,12 @@
 """What would turn outcomes round, or count them twice, without a word."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from skanchor import read_battles, split_battles
+from skanchor import Comparisons, read_battles, split_battles
 from skanchor.exceptions import AssumptionWarning, BattlesError, DataWarning
 
 PAIRS = [("owl", "elk"), ("elk", "fox"), ("fox", "owl"), ("owl", "fox")]
@@ -244,6 +246,22 @@ def test_no_file_counts_twice(tmp_path):
         pytest.warns(AssumptionWarning),
     ):
         read_battles([path, copy])
+
+
+def test_files_that_do_not_say_what_was_shown_first_mean_what_they_mean_alone(tmp_path):
+    shown = ["model_b", "model_a", None, "model_b"]
+    table = battles(winner=["owl", "elk", "tie", "owl"])
+    one = written(table.assign(shown_first=shown), tmp_path / "one.csv")
+    other = written(table.assign(judge="j2"), tmp_path / "other.csv")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        both = read_battles([one, other])
+        first, second = read_battles(one), read_battles(other)
+    assert "shown_first" not in second
+    for part, table in ((both[:4], first), (both[4:], second)):
+        order = Comparisons.from_battles(part.drop(columns="winner")).order
+        known = Comparisons.from_battles(table.drop(columns="winner")).order
+        assert order.tolist() == known.tolist()
 
 
 def test_the_placeholder_is_no_file(tmp_path, monkeypatch):
