@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons.in_chunks import look_up
 
-__all__ = ["CodedText", "arrow_text", "coded_text"]
+__all__ = ["CodedText", "arrow_text", "coded_text", "dictionary_codes"]
 
 _LOOK = 1 << 14
 """Rows that are searched for texts before the rest is."""
@@ -151,10 +151,18 @@ def _of_chunks(data: pa.ChunkedArray) -> tuple[NDArray[Any], pa.Array]:
     codes, start = np.empty(len(data), dtype=_narrow(len(texts))), 0
     # By chunks, which need less memory than the whole.
     for chunk in data.chunks:
-        indices = chunk.indices.fill_null(-1) if chunk.null_count else chunk.indices
-        codes[start : start + len(chunk)] = indices.to_numpy(zero_copy_only=False)
+        codes[start : start + len(chunk)] = dictionary_codes(chunk)
         start += len(chunk)
     return codes, texts
+
+
+def dictionary_codes(array: pa.DictionaryArray) -> NDArray[Any]:
+    """Return the code of each row in the dictionary of an array, -1 where null."""
+    indices = array.indices
+    if array.null_count:
+        # Those of polars have no sign.
+        indices = indices.cast(pa.int64()).fill_null(-1)
+    return np.asarray(indices.to_numpy(zero_copy_only=False))
 
 
 def _narrow(size: int) -> np.dtype[Any]:

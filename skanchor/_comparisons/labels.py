@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from skanchor._comparisons.coded import coded_text
+from skanchor._comparisons.coded import coded_text, dictionary_codes
 from skanchor._comparisons.in_chunks import first_rows, look_up
 from skanchor.exceptions import BattlesError
 
@@ -191,8 +191,7 @@ def text_codes(column: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
-    indices = array.indices.fill_null(-1) if array.null_count else array.indices
-    codes = indices.to_numpy(zero_copy_only=False).astype(np.intp)
+    codes = dictionary_codes(array).astype(np.intp)
     labels = np.array(array.dictionary.to_pylist(), dtype=object)
     # A categorical column may list categories that no row uses: they are not models.
     return _drop_unused(codes, labels)

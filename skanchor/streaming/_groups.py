@@ -133,6 +133,7 @@ class GroupLabels(_Gathered):
         known, first = _distinct(hashes[begins])
         first = begins[first]
         kind = column.type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         is_number = np.full(len(known), is_number)
         if column.null_count:

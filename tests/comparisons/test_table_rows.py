@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from battle_tables import KINDS, assert_same, columns_of, kinds
 
@@ -78,6 +79,15 @@ def test_shown_first(kind):
     assert nothing.order.tolist() == [0] * 6
     with pytest.raises(BattlesError, match=r"'shown_first' holds \['left'\]"):
         Comparisons.from_battles(KINDS[kind](columns_of(shown_first=["left"] * 6)))
+
+
+def test_unknown_orders_in_categories_of_polars():
+    # Their codes have no sign.
+    sides = pl.Series(["model_b", None, "model_a"], dtype=pl.Categorical)
+    table = pl.DataFrame({"model_a": ["x"] * 3, "model_b": ["y"] * 3})
+    table = table.with_columns(shown_first=sides)
+    for each in (table, table.to_arrow()):
+        assert Comparisons.from_battles(each).order.tolist() == [-1.0, 0.0, 1.0]
 
 
 @kinds

@@ -132,6 +132,8 @@ for title, where in {
         "streaming.test_stream_groups::test_streamed_groups_are_those_in_memory",
     "Prompts that are numbers, with gaps, in a history or a stream":
         "history.test_anchor_history::test_prompts_that_are_numbers_with_gaps",
+    "Prompts that are categories of numbers, in a stream":
+        "streaming.test_stream_groups::test_labels_are_those_that_arrivals_have",
     "Rows of a stream with groups in another order":
         "streaming.test_stream_groups::test_rows_with_prompts_may_come_in_any_order",
     "A stream with groups that is stopped while sums of groups are put together":

@@ -402,6 +402,7 @@ def test_labels_are_those_that_arrivals_have(values, labels):
     assert set(known) == set(labels)
     coded = pa.chunked_array([column.dictionary_encode()])
     assert_array_equal(group_hashes(coded, 7), hashes)
+    assert GroupLabels.of(hashes, coded, 7).labels.tolist() == known
 
 
 def test_sums_by_group_are_gathered_in_any_order():
