@@ -138,8 +138,9 @@ class Cells:
         folds = [_divide(plan, self.cell, number) for plan in plans]
         if sample.members is not None or sample.rated is not None:
             prompts = _prompts(self.groups, len(self.cell))
+            counts = sample.counts.take(self.cell)
             folds = [
-                _with_groups(own, plan, prompts, sample)
+                _with_groups(own, plan, prompts, counts, sample)
                 for own, plan in zip(folds, plans, strict=True)
             ]
         return list(folds)
@@ -175,11 +176,16 @@ def _divide(plan: FoldPlan, cell: NDArray[Any], number: Array) -> list[Fold]:
 
 
 def _with_groups(
-    folds: list[Fold], plan: FoldPlan, prompts: NDArray[np.intp], sample: Sample
+    folds: list[Fold],
+    plan: FoldPlan,
+    prompts: NDArray[np.intp],
+    counts: NDArray[np.bool_],
+    sample: Sample,
 ) -> list[Fold]:
     """The folds with the groups, and raters, that each holds out, all of them whole."""
     fold = fold_of_rows(plan, len(prompts))
-    rows = np.flatnonzero(fold >= 0)
+    # A plan of the user may have rows that do not count in any fold.
+    rows = np.flatnonzero((fold >= 0) & counts)
     part = np.full(int(prompts.max()) + 1, -1, dtype=fold.dtype)
     part[prompts[rows]] = fold[rows]
     members: Sequence[Membership | None] = [None] * len(folds)

@@ -124,7 +124,7 @@ def test_odd_tables(seed, rows_alone, monkeypatch):
     "case",
     ["plain", "weights", "counts", "orders", "bad", "context", "folds", "repeats",
      "curved", "bounded", "several new", "few rows of a judge", "groups",
-     "groups, weights", "groups, folds", "groups, two steps"],
+     "groups, weights", "groups, folds", "groups, own folds", "groups, two steps"],
 )  # fmt: skip
 def test_tables_whose_rows_repeat(case, rows_alone):
     n_new = 2 if case == "several new" else 1
@@ -136,6 +136,13 @@ def test_tables_whose_rows_repeat(case, rows_alone):
         weight = rng.choice([0.0, 0.5, 1.0, 3.0], len(y))
     elif case == "groups, folds":
         settings |= {"cv": GroupKFold(3), "n_repeats": 1}
+    elif case == "groups, own folds":
+        # Rows that do not count may be in any fold.
+        weight = rng.choice([0.0, 1.0], len(y), p=[0.2, 0.8])
+        fold = np.where(weight > 0, groups % 3, rng.integers(0, 3, len(y)))
+        parts = [np.flatnonzero(fold == k) for k in range(3)]
+        settings["cv"] = [(np.concatenate(parts[:k] + parts[k + 1 :]), parts[k])
+                          for k in range(3)]  # fmt: skip
     elif case == "groups, two steps":
         settings |= {"historical_fit": "two-step", "n_repeats": 2}
     elif case == "counts":

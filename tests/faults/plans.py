@@ -15,7 +15,7 @@ from skanchor.exceptions import (
 )
 
 FAULTS = Listing()
-table, call = FAULTS.table, FAULTS.call
+table, call, see = FAULTS.table, FAULTS.call, FAULTS.see
 
 
 call(
@@ -54,6 +54,10 @@ call(
     ),
     raises=(ValueError, "tear 350 groups apart"),
 )  # fmt: skip
+see(
+    "Rows that do not count in another fold than their group",
+    "test_cells::test_tables_whose_rows_repeat",
+)
 call(
     "Folds that train on what they hold out",
     lambda: fit(
