@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 from skanchor._cli.check import add_models, models_left_out_of
 from skanchor._cli.command import BadInputError, Command, add_names
 from skanchor._cli.method import Task, add_method, check_flags, load_task
-from skanchor._cli.methods import ANCHOR, METHODS, check_method_names, make_method
+from skanchor._cli.methods import (
+    ANCHOR,
+    METHODS,
+    check_method_names,
+    make_method,
+    refuse_unread,
+)
 from skanchor._cli.output import Forms, add_output, deliver
 from skanchor._cli.resume import add_resume, finished_parts
 from skanchor._cli.table import add_table
@@ -64,6 +70,7 @@ def _compare(options: argparse.Namespace) -> None:
     if names == ["all"]:
         names = list(METHODS)
     check_method_names(names)
+    refuse_unread(options, names)
     if options.bootstrap is not None and options.bootstrap < LEAST_RESAMPLES:
         raise BadInputError(
             f"--bootstrap must be at least {LEAST_RESAMPLES}, got {options.bootstrap}: "

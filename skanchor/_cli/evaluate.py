@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 from skanchor._cli.command import Command
 from skanchor._cli.method import add_method, check_flags, load_task
-from skanchor._cli.methods import add_method_name, check_method_names, make_method
+from skanchor._cli.methods import (
+    add_method_name,
+    check_method_names,
+    make_method,
+    refuse_unread,
+)
 from skanchor._cli.output import Forms, add_output, deliver
 from skanchor._cli.streams import is_watched
 from skanchor._cli.table import add_table
@@ -27,6 +32,7 @@ _PEOPLE = "(people)"
 def _evaluate(options: argparse.Namespace) -> None:
     check_flags(options)
     check_method_names([options.method])
+    refuse_unread(options, [options.method])
     task = load_task(options)
     task.pipeline.set_params(n_jobs=None, verbose=0)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from skanchor._cli.command import BadInputError, require_known
+from skanchor._cli.method import flags_of_method
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
@@ -34,6 +35,12 @@ METHODS = (
 )
 """Names of the methods."""
 
+_OF_ANCHOR = frozenset(
+    ("--item-effects", "--item-prior", "--historical-fit", "--judge-scale", "--style")
+)
+_OF_CALIBRATOR = "--position-effect"
+"""Flags that say how AnchorPipeline ranks, and how methods with a calibrator do."""
+
 
 def add_method_name(parser: argparse.ArgumentParser) -> None:
     """Add the flag that names one method."""
@@ -54,6 +61,23 @@ def check_method_names(names: Sequence[str]) -> None:
         raise BadInputError(f"{twice[0]} is named twice")
 
 
+def refuse_unread(options: argparse.Namespace, names: Sequence[str]) -> None:
+    """Refuse flags of the ranking that none of the named methods reads."""
+    if ANCHOR in names:
+        return
+    from skanchor.baselines import BASELINES
+
+    unread = _OF_ANCHOR
+    if not any("calibrator" in BASELINES[name]().get_params(False) for name in names):
+        unread |= {_OF_CALIBRATOR}
+    typed = [flag for flag in flags_of_method(options) if flag in unread]
+    if typed:
+        raise BadInputError(
+            f"{', '.join(names)} would not read {', '.join(typed)}: leave that out, or "
+            f"name {ANCHOR}, too"
+        )
+
+
 def make_method(
     name: str, pipeline: AnchorPipeline, n_resamples: int | None = None
 ) -> RankingEstimator | ScoreEstimator | RankOnlyEstimator:
@@ -64,11 +88,17 @@ def make_method(
     """
     if name == ANCHOR:
         return pipeline
+    from skanchor._btl import BTLRegressor
     from skanchor._ranking import RankingEstimator, RankOnlyEstimator
     from skanchor.baselines import BASELINES
 
     kind = BASELINES[name]
-    method = kind().set_params(new_models=pipeline.new_models)
+    method = kind().set_params(
+        btl=BTLRegressor(weights=pipeline.weights, ties=pipeline.ties),
+        new_models=pipeline.new_models,
+    )
+    if pipeline.calibrator is not None and "calibrator" in method.get_params(False):
+        method.set_params(calibrator=pipeline.calibrator)
     if n_resamples is None or issubclass(kind, (RankingEstimator, RankOnlyEstimator)):
         return method
     from skanchor.bootstrap import Bootstrapped

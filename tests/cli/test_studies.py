@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skanchor import AnchorPipeline
-from skanchor.baselines import HistoricalPPI, JointBTL
+from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
+from skanchor.baselines import HistoricalPPI, JointBTL, MeanShift
 from skanchor.bootstrap import Bootstrapped
 from skanchor.datasets import load_demo
 from skanchor.evaluation import leave_one_model_out, predict_left_out
@@ -186,3 +186,51 @@ def test_compare_of_old_models_alone(run):
     flags = ["--methods", "JointBTL", "--no-new"]
     code, out, err = run("compare", "--demo", *FAST, *TWO, *flags)
     assert (code, err) == (0, []) and "new models" not in out
+
+
+def test_methods_share_ties_counts_and_position_effects_of_the_flags(run, tmp_path):
+    """All of a comparison are methods on one scale, with one meaning of the rows."""
+    X, y = load_demo(return_X_y=True)
+    rng = np.random.default_rng(0)
+    counts = rng.integers(1, 4, len(y))
+    y = np.where(rng.random(len(y)) < 0.2, "tie", y)
+    path = tmp_path / "battles.csv"
+    X.assign(winner=y, count=counts).to_csv(path, index=False)
+    flags = ["--ties", "drop", "--weights", "frequency", "--no-position-effect"]
+    names = ["JointBTL", "MeanShift"]
+    found = run("compare", path, *TWO, *flags, "--methods", *names, "--json")
+    btl = BTLRegressor(ties="drop", weights="frequency")
+    calibrator = JudgeCalibrator(position_effect=False)
+    by_hand = JointBTL(btl), MeanShift(btl, calibrator)
+    for record, method in zip(json.loads(found[1])["methods"], by_hand, strict=True):
+        rows = leave_one_model_out(method, X, y, sample_weight=counts, models=TWO[1:])
+        error = rows["score"] - rows["true_score"]
+        assert record["rmse"] == pytest.approx(np.sqrt((error**2).mean()), rel=1e-6)
+        if "width" in rows:
+            assert record["width"] == pytest.approx((rows["high"] - rows["low"]).mean())
+    found = run("evaluate", path, *flags, "--method", "MeanShift", "--json")
+    rows = predict_left_out(
+        by_hand[1], X, y, sample_weight=counts, groups=None, random_state=0
+    )
+    people = json.loads(found[1])["sources"][0]
+    assert people["rows"] == rows["judge"].isna().sum()
+
+
+@pytest.mark.parametrize(
+    ("names", "flags", "unread"),
+    [
+        (["MeanShift"], ["--style", "controlled"], "--style"),
+        (["JointBTL", "SoftElo"], ["--no-position-effect"], "--position-effect"),
+        (
+            ["JointBTL", "MeanShift"],
+            ["--no-pos", "--item-prior", "1,5"],
+            "--item-prior",
+        ),
+    ],
+)
+def test_flags_that_no_method_reads_are_refused(run, names, flags, unread):
+    code, out, (error,) = run("compare", "--demo", "--methods", *names, *flags)
+    assert (code, out) == (2, "")
+    assert f"{', '.join(names)} would not read {unread}: leave that out" in error
+    code, _, (error,) = run("evaluate", "--demo", "--method", names[0], *flags)
+    assert code == 2 and unread in error

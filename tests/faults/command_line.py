@@ -89,6 +89,11 @@ for title, where in {
         FILES + "a_checkpoint_is_no_other_file",
     "An update of a history that another update has changed, under another spelling "
     "of its name": FILES + "only_the_history_that_is_replaced_must_stay_as_it_was",
+    "Ties, counts and position effects of the flags, in a comparison of methods":
+        "cli.test_studies::"
+        "test_methods_share_ties_counts_and_position_effects_of_the_flags",
+    "Flags of the ranking that none of the methods of a comparison reads":
+        "cli.test_studies::test_flags_that_no_method_reads_are_refused",
     "Flags of the method beside `--history`":
         "cli.test_history::test_flags_of_the_method_do_not_go_with_a_history",
     "Ctrl-C": "cli.test_program::test_interrupt",
