@@ -250,25 +250,25 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
         demo: Any = load_demo()
         table = demo.frame
     else:
-        from skanchor.io import read_battles
-        from skanchor.io.reading import COUNTED
+        from skanchor.io.reading import COUNTED, read_given
 
-        table = read_battles(
-            options.battles,
-            _split_names(options.tools) or "auto",
-            file_format=options.file_format,
-            encoding=options.encoding,
-            columns=renames,
-            labels=pairs_of("--labels", options.labels),
-            models=pairs_of("--rename-models", options.rename_models),
-            judge=options.judge,
-            levels=levels_of(options.levels),
-            tie_margin=options.tie_margin,
-            ratings=_split_names(",".join(options.ratings)),
-            drop_invalid=options.drop_invalid,
-            ids=group_names(options),
-            verbose=int(is_watched()),
-        )
+        tools = _split_names(options.tools)
+        given = {
+            "path": options.battles,
+            "format": None if tools == ["auto"] else tools,
+            "file_format": options.file_format,
+            "encoding": options.encoding,
+            "columns": renames,
+            "labels": pairs_of("--labels", options.labels),
+            "models": pairs_of("--rename-models", options.rename_models),
+            "judge": options.judge,
+            "levels": levels_of(options.levels),
+            "tie_margin": options.tie_margin,
+            "ratings": _split_names(",".join(options.ratings)),
+            "drop_invalid": options.drop_invalid,
+        }
+        # Only codes are needed: it is fitted, and not shown.
+        table = read_given(given, group_names(options), int(is_watched()), codes=True)
         counted = COUNTED in table.attrs["formats"].values()
         if table.empty:
             raise BadInputError(

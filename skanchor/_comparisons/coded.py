@@ -86,6 +86,11 @@ class CodedText:
         """The different texts, in the order of the rows."""
         return list(self.texts.to_pylist())
 
+    def to_categories(self) -> pd.Series:
+        """The column of categories, which has the codes themselves."""
+        dtype = pd.CategoricalDtype(self.labels)
+        return pd.Series(pd.Categorical.from_codes(self.codes, dtype=dtype))
+
     def to_series(self) -> pd.Series:
         """The column of text, of pandas' own type; its codes are known."""
         indices = pa.array(self.codes, mask=self.codes < 0)
@@ -110,7 +115,7 @@ def arrow_text(column: Any) -> pa.ChunkedArray | None:
 
 
 def coded_text(column: Any) -> CodedText | None:
-    """Return the codes of a pandas column of text; None for other columns.
+    """Return the codes of a pandas column of text or categories; None for others.
 
     Parameters
     ----------
@@ -122,6 +127,13 @@ def coded_text(column: Any) -> CodedText | None:
     CodedText or None
         None also for text that is another in most rows: codes would take much memory.
     """
+    if isinstance(getattr(column, "dtype", None), pd.CategoricalDtype):
+        texts = column.cat.categories
+        if not all(isinstance(text, str) for text in texts):
+            return None
+        return CodedText.of(
+            column.cat.codes.to_numpy(), pa.array(texts.tolist(), pa.string())
+        )
     data = arrow_text(column)
     if data is None:
         return None

@@ -11,6 +11,9 @@ import pyarrow as pa
 from skanchor._comparisons.coded import CodedText
 from skanchor.io._source import Source
 
+CODED = ("model_a", "model_b", "judge", "winner")
+"""Columns that every battle has: few texts in many rows."""
+
 EXACT_FLOATS = 1 << 53
 """Whole numbers up to this one have an exact 64-bit float."""
 
@@ -38,6 +41,9 @@ class Format:
         Whether its files are text, and so have an encoding.
     is_text : bool, default=False
         Whether `read` returns all cells as text, which `columns.typed` then parses.
+    read_codes : callable, optional
+        `read` that leaves columns of :data:`CODED` as categories, where the file holds
+        them as such.
     """
 
     name: str
@@ -46,6 +52,7 @@ class Format:
     packed: bool = True
     is_encoded: bool = True
     is_text: bool = False
+    read_codes: Callable[[Source, str | None, bool], pd.DataFrame] | None = None
 
     @property
     def key(self) -> str:
@@ -53,7 +60,9 @@ class Format:
         return self.suffixes[0][1:]
 
 
-def to_pandas(table: pa.Table, coded: Collection[str] = ()) -> pd.DataFrame:
+def to_pandas(
+    table: pa.Table, coded: Collection[str] = (), kept: Collection[str] = ()
+) -> pd.DataFrame:
     """Turn a pyarrow table into a pandas one; names may occur more than once.
 
     Parameters
@@ -62,6 +71,8 @@ def to_pandas(table: pa.Table, coded: Collection[str] = ()) -> pd.DataFrame:
         Table as pyarrow has read it.
     coded : collection of str, default=()
         Names of columns of text that were read as codes of a dictionary.
+    kept : collection of str, default=()
+        Names of those of them that become categories.
 
     Returns
     -------
@@ -71,17 +82,18 @@ def to_pandas(table: pa.Table, coded: Collection[str] = ()) -> pd.DataFrame:
     names, rest = table.column_names, table.columns[::-1]
     # Each column is freed once it is turned, as only `rest` holds it.
     del table
-    columns = [_column(rest.pop(), coded=name in coded) for name in names]
+    columns = [_column(rest.pop(), name in coded, name in kept) for name in names]
     # Arrow keeps freed memory for itself unless it is told not to.
     pa.default_memory_pool().release_unused()
     frame = pd.concat(columns, axis=1) if columns else pd.DataFrame()
     return frame.set_axis(names, axis=1)
 
 
-def _column(column: pa.ChunkedArray, *, coded: bool) -> pd.Series:
-    """Column of pandas; ``coded`` says whether text was read as codes."""
+def _column(column: pa.ChunkedArray, coded: bool, kept: bool) -> pd.Series:
+    """Column of pandas; text that was read as codes becomes text unless it is kept."""
     if coded and pa.types.is_dictionary(column.type):
-        return CodedText.of_dictionary(column).to_series()
+        found = CodedText.of_dictionary(column)
+        return found.to_categories() if kept else found.to_series()
     # Integers in a column with nulls would become floats, where large ones may become
     # equal: those columns get Python integers.
     return column.to_pandas(integer_object_nulls=_has_large(column))

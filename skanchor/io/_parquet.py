@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
 
-from skanchor.io._format import Format, to_pandas
+from skanchor.io._format import CODED, Format, to_pandas
 from skanchor.io._source import Source
 
 if TYPE_CHECKING:
@@ -17,7 +19,10 @@ __all__ = ["FEATHER", "PARQUET"]
 
 
 def _read_parquet(
-    source: Source, encoding: str | None, drop_invalid: bool
+    source: Source,
+    encoding: str | None,
+    drop_invalid: bool,
+    kept: Collection[str] = (),
 ) -> pd.DataFrame:
     from pyarrow import parquet
 
@@ -27,7 +32,7 @@ def _read_parquet(
         reader = parquet.ParquetFile(
             opened, metadata=file.metadata, read_dictionary=coded
         )
-        return to_pandas(reader.read(), coded)
+        return to_pandas(reader.read(), coded, kept)
 
 
 def _coded_texts(file: ParquetFile) -> list[str]:
@@ -62,6 +67,11 @@ def _read_feather(
 
 
 # Both formats have a compression of their own.
-_BINARY = {"packed": False, "is_encoded": False}
-PARQUET = Format("Parquet", (".parquet", ".pq"), _read_parquet, **_BINARY)
-FEATHER = Format("Feather", (".feather", ".arrow"), _read_feather, **_BINARY)
+_binary = partial(Format, packed=False, is_encoded=False)
+PARQUET = _binary(
+    "Parquet",
+    (".parquet", ".pq"),
+    _read_parquet,
+    read_codes=partial(_read_parquet, kept=CODED),
+)
+FEATHER = _binary("Feather", (".feather", ".arrow"), _read_feather)

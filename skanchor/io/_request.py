@@ -29,6 +29,8 @@ class Request:
         As in :func:`skanchor.io.read_battles`.
     ids : set of str
         Columns of labels, which are read as text.
+    codes : bool
+        Whether columns of text may be categories.
     verbose : int
         Whether to show a bar.
     formats : dict
@@ -47,6 +49,7 @@ class Request:
     ratings: tuple[str, ...]
     drop_invalid: bool
     ids: set[str]
+    codes: bool
     verbose: int
     formats: dict[str, str] = field(default_factory=dict)
     assumed: dict[str, list[str]] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -107,6 +107,30 @@ def distinct(column: pd.Series, *, nulls: bool = False) -> list[Any]:
     # A null as the column has it.
     missing = np.flatnonzero(found.codes < 0)[:1]
     return [*found.labels, *column.iloc[missing].tolist()]
+
+
+def is_coded(column: pd.Series) -> bool:
+    """Whether a column has categories that are texts."""
+    is_category = isinstance(column.dtype, pd.CategoricalDtype)
+    return is_category and coded_text(column) is not None
+
+
+def with_texts(table: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """Turn columns of categories that are texts into columns of text.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The table.
+    names : iterable of str
+        Columns to turn; the table need not have them.
+
+    Returns
+    -------
+    DataFrame
+    """
+    due = [name for name in names if name in table and is_coded(table[name])]
+    return table.assign(**{name: _labels_as_text(table[name]) for name in due})
 
 
 def typed(table: pd.DataFrame, ids: set[str], *, from_text: bool) -> pd.DataFrame:

@@ -12,7 +12,13 @@ import pandas as pd
 
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io._tools import FAILED
-from skanchor.io.columns import coded, distinct, label_key, values_of_codes
+from skanchor.io.columns import (
+    coded,
+    distinct,
+    label_key,
+    values_of_codes,
+    with_texts,
+)
 from skanchor.warning_log import warn
 
 NEEDED = ("model_a", "model_b", "winner")
@@ -168,6 +174,7 @@ def without_blanks(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         }
         odd = {label: name for label, name in due.items() if label != name}
         if odd:
+            table = with_texts(table, known)
             changed = {name: table[name].replace(odd) for name in known}
             table = table.assign(**changed)
         joined = [label for label in odd if often[plain[label]] > 1]

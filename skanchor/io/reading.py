@@ -20,12 +20,13 @@ from skanchor.exceptions import (
     located,
 )
 from skanchor.io._encoding import likely_encodings
-from skanchor.io._format import Format
+from skanchor.io._format import CODED, Format
 from skanchor.io._joined import COUNTED as COUNTED
 from skanchor.io._joined import join_tables, refuse_twice, with_counts
 from skanchor.io._lost_lines import BadLinesError
 from skanchor.io._plain_tables import (
     flattened,
+    holds_standard,
     human_like,
     is_people_flag,
     judge_columns,
@@ -49,7 +50,7 @@ from skanchor.io._tools import (
     recognise,
     result_column,
 )
-from skanchor.io.columns import typed
+from skanchor.io.columns import is_coded, typed, with_texts
 from skanchor.io.generic import (
     NEEDED,
     column_called,
@@ -197,6 +198,33 @@ def read_battles(
         "ratings": list(ratings or ()),
         "drop_invalid": drop_invalid,
     }
+    return read_given(given, frozenset(ids), verbose)
+
+
+def read_given(
+    given: Mapping[str, Any],
+    ids: Iterable[str] = (),
+    verbose: int = 0,
+    *,
+    codes: bool = False,
+) -> pd.DataFrame:
+    """Read battles with the arguments of :func:`read_battles` in a mapping.
+
+    Parameters
+    ----------
+    given : mapping from str to object
+        Arguments by name; those that are missing have their defaults.
+    ids, verbose
+        As there.
+    codes : bool, default=False
+        Whether models, judges and outcomes may be categories, not text, which saves
+        much time and memory where only their codes are needed. They are where one file
+        with standard names and outcomes holds them as codes, and nothing else is given.
+
+    Returns
+    -------
+    DataFrame
+    """
     usual = {"format": "auto", "tie_margin": 0.0, "drop_invalid": False}
     given = {
         name: value
@@ -204,7 +232,7 @@ def read_battles(
         if name == "path" or (value and value != usual.get(name))
     }
     try:
-        return _read(given, frozenset(ids), verbose)
+        return _read(given, ids, verbose, codes and [*given] == ["path"])
     except BattlesError as error:
         error.complete_calls("read_battles", given)
         raise
@@ -216,7 +244,9 @@ def _plain_path(path: Path | Sequence[Path]) -> Any:
     return os.fspath(path) if one else list(map(os.fspath, path))  # type: ignore[arg-type]
 
 
-def _read(given: Mapping[str, Any], ids: Iterable[str], verbose: int) -> pd.DataFrame:
+def _read(
+    given: Mapping[str, Any], ids: Iterable[str], verbose: int, codes: bool
+) -> pd.DataFrame:
     """Read battles with the arguments that a user has given to `read_battles`."""
     path, judge, columns = given["path"], given.get("judge"), given.get("columns", {})
     paths = [path] if isinstance(path, str) else path
@@ -237,6 +267,7 @@ def _read(given: Mapping[str, Any], ids: Iterable[str], verbose: int) -> pd.Data
         drop_invalid=given.get("drop_invalid", False),
         verbose=verbose,
         ids={*_IDS, *ids, *(new for old, new in columns.items() if old in ids)},
+        codes=codes and len(paths) == 1,
     )
     judges = for_each_file(judge, len(paths), "judges")
     refuse_twice(paths)
@@ -255,7 +286,7 @@ def _read(given: Mapping[str, Any], ids: Iterable[str], verbose: int) -> pd.Data
     table, said = without_blanks(table)
     if said:
         request.assumed.setdefault(", ".join(paths), []).extend(said)
-        warn(AssumptionWarning(f"{', '.join(paths)}: {'; '.join(said)}."), stacklevel=4)
+        warn(AssumptionWarning(f"{', '.join(paths)}: {'; '.join(said)}."), stacklevel=5)
     table.attrs["formats"] = request.formats
     table.attrs["assumed"] = request.assumed
     return table
@@ -290,6 +321,9 @@ def _read_file(
             request.formats[source.path] = RESULTS
             return raw.assign(judge=name)
         reader, kind = _reader(raw, tool), "table"
+        if request.codes and not (reader is None and _is_standard(raw)):
+            # Other names and outcomes are looked for in texts.
+            request.codes, raw = False, with_texts(raw, CODED)
         if reader is None and tool == "auto":
             if inner:
                 raw = flattened(raw)
@@ -313,6 +347,11 @@ def _read_file(
     if reader is not None or request.drop_invalid:
         table = drop_failed(table, where)
     return request.merged(table)
+
+
+def _is_standard(raw: pd.DataFrame) -> bool:
+    """Whether names and outcomes are standard ones."""
+    return {*NEEDED} <= {*raw.columns} and holds_standard(raw["winner"])
 
 
 def _reader(raw: pd.DataFrame, tool: str) -> Reader | None:
@@ -342,7 +381,9 @@ def _load(source: Source, known: Format, request: Request) -> pd.DataFrame:
     """The raw table of a file, without blanks around names of columns."""
     try:
         refuse_other_kinds(source, known)
-        raw = known.read(source, request.encoding, request.drop_invalid)
+        codes = known.read_codes if request.codes else None
+        read = known.read if codes is None else codes
+        raw = read(source, request.encoding, request.drop_invalid)
         raw.columns = [str(name).strip() for name in raw.columns]
         raw = without_empty_columns(raw)
         if raw.columns.has_duplicates:
@@ -445,6 +486,8 @@ def _with_types(
 ) -> pd.DataFrame:
     """Table whose columns have their types, those of labels text."""
     ids = {column_called(raw.columns, name) or name for name in request.ids}
+    if request.codes:
+        ids -= {name for name in CODED if name in raw and is_coded(raw[name])}
     try:
         return typed(raw, ids, from_text=from_text)
     except (TypeError, ValueError) as error:

@@ -301,6 +301,8 @@ def rows_of(words):
     options.typed = list(map(str, words))
     X, y, counted = load_battles(options)
     value = Outcomes.encode(y, named=True).values
+    # Files may have been read as codes.
+    X = X.astype(dict.fromkeys(["model_a", "model_b", "judge"], "str"))
     turned = (X["model_a"] > X["model_b"]).to_numpy()
     first, second = X["model_a"].mask(turned, X["model_b"]), X["model_b"]
     rows = pd.DataFrame({

@@ -15,7 +15,7 @@ import pytest
 from skanchor import AnchorPipeline, split_battles
 from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError
-from skanchor.io import read_battles
+from skanchor.io.reading import read_given
 from skanchor.reports import leaderboard_text, render, result_json, summarize
 from skanchor.simulation import simulate_battles
 
@@ -557,11 +557,11 @@ def test_levels_and_tie_margin(run, tmp_path, monkeypatch):
     fixtures = Path(__file__).parents[1] / "io" / "fixtures"
     asked = {}
 
-    def read(*args, **options):
-        asked.update(options)
-        return read_battles(*args, **options)
+    def read(given, *args, **options):
+        asked.update(given)
+        return read_given(given, *args, **options)
 
-    monkeypatch.setattr("skanchor.io.read_battles", read)
+    monkeypatch.setattr("skanchor.io.reading.read_given", read)
     given = "A>>B=1,A>B=0.7,A=B=0.5"
     run("rank", fixtures / "arena_hard.jsonl", "--levels", given, "--levels", "B>A=.3")
     assert asked["levels"] == {"A>>B": 1.0, "A>B": 0.7, "A=B": 0.5, "B>A": 0.3}

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import warnings
 from functools import partial
 from threading import Thread
 
@@ -17,8 +18,9 @@ from pyarrow.parquet import ParquetFile
 from skanchor import BTLRegressor
 from skanchor._comparisons.coded import coded_text
 from skanchor.datasets import load_demo
-from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.exceptions import AssumptionWarning, BattlesError, DataWarning
 from skanchor.io import read_battles
+from skanchor.io.reading import read_given
 from skanchor.io.registry import FORMATS
 
 # Whatever the columns.
@@ -291,6 +293,68 @@ def test_long_tables_are_not_walked_cell_by_cell(tmp_path, monkeypatch, kind):
     )
     assert len(read_battles(path)) == n
     assert max([*walked, *counted, 0]) <= n // 20
+
+
+@pytest.fixture
+def standard():
+    n = 300
+    return pd.DataFrame(
+        {
+            "model_a": ["owl", "elk", "fox"] * (n // 3),
+            "model_b": ["elk", "fox", "owl"] * (n // 3),
+            "judge": ["human", "gpt-4", "human"] * (n // 3),
+            "winner": ["model_a", "model_b", "tie"] * (n // 3),
+            "note": ["a", "b", None] * (n // 3),
+        }
+    )
+
+
+CODES = ["model_a", "model_b", "judge", "winner"]
+
+
+def read_codes(table, path, **given):
+    """Battles as commands read them, and as everyone does."""
+    table.to_parquet(path)
+    return [
+        read_given({"path": [str(path)], **given}, codes=codes)
+        for codes in (True, False)
+    ]
+
+
+def is_category(table):
+    return [isinstance(dtype, pd.CategoricalDtype) for dtype in table.dtypes]
+
+
+def test_commands_read_codes_without_making_texts_of_them(standard, tmp_path):
+    codes, texts = read_codes(standard, tmp_path / "b.parquet")
+    assert is_category(codes) == [True] * 4 + [False]
+    assert not any(is_category(texts))
+    assert_frame_equal(codes.astype(texts.dtypes), texts)
+    # Names that differ in blanks alone are one, and are put together as texts.
+    blank = standard.assign(model_a=standard["model_a"].replace("owl", "owl "))
+    with pytest.warns(AssumptionWarning, match="blanks"):
+        codes, texts = read_codes(blank, tmp_path / "blank.parquet")
+    assert_frame_equal(codes.astype(texts.dtypes), texts)
+
+
+@pytest.mark.parametrize(
+    ("change", "given"),
+    [
+        (lambda t: t.rename(columns={"model_a": "left", "model_b": "right"}), {}),
+        (lambda t: t.assign(winner=t["winner"].str.replace("model_", "")), {}),
+        (lambda t: t.assign(winner=t["model_a"]), {}),
+        (lambda t: t, {"models": {"owl": "elk 2"}}),
+        (lambda t: t, {"labels": {"tie": "model_a"}}),
+        (lambda t: t, {"drop_invalid": True}),
+        (lambda t: t, {"format": "table"}),
+    ],
+    ids=["names", "outcomes", "winners", "models", "labels", "invalid", "told"],
+)
+def test_what_is_not_read_as_it_is_becomes_text(standard, tmp_path, change, given):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)
+        codes, texts = read_codes(change(standard), tmp_path / "b.parquet", **given)
+    assert_frame_equal(codes, texts)
 
 
 @arrow_texts

@@ -7,6 +7,7 @@ can be read in several ways is refused with the calls that decide.
 from skanchor.io._plain_tables.names import quoted, words_of
 from skanchor.io._plain_tables.nested import flattened
 from skanchor.io._plain_tables.order import may_be_swapped
+from skanchor.io._plain_tables.outcomes import holds_standard
 from skanchor.io._plain_tables.plain import Plain, read_plain
 from skanchor.io._plain_tables.refusals import no_battles
 from skanchor.io._plain_tables.sources import (
@@ -32,6 +33,7 @@ __all__ = [
     "Plain",
     "absent_people_file",
     "flattened",
+    "holds_standard",
     "human_like",
     "is_people_flag",
     "judge_calls",

@@ -14,7 +14,7 @@ from skanchor.io._plain_tables.names import (
 )
 from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._tools import rows_of_counts
-from skanchor.io.columns import as_texts, distinct
+from skanchor.io.columns import as_texts, distinct, is_coded
 
 _WON = frozenset(
     "wins won win nwins numwins wincount siege victoires victorias victorie 胜".split()
@@ -142,9 +142,8 @@ def with_crossed_counts(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     for label, head in zip(names, heads, strict=False):
         if head == label or head not in names:
             continue
-        found = {
-            str(each).strip() for each in distinct(as_texts(raw[label]), nulls=True)
-        }
+        cells = raw[label] if is_coded(raw[label]) else as_texts(raw[label])
+        found = {str(each).strip() for each in distinct(cells, nulls=True)}
         models = [n for n in names if n in found - {label} and is_numeric(raw[n])]
         if len(models) > 1 and found == {*models}:
             break
