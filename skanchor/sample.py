@@ -367,10 +367,16 @@ class Sample:
         return rows.without_raters()
 
     def listed(self) -> Sample:
-        """The rows of :meth:`counted`, each repeated as often as it counts."""
+        """The rows of :meth:`counted`, each repeated as often as it counts.
+
+        Ties that are left out keep weight zero.
+        """
         assert self.multiplicity is not None
         rows = self[np.repeat(np.arange(len(self)), self.multiplicity.astype(np.intp))]
-        return replace(rows, weight=constant(1.0, len(rows)), multiplicity=None)
+        weight = constant(1.0, len(rows))
+        if rows.left_out is not None:
+            weight = np.where(rows.left_out, 0.0, weight)
+        return replace(rows, weight=weight, multiplicity=None)
 
     def with_battles(self, X: Comparisons) -> Sample:
         """The same sample with battles that have other columns or other roles."""

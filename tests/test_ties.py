@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, BTLRegressor, read_battles, split_battles
@@ -114,6 +114,27 @@ def test_scores_of_people_alone():
     assert_allclose(
         found.score(X[human], y[human]), due.score(X[decided], y[decided]), rtol=1e-10
     )
+
+
+@pytest.mark.parametrize("most", [1, 5])
+def test_ties_among_counted_rows_are_left_out(most):
+    """Whether equal rows are put together, or rows are few for their number."""
+    X, y, *_ = with_ties()
+    table = X.assign(y=y.to_numpy()).drop_duplicates().reset_index(drop=True)
+    y = table.pop("y")
+    n = np.random.default_rng(0).integers(1, most + 1, len(y))
+    n[0] = 2
+    settings = {"ties": "drop", "item_effects": None, "historical_fit": "joint"}
+    anchor = AnchorPipeline(weights="frequency", cv=2, random_state=0, **settings)
+    quiet(anchor, table, y, sample_weight=n)
+    assert (anchor._inference.cells.cell is None) == (most == 1)
+    listed = np.repeat(np.arange(len(y)), n)
+    same = AnchorPipeline(cv=anchor.fold_plan_, **settings)
+    quiet(same, table.iloc[listed].reset_index(drop=True), y[listed])
+    assert_allclose(anchor.scores_, same.scores_, rtol=1e-10)
+    assert_allclose(anchor.standard_errors_, same.standard_errors_, rtol=1e-10)
+    for fitted in (anchor, same):
+        assert_array_equal(fitted.sample_.weight == 0, (y == "tie")[listed])
 
 
 def test_counts_and_tables_of_wins_follow(tmp_path):

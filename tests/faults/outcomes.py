@@ -218,6 +218,10 @@ call(
 see("Ties", "test_btl::test_two_models_closed_form")
 see("Ties that are left out", "test_ties::test_left_out_is_the_table_without_them")
 see(
+    "Ties that are left out, in rows that count as several",
+    "test_ties::test_ties_among_counted_rows_are_left_out",
+)
+see(
     "Human votes that are all ties, which are left out",
     "test_ties::test_votes_that_all_tie_cannot_be_left_out",
 )
