@@ -7,7 +7,8 @@ peak memory and its processor time, imports included. Writes
 ``--groups`` rows have prompts, three a prompt on average, anywhere in the file, and
 streams that take them as groups alternate with streams that do not, ``--rounds`` times;
 the results are in ``results/streaming_groups.csv``. With ``--side N`` a prompt has N
-rows, one after the other. With
+rows, one after the other; with ``--arena J`` a vote and a verdict of each of J judges
+on the same two models, without features. With
 ``--sums`` it only times sums over rows in memory, for other features and folds; with
 ``--step passes PATH`` the processor time of each kind of pass in one process; with
 ``--distance`` how far a placement is from that of a fit in memory.
@@ -35,15 +36,18 @@ N_MODELS, N_JUDGES, N_FEATURES = 20, 7, 12
 HEADER = ("rows", "workers", "step", "rows read", "seconds", "cpu seconds", "peak MiB")
 
 
-def batches(n_rows: int, n_prompts: int = 0, side: int = 0) -> Iterator[pa.Table]:
+def batches(
+    n_rows: int, n_prompts: int = 0, side: int = 0, arena: int = 0
+) -> Iterator[pa.Table]:
     """A history in pieces: judges with sensitivity, position, bias and deviations."""
     rng, prompts = np.random.default_rng(0), np.random.default_rng(1)
+    n_judges, n_features = (arena, 0) if arena else (N_JUDGES, N_FEATURES)
     scores = np.sort(rng.normal(size=N_MODELS))
-    slope, shift = rng.uniform(0.6, 1.4, N_JUDGES), rng.normal(0, 0.3, N_JUDGES)
-    bias = rng.normal(0, 0.15, (N_JUDGES, N_FEATURES))
-    deviation = rng.normal(0, 0.3, (N_JUDGES, N_MODELS))
+    slope, shift = rng.uniform(0.6, 1.4, n_judges), rng.normal(0, 0.3, n_judges)
+    bias = rng.normal(0, 0.15, (n_judges, n_features))
+    deviation = rng.normal(0, 0.3, (n_judges, N_MODELS))
     models = pa.array([f"vendor/model-{k:02d}" for k in range(N_MODELS)])
-    judges = pa.array([*(f"judge-{k}" for k in range(N_JUDGES)), "human"])
+    judges = pa.array([*(f"judge-{k}" for k in range(n_judges)), "human"])
     sides = pa.array(["model_a", "model_b"])
 
     def labels(codes: np.ndarray, names: pa.Array) -> pa.DictionaryArray:
@@ -53,9 +57,14 @@ def batches(n_rows: int, n_prompts: int = 0, side: int = 0) -> Iterator[pa.Table
         n = min(STEP, n_rows - start)
         left = rng.integers(0, N_MODELS, n)
         right = (left + rng.integers(1, N_MODELS, n)) % N_MODELS
-        judge, human = rng.integers(0, N_JUDGES, n), rng.random(n) < 0.02
+        judge, human = rng.integers(0, n_judges, n), rng.random(n) < 0.02
+        if arena:
+            # A piece begins with a prompt, as its size is a multiple of theirs.
+            prompt, source = np.divmod(np.arange(n), 1 + arena)
+            left, right = left[prompt], right[prompt]
+            judge, human = source % arena, source == arena
         order = rng.integers(0, 2, n) * 2 - 1
-        first, second = rng.normal(size=(2, n, N_FEATURES)).round(3).astype("f4")
+        first, second = rng.normal(size=(2, n, n_features)).round(3).astype("f4")
         delta = scores[left] - scores[right]
         logit = slope[judge] * delta + shift[judge] * order
         logit += np.einsum("ij,ij->i", first - second, bias[judge])
@@ -65,11 +74,11 @@ def batches(n_rows: int, n_prompts: int = 0, side: int = 0) -> Iterator[pa.Table
         columns = {
             "model_a": labels(left, models),
             "model_b": labels(right, models),
-            "judge": labels(np.where(human, N_JUDGES, judge), judges),
+            "judge": labels(np.where(human, n_judges, judge), judges),
             "winner": labels(~wins, sides),
             "shown_first": labels(order < 0, sides),
         }
-        for k in range(N_FEATURES):
+        for k in range(n_features):
             columns |= {f"x{k}_a": first[:, k], f"x{k}_b": second[:, k]}
         if n_prompts:
             prompt = prompts.integers(0, n_prompts, n)
@@ -79,10 +88,10 @@ def batches(n_rows: int, n_prompts: int = 0, side: int = 0) -> Iterator[pa.Table
         yield pa.table(columns)
 
 
-def write(path: Path, n_rows: int, n_prompts: int, side: int) -> None:
+def write(path: Path, n_rows: int, n_prompts: int, side: int, arena: int) -> None:
     """Write the history, a row group for each piece."""
     writer = None
-    for table in batches(n_rows, n_prompts, side):
+    for table in batches(n_rows, n_prompts, 1 + arena if arena else side, arena):
         if writer is None:
             writer = parquet.ParquetWriter(path, table.schema)
         writer.write_table(table)
@@ -121,6 +130,7 @@ def stream(
     from skanchor import AnchorPipeline
     from skanchor.streaming import StreamOptions, stream_history
 
+    told("imports", 0, 0.0)
     effects = "auto" if item_effects else None
     anchor = AnchorPipeline(cv=10, item_effects=effects, random_state=0)
     began = time.perf_counter()
@@ -255,6 +265,7 @@ def main() -> None:
     parser.add_argument("--no-items", action="store_true")
     parser.add_argument("--groups", action="store_true")
     parser.add_argument("--side", type=int, default=0, metavar="N")
+    parser.add_argument("--arena", type=int, default=0, metavar="J")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--sums", action="store_true")
     parser.add_argument(
@@ -293,14 +304,15 @@ def main() -> None:
                 given.workers[0],
                 not given.no_items,
                 given.checkpoint,
-                "auto" if given.groups else None,
+                "prompt_id" if given.groups else None,
             )
         return
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for n_rows in map(int, given.rows):
             path = Path(folder) / f"{n_rows}.parquet"
-            write(path, n_rows, n_rows // 3 if given.groups else 0, given.side)
+            n_prompts = n_rows // 3 if given.groups else 0
+            write(path, n_rows, n_prompts, given.side, given.arena)
             jobs = [("read", 1, False)]
             for workers in given.workers:
                 jobs += [("stream", workers, False)]
@@ -319,7 +331,7 @@ def main() -> None:
                     print(*found[-1], sep="\t", flush=True)
             path.unlink()
     name = "streaming_groups" if given.groups else "streaming"
-    if not given.side:
+    if not given.side and not given.arena:
         write_rows(name, HEADER, found)
 
 

@@ -101,8 +101,9 @@ class ColumnTotals:
     others: Array
 
     def __post_init__(self) -> None:
-        if self.items.nnz < np.iinfo(np.int32).max:
-            # Narrow indices take less memory, and are not copied in products.
+        # Narrow indices take less memory, and are not copied in products.
+        most = np.iinfo(np.int32).max
+        if self.items.nnz < most:
             for name in ("indices", "indptr"):
                 own = getattr(self.items, name).astype(np.int32, copy=False)
                 setattr(self.items, name, own)

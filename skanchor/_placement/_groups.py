@@ -155,7 +155,9 @@ class HistoryGroups:
 
 def _numbered(groups: Sequence[NDArray[np.intp]]) -> NDArray[np.int64]:
     """One ascending number for each fold and each of its groups."""
-    return np.concatenate([own + k * _FOLD for k, own in enumerate(groups)])
+    return np.concatenate(
+        [own.astype(np.int64) + k * _FOLD for k, own in enumerate(groups)]
+    )
 
 
 def _influence(

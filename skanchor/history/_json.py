@@ -128,6 +128,8 @@ def pack_labels(labels: Iterable[Any], what: str) -> dict[str, Any]:
         ``dtype`` of the array and its ``values``.
     """
     array = labels if isinstance(labels, np.ndarray) else np.array(labels, dtype=object)
+    if array.dtype.kind == "T":
+        array = array.astype(object)
     values = array.tolist()
     for label in values:
         if type(label) not in (str, int, float, bool):

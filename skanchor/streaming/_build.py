@@ -10,7 +10,7 @@ fold.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from skanchor.bias.fitting import same_settings
 from skanchor.bias.registry import learner_for
 from skanchor.exceptions import ConvergenceWarning, LearnerError
 from skanchor.streaming._checks import bends, check_items, fit_sums
+from skanchor.streaming._folds_of_groups import FoldsOfGroups
 from skanchor.streaming._likelihood import ExpandedLikelihood
 from skanchor.streaming._local_columns import residual_sums
 from skanchor.streaming._pass import (
@@ -264,6 +265,8 @@ class Builder:
         held: list[Any] = self.runs.run(
             "all folds", sum_held_out, (self.settings, theta), add_sums
         )
+        # That was the last pass: which group each row has is of no more use.
+        self.runs.groups = None
         return states, list(held)
 
     def _voted(
@@ -319,14 +322,14 @@ class Builder:
     ) -> StoredHistory:
         """Stored folds of all views, as a history that places arrivals."""
         folds = self.layout.folds
-        for m, own in enumerate(held):
+        for m in range(len(held)):
             # In place, so that no more than one judge's sums by group are in memory
             # twice.
-            held[m] = self._residuals(m, own, states, point)
+            held[m] = self._residuals(m, held[m], states, point)
         votes = self.layout.surveyed.held_by_group(folds)
         stored = [
-            self._fold(state, point, view, [own[view] for own in held], votes[view])
-            for view, state in enumerate(states)
+            self._fold(state, point, view, [own[view] for own in held], grouped)
+            for view, (state, grouped) in enumerate(zip(states, votes, strict=True))
         ]
         # View 0 is all rows; then come n_splits views for each repeat.
         edges = range(1, folds.size + 2, folds.n_splits)
@@ -337,16 +340,20 @@ class Builder:
         self, m: int, held: Any, states: list[HistoricalFit], point: Expansion
     ) -> list[SourceSums]:
         """Residuals of the rows of judge m that each view holds out."""
-        groups = self.layout.surveyed.groups
-        if groups is not None:
-            held = held.of_folds(
-                groups.hashes, self.layout.folds.of_rows(groups.hashes)
-            )
+        folds = self.layout.folds
+        grouped = isinstance(folds, FoldsOfGroups)
+        # One fold after another, as sums by group take memory.
+        by_fold = (
+            held.of_folds(folds.table)
+            if isinstance(folds, FoldsOfGroups)
+            else (held[k] for k in range(folds.size))
+        )
         found = []
-        for view, state in enumerate(states):
+        for state, own in zip(states, chain([None], by_fold), strict=True):
             assert state.X.scores is not None
             change = point.change(m, state.X.scores)
-            found.append(residual_sums(held, view, len(state.X.models), change))
+            n_models = len(state.X.models)
+            found.append(residual_sums(own, n_models, change, grouped=grouped))
         return found
 
     def _fold(
@@ -367,10 +374,7 @@ class Builder:
         assert X.scores is not None
         votes, held = surveyed.vote_cells(folds, view), surveyed.held_votes(folds, view)
         known = {PEOPLE: vote_information(votes, X.scores)}
-        groups = None
-        if surveyed.groups is not None:
-            groups = surveyed.groups.hashes
-        residuals = {PEOPLE: vote_residuals(held, X.scores, grouped, groups)}
+        residuals = {PEOPLE: vote_residuals(held, X.scores, grouped)}
         residuals |= dict(enumerate(of_judges))
         learners, theta = [], self.layout.theta(state)
         for m, judge in enumerate(X.judges.tolist()):

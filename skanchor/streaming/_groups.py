@@ -161,8 +161,15 @@ class GroupLabels(_Gathered):
         numbers = _as_numbers(texts.filter(pa.array(is_number)))
         if len(numbers) == len(texts):
             return numbers
-        labels = np.asarray(texts.to_numpy(zero_copy_only=False))
-        labels[is_number] = numbers.tolist()
+        if len(numbers):
+            labels = np.asarray(texts.to_numpy(zero_copy_only=False))
+            labels[is_number] = numbers.tolist()
+            return labels
+        # A few at a time, as objects take several times as much memory.
+        labels = np.empty(len(texts), np.dtypes.StringDType())
+        for start in range(0, len(texts), _SKETCH):
+            some = texts.slice(start, _SKETCH)
+            labels[start : start + len(some)] = some.to_numpy(zero_copy_only=False)
         return labels
 
 
@@ -179,49 +186,44 @@ def _as_numbers(texts: pa.Array) -> NDArray[Any]:
 class ColumnTable(_Gathered):
     """Sums of the local columns of a judge's rows, by group.
 
-    A part has hashes of groups, of shape (n,), sparse sums by item (n, n_items) and
+    A part has numbers of groups, of shape (n,), sparse sums by item (n, n_items) and
     sums of other columns (n, n_others).
     """
 
-    def merged(self) -> tuple[NDArray[np.int64], csr_array, Array]:
-        """Hashes, ascending, each once, and the sums of each."""
+    def merged(self) -> tuple[NDArray[Any], csr_array, Array]:
+        """Numbers, ascending, each once, and the sums of each."""
         if len(self.parts) > 1 or not _ascends(self.parts[0][0]):
             found = ColumnTotals.of(*self._rows())
             self.parts = [(found.groups, found.items, found.others)]
         return self.parts[0]  # type: ignore[no-any-return]
 
-    def of_folds(
-        self, groups: NDArray[np.int64], fold: NDArray[np.intp], n_folds: int
-    ) -> Iterator[ColumnTotals]:
-        """Sums by group that each fold holds out.
+    def of_folds(self, fold: NDArray[Any], n_folds: int) -> Iterator[ColumnTotals]:
+        """Sums by group that each fold holds out, one fold after another.
 
         Parameters
         ----------
-        groups : ndarray of shape (n_groups,)
-            Hashes of all groups, ascending, whose places are the codes.
         fold : ndarray of shape (n_groups,)
             Fold of each group.
         n_folds : int
             Number of folds.
         """
-        hashes, items, others = self._rows()
-        known, code = np.unique(hashes, return_inverse=True)
-        place = np.searchsorted(groups, known)
-        # Groups by fold, ascending in each; 16-bit integers sort in linear time.
-        order = np.argsort(fold[place].astype(np.int16), kind="stable")
-        turned = np.empty_like(order)
-        turned[order] = np.arange(len(order))
-        total = ColumnTotals.at_places(place[order], turned[code], items, others)
-        stops = np.cumsum(np.bincount(fold[place], minlength=n_folds)).tolist()
+        # One part, so that the rows are not in memory twice.
+        groups, items, others = self._rows()
+        self.parts = [(groups, items, others)]
+        # 16-bit integers sort in linear time.
+        own = fold[groups].astype(np.int16)
+        order = np.argsort(own, kind="stable").astype(np.int32)
+        stops = np.cumsum(np.bincount(own, minlength=n_folds)).tolist()
         for start, stop in pairwise([0, *stops]):
-            yield total[start:stop]
+            rows = order[start:stop]
+            yield ColumnTotals.of(groups[rows], items[rows], others[rows])
 
-    def _rows(self) -> tuple[NDArray[np.int64], csr_array, Array]:
+    def _rows(self) -> tuple[NDArray[Any], csr_array, Array]:
         """The rows of all parts."""
         if len(self.parts) == 1:
             return self.parts[0]
-        hashes, items, others = zip(*self.parts, strict=True)
-        return np.concatenate(hashes), vstack(items, format="csr"), np.vstack(others)
+        groups, items, others = zip(*self.parts, strict=True)
+        return np.concatenate(groups), vstack(items, format="csr"), np.vstack(others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,33 +253,27 @@ class GroupedHeld:
         for mine, more in zip(self.by_group, other.by_group, strict=True):
             mine.gain(more)
 
-    def of_folds(self, groups: NDArray[np.int64], folds: Any) -> list[SourceSums]:
-        """Sums of each fold of all repeats.
+    def of_folds(self, folds: NDArray[Any]) -> Iterator[SourceSums]:
+        """Sums of each fold of all repeats, one after another.
 
         Parameters
         ----------
-        groups : ndarray of shape (n_groups,)
-            Hashes of all groups, ascending, whose places are the codes.
         folds : ndarray of shape (n_repeats, n_groups)
             Fold of each group.
 
-        Returns
-        -------
-        list of SourceSums
+        Yields
+        ------
+        SourceSums
         """
         n_folds = len(self.score) // len(self.by_group)
         found = chain.from_iterable(
-            table.of_folds(groups, fold, n_folds)
+            table.of_folds(fold, n_folds)
             for table, fold in zip(self.by_group, folds, strict=True)
         )
-        return [
-            SourceSums(
-                streamed_columns(by_group.items.shape[1], by_group.others.shape[1] - 1),
-                score=score,
-                by_group=by_group,
-            )
-            for score, by_group in zip(self.score, found, strict=True)
-        ]
+        for score, by_group in zip(self.score, found, strict=True):
+            n_items, n_others = by_group.items.shape[1], by_group.others.shape[1]
+            blocks = streamed_columns(n_items, n_others - 1)
+            yield SourceSums(blocks, score=score, by_group=by_group)
 
 
 def _summed_by_key(
@@ -325,7 +321,7 @@ def _cell_sums(
 
 
 def item_totals(
-    group: NDArray[np.int64],
+    group: NDArray[Any],
     left: NDArray[np.intp],
     right: NDArray[np.intp],
     values: Array,
@@ -344,7 +340,7 @@ def item_totals(
 
 
 def item_squares(
-    group: NDArray[np.int64],
+    group: NDArray[Any],
     left: NDArray[np.intp],
     right: NDArray[np.intp],
     values: Array,
@@ -376,7 +372,7 @@ def _by_item(
 
 
 def grouped_dispersion(
-    group: NDArray[np.int64],
+    group: NDArray[Any],
     pair: NDArray[np.intp],
     values: Array,
     n_items: int,
@@ -388,7 +384,7 @@ def grouped_dispersion(
     Parameters
     ----------
     group : ndarray of shape (n_cells,)
-        Hash of the group of each cell of rows of one group and pair.
+        Number of the group of each cell of rows of one group and pair.
     pair : ndarray of shape (n_cells,)
         Ordered pair: the first item times ``n_items``, plus the second.
     values : ndarray of shape (n_cells, 2)
@@ -436,7 +432,7 @@ def grouped_dispersion(
     return squares / max(total - taken, 0.5 * total)
 
 
-def _dense(group: NDArray[np.int64]) -> tuple[NDArray[np.intp], int]:
+def _dense(group: NDArray[Any]) -> tuple[NDArray[np.intp], int]:
     """Number of the group of each row, from zero, and how many there are."""
     if (group[1:] < group[:-1]).any():
         known, code = np.unique(group, return_inverse=True)

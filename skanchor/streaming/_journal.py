@@ -78,7 +78,7 @@ class Journal(ResumableRun):
         that is decided.
     """
 
-    FILE: ClassVar = ArchiveKind("stream checkpoint", 7)
+    FILE: ClassVar = ArchiveKind("stream checkpoint", 8)
 
     passes: dict[int, StoredPass] = field(default_factory=dict)
     layout: list[tuple[int, int]] | None = None

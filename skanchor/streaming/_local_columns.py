@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from skanchor._numerics.blocks import Blocks, fitted_columns
@@ -52,33 +50,32 @@ def with_delta(n_items: int, width: int, scores: Array) -> Array:
 
 
 def residual_sums(
-    sums: SourceSums | Sequence[SourceSums], view: int, n_items: int, change: Array
+    sums: SourceSums | None, n_items: int, change: Array, *, grouped: bool
 ) -> SourceSums:
     """Residuals of the rows that a view holds out, by the fitted columns.
 
     Parameters
     ----------
-    sums : SourceSums or sequence of SourceSums
-        Sums of one judge from :func:`held_out_sums`, with an axis of folds; where there
-        are groups, those of each fold.
-    view : int
-        The training set: zero, which holds nothing out, or the fold plus one.
+    sums : SourceSums or None
+        Sums of one judge and one fold from :func:`held_out_sums`; None for the fit of
+        all rows, which holds none out.
     n_items : int
         Number of items.
     change : ndarray of shape (n_local, n_local + 1)
         Matrix from the streamed to the fitted columns, as of :func:`with_delta`.
+    grouped : bool
+        Whether there are groups.
 
     Returns
     -------
     SourceSums
-        Without an axis of folds; zero for view zero.
     """
     size = change.shape[1]
     blocks = fitted_columns(n_items, size - fitted_columns(n_items, 0).size)
-    if view > 0:
-        return sums[view - 1].in_columns(blocks, change)
+    if sums is not None:
+        return sums.in_columns(blocks, change)
     score = np.zeros(size)
-    if isinstance(sums, SourceSums):
+    if not grouped:
         return SourceSums(blocks, score=score, outer=np.zeros((size, size)))
     by_group = ColumnTotals.nothing(n_items, size - n_items)
     return SourceSums(blocks, score=score, by_group=by_group)

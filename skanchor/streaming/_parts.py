@@ -23,7 +23,7 @@ from skanchor.exceptions import BattlesError
 
 __all__ = ["Data", "Part", "check_length", "open_data", "with_groups"]
 
-_NO_ROWS = np.empty(0, dtype=np.int64)
+_NO_ROWS = np.empty(0, dtype=np.int32)
 
 
 class Part(Protocol):
@@ -38,8 +38,8 @@ class Part(Protocol):
         """Number of rows."""
 
     @property
-    def group(self) -> NDArray[np.int64] | None:
-        """Hash of the group of each row, where an earlier pass has read it."""
+    def group(self) -> NDArray[np.int32] | None:
+        """Number of the group of each row, where an earlier pass has read it."""
 
     def tables(self, columns: Sequence[str] | None, size: int) -> Iterator[pa.Table]:
         """Read the rows, about ``size`` at a time."""
@@ -69,7 +69,7 @@ class FragmentPart:
     fragment: Any
     start: int
     length: int
-    group: NDArray[np.int64] | None = None
+    group: NDArray[np.int32] | None = None
 
     def tables(self, columns: Sequence[str] | None, size: int) -> Iterator[pa.Table]:
         """Read the rows, about ``size`` at a time."""
@@ -98,7 +98,7 @@ class TablePart:
 
     table: pa.Table
     start: int
-    group: NDArray[np.int64] | None = None
+    group: NDArray[np.int32] | None = None
 
     @property
     def length(self) -> int:
@@ -119,7 +119,7 @@ class PartitionPart:
     partition: Any
     start: int
     length: int
-    group: NDArray[np.int64] | None = None
+    group: NDArray[np.int32] | None = None
 
     def tables(self, columns: Sequence[str] | None, size: int) -> Iterator[pa.Table]:
         """Read the rows, ``size`` at a time."""
@@ -302,8 +302,8 @@ def check_length(part: Part, n_rows: int) -> None:
         )
 
 
-def with_groups(part: Any, known: Mapping[int, NDArray[np.int64]]) -> Part:
-    """A part with the hashes of the groups of its rows, by the number of the first."""
+def with_groups(part: Any, known: Mapping[int, NDArray[np.int32]]) -> Part:
+    """A part with the numbers of the groups of its rows, by that of the first row."""
     group = known.get(part.start, _NO_ROWS) if part.length else _NO_ROWS
     if len(group) != part.length:
         raise BattlesError(

@@ -56,7 +56,7 @@ class PassSettings:
     digests : mapping of int to int
         Checksum of the rows of each part in the first pass, by its first row.
     limits : sequence of int
-        For each judge the largest hash of the groups whose residuals are summed about
+        For each judge the largest number of the groups whose residuals are summed about
         a point; these tell how much the rows of a group depend on each other.
     """
 
@@ -126,7 +126,6 @@ class PassSettings:
         left, right = X.left.take(order), X.right.take(order)
         y, weight = rows.y.take(order), rows.weight.take(order)
         fold = rows.fold.take(order, axis=1)
-        group = None if rows.group is None else rows.group.take(order)
         starts = [0, *stops[:-1].tolist()]
         for learner, start, stop in zip(
             self.learners, starts, stops.tolist(), strict=True
@@ -144,7 +143,8 @@ class PassSettings:
                 weight[own],
                 fold[:, own],
                 span_squares(learner, pairs) if pairs and self.ridged else None,
-                None if group is None else group[own],
+                # Not a part of an array that would stay as long as any of its parts.
+                None if rows.group is None else rows.group.take(order[own]),
             )
 
     @staticmethod

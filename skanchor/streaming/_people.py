@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -75,8 +74,6 @@ def vote_residuals(
         Scores.
     grouped : VotesByGroup, optional
         The same votes by group, where they depend on each other.
-    groups : ndarray of shape (n_groups,), optional
-        Hashes of all groups, ascending.
 
     Returns
     -------
@@ -87,9 +84,7 @@ def vote_residuals(
     error = votes.y - sigmoid(votes.logits(scores))
     score = _net(votes, votes.weight * error, n)
     if grouped is not None:
-        assert groups is not None
-        totals = grouped.totals(grouped.residuals(scores), n)
-        by_group = replace(totals, groups=np.searchsorted(groups, totals.groups))
+        by_group = grouped.totals(grouped.residuals(scores), n)
         return SourceSums(item_columns(n), score=score, by_group=by_group)
     # The votes of a cell share their error, so that its sum of (w eps)^2 is the sum of
     # w^2 times eps^2.

@@ -188,7 +188,8 @@ class ReadRows:
     features : FeatureColumns
         Feature columns of the table; ``X`` need not carry the features.
     group : ndarray of shape (n_rows,) or None
-        Hash of the group of each row; None where rows are independent.
+        Hash of the group of each row, or its number, where an earlier pass has read it;
+        None where rows are independent.
     labels : tuple or None
         Hash of the group of each row of the table, their labels, and the number of the
         first row, as :meth:`GroupLabels.of` takes them.
@@ -207,7 +208,7 @@ class ReadRows:
     number: NDArray[np.integer]
     source: NDArray[np.intp]
     features: FeatureColumns
-    group: NDArray[np.int64] | None = None
+    group: NDArray[Any] | None = None
     labels: tuple[NDArray[np.int64], pa.ChunkedArray, int] | None = None
     shape: tuple[str, ...] = ()
     judge_labels: tuple[Any, ...] = ()
@@ -321,7 +322,7 @@ class Reading:
         *,
         featured: bool = True,
         like: FeatureColumns | None = None,
-        group: NDArray[np.int64] | None = None,
+        group: NDArray[np.int32] | None = None,
     ) -> ReadRows:
         """Read a table whose first row has the number ``start``.
 
@@ -339,7 +340,7 @@ class Reading:
         like : FeatureColumns, optional
             Those of an earlier table, to save the search for the columns.
         group : ndarray of shape (n_rows,), optional
-            Hash of the group of each row, where an earlier pass has read it.
+            Number of the group of each row, where an earlier pass has read it.
 
         Returns
         -------
@@ -357,7 +358,7 @@ class Reading:
         folds: Folds,
         featured: bool,
         like: FeatureColumns | None,
-        group: NDArray[np.int64] | None,
+        group: NDArray[Any] | None,
     ) -> ReadRows:
         X, y = self.split(table)
         shape = tuple(name for name in OPTIONAL if name in X.column_names)

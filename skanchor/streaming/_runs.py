@@ -45,7 +45,7 @@ class Runs:
     Attributes
     ----------
     groups : mapping of int to ndarray, or None
-        Hash of the group of each row of each part, by the number of the first, once a
+        Number of the group of each row of each part, by that of its first row, once a
         pass has read them: later passes need not read and hash labels again.
     """
 
@@ -62,7 +62,7 @@ class Runs:
         self.journal = journal
         self.number = 0
         self.layout = journal.layout
-        self.groups: Mapping[int, NDArray[np.int64]] | None = None
+        self.groups: Mapping[int, NDArray[np.int32]] | None = None
         self.passes: list[tuple[str, int, float]] = []
 
     def run(

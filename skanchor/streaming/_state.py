@@ -12,6 +12,7 @@ from skanchor._assembly import scores_of_everyone
 from skanchor._stages import Stages
 from skanchor.history import Board, GroupFolds, HistoryState
 from skanchor.streaming._build import Built
+from skanchor.streaming._folds_of_groups import FoldsOfGroups
 from skanchor.streaming._reading import Folds
 from skanchor.streaming._survey_result import SurveyResult
 
@@ -53,9 +54,8 @@ def state_of_stream(
         "streamed": True,
     }
     groups = None
-    if surveyed.groups is not None:
-        known = surveyed.groups
-        groups = GroupFolds(known.labels, folds.of_rows(known.hashes))
+    if surveyed.groups is not None and isinstance(folds, FoldsOfGroups):
+        groups = GroupFolds(surveyed.groups.labels, folds.table)
     return HistoryState(
         built.stored,
         built.sums,

@@ -23,6 +23,7 @@ from skanchor._treatments import limited_to_inference
 from skanchor.exceptions import BattlesError
 from skanchor.history import AnchorHistory, HistoryState
 from skanchor.streaming._build import Builder, span_learners
+from skanchor.streaming._folds_of_groups import FoldsOfGroups
 from skanchor.streaming._grouping import check_memory, find_groups
 from skanchor.streaming._journal import Journal
 from skanchor.streaming._parts import DatasetData, open_data
@@ -284,20 +285,26 @@ def stream_history(
             (reading, folds, columns, options.batch_rows, options.pilot_rows),
             partial(Survey.add, size=options.pilot_rows),
         )
-        later = reading
-        if reading.groups is not None:
-            runs.groups, later = survey.hashes, replace(reading, groups=None)
+        later, dealt = reading, folds
+        if survey.groups is not None:
+            # Groups are numbered by their hashes, which are twice as wide.
+            known = survey.groups.hashes
+            dealt, later = FoldsOfGroups.of(folds, known), replace(reading, groups=None)
+            runs.groups = {
+                start: np.searchsorted(known, own).astype(np.int32)
+                for start, own in survey.hashes.items()
+            }
         # Starting values from the sample, and the columns of the sums.
         surveyed = SurveyResult.of(survey, stages, reading)
         pilot = surveyed.pilot(stages)
         learners = span_learners(stages, pilot)
         displayed = pilot.calibrator.has_position_effect_.reindex(surveyed.judges)
-        layout = LocalLayout(surveyed, folds, learners, displayed.to_numpy(bool))
+        layout = LocalLayout(surveyed, dealt, learners, displayed.to_numpy(bool))
         check_memory(surveyed, [own.columns.shape[1] for own in layout.samples],
                      n_repeats)  # fmt: skip
         same = PassSettings(
             replace(later, unit=surveyed.unit),
-            folds,
+            dealt,
             None if schema is None else later.needed(schema),
             options.batch_rows,
             surveyed.models,
@@ -315,7 +322,7 @@ def stream_history(
         builder = Builder(stages, layout, same, runs, options.max_passes)
         with limited_to_inference(pilot.X, item_effects):
             built = builder.build(pilot, item_effects, settings.item_prior)
-        state = state_of_stream(built, surveyed, stages, fingerprints or {}, folds)
+        state = state_of_stream(built, surveyed, stages, fingerprints or {}, dealt)
     log.issue()
     return StreamedHistory(
         state,

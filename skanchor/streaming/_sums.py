@@ -58,7 +58,7 @@ class StreamedRows:
         Values of the span's functions, summed over the two responses, and their squares
         likewise. None where no ridge needs their variance.
     group : ndarray of shape (n,) or None
-        Hash of the group of each row; None where rows are independent.
+        Number of the group of each row; None where rows are independent.
     """
 
     left: NDArray[np.intp]
@@ -68,7 +68,7 @@ class StreamedRows:
     weight: Array
     fold: NDArray[np.intp]
     squares: Array | None = None
-    group: NDArray[np.int64] | None = None
+    group: NDArray[np.int32] | None = None
 
     def logits(self, theta: Array) -> Array:
         """Logits of the rows, of shape (n,), at local coefficients (n_local,)."""
@@ -185,8 +185,8 @@ class FoldedRows:
             found[k, K:] = values[rows] @ self.columns[rows]
         return found
 
-    def by_group(self, group: NDArray[np.int64], values: Array) -> ColumnTable:
-        """Values times local columns of each row, with the hash of its group."""
+    def by_group(self, group: NDArray[np.int32], values: Array) -> ColumnTable:
+        """Values times local columns of each row, with the number of its group."""
         items = _incidence(self.left, self.right, values, self.n_items)
         return ColumnTable([(group, items, values[:, None] * self.columns)])
 
@@ -290,7 +290,7 @@ class PointSums:
         bends : ndarray of shape (n_items, n_items), optional
             Column that tests for a curved scale, by pair of items.
         limit : int, optional
-            Largest hash of the groups whose sums are taken; None takes all.
+            Largest number of the groups whose sums are taken; None takes all.
 
         Returns
         -------
@@ -433,7 +433,7 @@ def _by_group(
     n_items: int,
     limit: int | None,
 ) -> GroupTable | None:
-    """Sums by group, up to a hash, and ordered pair; None where there are no groups."""
+    """Sums by group, up to a number, and by ordered pair; None without groups."""
     if rows.group is None:
         return None
     some: Any = slice(None) if limit is None else np.flatnonzero(rows.group <= limit)

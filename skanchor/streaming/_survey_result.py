@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -149,7 +151,9 @@ class SurveyResult:
         unit = float(total / n)
         grouped = None
         if survey.group_votes is not None:
-            grouped = VotesByGroup.of(survey.group_votes, first, models, unit)
+            assert survey.groups is not None
+            hashes = survey.groups.hashes
+            grouped = VotesByGroup.of(survey.group_votes, first, models, unit, hashes)
         votes, verdicts = (_in_units(each, unit) for each in (votes, verdicts))
         return cls(
             models, judges, survey.features, votes, verdicts, survey.ranges,
@@ -177,7 +181,7 @@ class SurveyResult:
         return pair_sums(left, right, values, len(self.models))
 
     def group_limits(self) -> list[int]:
-        """For each judge the largest hash of the groups in its sample of groups.
+        """For each judge the largest number of a group in its sample of groups.
 
         Of the sampled groups a judge has about ``SAMPLED`` rows or more, or all of its
         rows.
@@ -190,7 +194,9 @@ class SurveyResult:
         )
         # Hashes are spread evenly over the integers of 64 bits.
         part = np.minimum(SAMPLED / most, 1.0).tolist()
-        return [min(int(p * 2.0**64), (1 << 64) - 1) - (1 << 63) for p in part]
+        limits = [min(int(p * 2.0**64), (1 << 64) - 1) - (1 << 63) for p in part]
+        known = np.searchsorted(self.groups.hashes, limits, side="right")
+        return [stop - 1 for stop in known.tolist()]
 
     def vote_cells(self, folds: Folds, view: int) -> VoteCells:
         """Votes of a view's training set, scaled to the weight of all votes.
@@ -209,11 +215,11 @@ class SurveyResult:
             votes = votes[(votes["repeat"] == repeat) & (votes["fold"] == fold)]
         return _vote_cells(votes)
 
-    def held_by_group(self, folds: Folds) -> list[VotesByGroup | None]:
+    def held_by_group(self, folds: Folds) -> Iterator[VotesByGroup | None]:
         """The votes that each view holds out, by group; None without groups."""
         if self.group_votes is None:
-            return [None] * (1 + folds.size)
-        return [self.group_votes.nothing(), *self.group_votes.by_fold(folds)]
+            return repeat(None, 1 + folds.size)
+        return chain([self.group_votes.nothing()], self.group_votes.by_fold(folds))
 
     def vote_fit(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
@@ -36,7 +37,7 @@ class VotesByGroup:
     Attributes
     ----------
     group : ndarray of shape (n,)
-        Hash of the group of each sum, ascending.
+        Number of the group of each sum, ascending.
     cell : ndarray of shape (n,)
         Pair of models and outcome of each sum, by the number of a cell.
     weight : ndarray of shape (n,)
@@ -45,7 +46,7 @@ class VotesByGroup:
         Codes of the two models of each cell, and the outcome.
     """
 
-    group: NDArray[np.int64]
+    group: NDArray[np.int32]
     cell: NDArray[np.int32]
     weight: Array
     left: NDArray[np.intp]
@@ -54,7 +55,12 @@ class VotesByGroup:
 
     @classmethod
     def of(
-        cls, table: GroupTable, votes: pd.DataFrame, models: NDArray[Any], unit: float
+        cls,
+        table: GroupTable,
+        votes: pd.DataFrame,
+        models: NDArray[Any],
+        unit: float,
+        groups: NDArray[np.int64],
     ) -> Self:
         """Votes between some models.
 
@@ -68,6 +74,8 @@ class VotesByGroup:
             Labels of the models.
         unit : float
             Weight of the user that counts as one.
+        groups : ndarray of shape (n_groups,)
+            Hashes of all groups, ascending, whose places are the numbers.
         """
         cells = votes[["left", "right", "y"]].drop_duplicates()
         left, right = (cells[side].to_numpy(np.intp) for side in ("left", "right"))
@@ -78,7 +86,8 @@ class VotesByGroup:
         order = np.argsort(keys[:, 0])
         order = order[cell[order] >= 0]
         weight = sums[order, 0] / unit
-        return cls(keys[order, 0], cell[order], weight, left, right, y)
+        group = np.searchsorted(groups, keys[order, 0]).astype(np.int32)
+        return cls(group, cell[order], weight, left, right, y)
 
     def residuals(self, scores: Array) -> Array:
         """Weight times outcome minus probability, of shape (n,)."""
@@ -97,17 +106,17 @@ class VotesByGroup:
         """None of the votes."""
         return self._some(slice(0, 0))
 
-    def by_fold(self, folds: Folds) -> list[VotesByGroup]:
-        """The votes that each fold of all repeats holds out."""
-        found = []
-        for fold in folds.of_rows(self.group):
+    def by_fold(self, folds: Folds) -> Iterator[VotesByGroup]:
+        """The votes that each fold of all repeats holds out, one after another."""
+        for repeat in range(folds.n_repeats):
             # 16-bit integers sort in linear time.
-            order = np.argsort(fold.astype(np.int16), kind="stable")
+            fold = folds.of_rows(self.group)[repeat].astype(np.int16)
+            order = np.argsort(fold, kind="stable").astype(np.int32)
             stops = np.cumsum(np.bincount(fold, minlength=folds.n_splits)).tolist()
-            found += [self._some(order[a:b]) for a, b in pairwise([0, *stops])]
-        return found
+            for start, stop in pairwise([0, *stops]):
+                yield self._some(order[start:stop])
 
-    def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.intp], NDArray[np.intp]]:
+    def _pairs(self) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
         return self.group, self.left[self.cell], self.right[self.cell]
 
     def _some(self, at: Any) -> VotesByGroup:

@@ -13,6 +13,7 @@ from skanchor._numerics.groups import ColumnTotals
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.streaming import (
     StreamOptions,
+    _folds_of_groups,
     _grouping,
     _groups,
     _reading,
@@ -424,7 +425,7 @@ def test_sums_by_group_are_gathered_in_any_order():
 def test_sums_of_columns_are_gathered_in_any_order():
     """Held against a dense matrix with a row for each group."""
     rng = np.random.default_rng(2)
-    group, others = rng.integers(-40, 40, 300), rng.random((300, 2))
+    group, others = rng.permutation(np.arange(300) % 80), rng.random((300, 2))
     items = csr_array(rng.integers(0, 2, (300, 4)) * rng.random((300, 4)))
     total = ColumnTable([(group, items, others)])
     found = ColumnTable([(group[::7], items[::7], others[::7])])
@@ -435,10 +436,10 @@ def test_sums_of_columns_are_gathered_in_any_order():
     np.add.at(dense, at, np.hstack([items.toarray(), others]))
     fold = rng.integers(0, 3, len(names))
     for table in (found, total):
-        hashes, one, other = table.merged()
-        assert_array_equal(hashes, names)
+        numbers, one, other = table.merged()
+        assert_array_equal(numbers, names)
         assert_allclose(np.hstack([one.toarray(), other]), dense)
-        for k, own in enumerate(table.of_folds(names, fold, 3)):
+        for k, own in enumerate(table.of_folds(fold, 3)):
             assert_array_equal(own.groups, np.flatnonzero(fold == k))
             assert_allclose(own.toarray(), dense[fold == k])
 
@@ -541,3 +542,14 @@ def test_large_streams_take_the_dispersion_from_a_sample(prompted, monkeypatch):
     mine, theirs = errors(found.history, late), errors(whole.history, late)
     assert mine[0] == theirs[0]
     assert_allclose(mine, theirs, rtol=0.02)
+
+
+@pytest.mark.parametrize("step", [1, 7, 1000])
+def test_numbered_groups_have_the_folds_of_their_hashes(monkeypatch, step):
+    monkeypatch.setattr(_folds_of_groups, "_STEP", step)
+    hashes = np.sort(row_hash(np.arange(50), 0).view(np.int64))
+    folds = _reading.Folds(4, 2, 3)
+    found = _folds_of_groups.FoldsOfGroups.of(folds, hashes)
+    rows = np.array([3, 3, 49, 0])
+    assert_array_equal(found.of_rows(rows), folds.of_rows(hashes[rows]))
+    assert found.size == folds.size and found.table.dtype == np.int8
