@@ -194,15 +194,12 @@ def kinds_of_source(
     )
     known = np.ones(len(model), dtype=bool)
     for q, pair in enumerate(zip(model.tolist(), opponent.tolist(), strict=True)):
-        if learner is None:
-            unit[q] = _unit_information(X, cut, m, pair, delta[q], None, None, None)
-        elif not n_rows[q]:
-            pairs = _drawn(X, m, pair)
-            known[q] = pairs is not None
-            if pairs is not None:
-                unit[q] = _unit_information(
-                    X, cut, m, pair, delta[q], learner, bias, pairs
-                )
+        if learner is not None and n_rows[q]:
+            continue
+        pairs = None if learner is None else _drawn(X, m, pair)
+        known[q] = learner is None or pairs is not None
+        if known[q]:
+            unit[q] = _unit_information(X, cut, m, pair, delta[q], learner, bias, pairs)
     found = SourceKinds(m, model, opponent, delta, n, unit, seen, n_rows)
     return found if known.all() else found[known]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,11 +203,17 @@ def hide_spines(ax: Axes, *sides: str) -> None:
         ax.spines[side].set_visible(False)
 
 
-def above(ax: Axes, n_columns: int) -> None:
-    """Put the legend above the axes, where it hides nothing."""
+def rule(ax: Axes, axis: Literal["x", "y"] = "y") -> None:
+    """Draw faint lines at the ticks of an axis, behind everything else."""
+    ax.grid(axis=axis, color=FAINT, linewidth=0.6)
+    ax.set_axisbelow(True)
+
+
+def above(ax: Axes) -> None:
+    """Put the legend above the axes, in two columns, where it hides nothing."""
     # Right-aligned, so that it extends over the names on the left and not off the edge.
     ax.legend(
-        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=n_columns, frameon=False,
+        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False,
         fontsize=8,
     )  # fmt: skip
 

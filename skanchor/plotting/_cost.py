@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from skanchor.plotting._canvas import (
-    FAINT,
     NEW,
     OLD,
     AxesDisplay,
@@ -18,6 +17,7 @@ from skanchor.plotting._canvas import (
     canvas,
     check_pipeline,
     hide_spines,
+    rule,
     shorten,
 )
 
@@ -155,13 +155,12 @@ class CostDisplay(AxesDisplay):
             )  # fmt: skip
         ax.set_xlim(0.0, spent[-1])
         ax.set_ylim(0.0, 1.08 * top)
-        ax.grid(axis="y", color=FAINT, linewidth=0.6)
-        ax.set_axisbelow(True)
+        rule(ax)
         hide_spines(ax)
         (name,) = shorten([self.model])
         ax.set_xlabel("cost of further rows", fontsize=9)
         ax.set_ylabel(
             f"half width for {name}\n(logits, {100 * self.level:.6g} %)", fontsize=9
         )
-        above(ax, 2)
+        above(ax)
         return self._drawn(ax)

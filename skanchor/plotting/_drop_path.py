@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 
 from skanchor.fragility import Fragility
 from skanchor.plotting._canvas import (
-    FAINT,
     NEW,
     OLD,
     AxesDisplay,
     canvas,
     hide_spines,
     result_of,
+    rule,
     shorten,
 )
 
@@ -181,8 +181,7 @@ class DropPathDisplay(AxesDisplay):
                 textcoords="offset points", fontsize=8, va="top", color=OLD,
             )  # fmt: skip
         ax.set_xlim(0.0, None)
-        ax.grid(axis="y", color=FAINT, linewidth=0.6)
-        ax.set_axisbelow(True)
+        rule(ax)
         hide_spines(ax)
         first, second = shorten(self.names)
         ax.set_xlabel(self.what, fontsize=9)

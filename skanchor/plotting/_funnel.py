@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from skanchor.plotting._canvas import (
-    FAINT,
     NEW,
     OLD,
     AxesDisplay,
@@ -18,6 +17,7 @@ from skanchor.plotting._canvas import (
     check_result,
     hide_spines,
     result_of,
+    rule,
     shorten,
 )
 from skanchor.results import AnchorResult
@@ -239,8 +239,7 @@ class FunnelDisplay(AxesDisplay):
                           "pad": 0.8},
                 )  # fmt: skip
         ax.set_xlim(0.0, last)
-        ax.grid(axis="y", color=FAINT, linewidth=0.6)
-        ax.set_axisbelow(True)
+        rule(ax)
         hide_spines(ax)
         first, second = shorten(self.names)
         ax.set_xlabel("unrecorded favour of every judge, in judge logits", fontsize=9)

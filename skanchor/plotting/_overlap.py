@@ -178,5 +178,5 @@ class FeatureOverlapDisplay(AxesDisplay):
                     ha="left", va="center", color=NEW,
                 )  # fmt: skip
         ax.set_xlabel("standard deviations from the historical mean")
-        above(ax, 2)
+        above(ax)
         return self._drawn(ax)

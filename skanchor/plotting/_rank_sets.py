@@ -10,7 +10,6 @@ import pandas as pd
 
 from skanchor._ranking import RankingEstimator
 from skanchor.plotting._canvas import (
-    FAINT,
     NEW,
     OLD,
     AxesDisplay,
@@ -18,6 +17,7 @@ from skanchor.plotting._canvas import (
     check_result,
     name_axis,
     result_of,
+    rule,
 )
 from skanchor.results import RankingResult
 
@@ -137,8 +137,7 @@ class RankSetDisplay(AxesDisplay):
         # The smallest step that gives at most about twelve ticks.
         step = next(s for s in (1, 2, 5, 10, 20, 50, 100, n) if n / s <= 12)
         ax.set_xticks(sorted({1, *range(step, n + 1, step)}))
-        ax.grid(axis="x", color=FAINT, linewidth=0.6)
-        ax.set_axisbelow(True)
+        rule(ax, "x")
         ax.set_xlabel(f"rank, with joint {100 * self.level:.6g} % rank sets")
         if not known.all():
             ax.annotate(

@@ -160,5 +160,5 @@ class VarianceDisplay(AxesDisplay):
         not_determined(ax, at[table["human"].isna()])
         name_axis(ax, table.index.tolist())
         ax.set_xlabel("share of the variance of the score (%)")
-        above(ax, 2)
+        above(ax)
         return self._drawn(ax)

@@ -38,6 +38,7 @@ from skanchor.io._plain_tables.ratings import (
     Ratings,
     find_ratings,
     model_columns,
+    require_ratings,
     with_models_of_columns,
     with_scores_of_results,
 )
@@ -59,7 +60,7 @@ from skanchor.io._plain_tables.understood import (
 from skanchor.io._plain_tables.winners import flags, names_loser, tied, turned_round
 from skanchor.io._tools import Options, is_number_or_text, reader_called
 from skanchor.io.columns import distinct, with_points
-from skanchor.io.generic import NEEDED, fail_invalid, relabelled, standard_names
+from skanchor.io.generic import NEEDED, fail_invalid, filled, relabelled, standard_names
 from skanchor.warning_log import warn
 
 _OF_PEOPLE = ("humanvote", "humanpreference")
@@ -141,8 +142,8 @@ def read_plain(
             # Only what the file has can be named and renamed.
             missing = [name for name in NEEDED if name not in given]
             raise no_battles(given, missing, is_file=is_file)
-        scale = _Scale(tie_margin, _lower_is_better(levels or {}))
-        return _of_ratings(raw, found, scale, told)
+        lower = _lower_is_better(levels or {})
+        return _of_ratings(raw, found, told, tie_margin, lower_is_better=lower)
     if told:
         names = replace(names, says=(*told, *names.says))
     table, said = _without_other_rows(names.apply(raw))
@@ -328,28 +329,20 @@ def _is_documented(names: Names) -> bool:
     return keys == ["modela", "modelb", "winner"] and keys[-1] != WINNER_NAME
 
 
-@dataclass(frozen=True)
-class _Scale:
-    """How ratings are compared: the largest gap of a tie, and which way is better."""
-
-    tie_margin: float
-    lower_is_better: bool
-
-
 def _of_ratings(
-    raw: pd.DataFrame, found: Ratings, scale: _Scale, told: Sequence[str]
+    raw: pd.DataFrame,
+    found: Ratings,
+    told: Sequence[str],
+    tie_margin: float,
+    *,
+    lower_is_better: bool,
 ) -> Plain:
     """Battles of all pairs of models that a rater has rated for one prompt."""
-    absent = [name for name in found.scores if name not in raw]
-    if absent:
-        raise BattlesError(
-            f"The columns of ratings {absent} are not there; the table has "
-            f"{list(raw)[:20]}."
-        )
+    require_ratings(raw, found.scores)
     who = "judge" if found.wide or found.rater is not None else None
     long = _long(raw, found)
-    rated = long[long["score"].astype("str").str.strip().ne("") & long["score"].notna()]
-    if scale.lower_is_better:
+    rated = long[filled(long["score"])]
+    if lower_is_better:
         rated = rated.assign(score=-pd.to_numeric(rated["score"]))
     if rated["model"].nunique() < 2:
         raise BattlesError(
@@ -358,7 +351,7 @@ def _of_ratings(
         )
     keys = ["prompt_id", *(["judge"] if who else [])]
     alone = rated.groupby(keys)["model"].transform("nunique") == 1
-    table = reader_called("scores").read(rated, Options({}, scale.tie_margin))
+    table = reader_called("scores").read(rated, Options({}, tie_margin))
     if alone.all() or table.empty:
         raise BattlesError(
             "No rater has rated two models for one prompt, so no two ratings can be "
@@ -379,8 +372,8 @@ def _of_ratings(
     by = " and column" if found.wide else f" and {found.rater!r}" if who else ""
     said = (
         f"ratings of {found.model!r} in {quoted(found.scores)} are compared in pairs, "
-        f"by {found.prompt!r}{by}; a {'lower' if scale.lower_is_better else 'higher'} "
-        f"one is better, and a gap of up to {scale.tie_margin:g} is a tie"
+        f"by {found.prompt!r}{by}; a {'lower' if lower_is_better else 'higher'} "
+        f"one is better, and a gap of up to {tie_margin:g} is a tie"
     )
     used = {found.model, found.prompt, found.rater, *found.scores, *table.columns}
     used |= {name.removesuffix("_a") for name in map(str, table.columns)}

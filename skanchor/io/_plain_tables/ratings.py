@@ -218,6 +218,16 @@ def with_models_of_columns(raw: pd.DataFrame, columns: Sequence[str]) -> pd.Data
     return table[filled(table["score"])].reset_index(drop=True)
 
 
+def require_ratings(raw: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Refuse columns of ratings that a table lacks."""
+    absent = [name for name in columns if name not in raw]
+    if absent:
+        raise BattlesError(
+            f"The columns of ratings {absent} are not there; the table has "
+            f"{list(raw)[:20]}."
+        )
+
+
 def is_board(raw: pd.DataFrame) -> bool:
     """Whether a table holds scores of models, one model in each row."""
     names = list(raw.columns)

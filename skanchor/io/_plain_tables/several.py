@@ -21,7 +21,7 @@ from skanchor.io._plain_tables.names import (
 )
 from skanchor.io._plain_tables.order import OUTCOME_SWAPPED, SHOWN_SWAPPED
 from skanchor.io._plain_tables.outcomes import holds_standard, label_of, readings
-from skanchor.io._plain_tables.ratings import is_numeric
+from skanchor.io._plain_tables.ratings import is_numeric, require_ratings
 from skanchor.io._plain_tables.sources import flag_of_people, human_like, names_machine
 from skanchor.io._plain_tables.winners import names_loser
 from skanchor.io.generic import filled
@@ -87,12 +87,7 @@ def one_outcome_a_row(
         If there are several, and what they are is open.
     """
     if given:
-        absent = [name for name in given if name not in raw]
-        if absent:
-            raise BattlesError(
-                f"The columns of ratings {absent} are not there; the table has "
-                f"{list(raw)[:20]}."
-            )
+        require_ratings(raw, given)
         return _rows_of_judges(raw, {name: name for name in given})
     if "winner" in raw:
         return _with_second(raw)
