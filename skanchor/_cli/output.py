@@ -143,7 +143,7 @@ class Forms:
     text : callable
         Function that returns an object that rich can print.
     record : callable
-        Function that returns a dict that strict JSON can hold.
+        Function that returns a dict for JSON; numbers that it lacks are replaced.
     frame : callable
         Function that returns the numbers, a DataFrame whose index names the rows.
     table : callable

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command, add_names, add_switch
 from skanchor._cli.contexts import add_contexts, check_mix_flag
-from skanchor._cli.history import (
-    add_history,
-    check_history,
-    placed_by_history,
-)
+from skanchor._cli.history import add_history, check_history, placed_by_history
 from skanchor._cli.method import add_method, check_flags, fit_method
 from skanchor._cli.output import Forms, add_output, deliver
 from skanchor._cli.table import add_table

@@ -15,14 +15,7 @@ from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.planning import Outlook
 from skanchor.reports.answers import label, percent
-from skanchor.reports.document import (
-    Block,
-    Cell,
-    Section,
-    Table,
-    Text,
-    number,
-)
+from skanchor.reports.document import Block, Cell, Section, Table, Text, number
 from skanchor.reports.tables import table_of
 from skanchor.results import (
     AnchorResult,
