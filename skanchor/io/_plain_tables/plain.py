@@ -156,13 +156,12 @@ def read_plain(
         table = relabelled(table, labels)
     if drop_invalid:
         table = fail_invalid(table)
-    trusted = _is_documented(names) and not together
-    if made is not None:
-        trusted = made.outcomes is None
+    of_numbers = made is not None and made.outcomes is None
+    trusted = of_numbers if made is not None else _is_documented(names) and not together
     reading, says = read_outcomes(
         table, names, levels or {}, trusted=trusted, lenient=drop_invalid
     )
-    says = says if made is None or made.outcomes is not None else None
+    says = None if of_numbers else says
     winner = reading.winner
     if names_loser(names.outcome) and not _name_sides(labels, levels):
         winner = turned_round(winner, np.ones(len(table), dtype=bool))
@@ -177,7 +176,6 @@ def read_plain(
         table = table.assign(winner=winner)
     said = [*names.says, *([f"{names.outcome!r}: {says}"] if says else [])]
     table, more = with_order(table, by_name=reading.by_name, shown=distinct(outcomes))
-    of_numbers = made is not None and made.outcomes is None
     counted = made is not None and made.counted
     return Plain(table, (*said, *more), None if of_numbers else outcomes, counted)
 
@@ -193,10 +191,9 @@ def _opened(
     given, raw = raw, with_two_models(flattened(with_points(raw, _scores(raw))))
     together = {"model_a", "model_b"} <= {*raw.columns} - {*given.columns}
     raw, told = with_verdicts(standard_names(raw))
-    raw, said = with_people_flag(raw)
-    told += said
-    for more in (with_crossed_counts, with_places, with_best_of_shown):
-        raw, said = more(raw)
+    steps = (with_people_flag, with_crossed_counts, with_places, with_best_of_shown)
+    for step in steps:
+        raw, said = step(raw)
         told += said
     raw, said = with_relations(raw, ratings)
     if said:
