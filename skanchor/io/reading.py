@@ -24,22 +24,21 @@ from skanchor.io._format import CODED, Format
 from skanchor.io._joined import COUNTED as COUNTED
 from skanchor.io._joined import join_tables, refuse_twice, with_counts
 from skanchor.io._lost_lines import BadLinesError
-from skanchor.io._plain_tables import (
-    flattened,
-    holds_standard,
+from skanchor.io._plain_tables.names import quoted
+from skanchor.io._plain_tables.nested import flattened
+from skanchor.io._plain_tables.order import may_be_swapped
+from skanchor.io._plain_tables.outcomes import holds_standard
+from skanchor.io._plain_tables.plain import read_plain
+from skanchor.io._plain_tables.refusals import no_battles
+from skanchor.io._plain_tables.sources import (
     human_like,
     is_people_flag,
     judge_columns,
     judge_or_people,
     may_be_else,
-    may_be_swapped,
-    may_be_tie_flag,
-    no_battles,
     partial_labels,
-    quoted,
-    read_plain,
-    refuse_losers_as_winners,
 )
+from skanchor.io._plain_tables.winners import may_be_tie_flag, refuse_losers_as_winners
 from skanchor.io._progress import with_bar
 from skanchor.io._request import Request, for_each_file
 from skanchor.io._source import Source

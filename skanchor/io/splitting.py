@@ -14,16 +14,16 @@ from skanchor._comparisons.outcomes import WINNER_VALUES
 from skanchor._comparisons.people import as_text, listed
 from skanchor._comparisons.table import require_columns
 from skanchor.exceptions import AssumptionWarning, BattlesError, Verbatim
-from skanchor.io._plain_tables import (
+from skanchor.io._plain_tables.plain import read_plain
+from skanchor.io._plain_tables.sources import (
     human_like,
     judge_columns,
     judge_or_people,
     may_be_else,
-    needs_names,
     partial_labels,
-    read_plain,
-    refuse_losers_as_winners,
 )
+from skanchor.io._plain_tables.understood import needs_names
+from skanchor.io._plain_tables.winners import refuse_losers_as_winners
 from skanchor.io.columns import distinct
 from skanchor.io.generic import NEEDED, drop_failed
 from skanchor.warning_log import warn
