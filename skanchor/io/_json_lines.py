@@ -16,7 +16,7 @@ from skanchor.io._lost_lines import BadLinesError, warn_of_lost_lines
 from skanchor.io._plain_tables.names import JUDGES, OUTCOMES, SIDES, candidates
 from skanchor.io._plain_tables.sources import human_like, names_machine
 from skanchor.io._source import Source
-from skanchor.io._tools import recognise
+from skanchor.io._tools.recognition import recognise
 
 _DUE = (
     "Each line must be one battle, as pandas writes it with "

@@ -13,7 +13,7 @@ import pandas as pd
 
 from skanchor.exceptions import Advice, BattlesError, Remedy
 from skanchor.io._format import Format
-from skanchor.io._tools import Reader
+from skanchor.io._tools._reader import Reader
 from skanchor.io.columns import label_key
 from skanchor.io.generic import column_called
 

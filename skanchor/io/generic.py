@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.io._tools import FAILED
+from skanchor.io._tools._cells import FAILED
 from skanchor.io.columns import (
     coded,
     distinct,

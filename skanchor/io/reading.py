@@ -42,13 +42,9 @@ from skanchor.io._plain_tables.winners import may_be_tie_flag, refuse_losers_as_
 from skanchor.io._progress import with_bar
 from skanchor.io._request import Request, for_each_file
 from skanchor.io._source import Source
-from skanchor.io._tools import (
-    Reader,
-    joined_results,
-    reader_called,
-    recognise,
-    result_column,
-)
+from skanchor.io._tools._pandalm import joined_results, result_column
+from skanchor.io._tools._reader import Reader
+from skanchor.io._tools.recognition import reader_called, recognise
 from skanchor.io.columns import is_coded, typed, with_texts
 from skanchor.io.generic import (
     NEEDED,

@@ -13,7 +13,7 @@ import pytest
 from skanchor import read_battles, split_battles
 from skanchor._comparisons import grouping
 from skanchor.exceptions import AssumptionWarning, BattlesError, DataWarning
-from skanchor.io._tools import READERS
+from skanchor.io._tools.recognition import READERS
 
 FIXTURES = Path(__file__).parent / "fixtures"
 FILES = {path.stem: path for path in FIXTURES.iterdir()}

@@ -13,7 +13,7 @@ from skanchor.io._plain_tables.names import (
     words_of,
 )
 from skanchor.io._plain_tables.ratings import is_numeric
-from skanchor.io._tools import rows_of_counts
+from skanchor.io._tools._wins import rows_of_counts
 from skanchor.io.columns import as_texts, distinct, is_coded
 
 _WON = frozenset(

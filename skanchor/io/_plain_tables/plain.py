@@ -58,7 +58,9 @@ from skanchor.io._plain_tables.understood import (
     read_outcomes,
 )
 from skanchor.io._plain_tables.winners import flags, names_loser, tied, turned_round
-from skanchor.io._tools import Options, is_number_or_text, reader_called
+from skanchor.io._tools._cells import is_number_or_text
+from skanchor.io._tools._reader import Options
+from skanchor.io._tools.recognition import reader_called
 from skanchor.io.columns import distinct, with_points
 from skanchor.io.generic import NEEDED, fail_invalid, filled, relabelled, standard_names
 from skanchor.warning_log import warn

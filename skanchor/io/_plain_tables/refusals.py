@@ -41,7 +41,8 @@ from skanchor.io._plain_tables.sources import (
     names_machine,
 )
 from skanchor.io._plain_tables.winners import names_loser
-from skanchor.io._tools import FAILED, nearest
+from skanchor.io._tools._cells import FAILED
+from skanchor.io._tools.recognition import nearest
 from skanchor.io.columns import label_key
 
 _RESPONSES = (

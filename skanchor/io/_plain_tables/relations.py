@@ -23,7 +23,7 @@ from skanchor.io._plain_tables.names import (
 from skanchor.io._plain_tables.ratings import model_columns
 from skanchor.io._plain_tables.several import judge_name, open_judges
 from skanchor.io._plain_tables.sources import human_like, names_machine
-from skanchor.io._tools import grade, mirrored
+from skanchor.io._tools._grades import grade, mirrored
 from skanchor.io.columns import as_texts
 
 _SIGN = re.compile(

@@ -23,7 +23,7 @@ from skanchor.io._plain_tables.names import (
     words_of,
 )
 from skanchor.io._plain_tables.winners import flags, is_flag
-from skanchor.io._tools import is_number_or_text
+from skanchor.io._tools._cells import is_number_or_text
 from skanchor.io.columns import as_texts, distinct
 
 _KINDS = frozenset(
