@@ -334,13 +334,20 @@ class AnchorPipeline(AnchorRefits):
 
     # ----------------------------------------------------------------------------- fit
     def _admitted(
-        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
+        self,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: Any,
+        groups: Any,
+        *,
+        distinct: bool = False,
     ) -> Sample:
         """The encoded sample; with contexts its models are labels of model and context.
 
         Encoded rows may have their contexts already.
         """
-        sample = super()._admitted(X, y, sample_weight, groups)
+        distinct = distinct and self.context is None
+        sample = super()._admitted(X, y, sample_weight, groups, distinct=distinct)
         if self.context is None or has_contexts(sample.X):
             return sample
         contexts = read_contexts(self.context, X, len(sample))

@@ -153,7 +153,9 @@ class ComparisonEstimator(
         try:
             self._validate_params()
             with log:
-                sample = self._admitted(X, y, sample_weight, groups)
+                sample = self._admitted(
+                    X, y, sample_weight, groups, distinct=self._fits_cells
+                )
                 if not sample.X.named:
                     # Before the fit: a wrong table is the first fault to name.
                     validate_data(self, X, skip_check_array=True)
@@ -177,10 +179,17 @@ class ComparisonEstimator(
         return self
 
     def _admitted(
-        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
+        self,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: Any,
+        groups: Any,
+        *,
+        distinct: bool = False,
     ) -> Sample:
-        """Validate and encode what a user gives to ``fit``."""
-        sample = Sample.admit(X, y, sample_weight, groups)
+        """Validate and encode what ``fit`` is given; equal rows once if so asked."""
+        admit = Sample.admit_distinct if distinct else Sample.admit
+        sample = admit(X, y, sample_weight, groups)
         return sample if self._allows_for_raters else sample.without_raters()
 
     def fit_sample(

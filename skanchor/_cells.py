@@ -17,7 +17,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons import Comparisons, EqualRows, is_constant, number_rows
+from skanchor._comparisons import (
+    Comparisons,
+    EqualRows,
+    is_constant,
+    look_up,
+    number_rows,
+)
 from skanchor._folds import DrawnPlan, Fold, FoldPlan, as_folds, fold_of_rows
 from skanchor._numerics.groups import Crossed, Membership
 from skanchor._typing import Array
@@ -91,10 +97,11 @@ class Cells:
             prompts = _prompts(given.groups, len(given))
             rated = Crossed.of(prompts, given.raters, cell, len(first))
             sample = replace(sample, raters=None, rated=rated)
-        if number is not None:
-            cell = np.repeat(cell, number.astype(np.intp))
         # Narrow integers: of all that is kept, this alone is as long as the table.
-        return cls(given, sample, cell.astype(np.min_scalar_type(len(first))))
+        cell = cell.astype(np.min_scalar_type(len(first)))
+        if number is not None:
+            cell = look_up(cell, given.listing)
+        return cls(given, sample, cell)
 
     @property
     def rows(self) -> Sample:
@@ -104,10 +111,15 @@ class Cells:
     @property
     def groups(self) -> NDArray[np.intp] | None:
         """Group of each row of the table; None without groups."""
-        groups, number = self.given.groups, self.given.multiplicity
-        if groups is None or number is None:
+        groups = self.given.groups
+        if groups is None or self.given.multiplicity is None:
             return groups
-        return np.repeat(groups, number.astype(np.intp))
+        return groups[self.given.listing]
+
+    @property
+    def digest(self) -> str:
+        """:attr:`~skanchor.sample.Sample.digest` of the rows of the table."""
+        return (self.rows if self.given.index is None else self.given).digest
 
     def to_rows(self, X: Comparisons) -> Comparisons:
         """The rows of the table, with what is known of the cells ``X``."""

@@ -91,7 +91,7 @@ class AnchorReadouts(RankingEstimator):
     def input_hash_(self) -> str:
         """SHA-256 of all rows as they were read."""
         self._result()
-        return self._inference.cells.rows.digest
+        return self._inference.cells.digest
 
     @property
     def variance_(self) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from skanchor._comparisons import (
     Outcomes,
     as_frame,
     constant,
+    equal_texts,
     is_constant,
 )
 from skanchor._comparisons.digest import digest_of
@@ -42,7 +43,7 @@ from skanchor.exceptions import (
     DataWarning,
     Remedy,
 )
-from skanchor.warning_log import warn
+from skanchor.warning_log import WarningLog, warn
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -103,6 +104,9 @@ class Sample:
         raters.
     rated : Crossed or None
         Raters and prompts of merged rows; used instead of ``raters``.
+    index : ndarray of shape (n_rows of the table,) or None
+        Row that represents each row of the table, where equal rows of the table were
+        put together before they were encoded. Slices have none.
 
     Examples
     --------
@@ -125,6 +129,43 @@ class Sample:
     unit: float = 1.0
     raters: NDArray[np.intp] | None = None
     rated: Crossed | None = None
+    index: NDArray[Any] | None = None
+
+    @classmethod
+    def admit_distinct(
+        cls,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = "auto",
+    ) -> Sample:
+        """As :meth:`admit`; the equal rows of a table of few texts are encoded once.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As there.
+
+        Returns
+        -------
+        Sample
+            With an ``index`` where rows were put together. ``weight`` is then the
+            number of rows.
+        """
+        auto = groups is None or (isinstance(groups, str) and groups == "auto")
+        equal = equal_texts(X, y) if sample_weight is None and auto else None
+        if equal is not None:
+            first = equal.first
+            with WarningLog() as log:
+                try:
+                    found = cls.admit(X.iloc[first], y.iloc[first], None, groups)  # type: ignore[union-attr]
+                except BattlesError:
+                    found = None
+            # Errors and warnings number and count the rows: they are about them all.
+            if found is not None and not log.found:
+                size = equal.size.astype(np.float64)
+                return replace(found, weight=size, multiplicity=size, index=equal.kind)
+        return cls.admit(X, y, sample_weight, groups)
 
     @classmethod
     def admit(
@@ -291,8 +332,10 @@ class Sample:
         """
         X = self.X
         labels = [X.models.tolist(), X.judges.tolist(), list(X.feature_names)]
-        columns = (*X.rows.columns, self.y, self.weight, self.groups, self.raters)
-        return digest_of(labels, (each for each in columns if each is not None))
+        weight = self.weight if self.index is None else self._weight_of_one
+        columns = (*X.rows.columns, self.y, weight, self.groups, self.raters)
+        known = (each for each in columns if each is not None)
+        return digest_of(labels, known, self.index)
 
     @property
     def counts(self) -> NDArray[np.bool_]:
@@ -348,6 +391,8 @@ class Sample:
 
         The rows are not repeated. Callers must use the multiplicity.
         """
+        if self.index is not None:
+            return self
         self._check_counts(COUNTED_BYTES)
         inputs = replace(self.inputs, counted=self.inputs.weights is not None)
         rows = self[np.flatnonzero(self.weight > 0)]
@@ -366,17 +411,29 @@ class Sample:
         # Copies of a vote count as votes of several people.
         return rows.without_raters()
 
-    def listed(self) -> Sample:
-        """The rows of :meth:`counted`, each repeated as often as it counts.
+    @property
+    def listing(self) -> NDArray[Any]:
+        """Row that represents each row of the table, of :meth:`counted` in their order.
 
-        Ties that are left out keep weight zero.
+        The integers may be narrow.
         """
+        if self.index is not None:
+            return self.index
         assert self.multiplicity is not None
-        rows = self[np.repeat(np.arange(len(self)), self.multiplicity.astype(np.intp))]
-        weight = constant(1.0, len(rows))
-        if rows.left_out is not None:
-            weight = np.where(rows.left_out, 0.0, weight)
-        return replace(rows, weight=weight, multiplicity=None)
+        rows = np.arange(len(self), dtype=np.min_scalar_type(len(self)))
+        return np.repeat(rows, self.multiplicity.astype(np.intp))
+
+    def listed(self) -> Sample:
+        """The rows of the table, one by one. Ties that are left out weigh nothing."""
+        rows = self[self.listing]
+        return replace(rows, weight=rows._weight_of_one, multiplicity=None)
+
+    @property
+    def _weight_of_one(self) -> Array:
+        """Weight of one of the rows of the table that each row stands for."""
+        if self.left_out is None:
+            return constant(1.0, len(self))
+        return np.where(self.left_out, 0.0, 1.0)
 
     def with_battles(self, X: Comparisons) -> Sample:
         """The same sample with battles that have other columns or other roles."""
@@ -477,6 +534,9 @@ def warn_of_counts(sample: Sample) -> None:
     With groups nothing is lost: a row that counts n times is n rows of one group.
     """
     if sample.groups is not None or is_constant(sample.weight):
+        return
+    if sample.index is not None:
+        # Numbers of rows, not weights that a user has given.
         return
     known = sample.weight[sample.weight > 0]
     if known.min() == known.max():

@@ -32,7 +32,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWar
 @pytest.fixture
 def rows_alone(monkeypatch):
     """Call, from which on each row is its own."""
-    return lambda: monkeypatch.setattr(_cells, "MOST_SHARE", -1.0)
+
+    def call():
+        monkeypatch.setattr(_cells, "MOST_SHARE", -1.0)
+        monkeypatch.setattr("skanchor.sample.equal_texts", lambda *_: None)
+
+    return call
 
 
 def outcome(X, y, weight=None, groups=None, **settings):
@@ -186,6 +191,70 @@ def test_tables_whose_rows_repeat(case, rows_alone):
         for split, again in zip(one, other, strict=True):
             for part, same in zip(split, again, strict=True):
                 assert_array_equal(part, same)
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["plain", "orders", "counts", "dropped", "bad", "folds", "repeats", "people",
+     "with itself", "look alike", "missing", "unknown", "note", "weights", "groups"],
+)  # fmt: skip
+def test_tables_of_texts_are_encoded_by_their_different_rows(case, rows_alone):
+    X, y, rng = bare()
+    names = np.array(["model_b", "tie", "model_a"], dtype=object)
+    y, weight, groups = names[(2 * y).astype(int)], None, "auto"
+    settings = {"random_state": 0, "cv": 4}
+    # Whether errors or warnings tell of single rows, or the table of more than texts.
+    odd = case in ("with itself", "look alike", "missing", "unknown")
+    odd |= case in ("note", "weights", "groups")
+    if case == "orders":
+        X["shown_first"] = rng.choice(["model_a", "model_b"], len(y))
+    elif case == "counts":
+        settings["weights"] = "frequency"
+    elif case == "dropped":
+        settings["ties"] = "drop"
+    elif case == "bad":
+        y[(y == "tie") & (rng.random(len(y)) < 0.5)] = "tie (bothbad)"
+    elif case == "folds":
+        settings["cv"] = GroupKFold(3)
+        groups = rng.integers(0, 90, len(y))
+    elif case == "repeats":
+        settings["n_repeats"] = 2
+    elif case == "people":
+        X = X.drop(columns="judge")
+        settings["new_models"] = []
+    elif case == "with itself":
+        X.loc[[7, 70], "model_b"] = X["model_a"]
+    elif case == "look alike":
+        X.loc[::50, "model_a"] = X["model_a"].str.upper()
+    elif case == "missing":
+        X.loc[[5, 99], "judge"] = None
+    elif case == "unknown":
+        y[[11, 77]] = "nobody"
+    elif case == "note":
+        X["note"] = "a"
+    elif case == "weights":
+        weight = rng.choice([0.5, 1.0], len(y))
+    elif case == "groups":
+        groups = rng.integers(0, 90, len(y))
+    X, y = X.astype("category"), pd.Series(y, dtype="category")
+    mine = outcome(X, y, weight, groups, **settings)
+    if case in ("missing", "unknown"):
+        assert mine[0] is None
+    else:
+        is_distinct = mine[0]._inference.cells.given.index is not None
+        assert is_distinct != (odd or case == "folds")
+    rows_alone()
+    theirs = outcome(X, y, weight, groups, **settings)
+    assert_same(mine, theirs)
+    if mine[0] is None:
+        return
+    for one, other in zip(mine[0].fold_plan_, theirs[0].fold_plan_, strict=True):
+        for split, again in zip(one, other, strict=True):
+            assert_array_equal(split[1], again[1])
+    assert mine[0].input_hash_ == theirs[0].input_hash_
+    assert str(mine[0].result_.inputs) == str(theirs[0].result_.inputs)
+    assert_array_equal(mine[0].sample_.X.left, theirs[0].sample_.X.left)
+    assert_array_equal(mine[0].sample_.y, theirs[0].sample_.y)
 
 
 def test_influence_of_equal_rows_adds_up_to_the_correction():

@@ -9,7 +9,7 @@ from skanchor._comparisons.contexts import (
     with_contexts,
 )
 from skanchor._comparisons.encoded import Comparisons
-from skanchor._comparisons.equal_rows import EqualRows, number_rows
+from skanchor._comparisons.equal_rows import EqualRows, equal_texts, number_rows
 from skanchor._comparisons.grouping import join_groups
 from skanchor._comparisons.in_chunks import chunks, first_rows, look_up
 from skanchor._comparisons.inputs import Inputs
@@ -44,6 +44,7 @@ __all__ = [
     "constant",
     "count_rows",
     "decide_roles",
+    "equal_texts",
     "first_rows",
     "has_contexts",
     "is_constant",

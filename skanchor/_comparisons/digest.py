@@ -15,7 +15,9 @@ from skanchor._comparisons.labels import is_constant, value_range
 __all__ = ["digest_of"]
 
 
-def digest_of(labels: Any, columns: Iterable[NDArray[Any]]) -> str:
+def digest_of(
+    labels: Any, columns: Iterable[NDArray[Any]], listing: NDArray[Any] | None = None
+) -> str:
     """Return the SHA-256 of labels and columns, whatever types their integers have.
 
     Parameters
@@ -24,6 +26,9 @@ def digest_of(labels: Any, columns: Iterable[NDArray[Any]]) -> str:
         What the columns are about.
     columns : iterable of ndarray of shape (n_rows,) or (n_rows, n)
         Columns, or blocks of them.
+    listing : ndarray of integers, optional
+        Rows of which the columns consist; by default each once, in its order. Each
+        occurs.
 
     Returns
     -------
@@ -35,10 +40,14 @@ def digest_of(labels: Any, columns: Iterable[NDArray[Any]]) -> str:
         # The time is in proportion to the bytes: those of one row where all are equal,
         # and of narrow integers.
         kind = _narrowest(column)
-        values = column[:1] if _all_equal(column) else column
-        found.update(repr((column.shape, values.shape, kind.str)).encode())
-        for rows in chunks(len(values)):
-            found.update(np.ascontiguousarray(values[rows], dtype=kind).data)
+        n_rows = len(column) if listing is None else len(listing)
+        values, chosen = (column[:1], None) if _all_equal(column) else (column, listing)
+        size = len(values) if chosen is None else n_rows
+        shape = column.shape[1:]
+        found.update(repr(((n_rows, *shape), (size, *shape), kind.str)).encode())
+        for rows in chunks(size):
+            part = values[rows] if chosen is None else values.take(chosen[rows], 0)
+            found.update(np.ascontiguousarray(part, dtype=kind).data)
     return found.hexdigest()
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._comparisons.coded import coded_text
 from skanchor._comparisons.in_chunks import chunks, first_rows
 from skanchor._comparisons.labels import is_constant, value_range
 
-__all__ = ["EqualRows", "number_rows"]
+__all__ = ["EqualRows", "equal_texts", "number_rows"]
+
+_MODELS = {"model_a", "model_b"}
+_OTHERS = {"judge", "shown_first"}
 
 _FEW = 1 << 10
 """Numbers of kinds that are counted however few rows there are."""
@@ -39,13 +43,15 @@ class EqualRows:
     size: NDArray[np.intp]
 
 
-def number_rows(*columns: NDArray[Any]) -> EqualRows:
+def number_rows(*columns: NDArray[Any], narrow: bool = False) -> EqualRows:
     """Number the rows that agree in all columns, without a sort of the rows.
 
     Parameters
     ----------
     *columns : ndarray of shape (n_rows,)
         Numbers; NaN equals NaN, and comes last.
+    narrow : bool, default=False
+        Whether the kinds may be narrow integers, for less time and memory.
 
     Returns
     -------
@@ -53,7 +59,7 @@ def number_rows(*columns: NDArray[Any]) -> EqualRows:
     """
     # One number for each row, in mixed radix: the last column varies fastest.
     n_rows, size = len(columns[0]), 1
-    key = np.zeros(n_rows, dtype=np.int64)
+    key: NDArray[Any] = np.zeros(n_rows, dtype=np.int32 if narrow else np.int64)
     for column in columns:
         if is_constant(column):
             continue
@@ -62,6 +68,8 @@ def number_rows(*columns: NDArray[Any]) -> EqualRows:
             key, found = pd.factorize(key, sort=True)
             size = len(found)
         size *= n_codes
+        if size > np.iinfo(key.dtype).max:
+            key = key.astype(np.int64)
         for rows in chunks(n_rows):
             part = key[rows]
             part *= n_codes
@@ -69,6 +77,41 @@ def number_rows(*columns: NDArray[Any]) -> EqualRows:
             part -= low
     kind, number = _compact(key, size)
     return EqualRows(kind, first_rows(kind, len(number)), number)
+
+
+def equal_texts(X: Any, y: Any) -> EqualRows | None:
+    """Number the equal rows of a table that has only models, judges and outcomes.
+
+    Parameters
+    ----------
+    X : object
+        Battles table in any form.
+    y : object
+        Its outcomes.
+
+    Returns
+    -------
+    EqualRows or None
+        With narrow integers. None where the table has other columns, no pandas columns
+        of texts, or missing ones, or where not even two rows in the mean must be equal.
+    """
+    if not isinstance(X, pd.DataFrame) or not isinstance(y, pd.Series):
+        return None
+    names = X.columns
+    if not (names.is_unique and _MODELS <= {*names} <= _MODELS | _OTHERS):
+        return None
+    size, codes = 2, []
+    for column in (*(X[name] for name in names), y):
+        found = coded_text(column) if len(X) == len(y) else None
+        if found is None or value_range(found.codes)[0] < 0:
+            return None
+        size *= len(found.texts)
+        codes.append(found.codes)
+    if size > len(X):
+        return None
+    equal = number_rows(*codes, narrow=True)
+    narrow = equal.kind.astype(np.min_scalar_type(len(equal.first)))
+    return replace(equal, kind=narrow)
 
 
 def _codes(column: NDArray[Any]) -> tuple[NDArray[Any], int, int]:
@@ -105,15 +148,15 @@ def _halves(values: NDArray[Any]) -> NDArray[np.int8] | None:
     return found
 
 
-def _compact(
-    key: NDArray[np.int64], size: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _compact(key: NDArray[Any], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Number of each key among those in use, and how often each is in use."""
     if size > max(4 * len(key), _FEW):
         kind, used = pd.factorize(key, sort=True)
         return kind, np.bincount(kind, minlength=len(used))
     # Counting numbers the keys in use much faster than hashing.
-    number = np.bincount(key, minlength=size)
+    number = np.zeros(size, dtype=np.intp)
+    for rows in chunks(len(key), 4 * size):
+        number += np.bincount(key[rows], minlength=size)
     in_use = number > 0
     if not in_use.all():
         place = np.cumsum(in_use) - 1

@@ -256,12 +256,15 @@ def _deal(values: NDArray[Any], kind: NDArray[Any], turn: NDArray[Any]) -> NDArr
     # Next place of each kind, in the order of the kinds.
     place = np.cumsum(np.sum(sizes, axis=0))
     place -= np.sum(sizes, axis=0)
+    # Repeated, so that places within a part need no division.
+    n_values, longest = len(values), max(map(len, parts), default=0)
+    values = np.resize(values, n_values + longest)
     dealt, start = np.empty(len(turn), dtype=values.dtype), 0
     for part, size in zip(parts, sizes, strict=True):
         order = np.argsort(part, kind="stable")
-        at = np.repeat(place - np.cumsum(size) + size, size)
+        at = np.repeat(place % n_values - np.cumsum(size) + size, size)
         at += np.arange(len(part))
-        dealt[start + order] = values.take(at % len(values))
+        dealt[start + order] = values.take(at)
         start += len(part)
         place += size
     return look_up(dealt, turn)

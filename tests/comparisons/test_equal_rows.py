@@ -39,10 +39,11 @@ def columns_of(case, rng):
     ["codes", "halves", "fractions", "far apart", "flags", "many columns", "distinct"],
 )
 @pytest.mark.parametrize("step", [7, 1 << 16])
-def test_kinds_are_those_of_sorted_rows(case, step, monkeypatch):
+@pytest.mark.parametrize("narrow", [False, True])
+def test_kinds_are_those_of_sorted_rows(case, step, narrow, monkeypatch):
     monkeypatch.setattr(in_chunks, "_STEP", step)
     columns = columns_of(case, np.random.default_rng(3))
-    found = number_rows(*columns)
+    found = number_rows(*columns, narrow=narrow)
     kind, first, size = by_hand(columns)
     assert_array_equal(found.kind, kind)
     assert_array_equal(found.first, first)
