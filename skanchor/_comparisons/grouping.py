@@ -32,6 +32,7 @@ __all__ = [
     "is_own_label",
     "join_groups",
     "own_label",
+    "prompt_groups",
     "resolve_groups",
 ]
 
@@ -147,12 +148,8 @@ def default_groups(groups: Any, table: Any) -> Any:
     frame = as_frame(table)
     if frame is None or PROMPT_COLUMN not in frame.columns:
         return None
-    codes, labels = factorize(
-        exact_values(frame[PROMPT_COLUMN]), f"Column {PROMPT_COLUMN!r}"
-    )
-    # A row without a prompt is a group of its own.
-    lost = np.flatnonzero(codes < 0)
-    n_groups = len(labels) + len(lost)
+    codes, labels = _prompts(frame)
+    n_groups = len(labels) + int(np.count_nonzero(codes < 0))
     if n_groups == len(codes):
         return None
     if n_groups < FEW_GROUPS:
@@ -165,9 +162,25 @@ def default_groups(groups: Any, table: Any) -> Any:
             )
         )
         return None
+    return _by_prompt(codes, labels)
+
+
+def prompt_groups(frame: Any) -> Any:
+    """Groups by the column of prompts of a table, whether they repeat in it or not."""
+    return _by_prompt(*_prompts(frame))
+
+
+def _prompts(frame: Any) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Codes of the prompts, -1 in a row without one, and their labels."""
+    return factorize(exact_values(frame[PROMPT_COLUMN]), f"Column {PROMPT_COLUMN!r}")
+
+
+def _by_prompt(codes: NDArray[np.intp], labels: NDArray[Any]) -> str | pd.Series:
+    """Groups of rows; a row without a prompt is a group of its own."""
+    lost = np.flatnonzero(codes < 0)
     if not len(lost):
         return PROMPT_COLUMN
-    names = np.empty(n_groups, dtype=object)
+    names = np.empty(len(labels) + len(lost), dtype=object)
     names[: len(labels)] = labels.tolist()
     names[len(labels) :] = [own_label(row) for row in lost.tolist()]
     codes = codes.copy()

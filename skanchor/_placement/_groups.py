@@ -8,11 +8,12 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import vstack
+from scipy.sparse import csc_array, vstack
 
 from skanchor._numerics.groups import ColumnTotals, GroupTotals, squares_by_kind
 from skanchor._riesz import InfluenceSums, SplitSums
 from skanchor._typing import Array
+from skanchor.sample import Sample
 
 __all__ = ["HistoryGroups"]
 
@@ -72,13 +73,11 @@ class HistoryGroups:
         total: Array,
         of_people: Array,
         columns: Array,
-        late: Sequence[InfluenceSums],
-        is_new: NDArray[np.bool_],
+        sample: Sample,
+        tests: Sequence[NDArray[np.intp]],
+        influence: Sequence[Array],
     ) -> list[InfluenceSums]:
-        """Sums over the influence of all rows held out, once no group gains rows.
-
-        Of many groups few have rows of arrivals. The squares of all others are read off
-        the products of their sums.
+        """Sums over the influence of all rows held out, those of a group added first.
 
         Parameters
         ----------
@@ -88,73 +87,90 @@ class HistoryGroups:
             What the weights of votes multiply their columns with.
         columns : ndarray of shape (n_folds, n_judges, n_judge_columns, n_items)
             The same of the verdicts of each judge.
-        late : sequence of InfluenceSums
-            Of the arrivals that each fold holds out, by group.
-        is_new : ndarray of shape (n_items,)
-            Items of which the largest influence is wanted.
+        sample : Sample
+            Arrivals.
+        tests : sequence of ndarray
+            Numbers of the rows that each fold holds out.
+        influence : sequence of ndarray
+            Influence of these rows.
 
         Returns
         -------
         list of InfluenceSums
-            By fold.
+            By fold. Of the largest influence that of the new items.
         """
-        n_folds, n = total.shape
-        shared = [one.by_group[0].groups for one in late if one.by_group is not None]
         if self.products is None:
-            early = list(map(_influence, self.folds, of_people, columns))
-            rest = np.zeros((n_folds, 3, n, n))
-        else:
-            early = self._influence_of(shared, of_people, columns)
-            rest = np.array(list(map(_squares, self.products, of_people, columns)))
-            for own, (human, judge) in zip(rest, early, strict=True):
-                own -= squares_by_kind(human.totals, judge.totals)
-        nothing = np.full(n, np.nan)
-        found = [
-            (InfluenceSums(own, square, nothing, groups) + one).with_closed_groups()
-            for own, square, groups, one in zip(total, rest, early, late, strict=True)
-        ]
+            folds = zip(
+                self.folds, total, of_people, columns, tests, influence, strict=True
+            )
+            return [_squared(*fold, sample=sample) for fold in folds]
+        assert sample.groups is not None
+        # Of many groups few have rows of arrivals. The squares of all others are those
+        # of all groups, less those of these few.
+        of_rows = _numbered([sample.groups[test] for test in tests])
+        groups, place = np.unique(of_rows, return_inverse=True)
+        stops = np.searchsorted(groups, np.arange(len(tests) + 1) * _FOLD).tolist()
+        early = self._influence_of(groups, stops, of_people, columns)
+        # Sums of people's rows, then those of judges' rows.
+        values, n_rows = np.concatenate(influence), len(of_rows)
+        row = np.where(sample.X.is_human[np.concatenate(tests)], 0, len(groups)) + place
+        entries = np.ones(n_rows), row, np.arange(n_rows + 1)
+        late = csc_array(entries, (2 * len(groups), n_rows)) @ values
+        both = early + late.reshape(early.shape)
+        rest, found = [], []
+        for k, fold in enumerate(map(slice, stops[:-1], stops[1:])):
+            squares = _squares(self.products[k], of_people[k], columns[k])
+            squares -= squares_by_kind(*early[:, fold])
+            largest = np.abs(both[:, fold].sum(axis=0)).max(axis=0, initial=0.0)
+            rest.append(np.diagonal(squares.sum(axis=0)))
+            squares = squares + squares_by_kind(*both[:, fold])
+            own = total[k] + influence[k].sum(axis=0)
+            found.append(InfluenceSums(own, squares, largest))
         # No group has more than all others together, so that mostly none of those that
         # are the history's own is the largest.
-        most = np.max([one.largest[is_new] for one in found], axis=0)
-        left = np.diagonal(rest.sum(axis=1), axis1=1, axis2=2)[:, is_new]
-        for k in np.flatnonzero((left > most**2).any(axis=1)):
+        new = sample.X.is_new
+        most = np.max([one.largest[new] for one in found], axis=0)
+        some = (np.array(rest)[:, new] > most**2).any(axis=1)
+        for k in np.flatnonzero(some).tolist():
             human, judge = _influence(
-                self.folds[k], of_people[k][:, is_new], columns[k][..., is_new]
+                self.folds[k], of_people[k][:, new], columns[k][..., new]
             )
-            both = human + judge
-            alone = ~np.isin(both.groups, shared[k], assume_unique=True)
+            every, known = human + judge, groups[stops[k] : stops[k + 1]] - k * _FOLD
+            alone = ~np.isin(every.groups, known, assume_unique=True)
+            size = np.abs(every.totals[alone]).max(axis=0, initial=0.0)
             largest = found[k].largest.copy()
-            size = np.abs(both.totals[alone]).max(axis=0, initial=0.0)
-            largest[is_new] = np.maximum(largest[is_new], size)
+            largest[new] = np.maximum(largest[new], size)
             found[k] = replace(found[k], largest=largest)
         return found
 
     def _influence_of(
-        self, groups: list[NDArray[np.intp]], of_people: Array, columns: Array
-    ) -> list[tuple[GroupTotals, GroupTotals]]:
-        """Influence of some groups of each fold; zero where the history has no rows."""
-        n_people, numbers = of_people.shape[1], _numbered(groups)
-        stops = np.cumsum([0, *map(len, groups)])
-        sums = np.zeros((len(numbers), n_people + columns[0, ..., 0].size))
+        self,
+        groups: NDArray[np.int64],
+        stops: list[int],
+        of_people: Array,
+        columns: Array,
+    ) -> Array:
+        """Influence of rows of the history on some groups, of people and of judges.
+
+        Of shape (2, n_groups, n_items); zero where the history has no rows.
+        """
+        n_people, n = of_people.shape[1:]
+        of_judges = columns.reshape(len(columns), -1, n)
+        sums = np.zeros((len(groups), n_people + of_judges.shape[1]))
         stop = 0
         for source in self.sources:
-            at, rows = source.rows_of(numbers)
+            at, rows = source.rows_of(groups)
             start, stop = stop, stop + rows.shape[1]
             sums[at, start:stop] = rows
-        of_judges = columns.reshape(len(columns), -1, columns.shape[-1])
-        return [
-            (
-                GroupTotals(own, sums[start:stop, :n_people] @ of_people[k]),
-                GroupTotals(own, sums[start:stop, n_people:] @ of_judges[k]),
-            )
-            for k, (own, start, stop) in enumerate(
-                zip(groups, stops[:-1], stops[1:], strict=True)
-            )
-        ]
+        found = np.empty((2, len(groups), n))
+        for k, fold in enumerate(map(slice, stops[:-1], stops[1:])):
+            np.matmul(sums[fold, :n_people], of_people[k], out=found[0, fold])
+            np.matmul(sums[fold, n_people:], of_judges[k], out=found[1, fold])
+        return found
 
 
 def _numbered(groups: Sequence[NDArray[np.intp]]) -> NDArray[np.int64]:
-    """One ascending number for each fold and each of its groups."""
+    """One number for each fold and each of its groups, ascending where these are."""
     return np.concatenate(
         [own.astype(np.int64) + k * _FOLD for k, own in enumerate(groups)]
     )
@@ -167,6 +183,23 @@ def _influence(
     people, *judges = sources
     found = [own @ each for own, each in zip(judges, columns, strict=True)]
     return people @ of_people, GroupTotals.joined(found)
+
+
+def _squared(
+    sources: list[ColumnTotals],
+    total: Array,
+    of_people: Array,
+    columns: Array,
+    test: NDArray[np.intp],
+    influence: Array,
+    *,
+    sample: Sample,
+) -> InfluenceSums:
+    """Sums as of :meth:`HistoryGroups.sums` of a fold, by its groups one by one."""
+    size, by_group = len(total), _influence(sources, of_people, columns)
+    early = InfluenceSums(total, np.zeros((3, size, size)), np.zeros(size), by_group)
+    is_human, groups = sample.X.is_human[test], sample.membership(test)
+    return (early + InfluenceSums.of(influence, is_human, groups)).with_closed_groups()
 
 
 def _squares(products: Array, of_people: Array, columns: Array) -> Array:

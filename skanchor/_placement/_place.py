@@ -214,13 +214,8 @@ def _folds(
     of_people = system.all_columns(PEOPLE)
     # Of shape (n_folds, n_judges, n_columns, n_items).
     columns = np.stack(system.judge_columns(), axis=1)
-    is_human = sample.X.is_human
     influence = _influence(rows, fits, tests, columns, of_people)
-    late = [
-        InfluenceSums.of(own, is_human[test], sample.membership(test))
-        for own, test in zip(influence, tests, strict=True)
-    ]
-    sums = _with_history(stack, sample.X.is_new, columns, of_people, late)
+    sums = _sums(stack, sample, tests, influence, columns, of_people)
     parts = (
         fits.scores,
         stack.slopes,
@@ -274,14 +269,16 @@ def _influence(
     return np.split(found, np.cumsum(sizes)[:-1])
 
 
-def _with_history(
+def _sums(
     stack: FoldStack,
-    is_new: NDArray[np.bool_],
+    sample: Sample,
+    tests: Sequence[NDArray[np.intp]],
+    influence: list[Array],
     columns: Array,
     of_people: Array,
-    late: Sequence[InfluenceSums],
 ) -> list[InfluenceSums]:
-    """Sums over the influence of all rows held out, by fold."""
+    """Sums over the influence of all rows held out, of history too, by fold."""
+    is_new, is_human = sample.X.is_new, sample.X.is_human
     n_folds, n = len(columns), columns.shape[-1]
     places = np.flatnonzero(~is_new)
     # The history has no sums by new items: the other columns are enough.
@@ -292,7 +289,7 @@ def _with_history(
     total = (judges.score[:, :, None] @ columns)[:, :, 0].sum(axis=1)
     total += (people.score[:, None] @ of_people)[:, 0]
     if stack.groups is not None:
-        return stack.groups.sums(total, of_people, columns, late, is_new)
+        return stack.groups.sums(total, of_people, columns, sample, tests, influence)
     assert people.outer is not None and judges.outer is not None
     outer = np.zeros((n_folds, 3, n, n))
     outer[:, 0] = of_people.transpose(0, 2, 1) @ people.outer @ of_people
@@ -301,6 +298,7 @@ def _with_history(
     outer[:, 1] = columns.reshape(n_folds, -1, n).transpose(0, 2, 1) @ both
     nothing = np.full(n, np.nan)
     return [
-        InfluenceSums(own, square, nothing) + one
-        for own, square, one in zip(total, outer, late, strict=True)
+        InfluenceSums(own, square, nothing)
+        + InfluenceSums.of(late, is_human[test], None)
+        for own, square, late, test in zip(total, outer, influence, tests, strict=True)
     ]

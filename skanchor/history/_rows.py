@@ -18,6 +18,7 @@ from skanchor._comparisons.grouping import (
     default_groups,
     group_codes,
     is_own_label,
+    prompt_groups,
 )
 from skanchor._row_rules import RowRules
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
@@ -123,9 +124,8 @@ def groups_of_arrivals(groups: Any, X: Battles, known: GroupFolds | None) -> Any
         return None
     if frame is None or PROMPT_COLUMN not in frame.columns:
         return None
-    found = default_groups(groups, X)
-    # They may not repeat here, and yet be prompts of the history.
-    return PROMPT_COLUMN if found is None else found
+    # They may be few here, or not repeat, and yet be prompts of the history.
+    return prompt_groups(frame)
 
 
 def among_groups(

@@ -183,6 +183,21 @@ def test_the_largest_group_may_be_one_of_the_history_alone(tmp_path):
     assert shares[0] < 0.1 < 0.3 < shares[1]
 
 
+def test_few_prompts_of_new_rows_are_prompts_of_the_history():
+    """A table of rows would count as independent rows, which these do not."""
+    X, y, new = table(n_new=1, seed=6)
+    X = X.assign(prompt_id=np.arange(len(X)) % 300)
+    history, rows, outcomes = fitted(X, y, new)
+    rows, outcomes = rows[:40], outcomes[:40]
+    for prompts in (np.arange(40) // 4, np.where(np.arange(40) < 4, np.nan, 7.0)):
+        late = rows.assign(prompt_id=prompts)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            result = history.place(late, outcomes)
+        assert result.diagnostics.grouped
+        assert not any("independent" in str(one.message) for one in found)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_products_of_a_file_are_of_all_columns(grouped, tmp_path):
     path = tmp_path / "history"
