@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,11 +21,6 @@ _REPEATED = frozenset(_FLAGS.values()) - {"--ratings", "--encoding"}
 
 RANKING = [["rank"], ["report"], ["plot"], ["compare"], ["evaluate"], ["inspect"]]
 """Commands that rank all models of a table by votes with ``--no-new``."""
-
-
-def command(words: Sequence[str]) -> str:
-    """Command of the program as a shell takes it."""
-    return shlex.join(["skanchor", *words])
 
 
 def with_arguments(

@@ -6,12 +6,24 @@ import argparse
 import difflib
 import shlex
 import textwrap
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import NoReturn
 
 from skanchor._text import printable
+
+Case = tuple[str, list[str]]
+"""When a command helps, empty if always; and its words, without the program's name."""
+
+
+def lines_of(cases: Iterable[Case]) -> list[str]:
+    """Lines to print of commands: each below the case in which it helps."""
+    lines = []
+    for case, words in cases:
+        command = shlex.join(["skanchor", *words])
+        lines += [*([f"{case}:"] if case else []), f"  {command}"]
+    return list(map(printable, lines))
 
 
 class BadInputError(Exception):
@@ -21,21 +33,13 @@ class BadInputError(Exception):
     ----------
     message : str
         The message.
-    *commands : (str, sequence of str)
-        Commands that help: the case in which each does, and its words.
-
-    Attributes
-    ----------
-    lines : list of str
-        Lines of the cases and the commands, to print below the message.
+    *cases : (str, list of str)
+        Commands that help, as attribute ``cases``, too.
     """
 
-    def __init__(self, message: str, *commands: tuple[str, Sequence[str]]):
+    def __init__(self, message: str, *cases: Case):
         super().__init__(message)
-        self.lines: list[str] = []
-        for case, words in commands:
-            command = printable(shlex.join(["skanchor", *words]))
-            self.lines += [*([f"{case}:"] if case else []), f"  {command}"]
+        self.cases = list(cases)
 
 
 def require_package(name: str, message: str) -> None:

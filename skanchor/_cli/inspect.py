@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.again import command
-from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.command import BadInputError, Command, lines_of
 from skanchor._cli.method import add_dependence
 from skanchor._cli.output import add_json, json_text
 from skanchor._cli.streams import check_stdout, print_result
@@ -18,14 +17,14 @@ if TYPE_CHECKING:
 
 def _inspect(options: argparse.Namespace) -> None:
     from skanchor._cli.following import followed
-    from skanchor._cli.wording import command_lines, worded
+    from skanchor._cli.wording import cases_of, worded
     from skanchor.reports import overview
     from skanchor.warning_log import WarningLog
 
     check_stdout()
     check_table(options)
     # What must be decided is a finding here, not an error: all rows are described.
-    asked: list[str] = []
+    asked = ""
     all_human = options.all_human
     try:
         # A second reading below would say again what was assumed.
@@ -33,23 +32,25 @@ def _inspect(options: argparse.Namespace) -> None:
             X, y, _ = load_battles(options)
         log.issue()
     except BadInputError as error:
-        if not error.lines or all_human:
+        if not error.cases or all_human:
             log.issue()
             raise
-        asked = [str(error), *error.lines]
+        asked, cases = str(error), error.cases
         options.all_human = True
         X, y, _ = load_battles(options)
     found = overview(X, y, groups_of(X, options), [] if options.no_new else options.new)
     rank = ["rank", *options.typed[1:]]
     rank = [word for word in rank if word != "--json"]
     files = _files(X)
-    go_on = [f"  {command(rank)}"]
     if asked:
-        go_on = [asked[0], *followed(asked[1:], options.battles, options.parse)]
-        go_on = [line.replace("skanchor inspect", "skanchor rank") for line in go_on]
+        cases = followed(cases, options.battles, options.parse)
+        cases = [(case, ["rank", *words[1:]]) for case, words in cases]
     elif found.refusal is not None:
-        go_on = command_lines(found.refusal, rank, options.battles)
-        go_on = followed(go_on, options.battles, options.parse)
+        cases = cases_of(found.refusal, rank, options.battles)
+        cases = followed(cases, options.battles, options.parse)
+    else:
+        cases = [("", rank)]
+    go_on = lines_of(cases)
     if options.json:
         commands = [line.strip() for line in go_on if line.startswith("  ")]
         record: Any = {"files": files, **found.to_dict(worded), "commands": commands}
@@ -60,7 +61,7 @@ def _inspect(options: argparse.Namespace) -> None:
         lines += [f"  {path}: assumed that {each}." for each in said]
     lines += found.lines(worded)
     if go_on:
-        lines += ["", "Go on with:" if not asked else "To decide:", *go_on]
+        lines += ["", *(["To decide:", asked] if asked else ["Go on with:"]), *go_on]
     print_result("\n".join(lines) + "\n")
 
 

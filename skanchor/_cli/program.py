@@ -14,9 +14,11 @@ from typing import Any, NoReturn
 from skanchor._cli.check import CHECK
 from skanchor._cli.command import (
     BadInputError,
+    Case,
     Command,
     Parser,
     examples_text,
+    lines_of,
     wrap_help,
 )
 from skanchor._cli.compare import COMPARE
@@ -134,16 +136,16 @@ def _run(argv: Sequence[str] | None) -> list[str] | None:
     except BrokenPipeError:
         raise
     except BadInputError as error:
-        return [str(error), *_followed(error.lines, files)]
+        return [str(error), *_followed(error.cases, files)]
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
         return [f"{where}{error.strerror or error}"]
     except KeyError as error:
         return [f"{error.args[0]!r} is missing" if error.args else "missing key"]
     except (ValueError, TypeError, MemoryError) as error:
-        from skanchor._cli.wording import command_lines, worded
+        from skanchor._cli.wording import cases_of, worded
 
-        lines = _followed(command_lines(error, typed, files), files)
+        lines = _followed(cases_of(error, typed, files), files)
         return [worded(error) or type(error).__name__, *lines]
     except BrokenProcessPool:
         return [
@@ -158,13 +160,13 @@ def _run(argv: Sequence[str] | None) -> list[str] | None:
     return None
 
 
-def _followed(lines: list[str], files: list[str]) -> list[str]:
+def _followed(cases: list[Case], files: list[str]) -> list[str]:
     """Lines of commands, each of which mends all that is wrong."""
-    if not lines:
-        return lines
+    if not cases:
+        return []
     from skanchor._cli.following import followed
 
-    return followed(lines, files, lambda words: make_parser().parse_args(words))
+    return lines_of(followed(cases, files, make_parser().parse_args))
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -6,12 +6,11 @@ import os
 from collections.abc import Sequence
 
 from skanchor._cli.again import (
-    command,
     with_arguments,
     with_file_before,
     with_flags,
 )
-from skanchor._text import printable
+from skanchor._cli.command import Case
 from skanchor.exceptions import Advice, Advised, Call, Remedy, Term
 
 TERMS = {
@@ -119,10 +118,10 @@ FLAGS: dict[Remedy, tuple[str, ...]] = {
 """Flags that follow the command where one advice is given."""
 
 
-def command_lines(
+def cases_of(
     message: BaseException, typed: Sequence[str], files: Sequence[str]
-) -> list[str]:
-    """Commands that help against an error, each below the case in which it does.
+) -> list[Case]:
+    """Commands that help against an error, each with the case in which it does.
 
     Parameters
     ----------
@@ -135,21 +134,18 @@ def command_lines(
 
     Returns
     -------
-    list of str
-        Lines; those that begin with two blanks are commands.
+    list of (str, list of str)
     """
-    if not isinstance(message, Advised):
-        return []
-    lines: list[str] = []
+    cases: list[Case] = []
     words: list[str] | None
-    for advice in message.advice:
+    for advice in message.advice if isinstance(message, Advised) else ():
         if isinstance(advice, Call):
             case, words = advice.when, with_arguments(typed, advice.arguments, files)
         else:
             case, words = _for_remedy(advice, typed, files)
         if words is not None:
-            lines += [*([f"{case}:"] if case else []), f"  {command(words)}"]
-    return [printable(line) for line in lines]
+            cases.append((case, words))
+    return cases
 
 
 def worded(message: BaseException | str) -> str:
