@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
-from skanchor._cli.again import with_arguments, with_file_before
+from skanchor._cli.again import with_arguments
 from skanchor._cli.command import BadInputError, add_lists, add_names, add_switch
 from skanchor._cli.pairs import levels_of, pairs_of
 from skanchor._cli.streams import is_watched
@@ -360,19 +360,15 @@ def check_judges(
     people = Call({"all_human": True}, "If people gave these outcomes")
     # Labels of people and LLMs say more than the lack of a column judge.
     calls = sorted([people, *_calls_by_value(columns, table)], key=_names_no_people)
-    commands = [
-        (call.when, with_arguments(options.typed, call.arguments, options.battles))
-        for call in calls
-    ]
     if options.battles and table is not None:
         votes = absent_people_file()
-        words = with_file_before(options.typed, votes, options.battles)
         judge = f"If one LLM judge gave them, and {votes} holds people's votes"
-        commands.append((judge, words))
+        calls.append(Call({"before": votes}, judge))
     raise BadInputError(
         f"{files}: there is no column judge, so that {rows} would count as human votes",
-        *commands,
-    )
+        *((call.when, with_arguments(options.typed, call.arguments, options.battles))
+          for call in calls),
+    )  # fmt: skip
 
 
 def _names_no_people(call: Call) -> bool:
