@@ -233,7 +233,7 @@ class Sample:
                 frame, encoded, outcomes.values, weight, grouped=codes is not None
             )
             if sample_weight is None:
-                _warn_of_unused_counts(frame)
+                warn_of_unused_counts(frame)
         inputs = Inputs.of(X, encoded, groups, sample_weight)
         if raters is not None:
             enough = effective_number(raters) >= FEW_GROUPS
@@ -552,7 +552,7 @@ def warn_of_counts(sample: Sample) -> None:
         )
 
 
-def _warn_of_unused_counts(frame: nw.DataFrame[Any] | None) -> None:
+def warn_of_unused_counts(frame: nw.DataFrame[Any] | None) -> None:
     """Warn of a column of counts that does not weigh the rows."""
     if frame is None or COUNT_COLUMN not in frame.columns:
         return

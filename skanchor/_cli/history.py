@@ -190,7 +190,8 @@ def placed_by_history(options: argparse.Namespace) -> PlacedByHistory:
     check_output(options, inputs=[*options.battles, options.history])
     prints = _fingerprints(options)
     history = _load_history(options.history)
-    _, rows = load_rows(options, None)
+    meaning, rows = load_rows(options, None)
+    history = _weighing(history, meaning, rows)
     return PlacedByHistory(history, history.place(*rows, fingerprints=prints))
 
 
@@ -210,8 +211,9 @@ def _update(options: argparse.Namespace) -> None:
     # To notice below whether another process has written the file in the meantime.
     seen = _stamp(options.history)
     history = _load_history(options.history)
-    _, rows = load_rows(options, None)
+    meaning, rows = load_rows(options, None)
     past = _past(options)
+    history = _weighing(history, meaning, rows, past)
     if options.action == "promote":
         history.promote(options.model, *rows, prints, past=past)
     else:
@@ -257,6 +259,33 @@ def _load_history(path: str) -> AnchorHistory:
     from skanchor.history import AnchorHistory
 
     return AnchorHistory.load(path)
+
+
+def _weighing(
+    history: AnchorHistory, meaning: str, *tables: tuple[Any, ...] | None
+) -> AnchorHistory:
+    """The history, for which the weights of added rows mean what they mean there.
+
+    ``tables`` are arguments of a fit: X, y, weights and groups.
+    """
+    from sklearn.base import clone
+
+    from skanchor.history import AnchorHistory
+
+    # A file has the settings of its history.
+    assert history.anchor is not None
+    known = history.anchor.weights
+    if meaning == known or all(rows is None or rows[2] is None for rows in tables):
+        return history
+    if meaning == "frequency" and history.state_.unit == 1.0:
+        # Its rows weigh one each, which are numbers of rows, too.
+        anchor = clone(history.anchor).set_params(weights=meaning)
+        return AnchorHistory.from_state(history.state_, anchor)
+    raise BadInputError(
+        f"the history was built with --weights {known}, so that the counts of added "
+        f"rows cannot have the meaning {meaning}: build it again with --weights "
+        f"{meaning}, or add these rows with --weights {known}"
+    )
 
 
 def _read_files(options: argparse.Namespace) -> list[str]:

@@ -263,7 +263,8 @@ def _drawn(X: Comparisons, m: int, pair: tuple[int, int]) -> FeaturePairs | None
         if not len(found):
             return None
         chosen = np.linspace(0, len(found) - 1, min(_DRAWS, len(found))).astype(int)
-        sides.append(found[chosen])
+        # In an order of their own, so that that of the rows does not matter.
+        sides.append(found[np.lexsort(found.T)][chosen])
     left, right = sides
     return FeaturePairs(
         np.repeat(left, len(right), axis=0),

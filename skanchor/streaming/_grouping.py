@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from skanchor._comparisons import as_frame
 from skanchor._comparisons.grouping import (
     AUTO,
     FEW_GROUPS,
@@ -15,6 +16,7 @@ from skanchor._comparisons.grouping import (
 )
 from skanchor._numerics.machine import available_bytes
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.sample import COUNT_COLUMN, warn_of_unused_counts
 from skanchor.streaming._groups import sketch_groups
 from skanchor.streaming._parts import Data
 from skanchor.streaming._reading import Reading
@@ -35,7 +37,8 @@ def find_groups(
 
     By default one column is read beforehand, until it shows that prompts repeat: of the
     prompts with the lowest hashes all rows are counted. A column of raters who vote
-    repeatedly is warned of: a stream has no errors by rater.
+    repeatedly is warned of: a stream has no errors by rater. So is a column of counts
+    that is not used.
 
     Parameters
     ----------
@@ -52,15 +55,15 @@ def find_groups(
     -------
     Reading
     """
+    known: list[str] = []
+    if groups == AUTO or data.schema() is not None:
+        # Tables are not read once more for their counts alone.
+        known = _columns_of(data, n_rows)
+    _look_at_counts(data, reading, known, n_rows)
     if groups != AUTO:
         return replace(reading, groups=groups)
     names = {new: old for old, new in (reading.columns or {}).items()}
     column, raters = (names.get(one, one) for one in (PROMPT_COLUMN, RATER_COLUMN))
-    schema = data.schema()
-    if schema is None:
-        first = next((t for p in data.parts() for t in p.tables(None, n_rows)), None)
-        schema = None if first is None else first.schema
-    known = [] if schema is None else schema.names
     if raters in known and sketch_groups(_values_of(data, raters, n_rows), 1)[0]:
         warn(
             DataWarning(
@@ -85,6 +88,30 @@ def find_groups(
         )
         return replace(reading, groups=None)
     return replace(reading, groups=PROMPT_COLUMN)
+
+
+def _look_at_counts(
+    data: Data, reading: Reading, known: Sequence[str], n_rows: int
+) -> None:
+    """Warn of a column of counts that does not weigh the rows, as the first ones show.
+
+    ``known`` are the columns.
+    """
+    names = {new: old for old, new in (reading.columns or {}).items()}
+    column = names.get(COUNT_COLUMN, COUNT_COLUMN)
+    if reading.weight is None and column in known:
+        first = next(_values_of(data, column, n_rows), None)
+        if first is not None:
+            warn_of_unused_counts(as_frame(pa.table({COUNT_COLUMN: first})))
+
+
+def _columns_of(data: Data, n_rows: int) -> list[str]:
+    """Names of the columns, of the first table where they are not known before."""
+    schema = data.schema()
+    if schema is None:
+        first = next((t for p in data.parts() for t in p.tables(None, n_rows)), None)
+        schema = None if first is None else first.schema
+    return [] if schema is None else list(schema.names)
 
 
 def _values_of(data: Data, column: str, n_rows: int) -> Iterator[pa.ChunkedArray]:

@@ -273,9 +273,11 @@ def stream_history(
     with WarningLog() as log:
         if isinstance(opened, DatasetData):
             opened.check(reading.needed)
-        # A run that goes on has decided before.
-        asked = options.groups if journal.groups == AUTO else journal.groups
-        reading = find_groups(opened, reading, asked, options.batch_rows)
+        if journal.groups == AUTO:
+            reading = find_groups(opened, reading, options.groups, options.batch_rows)
+        else:
+            # A run that goes on has decided before.
+            reading = replace(reading, groups=journal.groups)
         journal.groups = reading.groups
         columns = None if schema is None else reading.needed(schema)
         # The first pass: counts of the rows, and a sample of each judge's rows.

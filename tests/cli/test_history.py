@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from skanchor import AnchorHistory, judge_fingerprint
@@ -173,6 +174,35 @@ def test_all_flags_that_nothing_would_read_are_named(run, file, arrivals, tmp_pa
         assert code == 2 and "--new and --no-new do not go with a history" in err[0]
         code, _, err = run("history", "update", file, arrivals, *flags)
         assert code == 2 and "do not go with skanchor history update" in err[0]
+
+
+def test_counts_of_added_rows_mean_what_the_flag_says(run, file, battles, tmp_path):
+    frame = load_demo().frame
+    late = frame[(frame[["model_a", "model_b"]] == NEW).any(axis=1)]
+    count = np.arange(len(late)) % 3 + 1
+    rows, listed, weighed = (tmp_path / f"{k}.csv" for k in ("rows", "listed", "known"))
+    late.assign(count=count).to_csv(rows, index=False)
+    late.iloc[np.repeat(np.arange(len(late)), count)].to_csv(listed, index=False)
+
+    def placed(path, history, *flags):
+        code, out, err = run("history", "place", history, path, "--json", *flags)
+        return json.loads(out)["new_models"] if code == 0 else err
+
+    due = placed(listed, file)
+    assert placed(rows, file, "--weights", "frequency") == due
+    assert placed(rows, file, "--weights", "importance") != due
+    # Weights of the history are no numbers of rows.
+    frame.assign(count=np.arange(len(frame)) % 3 + 1).to_csv(weighed, index=False)
+    for mine, other in (("importance", "frequency"), ("frequency", "importance")):
+        path = tmp_path / f"{mine}.history"
+        build = ["history", "build", weighed, *FAST, "--weights", mine]
+        assert run(*build, "--output", path)[0] == 0
+        assert (
+            f"the history was built with --weights {mine}"
+            in placed(rows, path, "--weights", other)[-1]
+        )
+        update = run("history", "update", path, rows, "--weights", other)
+        assert update[0] == 2 and f"built with --weights {mine}" in update[2][-1]
 
 
 def test_show_says_in_words_whether_rows_are_independent(

@@ -85,6 +85,10 @@ for title, where in {
     "the other way round":
         "history.test_anchor_history::"
         "test_updates_keep_what_each_row_says_of_the_display",
+    "Counts of rows that are added to a history, by the command":
+        "cli.test_history::test_counts_of_added_rows_mean_what_the_flag_says",
+    "A column of counts that is not used, in a stream":
+        "streaming.test_stream::test_counts_that_are_not_used_are_told",
     "Rows with features, added to a history without":
         "history.test_anchor_history::"
         "test_updates_from_counts_name_features_that_are_not_used",

@@ -76,3 +76,17 @@ def test_votes_are_known_exactly(name):
     votes = found.kinds[PEOPLE]
     p = expit(votes.delta)
     assert_allclose(votes.unit[:, 0, 0], p * (1 - p))
+
+
+def test_draws_do_not_depend_on_the_order_of_the_rows():
+    data = simulate_battles(n_models=4, n_new=300, n_historical=1200, random_state=1)
+    X, y = data.X, np.asarray(data.y)
+    order = np.random.default_rng(0).permutation(len(y))
+    fold = np.arange(len(y)) % 3
+    found = []
+    for rows in (np.arange(len(y)), order):
+        plan = [np.flatnonzero(fold[rows] == k) for k in range(3)]
+        cv = [(np.setdiff1d(rows, test), test) for test in plan]
+        anchor = AnchorPipeline(cv=cv, item_effects="none", human_bias="linear")
+        found.append(anchor.fit(X.iloc[rows].reset_index(drop=True), y[rows]).worth())
+    assert_allclose(found[1].table, found[0].table, rtol=1e-6)

@@ -1,5 +1,6 @@
 """A streamed history is the one that the engine in memory keeps."""
 
+import warnings
 from collections import deque
 from dataclasses import replace
 
@@ -22,7 +23,7 @@ from streams import (
     tables,
 )
 
-from skanchor import BTLRegressor, RieszDebiaser
+from skanchor import AnchorPipeline, BTLRegressor, RieszDebiaser
 from skanchor._chain import fit_stages
 from skanchor._folds import training_weights
 from skanchor._historical import HistoricalFit, _fit
@@ -328,3 +329,17 @@ def test_judges_under_another_name_are_asked_about():
     X, _ = Reading(columns={"Evaluator": "judge"}).split(table)
     assert X["judge"].to_pylist() == ["human", "gpt"]
     assert "judge" not in reading.split(pa.table(rows))[0].column_names
+
+
+def test_counts_that_are_not_used_are_told():
+    table = tables()[0].rename(columns={"times": "count"}).drop(columns="importance")
+    anchor = AnchorPipeline(cv=2, random_state=0, item_effects="none")
+    said = "'count' holds whole numbers, up to 3, and each row is taken for one"
+    named = table.rename(columns={"count": "n"})
+    for rows, columns in ((table, None), (named, {"n": "count"})):
+        with pytest.warns(DataWarning, match=said):
+            stream_history([rows], anchor, options=StreamOptions(columns=columns))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        stream_history([named], anchor)
+        stream_history([table], anchor, options=StreamOptions(weight="count"))
