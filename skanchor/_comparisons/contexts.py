@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons.labels import exact_values, factorize
+from skanchor._comparisons.labels import exact_values, factorize, given_values
 from skanchor._comparisons.table import as_frame
 from skanchor.exceptions import BattlesError
 
@@ -81,7 +81,7 @@ def read_contexts(contexts: Any, table: Any, n_rows: int) -> NDArray[Any]:
         if frame is None or contexts not in frame.columns:
             raise BattlesError(f"The table has no column {contexts!r} of contexts.")
         contexts = exact_values(frame[contexts])
-    values = np.asarray(contexts, dtype=object)
+    values = np.asarray(given_values(contexts), dtype=object)
     if values.shape != (n_rows,):
         raise BattlesError(
             f"contexts must have one label for each of {n_rows} rows, not the shape "

@@ -14,7 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from skanchor._checks import check_unmasked
-from skanchor._comparisons.labels import exact_values, factorize
+from skanchor._comparisons.labels import exact_values, factorize, given_values
 from skanchor._comparisons.table import as_frame
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy, Term
 from skanchor.warning_log import warn
@@ -288,7 +288,8 @@ def group_codes(
             )
         groups = exact_values(frame[groups])
     check_unmasked("groups", groups)
-    given, groups = groups, np.asarray(groups)
+    given = given_values(groups)
+    groups = np.asarray(given)
     if groups.dtype.kind == "U" and not isinstance(given, np.ndarray):
         # As texts, NaN in a list would be a label, and numbers those of their digits.
         groups = np.asarray(given, dtype=object)

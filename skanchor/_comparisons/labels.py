@@ -23,6 +23,7 @@ __all__ = [
     "constant",
     "exact_values",
     "factorize",
+    "given_values",
     "is_constant",
     "is_in",
     "is_text_column",
@@ -69,6 +70,12 @@ def exact_values(column: nw.Series[Any]) -> NDArray[Any]:
     if column.dtype.is_integer() and column.is_null().any():
         return _objects(column)
     return to_numpy(column)
+
+
+def given_values(labels: Any) -> Any:
+    """Return labels of rows that a user gives beside a table, columns as arrays."""
+    column = nw.from_native(labels, series_only=True, pass_through=True)
+    return exact_values(column) if isinstance(column, nw.Series) else labels
 
 
 def _objects(column: nw.Series[Any]) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from skanchor import BTLRegressor, Comparisons
-from skanchor._comparisons import Outcomes, join_groups
+from skanchor._comparisons import Outcomes, join_groups, read_contexts
 from skanchor._comparisons.grouping import group_codes
 from skanchor._comparisons.labels import code_labels, factorize, label_index
 from skanchor.exceptions import BattlesError
@@ -211,8 +211,13 @@ def test_empty_cells_of_a_dictionary_are_no_labels(labels):
     for columns in (column, pa.chunked_array([column[:1], column[1:]])):
         table = pa.table({"prompt_id": columns})
         assert join_groups(table, ["prompt_id"]).tolist() == [0, 1, 2, 0]
-        with pytest.raises(BattlesError, match="missing values, the first in row 1"):
-            group_codes("prompt_id", table, 4)
+        for groups in ("prompt_id", table["prompt_id"]):
+            with pytest.raises(
+                BattlesError, match="missing values, the first in row 1"
+            ):
+                group_codes(groups, table, 4)
+        with pytest.raises(BattlesError, match="1 rows have no context, the first is"):
+            read_contexts(table["prompt_id"], table, 4)
 
 
 def test_labels_in_a_list_keep_their_types():
