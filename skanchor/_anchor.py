@@ -138,8 +138,9 @@ class AnchorPipeline(AnchorRefits):
         the fit is that of the table in which row i occurs ``sample_weight[i]`` times,
         and ``fold_plan_``, ``influence_``, ``comparisons_`` and a plan given as ``cv``
         refer to its rows, ``np.repeat(np.arange(len(X)), sample_weight)``. The copies
-        of a row may then be in different folds. With ``"importance"`` a row of weight
-        two is one outcome that counts twice.
+        of a row may then be in different folds, but not if rows have groups: they are
+        of the group of their row, which without a prompt is one of its own. With
+        ``"importance"`` a row of weight two is one outcome that counts twice.
     ties : {"half", "drop"}, default="half"
         Treatment of ties. With ``"half"`` a tie is half a win for either side, and
         scores are on the scale of a BTL fit to votes in which ties count so. With

@@ -98,6 +98,20 @@ def test_copies_share_the_group_of_their_row():
     assert_allclose(anchor.standard_errors_, listed.standard_errors_, rtol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+def test_copies_of_a_row_without_a_prompt_are_a_group():
+    X, y, n, copies = counted(item_effects=0.0)
+    prompts = np.arange(len(X)) // 3
+    lost = np.arange(len(X)) % 7 == 0
+    X = X.assign(prompt_id=pd.Series(prompts).astype("Int64").mask(lost))
+    groups = np.where(lost, len(X) + np.arange(len(X)), prompts)
+    anchor = AnchorPipeline(weights="frequency", cv=3, random_state=0)
+    anchor.set_params(item_effects="none").fit(X, y, sample_weight=n)
+    listed = AnchorPipeline(cv=anchor.fold_plan_, item_effects="none")
+    listed.fit(X.iloc[copies].reset_index(drop=True), y[copies], None, groups[copies])
+    assert_allclose(anchor.standard_errors_, listed.standard_errors_, rtol=1e-10)
+
+
 def test_a_row_is_divided_over_the_folds_by_its_count():
     X, y, n, copies = counted(item_effects=0.0)
     anchor = AnchorPipeline(weights="frequency", cv=5, random_state=0)

@@ -67,6 +67,8 @@ for title, where in {
         "test_prompts::test_few_prompts_are_told_and_rows_are_independent",
     "Rows without a prompt among others":
         "test_prompts::test_rows_without_a_prompt_are_groups_of_their_own",
+    "Rows without a prompt that count as several, beside others with one":
+        "test_counts::test_copies_of_a_row_without_a_prompt_are_a_group",
     "Three annotators of each pair":
         "test_prompts::test_three_annotators_are_not_three_votes",
     "Every pair built from one rating":
