@@ -89,8 +89,10 @@ def _draw_plan(
 ) -> FoldPlan:
     """Assign folds, again where a training set would lose what joins its models."""
     # Rows that have no influence take no place in a fold.
-    is_counted = sample.counts if cell is None else look_up(sample.counts, cell)
-    n_rows, is_whole = len(is_counted), bool(is_counted.all())
+    is_counted, is_whole = sample.counts, bool(sample.counts.all())
+    n_rows = len(sample) if cell is None else len(cell)
+    if cell is not None and not is_whole:
+        is_counted = look_up(is_counted, cell)
     counted: Any = slice(None) if is_whole else np.flatnonzero(is_counted)
     # A generator, unlike its seed, gives other folds each time.
     splitter = SourceKFold(n_folds, random_state=np.random.RandomState(seed))

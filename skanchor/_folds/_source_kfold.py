@@ -248,7 +248,8 @@ def _deal(values: NDArray[Any], kind: NDArray[Any], turn: NDArray[Any]) -> NDArr
     repeated where they are fewer than the rows.
     """
     of_turn = np.empty_like(kind)
-    of_turn[turn] = kind
+    for rows in chunks(len(turn)):
+        of_turn[turn[rows]] = kind[rows]
     del kind
     n_kinds = int(of_turn.max(initial=0)) + 1
     parts = [of_turn[rows] for rows in chunks(len(turn), 4 * n_kinds)]

@@ -156,14 +156,8 @@ class RowEvidence:
         """Sums over the influence of the rows held out of one source."""
         X, human = self.sample.X, m == PEOPLE
         chosen = np.flatnonzero(residual.take(X.by_judge(m).rows))
-        times = self.sample.multiplicity_of(X.by_judge(m).rows[chosen])
-        parts = (
-            (
-                self._of_places(m, system, limit, residual, chosen[part]),
-                None if times is None else times[part],
-            )
-            for part in self._steps(np.arange(len(chosen)))
-        )
+        rows = X.by_judge(m).rows[chosen]
+        size, times = residual.take(rows), self.sample.multiplicity_of(rows)
         # With many models, and weights linear in columns, the products are cheaper by
         # the sums of the source; only the largest value then needs the rows.
         learner, n_models = _weight_learner(system, m), len(X.models)
@@ -172,15 +166,24 @@ class RowEvidence:
             return reduce(
                 add,
                 (
-                    InfluenceSums.of_rows(values, human=human, multiplicity=each)
-                    for values, each in parts
+                    InfluenceSums.of_rows(
+                        self._of_places(m, system, limit, chosen[part], size[part]),
+                        human=human,
+                        multiplicity=None if times is None else times[part],
+                    )
+                    for part in self._steps(np.arange(len(chosen)))
                 ),
             )
+        size = np.abs(size) if times is None else np.abs(size) / times
+        if not X.features_left.shape[1]:
+            # Rows that agree in all but the outcome have one weight. Those of a pair
+            # follow each other.
+            starts = np.flatnonzero(np.diff(X.rows.alike.kind.take(rows), prepend=-1))
+            chosen, size = chosen[starts], np.maximum.reduceat(size, starts)
         largest = np.zeros(n_models)
-        for values, each in parts:
+        for part in self._steps(np.arange(len(chosen))):
+            values = self._of_places(m, system, limit, chosen[part], size[part])
             np.abs(values, out=values)
-            if each is not None:
-                values /= each[:, None]
             np.maximum(largest, values.max(axis=0), out=largest)
         sums = self._residual_sums(m, learner, residual)
         return InfluenceSums.of_source(
@@ -192,15 +195,14 @@ class RowEvidence:
         m: int,
         system: RieszSystem,
         limit: Array | None,
-        residual: Array,
         places: NDArray[np.intp],
+        residual: Array,
     ) -> Array:
-        """Influence of the rows in some places among those of a source."""
+        """Influence of rows with these residuals in some places among a source's."""
         X = self.sample.X
-        rows = X.by_judge(m).rows[places]
         values = source_weights(system, X, m, places, limit)
-        values *= residual.take(rows)[:, None]
-        check_finite(values, rows)
+        values *= residual[:, None]
+        check_finite(values, X.by_judge(m).rows[places])
         return values
 
     def _steps(self, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:

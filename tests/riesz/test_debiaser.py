@@ -185,11 +185,17 @@ def test_the_columns_of_the_weights_are_those_of_the_bias_whatever_arrives():
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 @pytest.mark.parametrize("position", [False, True])
-def test_sums_by_pair_of_models_equal_those_over_rows(position, monkeypatch):
+@pytest.mark.parametrize("bare", [False, True])
+def test_sums_by_pair_of_models_equal_those_over_rows(position, bare, monkeypatch):
     """Many rows of a source are summed by pair; few are multiplied one by one."""
     data = simulate_battles(
         n_models=5, n_judges=2, n_new=100, n_historical=600, random_state=1
     )
+    X, y = data.X, data.y
+    if bare:
+        # Without features, rows that differ in the outcome alone have one weight.
+        order = np.random.default_rng(0).choice(["model_a", "model_b"], len(X))
+        X = X[["model_a", "model_b", "judge"]].assign(shown_first=order)
     found = []
     for least in (0, 10**9):
         monkeypatch.setattr("skanchor._riesz._evidence._MODELS", 2)
@@ -197,7 +203,7 @@ def test_sums_by_pair_of_models_equal_those_over_rows(position, monkeypatch):
         anchor = AnchorPipeline(
             calibrator=JudgeCalibrator(position_effect=position),
             cv=2, item_effects=None, random_state=0,
-        ).fit(data.X, data.y)  # fmt: skip
+        ).fit(X, y)  # fmt: skip
         found.append(anchor.result_)
     by_pair, by_row = found
     assert_allclose(by_pair.estimates, by_row.estimates, rtol=1e-10)
