@@ -138,6 +138,10 @@ for title, where in {
         "streaming.test_stream_groups::test_streamed_groups_are_those_in_memory",
     "Prompts that are numbers, with gaps, in a history or a stream":
         "history.test_anchor_history::test_prompts_that_are_numbers_with_gaps",
+    "New rows of fewer than 30 prompts, or of prompts that do not repeat, beside a "
+    "history with groups":
+        "history.test_anchor_history::"
+        "test_few_prompts_of_new_rows_are_prompts_of_the_history",
     "Prompts that are categories of numbers, in a stream":
         "streaming.test_stream_groups::test_labels_are_those_that_arrivals_have",
     "Rows of a stream with groups in another order":
