@@ -18,6 +18,9 @@ _MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "Non
 # Decimal commas. A comma before three digits may also mark thousands, and is not clear.
 _WITH_COMMA = r"[-+]?\d+(?:,\d+)?(?:[eE][-+]?\d+)?"
 _CLEAR_COMMA = r"[-+]?\d+,(?:\d{1,2}|\d{4,})(?:[eE][-+]?\d+)?"
+_WHOLE = r"\d+\.0"
+# Labels that are shown stay as they are written.
+_SHOWN = frozenset({"model_a", "model_b", "judge"})
 _BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
 
 
@@ -162,12 +165,25 @@ def typed(table: pd.DataFrame, ids: set[str], *, from_text: bool) -> pd.DataFram
     return pd.DataFrame(columns, columns=table.columns)
 
 
+def _whole_numbers(column: pd.Series) -> pd.Series:
+    """Labels 17.0 as 17, where all end so: programs write them so beside empty cells.
+
+    In another file of the same prompts they are 17.
+    """
+    known = column.dropna()
+    for labels in (known.head(10), known):
+        if not labels.str.fullmatch(_WHOLE).all():
+            return column
+    return column.str.removesuffix(".0")
+
+
 def _parsed(column: pd.Series, name: str, *, is_id: bool) -> pd.Series:
     """Give a column of text its type."""
     missing = column == ""
     if is_id:
         # A label may be called "NA": only an empty cell is missing.
-        return column.mask(missing)
+        column = column.mask(missing)
+        return column if name in _SHOWN else _whole_numbers(column)
     # Arrow parses most columns of numbers fast; the code below handles all others.
     whole = _numbers_by_arrow(column)
     if whole is not None:

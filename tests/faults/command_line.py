@@ -38,6 +38,8 @@ for title, where in {
     "Files of which only some say which side was shown first":
         "io.test_order::"
         "test_files_that_do_not_say_what_was_shown_first_mean_what_they_mean_alone",
+    "Prompts that are 17 in one file and 17.0 in another, as beside empty cells":
+        "io.test_order::test_prompts_of_files_with_and_without_gaps_are_the_same",
     "A file of the name that stands for people's votes in messages":
         "io.test_order::test_the_placeholder_is_no_file",
     "Values that a tool does not write":

@@ -264,6 +264,24 @@ def test_files_that_do_not_say_what_was_shown_first_mean_what_they_mean_alone(tm
         assert order.tolist() == known.tolist()
 
 
+def test_prompts_of_files_with_and_without_gaps_are_the_same(tmp_path):
+    table = battles(winner=WON).assign(prompt_id=[7, 8, 9, 7])
+    gaps = table.assign(prompt_id=[7.0, None, 9.0, 10.0], judge="j2")
+    paths = written(table, tmp_path / "a.csv"), written(gaps, tmp_path / "b.csv")
+    assert "10.0" in paths[1].read_text("utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = read_battles(paths)
+        versions = table.assign(
+            prompt_id=[1.0, 1.5, 2.0, 2.0], judge=["1.0", "2.0"] * 2
+        )
+        kept = read_battles(written(versions, tmp_path / "c.csv"))
+    found = found["prompt_id"].astype(object).where(found["prompt_id"].notna(), None)
+    assert found.tolist() == ["7", "8", "9", "7", "7", None, "9", "10"]
+    assert kept["prompt_id"].tolist() == ["1.0", "1.5", "2.0", "2.0"]
+    assert kept["judge"].tolist() == ["1.0", "2.0"] * 2
+
+
 def test_the_placeholder_is_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = battles(winner=WON).drop(columns="judge").assign(annotator=list("wxyz"))
