@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -23,6 +24,7 @@ from skanchor._comparisons.grouping import (
 from skanchor._row_rules import RowRules
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.history._state import GroupFolds
+from skanchor.io.columns import shown_value
 from skanchor.sample import Battles, Sample
 from skanchor.warning_log import warn
 
@@ -167,9 +169,24 @@ def among_groups(
             advice=Advice(Remedy.FIT_HISTORY_AGAIN),
         )
     code = known.index.get_indexer(pd.Index(labels.astype(object), dtype=object))
+    lost = np.flatnonzero(code < 0)
+    others = list(map(_other_form, labels[lost].tolist()))
+    code[lost] = known.index.get_indexer(pd.Index(others, dtype=object))
     # Rows without a prompt have labels by their number in their own table.
     is_new = np.array([is_own_label(label) for label in labels.tolist()], dtype=bool)
     # A group of the history none of whose rows was used has no fold: it counts as new.
     is_new |= (code < 0) | (known.folds[:, code] < 0).any(axis=0)
     code[is_new] = len(known.labels) + np.arange(np.count_nonzero(is_new))
     return replace(sample, groups=code[sample.groups])
+
+
+def _other_form(label: Any) -> Any:
+    """A number as a text, or a text as the whole number that it stands for.
+
+    Files of text, and commands, have the prompts as texts, which may be numbers
+    elsewhere.
+    """
+    if isinstance(label, str):
+        return int(label) if re.fullmatch(r"0|-?[1-9]\d*", label) else label
+    is_number = isinstance(label, (int, float)) and not isinstance(label, bool)
+    return shown_value(label) if is_number else label

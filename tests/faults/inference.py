@@ -91,6 +91,10 @@ for title, where in {
         "cli.test_history::test_counts_of_added_rows_mean_what_the_flag_says",
     "A column of counts that is not used, in a stream":
         "streaming.test_stream::test_counts_that_are_not_used_are_told",
+    "Prompts that are numbers in a history and texts in new rows, or the other way "
+    "round":
+        "history.test_anchor_history::"
+        "test_prompts_that_are_numbers_match_those_that_are_texts",
     "Rows with features, added to a history without":
         "history.test_anchor_history::"
         "test_updates_from_counts_name_features_that_are_not_used",

@@ -424,6 +424,37 @@ def test_prompts_that_are_numbers_with_gaps(tmp_path):
         assert np.mean(dealt[without] == same) < 0.7 and max(same) >= 0
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("as_text", ["history", "arrivals"])
+def test_prompts_that_are_numbers_match_those_that_are_texts(as_text):
+    """Commands read prompts as texts; Parquet files may have numbers."""
+    X, y, new = table(n_new=1, features=False, seed=6)
+    prompts = pd.Series(np.random.default_rng(0).integers(0, 600, len(X)))
+    late = is_late(X, new)
+    tables = {
+        "numbers": X.assign(prompt_id=prompts),
+        "gaps": X.assign(prompt_id=prompts.mask(prompts % 10 == 0)),
+        "texts": X.assign(prompt_id=prompts.astype(str)),
+    }
+    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
+    for name in ("numbers", "gaps"):
+        old, rows = tables[name][~late], tables["texts"][late]
+        if as_text == "history":
+            old, rows = tables["texts"][~late], tables[name][late]
+        history = AnchorHistory(anchor).fit(old, y[~late])
+        known = history.state_.groups
+        names = [str(label).removesuffix(".0") for label in known.labels]
+        fold = dict(zip(names, known.folds[0].tolist(), strict=True))
+        found = history.place(rows, y[late])
+        seen = 0
+        for number, (_, test) in enumerate(found.fold_plan[0]):
+            labels = prompts[late].to_numpy()[test]
+            for label in labels[labels % 10 > 0].tolist():
+                seen += str(label) in fold
+                assert fold.get(str(label), number) == number
+        assert seen > 50
+
+
 @pytest.mark.parametrize("n_repeats", [1, 2])
 def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
     X, y, new = table(n_new=1, features=False, seed=5)
