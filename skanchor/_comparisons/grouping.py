@@ -302,4 +302,28 @@ def group_codes(
         raise BattlesError(
             f"groups has missing values, the first in row {int(np.argmin(codes))}."
         )
+    _refuse_two_forms(labels)
     return codes, labels
+
+
+def _refuse_two_forms(labels: NDArray[Any]) -> None:
+    """Raise if numbers are texts, too, as in tables that were put together."""
+    if labels.dtype != object or pd.api.types.infer_dtype(labels)[:5] != "mixed":
+        return
+    known = labels.tolist()
+    texts = {label for label in known if isinstance(label, str)}
+    numbers = [
+        # A column with gaps has whole numbers as floats.
+        f"{label:.0f}"
+        if isinstance(label, float) and label.is_integer()
+        else str(label)
+        for label in known
+        if isinstance(label, (int, float))
+    ]
+    twice = [number for number in numbers if number in texts]
+    if twice:
+        raise BattlesError(
+            f"groups has {len(twice)} labels both as a number and as a text, such as "
+            f"{twice[0]} and {twice[0]!r}, which would be different groups. Convert "
+            "the column to one type."
+        )

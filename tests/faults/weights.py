@@ -79,6 +79,10 @@ see(
     "Groups of which some are missing, in a list",
     "comparisons.test_labels::test_labels_in_a_list_keep_their_types",
 )
+see(
+    "Groups that are numbers in some rows and their texts in others",
+    "comparisons.test_labels::test_labels_in_a_list_keep_their_types",
+)
 see("Fewer than thirty groups", "folds.test_source_kfold::test_few_groups_are_told")
 see(
     "Few groups of people's rows, or of a judge's",
