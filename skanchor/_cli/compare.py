@@ -172,7 +172,7 @@ def _comparison_forms(
         tables.append(("Where each method places the new models (rank set)", new))
     ranks = places.to_dict("index")
     rows = [
-        {"method": m} | r | {"new_models": ranks[m]}
+        {"method": m} | r | {"new_models": ranks.get(m, {})}
         for m, r in table.to_dict("index").items()
     ]
     note = (
