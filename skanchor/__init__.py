@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from skanchor._anchor import AnchorPipeline, AnchorResult
+    from skanchor._anchor import AnchorPipeline
     from skanchor._arrivals import ArrivalScorer
     from skanchor._btl import BTLRegressor
     from skanchor._comparisons import Comparisons, join_groups
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from skanchor._riesz import RieszDebiaser
     from skanchor.history import AnchorHistory, judge_fingerprint
     from skanchor.io import read_battles, split_battles
+    from skanchor.results import AnchorResult
 
 __all__ = [
     "AnchorHistory",
@@ -34,7 +35,7 @@ __all__ = [
 _MODULE_OF = {
     "AnchorHistory": "history",
     "AnchorPipeline": "_anchor",
-    "AnchorResult": "_anchor",
+    "AnchorResult": "results",
     "ArrivalScorer": "_arrivals",
     "BTLRegressor": "_btl",
     "Comparisons": "_comparisons",

@@ -34,20 +34,6 @@ from skanchor.exceptions import (
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
 
-__all__ = [
-    "ROWS_PER_PARAMETER",
-    "admit_to_inference",
-    "admit_to_ranking",
-    "check_contexts",
-    "check_ranking",
-    "leave_out_feature_separated",
-    "leave_out_judges",
-    "leave_out_little_history",
-    "leave_out_one_sided",
-    "leave_out_separated",
-]
-
-
 MANY_JUDGES = 5
 """Judges left out beyond which one warning tells of all."""
 

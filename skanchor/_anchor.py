@@ -41,8 +41,6 @@ from skanchor.contexts import context_mix
 from skanchor.results import AnchorResult
 from skanchor.sample import WEIGHTS, Battles, Sample
 
-__all__ = ["AnchorPipeline", "AnchorResult"]
-
 MOST_REPEATS = 10_000
 """Most repeats of the cross-fit."""
 

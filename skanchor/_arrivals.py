@@ -20,8 +20,6 @@ from skanchor.exceptions import BattlesError, BoundWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = ["ArrivalScorer"]
-
 
 class ArrivalScorer(ComparisonEstimator):
     """Scores of the new models, with all other parameters held fixed.

@@ -37,14 +37,6 @@ from skanchor.results import AnchorResult, ContextResult
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, is_heard, warn
 
-__all__ = [
-    "Inference",
-    "TreatmentResults",
-    "assemble",
-    "scores_of_everyone",
-    "set_undetermined_apart",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Inference:

@@ -34,8 +34,6 @@ from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.sample import Battles, Sample, check_weight
 from skanchor.warning_log import WarningLog
 
-__all__ = ["ComparisonEstimator"]
-
 
 class ComparisonEstimator(
     VersionedPickle, PlainState, DocumentedMixin, ClassifierMixin, BaseEstimator

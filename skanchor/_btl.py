@@ -50,9 +50,6 @@ from skanchor.exceptions import (
 from skanchor.sample import WEIGHTS, Battles, Sample
 from skanchor.warning_log import warn
 
-__all__ = ["BTLRegressor"]
-
-
 ELO_SCALE = 400.0 / np.log(10.0)
 """Elo points per logit."""
 

@@ -29,8 +29,6 @@ from skanchor._numerics.groups import Crossed, Membership
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = ["Cells"]
-
 MOST_SHARE = 0.5
 """Number of cells, in that of rows, above which rows are left as they are."""
 

@@ -27,14 +27,6 @@ from skanchor.exceptions import (
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = [
-    "Chain",
-    "add_item_effects",
-    "complete",
-    "fit_arrivals",
-    "fit_stages",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Chain:

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_bounds", "check_level", "check_unmasked", "is_number"]
-
 
 def is_number(value: Any) -> bool:
     """Whether a value is a number; True and False are none, although of type int."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata
 
-__all__ = ["DocumentedMixin", "documentation_url"]
-
 PAGE = "/api{suffix}#{place}"
 """The page of public names, under the address of the documentation."""
 

@@ -30,19 +30,6 @@ from skanchor.exceptions import (
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
-__all__ = [
-    "FARTHEST",
-    "CrossFit",
-    "FoldFit",
-    "FullFit",
-    "Repeat",
-    "RowInfluence",
-    "collect_folds",
-    "cross_fit",
-    "sum_up",
-]
-
-
 FAR = 3.0
 """Length in logits beyond which one corrective step from the plug-in is unreliable."""
 

@@ -20,8 +20,6 @@ from skanchor.bias.protocol import linearity, span_names
 from skanchor.results import Exposures
 from skanchor.sample import Sample
 
-__all__ = ["MOST_FEATURES", "exposures_of_rows", "exposures_of_sums"]
-
 MOST_FEATURES = 32
 """Most columns of a judge's bias whose favours are recorded one by one, and most
 features that are left out one at a time."""

@@ -24,8 +24,6 @@ from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.results import RankingResult
 
-__all__ = ["FamilyEffects", "family_effects"]
-
 
 @dataclass(frozen=True, eq=False)
 class FamilyEffects(PlainState):

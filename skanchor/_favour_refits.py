@@ -18,8 +18,6 @@ from skanchor._typing import Array
 from skanchor.results import AnchorResult, Unrecorded
 from skanchor.warning_log import WarningLog
 
-__all__ = ["LARGEST", "KnownFavours", "exact_breakdown"]
-
 LARGEST = {"favour": 3.0, "family": 3.0, "drift": 1.0}
 """Largest favour in judge logits, and largest drift, that is refitted, by shape:
 outcomes hardly tell models apart where a judge is taken to be so biased."""

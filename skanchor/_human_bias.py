@@ -31,8 +31,6 @@ from skanchor.exceptions import Advice, BattlesError, ConvergenceWarning, Remedy
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = ["VoteFit", "Votes", "fit_bias", "fit_votes", "vote_biases"]
-
 FARTHEST = 5.0
 """Factor by which scores may shrink or grow once style is set apart, at the start."""
 

@@ -9,19 +9,6 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from skanchor._typing import Array
 
-__all__ = [
-    "bias_aware_quantile",
-    "combine_repeats",
-    "half_width_to_zero",
-    "largest_bias",
-    "limits_on_log_scale",
-    "one_sided_p",
-    "relative_spread",
-    "satterthwaite",
-    "t_distribution",
-    "t_quantile",
-]
-
 
 def combine_repeats(estimates: Array, variances: Array) -> tuple[Array, Array]:
     """Combine repeated cross-fits, target by target.

@@ -14,8 +14,6 @@ from skanchor._inference import t_distribution, t_quantile
 from skanchor._numerics.machine import limited_threads, threads_for
 from skanchor._typing import Array
 
-__all__ = ["JointErrors", "holm_adjust", "is_significant", "romano_wolf_rejects"]
-
 BLOCK = 1 << 18
 """Numbers that are computed at a time: few enough to stay in the cache."""
 

@@ -10,8 +10,6 @@ from typing import Any, SupportsIndex
 
 from skanchor.exceptions import VersionWarning
 
-__all__ = ["VersionedPickle"]
-
 
 class VersionedPickle:
     """Mixin: another version of skanchor warns before it reads the pickle."""

@@ -11,8 +11,6 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-__all__ = ["PlainState"]
-
 _MARK = "pandas"
 """Key of a dict that stands for a pandas object; its value is the type."""
 

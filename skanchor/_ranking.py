@@ -21,12 +21,6 @@ from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor.results import PointResult, RankingResult, Scale
 
-__all__ = [
-    "RankOnlyEstimator",
-    "RankingEstimator",
-    "ScoreEstimator",
-]
-
 
 class _Ranked(ComparisonEstimator):
     """Base class of all three kinds."""

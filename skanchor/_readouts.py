@@ -39,8 +39,6 @@ from skanchor.planning import (
 from skanchor.results import AnchorResult, ContextResult
 from skanchor.sample import Sample
 
-__all__ = ["AnchorReadouts"]
-
 
 class AnchorReadouts(RankingEstimator):
     """Base class of a pipeline whose ``fit`` keeps what its results are made from."""

@@ -24,9 +24,6 @@ from skanchor.results import AnchorResult
 from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
-__all__ = ["AnchorRefits"]
-
-
 ALL_FEATURES = "all features"
 """Label of the fit without any feature."""
 

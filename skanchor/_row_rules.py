@@ -12,8 +12,6 @@ from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.sample import Sample, counts_rows, warn_of_counts
 from skanchor.warning_log import warn
 
-__all__ = ["TIES", "RowRules", "drops_ties", "treat_ties"]
-
 TIES = ("half", "drop")
 """What becomes of ties: half a win for either side, or rows that have no influence."""
 

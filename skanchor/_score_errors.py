@@ -21,8 +21,6 @@ from skanchor._vote_counts import GroupedVotes
 from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn
 
-__all__ = ["OrderedErrors", "ScoreErrors", "variance_of_differences"]
-
 _CANCELLED = 1e-12
 """Variance of a contrast, in that of independent votes, below which it is rounding."""
 

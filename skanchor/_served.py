@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from skanchor._riesz import RieszDebiaser
     from skanchor.sample import Sample
 
-__all__ = ["check_served"]
-
 
 def check_served(
     what: str, debiaser: RieszDebiaser | None, sample: Sample, *, in_closed_form: bool

@@ -14,8 +14,6 @@ from skanchor._riesz import RieszDebiaser
 from skanchor._typing import Array
 from skanchor.bias import LinearBias
 
-__all__ = ["Stages"]
-
 
 @dataclass(frozen=True, slots=True)
 class Stages:

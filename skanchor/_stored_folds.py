@@ -36,8 +36,6 @@ from skanchor.exceptions import Advice, LearnerError, Remedy, located
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog
 
-__all__ = ["PlacedArrivals", "StoredFold", "StoredHistory"]
-
 
 @dataclass(frozen=True, eq=False)
 class StoredFold:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["brief", "printable"]
-
 # Longest word, and longest text, that is printed whole, in characters.
 _LONGEST_WORD, _LONGEST_TEXT = 400, 20_000
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")

@@ -35,17 +35,6 @@ from skanchor.exceptions import (
 from skanchor.sample import Sample
 from skanchor.warning_log import warn, warn_at_once
 
-__all__ = [
-    "Treatments",
-    "choose_treatments",
-    "leaves_items_out",
-    "limited_to_inference",
-    "matrix_size",
-    "read_prior",
-    "warn_of_covariance",
-]
-
-
 FEWEST_FREE = 2.0
 """Models' worth of deviations below which features have taken too many."""
 

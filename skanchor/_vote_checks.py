@@ -17,14 +17,6 @@ from skanchor.exceptions import (
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = [
-    "check_any_votes",
-    "check_graph",
-    "check_order",
-    "slight_ridge",
-    "warn_of_bound",
-]
-
 
 def check_any_votes(sample: Sample, disconnected: str) -> None:
     """Refuse votes of which none compares two historical models.

@@ -19,8 +19,6 @@ from skanchor._numerics.pair_counts import PairCounts
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = ["GroupedVotes", "VoteCounts"]
-
 LEAST_WEIGHT = 1e-150
 """Weight of a vote, in that of the heaviest, whose square is still a number."""
 

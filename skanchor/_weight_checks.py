@@ -16,8 +16,6 @@ from skanchor.exceptions import DataWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = ["check_weights_and_groups", "mean_weight"]
-
 PART_OF_VERDICTS = 0.1
 """Share of the judges' rows from which on the groups of a judge are counted."""
 

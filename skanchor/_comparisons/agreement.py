@@ -10,8 +10,6 @@ from skanchor._comparisons.encoded import Comparisons
 from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn
 
-__all__ = ["warn_of_contradicting_judges"]
-
 # Standard errors by which verdicts against the majority of people must outnumber
 # verdicts that agree with it.
 _BEYOND_CHANCE = 3.0

@@ -11,8 +11,6 @@ from skanchor._comparisons.features import feature_kind, stems_of
 from skanchor._comparisons.suspects import declared
 from skanchor.exceptions import BattlesError
 
-__all__ = ["choose_features"]
-
 
 def choose_features(
     frame: nw.DataFrame[Any],

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons.in_chunks import look_up
 
-__all__ = ["CodedText", "arrow_text", "coded_text", "dictionary_codes"]
-
 _LOOK = 1 << 14
 """Rows that are searched for texts before the rest is."""
 

@@ -19,8 +19,6 @@ from skanchor._comparisons.labels import exact_values, factorize, given_values
 from skanchor._comparisons.table import as_frame
 from skanchor.exceptions import BattlesError
 
-__all__ = ["InContext", "Items", "has_contexts", "read_contexts", "with_contexts"]
-
 
 @dataclass(frozen=True, slots=True)
 class InContext:

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from skanchor._comparisons.in_chunks import chunks
 from skanchor._comparisons.labels import is_constant, value_range
 
-__all__ = ["digest_of"]
-
 
 def digest_of(
     labels: Any, columns: Iterable[NDArray[Any]], listing: NDArray[Any] | None = None

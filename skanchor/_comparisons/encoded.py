@@ -19,8 +19,6 @@ from skanchor._numerics.field_state import FieldState
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 
-__all__ = ["Comparisons"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparisons(FieldState):

@@ -13,8 +13,6 @@ from skanchor._comparisons.coded import coded_text
 from skanchor._comparisons.in_chunks import chunks, first_rows
 from skanchor._comparisons.labels import is_constant, value_range
 
-__all__ = ["EqualRows", "equal_texts", "number_rows"]
-
 _MODELS = {"model_a", "model_b"}
 _OTHERS = {"judge", "shown_first"}
 

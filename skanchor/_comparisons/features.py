@@ -16,17 +16,6 @@ from skanchor._typing import Array
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.warning_log import warn
 
-__all__ = [
-    "LARGEST",
-    "as_float",
-    "check_scales",
-    "declared_label",
-    "feature_blocks",
-    "feature_kind",
-    "feature_stems",
-    "stems_of",
-]
-
 SMALLEST = 1e-10
 """Largest absolute value of a feature below which it is refused: from a hundredth of it
 on fits with item effects do not settle."""

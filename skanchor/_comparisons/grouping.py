@@ -19,23 +19,6 @@ from skanchor._comparisons.table import as_frame
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy, Term
 from skanchor.warning_log import warn
 
-__all__ = [
-    "AUTO",
-    "FEW_GROUPS",
-    "PROMPT_COLUMN",
-    "RATER_COLUMN",
-    "RowGroups",
-    "default_groups",
-    "default_raters",
-    "effective_number",
-    "group_codes",
-    "is_own_label",
-    "join_groups",
-    "own_label",
-    "prompt_groups",
-    "resolve_groups",
-]
-
 AUTO = "auto"
 """Groups by default: those of the prompts, where a table has these."""
 

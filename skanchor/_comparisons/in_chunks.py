@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["chunks", "first_rows", "look_up"]
-
 _STEP = 1 << 16
 """Rows of a chunk that stays in the processor's cache."""
 

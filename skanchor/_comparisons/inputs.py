@@ -10,8 +10,6 @@ from skanchor._comparisons.encoded import Comparisons
 from skanchor._comparisons.suspects import declared
 from skanchor._comparisons.table import as_frame
 
-__all__ = ["Inputs"]
-
 # Columns that are read without being features: `rater` tells copies of a battle from
 # votes of several people, `both_bad` marks ties to count.
 _READ = ("model_a", "model_b", "judge", "shown_first", "rater", "both_bad")

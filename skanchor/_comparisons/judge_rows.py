@@ -14,8 +14,6 @@ from skanchor._comparisons.pairs import FeaturePairs
 from skanchor._numerics.btl import pair_sums
 from skanchor._typing import Array
 
-__all__ = ["JudgeRows"]
-
 _ROWS_OF_A_PAIR = 4
 """Average rows per pair of models from which sums are taken by pair, then by model."""
 

@@ -16,27 +16,6 @@ from skanchor._comparisons.coded import coded_text, dictionary_codes
 from skanchor._comparisons.in_chunks import first_rows, look_up
 from skanchor.exceptions import BattlesError
 
-__all__ = [
-    "align",
-    "argsort_labels",
-    "code_labels",
-    "constant",
-    "exact_values",
-    "factorize",
-    "given_values",
-    "is_constant",
-    "is_in",
-    "is_text_column",
-    "label_index",
-    "label_list",
-    "merge_labels",
-    "positions",
-    "same_labels",
-    "text_codes",
-    "to_numpy",
-    "value_range",
-]
-
 # _MANY: rows beyond which equal objects are first found by their memory addresses.
 # _STEP: rows of a chunk that stays in the processor's cache.
 _MANY, _STEP = 10_000, 1 << 16

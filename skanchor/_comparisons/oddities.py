@@ -21,9 +21,6 @@ from skanchor._typing import Array
 from skanchor.exceptions import Advice, DataWarning, Remedy
 from skanchor.warning_log import warn
 
-__all__ = ["advice_on_spellings", "warn_of_odd_rows", "warn_of_people_as_judges"]
-
-
 DISTINCT = 0.1
 """Share of rows with features of their own from which equal rows are no chance."""
 

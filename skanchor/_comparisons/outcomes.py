@@ -25,8 +25,6 @@ from skanchor._comparisons.labels import (
 from skanchor._typing import Array
 from skanchor.exceptions import Advice, BattlesError, Remedy
 
-__all__ = ["BOTH_BAD", "WINNER_VALUES", "Outcomes", "is_number"]
-
 WINNER_VALUES = {
     "model_a": 1.0,
     "model_b": 0.0,

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from skanchor._typing import Array
 
-__all__ = ["FeaturePairs"]
-
 
 class FeaturePairs:
     """Features of the two responses of each comparison: what a bias learner sees.

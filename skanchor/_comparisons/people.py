@@ -13,19 +13,6 @@ import pandas as pd
 from skanchor._comparisons.spellings import name_key
 from skanchor.exceptions import BattlesError
 
-__all__ = [
-    "HUMAN",
-    "as_text",
-    "drop_judges",
-    "human_labels",
-    "human_like",
-    "listed",
-    "mark_people",
-    "people_among",
-    "people_of",
-    "pool_judges",
-]
-
 _HUMAN = re.compile(
     r"humans?\d*|people|persons?|crowd(workers?)?\d*|volunteers?\d*|"
     r"human(votes?|voters?|annotators?|raters?|judges?|evaluators?|experts?|panel|"

@@ -14,8 +14,6 @@ from skanchor._comparisons.labels import is_in, label_list
 from skanchor._typing import Array
 from skanchor.exceptions import Advice, BattlesError, Remedy, Term
 
-__all__ = ["count_rows", "decide_roles", "usable_features"]
-
 
 def decide_roles(
     X: Comparisons, weight: Array, new_models: Sequence[Any] | None

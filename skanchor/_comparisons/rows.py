@@ -24,8 +24,6 @@ from skanchor._numerics.linalg import zero_sum_basis
 from skanchor._numerics.parameters import Parameters, selectors
 from skanchor._typing import Array
 
-__all__ = ["EncodedRows"]
-
 ROW_COLUMNS = ("left", "right", "judge", "order", "features_left", "features_right")
 """Attributes of `EncodedRows` with one entry for each row."""
 

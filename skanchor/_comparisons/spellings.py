@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-__all__ = ["appearance", "name_key", "spelt_differently"]
-
 # Cyrillic and Greek letters that look like a Latin one, and dashes like the hyphen.
 _TWINS = {
     ord(twin): latin

@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = ["DECLARED", "declared", "feature_label", "smells_of_outcome"]
-
 DECLARED = "feature_"
 """Prefix of the name of a pair that is a feature although its name is suspect."""
 

@@ -20,8 +20,6 @@ from skanchor._comparisons.people import (
 )
 from skanchor.exceptions import Advice, BattlesError, Remedy
 
-__all__ = ["as_frame", "require_columns", "split_table"]
-
 
 def split_table(
     table: Any,

@@ -32,8 +32,6 @@ from skanchor._comparisons.table import as_frame, require_columns
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 
-__all__ = ["has_standard_names", "is_named", "read_rows"]
-
 # Display order that a value of "shown_first" means.
 _SIDES = {"model_a": 1.0, "model_b": -1.0}
 

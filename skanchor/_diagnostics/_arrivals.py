@@ -31,9 +31,6 @@ from skanchor._numerics.system import RieszSystem
 from skanchor._riesz import riesz_problem
 from skanchor._typing import Array
 
-__all__ = ["DISAGREE", "TOGETHER", "ArrivalCheck", "check_arrivals"]
-
-
 TOGETHER = "all judges"
 """In place of a judge, for a change that all share."""
 

@@ -26,9 +26,6 @@ from skanchor.sample import Sample
 if TYPE_CHECKING:
     from skanchor._numerics.information import Projection
 
-__all__ = ["diagnose"]
-
-
 _OF_JUDGES = pd.Index(
     [
         "sensitivity_error",

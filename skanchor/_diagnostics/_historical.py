@@ -12,8 +12,6 @@ from skanchor._diagnostics._sums import FitSums
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszSystem
 
-__all__ = ["historical_table", "scale_z", "with_noise"]
-
 _COLUMNS = pd.Index(["votes", "human_error", "score_noise"])
 
 

@@ -14,8 +14,6 @@ from skanchor._inference import satterthwaite, t_distribution
 from skanchor._multiplicity import JointErrors, holm_adjust
 from skanchor._typing import Array
 
-__all__ = ["Direction", "IntervalCheck", "Miss"]
-
 DRAWS = 9_999
 """Draws from the joint law of the errors; a p-value of .05 is off by .002."""
 

@@ -38,18 +38,6 @@ from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage
 from skanchor.sample import Sample
 
-__all__ = [
-    "DETECTED",
-    "RULED_OUT",
-    "CommonDeviation",
-    "ItemCheck",
-    "ItemTestSums",
-    "item_effects_check",
-    "score_error_of",
-    "tested_items",
-]
-
-
 DETECTED = 0.2
 """P-value of the item-effects check below which ``"auto"`` takes them as random."""
 

@@ -12,8 +12,6 @@ from scipy.special import chdtr, chdtrc
 from skanchor._numerics.linalg import SymmetricSolver, semidefinite_root
 from skanchor._typing import Array
 
-__all__ = ["ModelSums", "ScoreTest", "chi_square_tail", "score_test"]
-
 
 @dataclass(frozen=True, slots=True)
 class ScoreTest:

@@ -15,8 +15,6 @@ from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage
 from skanchor.sample import Sample
 
-__all__ = ["JudgeErrors", "judge_table", "partial_effects"]
-
 GRID = 41
 """Values at which a partial effect is computed."""
 

@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from skanchor._plain_state import PlainState
 
-__all__ = ["WithTables", "made_when_read", "with_lazy_tables"]
-
 Record = TypeVar("Record")
 
 

@@ -15,9 +15,6 @@ from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = ["HistoricalFeatures", "feature_overlap"]
-
-
 _ABREAST = 32
 """Rows that are compared side by side."""
 

@@ -16,8 +16,6 @@ from skanchor._diagnostics._ties import PEOPLE, apart_from_people
 from skanchor.exceptions import Advice, DiagnosticWarning, Remedy
 from skanchor.warning_log import MANY_ALIKE, is_heard, warn
 
-__all__ = ["KINDS", "Diagnostics"]
-
 KINDS = (
     "item effects",
     "scale",

@@ -15,8 +15,6 @@ from skanchor._typing import Array
 from skanchor.bias.protocol import linearity, span_names
 from skanchor.sample import Sample
 
-__all__ = ["style_shares", "style_table"]
-
 _COLUMNS = ["coefficient", "standard_error", "z"]
 
 

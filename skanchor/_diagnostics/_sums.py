@@ -25,9 +25,6 @@ from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage, linearity
 from skanchor.sample import Sample
 
-__all__ = ["CHANGES", "FitSums", "FittedSource", "tested_columns"]
-
-
 CHANGES = ("sensitivity", "position")
 """What may change on arrival rows, and the blocks of columns that tell."""
 

@@ -17,8 +17,6 @@ from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = ["PEOPLE", "apart_from_people", "tie_table"]
-
 PEOPLE = "human"
 """In place of a judge, for the votes of people."""
 

@@ -17,8 +17,6 @@ from skanchor._numerics.graph import count_components
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = ["make_plans"]
-
 MOST_DRAWS = 20
 """Most times that folds are drawn to keep the human votes of each model apart."""
 

@@ -16,20 +16,6 @@ from skanchor._typing import Array
 from skanchor.exceptions import located
 from skanchor.sample import Sample
 
-__all__ = [
-    "DrawnPlan",
-    "Fold",
-    "FoldPlan",
-    "Split",
-    "as_folds",
-    "check_plan",
-    "check_training_sets",
-    "fold_of_rows",
-    "is_split",
-    "plan_weights",
-    "training_weights",
-]
-
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 FoldPlan = Sequence[Split]
 

@@ -13,8 +13,6 @@ from joblib.parallel import get_active_backend
 
 from skanchor._numerics.machine import limited_threads
 
-__all__ = ["run_plan", "stream_plan"]
-
 
 def run_plan(*args: Any, **kwargs: Any) -> list[Any]:
     """Return the list of what :func:`stream_plan` yields."""

@@ -29,8 +29,6 @@ from skanchor._typing import Seed
 from skanchor.exceptions import BattlesError, Term
 from skanchor.sample import Battles
 
-__all__ = ["SourceKFold"]
-
 
 class SourceKFold(BaseCrossValidator):
     """K folds that divide every source evenly.

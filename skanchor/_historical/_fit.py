@@ -27,9 +27,6 @@ from skanchor.exceptions import Advice, BattlesError, Remedy, WeakJudgeWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
 
-__all__ = ["HistoricalFit", "fit_history"]
-
-
 ROUNDS = 2
 """Times that a learner without a span is fitted again on jointly fitted scores."""
 

@@ -24,8 +24,6 @@ from skanchor._typing import Array
 from skanchor._vote_checks import slight_ridge
 from skanchor.exceptions import Advice, BattlesError, DisconnectedError, Remedy
 
-__all__ = ["Placement"]
-
 INVISIBLE = 1e-8
 """Eigenvalue of the information of unit diagonal at which a direction is invisible."""
 

@@ -19,8 +19,6 @@ from skanchor.exceptions import ConvergenceWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = ["fit_jointly"]
-
 FARTHEST = 5.0
 """Factor by which the scale of the scores may move before the fit."""
 

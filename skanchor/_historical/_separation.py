@@ -11,8 +11,6 @@ from skanchor._judges import JudgeCalibrator
 from skanchor._numerics.separation import separation_of
 from skanchor.sample import Sample
 
-__all__ = ["runaway_judges", "separated_judges"]
-
 RUNAWAY = 2.0
 """Times its sensitivity beside fixed scores, from which one on its bound is taken to
 have run there, not to be held back by it."""

@@ -33,9 +33,6 @@ from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.shrinkage import MOST_COMMON, Shrinkage
 from skanchor._typing import Array
 
-__all__ = ["BlockExpansion", "BlockRows"]
-
-
 LEAST_COMMON = 1e-6
 """Correlation that stands for none: EM would not leave zero."""
 

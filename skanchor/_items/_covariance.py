@@ -20,17 +20,6 @@ from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
 
-__all__ = [
-    "FEW_HISTORICAL",
-    "MIN_HISTORICAL",
-    "ItemCovariance",
-    "count_historical",
-    "estimate_item_covariance",
-    "fit_item_covariance",
-    "judges_of_arrivals",
-]
-
-
 MIN_HISTORICAL = 2
 """Least number of historical models for item effects."""
 

@@ -12,9 +12,6 @@ from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = ["LEAST_DISPERSION", "dispersions"]
-
-
 LEAST_DISPERSION = 1e-10
 """Dispersion below which the residuals of a source are rounding."""
 

@@ -17,9 +17,6 @@ from skanchor._numerics.linalg import SymmetricSolver, eigen_factor, mix_judges
 from skanchor._numerics.shrinkage import Shrinkage
 from skanchor._typing import Array
 
-__all__ = ["FAR", "DenseExpansion", "DenseRows", "signs"]
-
-
 NO_SLOPE = 1e-3
 """Size of a sensitivity, in that of the largest, up to which it has no sign."""
 

@@ -18,9 +18,6 @@ from skanchor.exceptions import ConvergenceWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = ["fit_deviations"]
-
-
 ARRIVAL_DECREMENT = 1e-20
 """Squared Newton decrement, in squared standard errors, before the last step of the fit
 of the arrivals."""

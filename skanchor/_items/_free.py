@@ -16,9 +16,6 @@ from skanchor._numerics.arrow import ArrowMatrix
 from skanchor._numerics.newton import Curvature, step_within
 from skanchor._typing import Array
 
-__all__ = ["FreeParameters"]
-
-
 _FAR_OFF = 1e12
 """Absolute parameter beyond which a fit diverges: neither rows nor prior bound it."""
 

@@ -31,9 +31,6 @@ from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage, linearity, rejoined
 from skanchor.sample import Sample
 
-__all__ = ["NEAR_MODE", "ItemLikelihood"]
-
-
 NEAR_MODE = 1e-2
 """Squared Newton decrement, in squared standard errors, of the last step to a mode. The
 step is at most a tenth of a standard error long, and leaves the square of that."""

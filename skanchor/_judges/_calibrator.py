@@ -31,8 +31,6 @@ from skanchor.bias.registry import LEARNER_CONSTRAINT, learner_for, make_learner
 from skanchor.exceptions import BattlesError, LearnerError
 from skanchor.sample import Sample
 
-__all__ = ["JudgeCalibrator", "NoJudges"]
-
 FAVOUR = 0.01
 """P-value, among all judges, of a favour for one side that is warned of."""
 

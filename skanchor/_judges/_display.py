@@ -20,8 +20,6 @@ from skanchor.bias.protocol import last_stage
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.warning_log import warn
 
-__all__ = ["Display", "favour_of_a_side"]
-
 
 @dataclass(frozen=True, eq=False)
 class Display:

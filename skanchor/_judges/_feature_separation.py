@@ -15,8 +15,6 @@ from skanchor.bias.protocol import span_names
 from skanchor.bias.registry import learner_for
 from skanchor.sample import Sample
 
-__all__ = ["FeatureSeparation", "feature_separated_judges"]
-
 PILOT_ROWS = 2000
 """Rows of a judge that are looked at first: what separates all separates these."""
 

@@ -23,8 +23,6 @@ from skanchor.exceptions import (
 )
 from skanchor.warning_log import warn
 
-__all__ = ["WEAK_SENSITIVITY", "JudgeWarnings"]
-
 ONE_SIDED = 10
 """Rows from which a judge that always prefers one display side is warned of."""
 

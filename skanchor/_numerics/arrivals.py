@@ -13,9 +13,6 @@ from scipy.special import expit
 from skanchor._numerics.batched import newton
 from skanchor._numerics.types import Array
 
-__all__ = ["SCORE_BOUND", "ArrivalRows"]
-
-
 SCORE_BOUND = 15.0
 """Bound on the absolute score of a new model, in logits."""
 

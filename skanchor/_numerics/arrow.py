@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from skanchor._numerics.linalg import RANK_TOLERANCE, SymmetricSolver, solve_symmetric
 from skanchor._numerics.types import Array
 
-__all__ = ["ArrowMatrix", "ArrowSolver", "Matrix", "among", "factorised", "restricted"]
-
 
 @dataclass(frozen=True, eq=False)
 class ArrowMatrix:

@@ -17,15 +17,6 @@ from skanchor._numerics.linalg import MANY_JUDGES, has_common_column
 from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.types import Array
 
-__all__ = [
-    "ArrowSums",
-    "DenseSums",
-    "arrow_information",
-    "effect_spread",
-    "information_sums",
-    "raised_by_ridge",
-]
-
 
 def information_sums(
     layout: Parameters, slopes: Array, factor: Array | None

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from skanchor._numerics.types import Array
 
-__all__ = ["OWN_COLUMNS", "Blocks", "bend", "fitted_columns", "item_columns"]
-
 OWN_COLUMNS = ("delta", "order")
 """Blocks of one column each, with one coefficient of each judge in the joint system:
 of the score difference its sensitivity, of the display order its position effect."""

@@ -15,8 +15,6 @@ from skanchor._numerics.newton import Curvature, Tolerance, minimise
 from skanchor._numerics.spanning import SpanningTree, grounded, solve_gaps
 from skanchor._numerics.types import Array
 
-__all__ = ["LONGEST_LOGIT_STEP", "fit_scores", "laplacian", "pair_sums"]
-
 LONGEST_LOGIT_STEP = 20.0
 """Largest change of the logit of a pair by one Newton step."""
 

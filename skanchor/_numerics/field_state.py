@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-__all__ = ["FieldState"]
-
 
 class FieldState:
     """Mixin of dataclasses: the pickled state has the fields alone.

@@ -12,14 +12,6 @@ from scipy.sparse.csgraph import connected_components
 
 from skanchor._numerics.types import Array
 
-__all__ = [
-    "Connectivity",
-    "components",
-    "count_components",
-    "describe_connectivity",
-    "strong_components",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Connectivity:

@@ -10,8 +10,6 @@ from scipy.sparse import csr_array
 from skanchor._numerics.groups import ColumnTotals
 from skanchor._numerics.types import Array
 
-__all__ = ["group_products"]
-
 _STEP = 1 << 13
 """Groups whose sums are held in full at a time."""
 

@@ -14,16 +14,6 @@ from scipy.sparse import csc_array, csr_array, vstack
 
 from skanchor._numerics.types import Array
 
-__all__ = [
-    "ColumnTotals",
-    "Crossed",
-    "GroupTotals",
-    "Membership",
-    "RaterSums",
-    "are_alone",
-    "positive_part",
-]
-
 
 def are_alone(groups: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Whether each row is the only one of its group, by the codes of the groups."""

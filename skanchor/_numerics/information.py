@@ -17,15 +17,6 @@ from skanchor._numerics.linalg import RANK_TOLERANCE, solve_symmetric
 from skanchor._numerics.sums import ItemRows, SourceSums
 from skanchor._numerics.types import Array
 
-__all__ = [
-    "JudgeBlock",
-    "Projection",
-    "fitted_block",
-    "gradient_columns",
-    "judge_block",
-    "profile_span",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Projection:

@@ -30,19 +30,6 @@ from skanchor._numerics.shrinkage import (
 )
 from skanchor._numerics.types import Array
 
-__all__ = [
-    "ITEM_PRIOR",
-    "MOST_ROUNDS",
-    "MOST_STEPS",
-    "DeviationLikelihood",
-    "ItemPrior",
-    "fit_covariance",
-    "fixed_point",
-    "inflation",
-    "shrunk_moments",
-]
-
-
 PRIOR_WEIGHT = 0.25
 """Weight of the prior of the common variance in the estimate, in items for each degree
 of freedom of the prior: a log-F prior with half an item where it has two. With few

@@ -16,9 +16,6 @@ import numpy as np
 from skanchor._numerics.linalg import SymmetricSolver, mix_judges
 from skanchor._numerics.types import Array
 
-__all__ = ["FLOOR", "ItemEvidence", "joint_posterior", "shown_share"]
-
-
 FLOOR = 1e-8
 """Least eigenvalue of the covariance, in squared logits: far below any sampling error,
 and enough to keep every item's posterior invertible."""

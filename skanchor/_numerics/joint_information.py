@@ -7,8 +7,6 @@ import numpy as np
 from skanchor._numerics.blocks import OWN_COLUMNS
 from skanchor._numerics.types import Array
 
-__all__ = ["diagonal_by_model", "joint_information"]
-
 
 def joint_information(
     items: Array,

@@ -12,22 +12,6 @@ from scipy.linalg.lapack import dpocon, dpotrf, dpotrs, dpstrf, dtrtri, dtrtrs
 
 from skanchor._numerics.types import Array
 
-__all__ = [
-    "MANY_JUDGES",
-    "RANK_TOLERANCE",
-    "Columns",
-    "SymmetricSolver",
-    "common_factor",
-    "covariance_factor",
-    "eigen_factor",
-    "has_common_column",
-    "mix_judges",
-    "semidefinite_root",
-    "solve_symmetric",
-    "standardised",
-    "zero_sum_basis",
-]
-
 RANK_TOLERANCE = 1e-11
 """Share of the largest eigenvalue below which an eigenvalue counts as zero."""
 

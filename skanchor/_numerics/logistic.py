@@ -11,16 +11,6 @@ from skanchor._numerics.linalg import Columns
 from skanchor._numerics.newton import Curvature, Tolerance, minimise, step_within
 from skanchor._numerics.types import Array
 
-__all__ = [
-    "FLAT_LOGIT",
-    "FLAT_LOSS",
-    "LogisticFit",
-    "fit_logistic",
-    "log_loss_terms",
-    "sigmoid",
-]
-
-
 _STALE_MOVE = 0.003
 """Change of the logits up to which a Hessian is reused: its own relative change is no
 larger."""

@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LARGE", "available_bytes", "limited_threads", "threads_for"]
-
 ASSUMED = 16 * 2**30
 """Bytes assumed to be available where the system does not report them."""
 

@@ -17,16 +17,6 @@ from skanchor._numerics.arrow import ArrowSolver, factorised, restricted
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.types import Array
 
-__all__ = [
-    "Curvature",
-    "Point",
-    "Problem",
-    "SolverResult",
-    "Tolerance",
-    "minimise",
-    "step_within",
-]
-
 _SAFE_MOVE = 0.5
 """Change of the logits up to which a step needs no check of the loss: the curvature
 changes by less than a factor of exp(1/2), so that the loss falls."""

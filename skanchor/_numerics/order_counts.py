@@ -16,8 +16,6 @@ from skanchor._numerics.newton import Curvature, Tolerance, minimise
 from skanchor._numerics.pair_counts import PairCounts
 from skanchor._numerics.types import Array
 
-__all__ = ["OrderCounts", "OrderedBTL", "OrderedFit", "bordered"]
-
 _OWN_SHARE = 1e-9
 """Least share of the order column's information that is left beside the scores."""
 

@@ -12,8 +12,6 @@ from skanchor._numerics.graph import components
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.types import Array
 
-__all__ = ["LEAST_NOISE", "PairCounts", "silent_pairs"]
-
 # A sum of ``_PACKED * y + 1`` over rows counts wins and rows in one pass. With at most
 # ``_MOST`` rows the count of rows stays below 2**26, and the whole below 2**53, so that
 # floats hold it exactly.

@@ -24,15 +24,6 @@ from skanchor._numerics.field_state import FieldState
 from skanchor._numerics.linalg import mix_judges
 from skanchor._numerics.types import Array
 
-__all__ = [
-    "PEOPLE",
-    "Parameters",
-    "count_parameters",
-    "selectors",
-    "without_rounding",
-]
-
-
 PEOPLE = -1
 """Code of the human rows among the sources; the judges have the codes 0, 1, ..."""
 

@@ -10,9 +10,6 @@ import numpy as np
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.types import Array
 
-__all__ = ["RidgePath"]
-
-
 FULL_LEVERAGE = 1.0 - 1e-6
 """Largest leverage in the leave-one-out formula: at 1 a row determines its own fit."""
 

@@ -14,8 +14,6 @@ from skanchor._numerics.groups import are_alone
 from skanchor._numerics.spanning import SpanningTree, grounded, solve_gaps
 from skanchor._numerics.types import Array
 
-__all__ = ["Bread"]
-
 _LOST = 1e-6
 """Ratio of a gap's sum of squares to the largest one by model, up to which the digits
 of the former may be lost."""

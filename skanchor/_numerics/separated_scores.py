@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from skanchor._numerics.graph import components, strong_components
 from skanchor._numerics.types import Array
 
-__all__ = ["HeldScores", "SeparatedScores", "find_separated_scores", "hold_on_bound"]
-
 
 @dataclass(frozen=True, slots=True)
 class SeparatedScores:

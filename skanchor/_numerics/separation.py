@@ -10,9 +10,6 @@ from scipy.optimize import linprog
 
 from skanchor._numerics.types import Array
 
-__all__ = ["Separation", "separation_of"]
-
-
 _LP_ROWS = 20_000
 """Most decided rows, and most tied rows, of the linear programme."""
 

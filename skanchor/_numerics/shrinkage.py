@@ -17,16 +17,6 @@ from skanchor._numerics.item_evidence import FLOOR, ItemEvidence, shown_share
 from skanchor._numerics.linalg import eigen_factor
 from skanchor._numerics.types import Array
 
-__all__ = [
-    "CEILING",
-    "MOST_COMMON",
-    "Shrinkage",
-    "choose_shrinkage",
-    "common_shrinkage",
-    "shrink",
-]
-
-
 CEILING = 25.0
 """Largest variance, in squared logits; that of separated verdicts has no maximum."""
 

@@ -18,8 +18,6 @@ from scipy.sparse.csgraph import depth_first_order, minimum_spanning_tree
 
 from skanchor._numerics.types import Array
 
-__all__ = ["SpanningTree", "grounded", "solve_gaps"]
-
 
 @dataclass(frozen=True, slots=True)
 class SpanningTree:

@@ -14,9 +14,6 @@ from skanchor._numerics.batched import newton
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.types import Array, Indices
 
-__all__ = ["fit_stacked"]
-
-
 _TOL = 1e-14
 """Accepted error of the coefficients; Newton's last step is no longer than its root."""
 

@@ -24,16 +24,6 @@ from skanchor._numerics.groups import ColumnTotals, Membership
 from skanchor._numerics.linalg import Columns
 from skanchor._numerics.types import Array
 
-__all__ = [
-    "LEAST_VARIANCE",
-    "ItemRows",
-    "SourceSums",
-    "information_weights",
-    "local_gram",
-    "local_score",
-]
-
-
 LEAST_VARIANCE = 1e-8
 """Variance of an outcome up to which its row carries no information.
 

@@ -24,12 +24,6 @@ from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.sums import SourceSums
 from skanchor._numerics.types import Array
 
-__all__ = [
-    "RieszProblem",
-    "RieszSolution",
-    "RieszSystem",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class RieszProblem:

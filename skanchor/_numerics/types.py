@@ -5,8 +5,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Indices"]
-
 Array: TypeAlias = NDArray[np.float64]
 """An array of floats."""
 

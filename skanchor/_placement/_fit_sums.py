@@ -13,8 +13,6 @@ from skanchor._placement._fits import Fits, PlacedRows
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = ["arrival_sums"]
-
 
 def arrival_sums(
     sample: Sample, rows: PlacedRows, fits: Fits, slopes: Array

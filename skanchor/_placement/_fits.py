@@ -22,9 +22,6 @@ from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = ["Fits", "PlacedRows", "fit_at_once"]
-
-
 _CELLS = 1 << 23
 """Largest number of entries (folds x rows x columns) computed at once; 64 MiB."""
 

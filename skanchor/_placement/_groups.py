@@ -15,8 +15,6 @@ from skanchor._riesz import InfluenceSums, SplitSums
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = ["HistoryGroups"]
-
 _FOLD = 1 << 40
 """More than there are groups, so that a group and a fold are one number."""
 

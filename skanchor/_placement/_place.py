@@ -28,8 +28,6 @@ from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = ["Placed", "place"]
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Placed:

@@ -20,8 +20,6 @@ from skanchor._riesz import SplitSums, WeightLearner
 from skanchor._typing import Array
 from skanchor.bias import LinearBias
 
-__all__ = ["FittedFold", "FoldStack"]
-
 
 class FittedFold(Protocol):
     """A fit of historical rows, and the sums that replace these rows."""

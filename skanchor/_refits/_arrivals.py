@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from skanchor._numerics.arrivals import ArrivalRows
 from skanchor._typing import Array
 
-__all__ = ["Arrivals", "JudgeFits"]
-
 
 @dataclass(frozen=True, eq=False)
 class JudgeFits:

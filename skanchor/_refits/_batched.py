@@ -19,8 +19,6 @@ from skanchor._refits._layout import Cut, Layout, columns_of
 from skanchor._typing import Array
 from skanchor.bias import LinearBias
 
-__all__ = ["BatchedFits"]
-
 
 class BatchedFits(BaseFits):
     """Many replicates, by batched solvers that start from the fit of all rows.

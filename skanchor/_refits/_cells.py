@@ -14,8 +14,6 @@ from scipy.special import expit
 from skanchor._refits._layout import Layout, columns_of, dense_incidence
 from skanchor._typing import Array
 
-__all__ = ["CellSums"]
-
 
 @dataclass(frozen=True, eq=False)
 class CellSums:

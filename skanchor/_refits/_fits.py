@@ -12,8 +12,6 @@ from skanchor._refits._cells import CellSums
 from skanchor._refits._layout import Layout, columns_of
 from skanchor._typing import Array
 
-__all__ = ["BaseFits"]
-
 
 class BaseFits:
     """Rows with decided roles, one or many sets of weights, and what is fitted to them.

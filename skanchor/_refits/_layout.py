@@ -14,8 +14,6 @@ from skanchor._numerics.batched import Workspace
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = ["Cut", "Layout", "columns_of", "dense_incidence"]
-
 
 @dataclass(frozen=True, eq=False)
 class Cut:

@@ -19,8 +19,6 @@ from skanchor.exceptions import Advice, Remedy, SeparationWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = ["StageFits", "check_plain"]
-
 
 def check_plain(btl: BTLRegressor) -> None:
     """Refuse a bias of people, which baselines and their bootstraps do not model."""

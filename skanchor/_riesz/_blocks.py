@@ -20,8 +20,6 @@ from skanchor._riesz._learners import NO_BIAS, WeightLearner
 from skanchor._riesz._responses import ResponseMeans
 from skanchor.exceptions import BattlesError
 
-__all__ = ["judge_blocks", "people_block", "riesz_problem", "solved_with"]
-
 
 def riesz_problem(
     X: Comparisons,

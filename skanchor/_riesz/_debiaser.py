@@ -48,9 +48,6 @@ from skanchor.exceptions import BattlesError, SkanchorWarning
 from skanchor.sample import Battles, Sample, check_weight
 from skanchor.warning_log import warn
 
-__all__ = ["RieszDebiaser"]
-
-
 TARGETS = ("style_controlled", "style_included")
 """What scores say where people have a bias."""
 

@@ -37,13 +37,6 @@ from skanchor._riesz._rows import (
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = [
-    "Evidence",
-    "RowEvidence",
-    "SplitSums",
-]
-
-
 _STEP = 4096
 """Rows of a step in sums over influence values."""
 

@@ -12,8 +12,6 @@ from skanchor._numerics.groups import GroupTotals, Membership
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 
-__all__ = ["InfluenceSums"]
-
 
 @dataclass(frozen=True, slots=True)
 class InfluenceSums:

@@ -15,14 +15,6 @@ from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
 from skanchor.bias.registry import learner_for
 
-__all__ = [
-    "NO_BIAS",
-    "WeightLearner",
-    "human_learner",
-    "row_pairs",
-    "weight_learners",
-]
-
 CURVATURE = 0.8
 """Standard deviation of the curvature of a judge's scale, before the rows speak: wide,
 as it only keeps what rows cannot tell from running away."""

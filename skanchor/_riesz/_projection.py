@@ -31,8 +31,6 @@ from skanchor.bias.fitting import FitTask, fit_all
 from skanchor.exceptions import LearnerError
 from skanchor.sample import Sample
 
-__all__ = ["JudgeProjection", "descend", "fit_projections", "judges_to_fit"]
-
 
 @dataclass(frozen=True, slots=True)
 class JudgeProjection:

@@ -19,8 +19,6 @@ from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, LearnerError
 
-__all__ = ["ResponseMeans"]
-
 
 @dataclass(frozen=True, eq=False)
 class ResponseMeans:

@@ -15,15 +15,6 @@ from skanchor._numerics.system import RieszSystem
 from skanchor._riesz._learners import row_pairs
 from skanchor._typing import Array
 
-__all__ = [
-    "check_finite",
-    "row_influence",
-    "row_residuals",
-    "row_weights",
-    "source_weights",
-    "summed_squares",
-]
-
 
 def row_weights(
     system: RieszSystem,

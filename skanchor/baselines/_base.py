@@ -21,8 +21,6 @@ from skanchor.results import PointResult
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = ["PlugIn", "TwoStages", "check_scores"]
-
 
 class TwoStages(ComparisonEstimator):
     """Parameters and probabilities of methods with a BTL model and a calibrator."""

@@ -21,8 +21,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.results import PointResult
 from skanchor.sample import Sample
 
-__all__ = ["ConformalRanking"]
-
 
 class ConformalRanking(ScoreEstimator):
     """A method with conformal intervals over models.

@@ -6,8 +6,6 @@ from skanchor._refits import Arrivals, BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 
-__all__ = ["DirectScore"]
-
 
 class DirectScore(PlugIn):  # numpydoc ignore=PR02
     """Plug-in score from the unweighted arrival equation, without correction.

@@ -6,8 +6,6 @@ from skanchor._refits import Arrivals, BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 
-__all__ = ["HistoricalPPI"]
-
 
 class HistoricalPPI(PlugIn):  # numpydoc ignore=PR02
     """Plug-in whose arrival equation is shifted by the mean historical human residual.

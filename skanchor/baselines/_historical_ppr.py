@@ -8,8 +8,6 @@ from skanchor._refits import BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._rank_only import RankOnly
 
-__all__ = ["HistoricalPPR"]
-
 
 class HistoricalPPR(RankOnly):  # numpydoc ignore=PR02
     """Win rate of the new model in verdicts, corrected on the historical models.

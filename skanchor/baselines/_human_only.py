@@ -12,8 +12,6 @@ from skanchor.baselines._joint_btl import JointBTL
 from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
 
-__all__ = ["HumanOnly"]
-
 
 class HumanOnly(JointBTL):  # numpydoc ignore=PR02
     """BTL fitted to human rows alone, including those of the new models.

@@ -20,8 +20,6 @@ from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 from skanchor.sample import Sample
 
-__all__ = ["IPWOnly"]
-
 RIDGE = 1e-4
 """Ridge of the default classifier, added to the mean loss.
 

@@ -23,8 +23,6 @@ from skanchor.results import RankingResult
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = ["JointLikelihood"]
-
 # Largest error in J J^+ t = t, by which a target t counts as determined.
 _LOST = 1e-6
 

@@ -17,8 +17,6 @@ from skanchor._typing import Array
 from skanchor.results import RankingResult
 from skanchor.sample import Sample
 
-__all__ = ["JointBTL"]
-
 
 class JointBTL(RankingEstimator):
     """One BTL model of all human and judge rows, including those of the new models.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from skanchor.baselines._joint import JointLikelihood
 
-__all__ = ["JointMLE"]
-
 
 class JointMLE(JointLikelihood):  # numpydoc ignore=PR02
     """Scores, sensitivities and linear biases from one likelihood of all rows.

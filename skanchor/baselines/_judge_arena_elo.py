@@ -8,8 +8,6 @@ from skanchor._refits import BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 
-__all__ = ["JudgeArenaElo"]
-
 
 class JudgeArenaElo(PlugIn):  # numpydoc ignore=PR02
     """One BTL model of the human battles and the new models' judge battles.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from skanchor.baselines._joint import JointLikelihood
 
-__all__ = ["JudgeAwareBTL"]
-
 
 class JudgeAwareBTL(JointLikelihood):  # numpydoc ignore=PR02
     """One ranking of all models by the judges, each with its own sensitivity.

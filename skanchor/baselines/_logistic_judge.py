@@ -12,8 +12,6 @@ from skanchor._refits import BaseFits, CellSums
 from skanchor._typing import Array
 from skanchor.baselines._rank_only import RankOnly
 
-__all__ = ["LogisticJudge"]
-
 
 class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
     """Sigmoid recalibration of each judge's win rates, averaged over judges.

@@ -6,8 +6,6 @@ from skanchor._refits import Arrivals, BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 
-__all__ = ["MeanShift"]
-
 
 class MeanShift(PlugIn):  # numpydoc ignore=PR02
     """Plug-in with the mean bias of each judge in place of the bias of each row.

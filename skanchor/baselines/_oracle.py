@@ -19,8 +19,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.results import RankingResult
 from skanchor.sample import Sample
 
-__all__ = ["Oracle"]
-
 
 class Oracle(RankingEstimator):
     """Likelihood of the arrival rows with the true scores, sensitivities and biases.

@@ -13,8 +13,6 @@ from skanchor._refits import SCORE_BOUND, Arrivals, BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 
-__all__ = ["PerJudgeBTL"]
-
 
 class PerJudgeBTL(PlugIn):
     """Average over judges of the score that each judge alone would give.

@@ -6,8 +6,6 @@ from skanchor._refits import Arrivals, BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 
-__all__ = ["PooledLLM"]
-
 
 class PooledLLM(PlugIn):  # numpydoc ignore=PR02
     """Plug-in that treats all judges as one judge.

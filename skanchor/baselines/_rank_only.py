@@ -18,8 +18,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.results import PointResult
 from skanchor.sample import Sample
 
-__all__ = ["RankOnly"]
-
 
 class RankOnly(RankOnlyEstimator):
     """Win rates of new models, and those of historical models from human scores."""

@@ -6,8 +6,6 @@ from skanchor._refits import Arrivals, BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 
-__all__ = ["ScalarJudge"]
-
 
 class ScalarJudge(PlugIn):  # numpydoc ignore=PR02
     """Plug-in with a sensitivity for each judge and no feature-dependent bias.

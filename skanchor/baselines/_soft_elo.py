@@ -23,8 +23,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.results import PointResult
 from skanchor.sample import Sample
 
-__all__ = ["SoftElo"]
-
 _MARGINS = ("verdict", "features")
 
 

@@ -25,9 +25,6 @@ from skanchor.bias._rows import enter_pairs
 from skanchor.bias.fitting import FitTask, fit_all
 from skanchor.bias.protocol import ContrastMixin, named_learner
 
-__all__ = ["CANDIDATES", "AutoBias"]
-
-
 CANDIDATES: dict[str, type] = {
     "linear": LinearBias,
     "network": NetworkBias,

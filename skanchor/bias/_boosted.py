@@ -23,9 +23,6 @@ from skanchor.bias._weak_learners import HistogramTrees, Regressors, WeakLearner
 from skanchor.bias.fitting import FitTask
 from skanchor.bias.protocol import ContrastMixin, LastStage
 
-__all__ = ["BoostedBias"]
-
-
 LINEAR_RIDGE = 1e-4
 """Ridge of the linear part on standardised features, beside the mean weighted loss."""
 

@@ -16,8 +16,6 @@ from skanchor._typing import Array
 from skanchor.bias._weak_learners import WeakLearners
 from skanchor.exceptions import LearnerError
 
-__all__ = ["Boosting", "BoostingFit", "BoostingRows", "LinearFit", "Stage"]
-
 
 @dataclass(frozen=True, slots=True)
 class BoostingRows:

@@ -21,8 +21,6 @@ from skanchor.bias._rows import enter_pairs
 from skanchor.bias.protocol import ContrastMixin
 from skanchor.exceptions import LearnerError
 
-__all__ = ["LinearBias"]
-
 
 class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     """Linear bias, psi(x) = b' phi(x).

@@ -22,9 +22,6 @@ from skanchor.bias.fitting import FitTask
 from skanchor.bias.protocol import ContrastMixin, LastStage
 from skanchor.exceptions import LearnerError
 
-__all__ = ["NetworkBias"]
-
-
 PREFIXES = ("module__", "optimizer__")
 
 

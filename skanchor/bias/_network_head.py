@@ -20,16 +20,6 @@ from skanchor._numerics.ridge import RidgePath
 from skanchor._typing import Array
 from skanchor.bias._rows import TrainingRows
 
-__all__ = [
-    "Head",
-    "HeadColumns",
-    "columns_of_targets",
-    "fit_head",
-    "fit_linear_start",
-    "simplest_within_error",
-]
-
-
 LINEAR_RIDGE = 1e-4
 """Ridge of the linear part of the head, whatever that of the hidden features."""
 

@@ -12,8 +12,6 @@ from skanchor._comparisons import FeaturePairs
 from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask
 
-__all__ = ["Standardiser", "TrainingRows", "enter_pairs"]
-
 
 @dataclass(frozen=True, slots=True)
 class TrainingRows:

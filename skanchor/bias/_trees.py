@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from skanchor._typing import Array
 
-__all__ = ["Bins", "Tree", "grow_tree"]
-
 
 @dataclass(frozen=True, slots=True)
 class Bins:

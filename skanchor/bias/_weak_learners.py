@@ -20,9 +20,6 @@ from skanchor._typing import Array
 from skanchor.bias._trees import Bins, Tree, grow_tree
 from skanchor.exceptions import LearnerError
 
-__all__ = ["HistogramTrees", "Regressors", "WeakLearners"]
-
-
 GUIDES = 4
 """Mixtures of targets that choose the splits of the default trees."""
 

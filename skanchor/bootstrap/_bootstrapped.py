@@ -23,8 +23,6 @@ from skanchor.bootstrap._result import KINDS, BootstrapResult, Kind
 from skanchor.results import RankingResult
 from skanchor.sample import WEIGHTS, Sample
 
-__all__ = ["Bootstrapped"]
-
 _AT_BOUND = 1e-9
 """Standard error in logits up to which a score lies on its bound in every resample."""
 

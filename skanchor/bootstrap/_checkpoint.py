@@ -9,9 +9,6 @@ from skanchor._typing import Array
 from skanchor.io.archive import Archive, ArchiveKind
 from skanchor.io.checkpoint import ResumableRun
 
-__all__ = ["Checkpoint"]
-
-
 Block = dict[str, tuple[Array, Array | None]]
 """For each method, values (n_resamples, n_models) on one block of resamples, and the
 covariances (n_resamples, n_models, n_models) of inner refits or None."""

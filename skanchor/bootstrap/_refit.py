@@ -29,8 +29,6 @@ from skanchor.exceptions import DataWarning
 from skanchor.sample import WEIGHTS, Battles, Sample
 from skanchor.warning_log import WarningLog
 
-__all__ = ["bootstrap"]
-
 
 @dataclass(frozen=True, eq=False)
 class _RefitTask:

@@ -12,9 +12,6 @@ from skanchor._numerics.batched import Workspace
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = ["Resampler"]
-
-
 LEAST_STRATUM = 20
 """Smallest number of groups in a stratum that is resampled by itself."""
 

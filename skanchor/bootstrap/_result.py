@@ -13,9 +13,6 @@ from skanchor._checks import check_level
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 
-__all__ = ["KINDS", "BootstrapResult", "Kind"]
-
-
 Kind = Literal["basic", "percentile", "studentized"]
 KINDS: tuple[Kind, ...] = ("basic", "percentile", "studentized")
 

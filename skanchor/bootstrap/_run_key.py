@@ -12,8 +12,6 @@ from sklearn.base import clone
 
 from skanchor.sample import Sample
 
-__all__ = ["run_key"]
-
 
 def run_key(
     sample: Sample,

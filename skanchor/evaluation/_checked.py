@@ -14,8 +14,6 @@ from skanchor._diagnostics import IntervalCheck
 from skanchor.evaluation._left_out import models_left_out
 from skanchor.sample import Battles
 
-__all__ = ["as_reported", "check_intervals", "check_of_rows"]
-
 _PARTS = ("row_parts", "item_parts", "item_df")
 
 

@@ -20,8 +20,6 @@ from skanchor._typing import Array
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample
 
-__all__ = ["DifferenceErrors"]
-
 PARTS = 4_096
 """Most parts that stand for the rows. More rows are added up in so many random sets,
 with random signs: sums of products stay the same in the mean, and correlations are off

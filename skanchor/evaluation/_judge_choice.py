@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
 
-__all__ = ["check_judge_number", "with_most_history"]
-
 
 def check_judge_number(number: Any, sample: Sample) -> None:
     """Refuse a number of judges that is no number, or more than there are.

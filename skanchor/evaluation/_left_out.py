@@ -32,8 +32,6 @@ from skanchor.metrics import insertion_rank
 from skanchor.sample import Battles, Sample, warn_of_counts
 from skanchor.warning_log import WarningLog, unheard, warn, warn_of_parts
 
-__all__ = ["leave_one_model_out", "models_left_out"]
-
 
 def leave_one_model_out(
     estimator: BaseEstimator,

@@ -16,8 +16,6 @@ from skanchor.exceptions import DiagnosticWarning
 from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog, unheard
 
-__all__ = ["predict_left_out"]
-
 
 def predict_left_out(
     estimator: BaseEstimator,

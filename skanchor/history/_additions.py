@@ -18,8 +18,6 @@ from skanchor.history._counts import RowCounts, rows_as_table
 from skanchor.io._joined import join_tables
 from skanchor.sample import Sample
 
-__all__ = ["join_rows", "with_rows"]
-
 
 def with_rows(
     counts: RowCounts, late: Sample, random_state: Any, sizes: Sequence[int]

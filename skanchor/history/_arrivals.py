@@ -18,15 +18,6 @@ from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = [
-    "admit_arrivals",
-    "arrival_plans",
-    "check_groups_in_folds",
-    "deal",
-    "warn_of_features",
-    "with_models",
-]
-
 
 def admit_arrivals(
     sample: Sample, known: Comparisons, lost: NDArray[Any]

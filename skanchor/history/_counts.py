@@ -18,8 +18,6 @@ from skanchor._folds import FoldPlan
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = ["RowCounts", "fold_numbers", "rows_as_table"]
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RowCounts:

@@ -37,8 +37,6 @@ from skanchor.results import AnchorResult
 from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
-__all__ = ["FILE", "AnchorHistory"]
-
 FILE = ArchiveKind("history", 2, oldest=1)
 """Format and version of the file of a history."""
 

@@ -25,9 +25,6 @@ from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.exceptions import Advice, BattlesError, Remedy
 
-__all__ = ["pack_folds", "unpack_folds"]
-
-
 Arrays = dict[str, NDArray[Any]]
 PRODUCTS = "group_products"
 """Array of the summed products of the sums by group; the fit of all rows has none."""

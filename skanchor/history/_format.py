@@ -28,9 +28,6 @@ from skanchor.history._folds import pack_folds, unpack_folds
 from skanchor.history._json import pack_labels, unpack_labels
 from skanchor.history._state import Board, GroupFolds, HistoryState
 
-__all__ = ["pack_state", "unpack_state"]
-
-
 Arrays = dict[str, NDArray[Any]]
 # Attributes that are stored of a FittedSource, of FitSums and of an ItemCovariance.
 _OF_SOURCE = ("gram", "score", "ridge", "pull", "rows")

@@ -9,8 +9,6 @@ from typing import Any
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.warning_log import warn
 
-__all__ = ["check_fingerprints", "judge_fingerprint"]
-
 
 def judge_fingerprint(*parts: str) -> str:
     """Fingerprint of a judge: a hash of everything that its verdicts depend on.

@@ -17,9 +17,6 @@ from skanchor._riesz import RieszDebiaser
 from skanchor.bias import LinearBias
 from skanchor.exceptions import BattlesError
 
-__all__ = ["pack_labels", "pack_settings", "unpack_labels", "unpack_settings"]
-
-
 CLASSES = {
     one.__name__: one
     for one in (

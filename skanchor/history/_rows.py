@@ -28,8 +28,6 @@ from skanchor.io.columns import shown_value
 from skanchor.sample import Battles, Sample
 from skanchor.warning_log import warn
 
-__all__ = ["HistoryRows", "among_groups", "groups_of_arrivals"]
-
 
 @dataclass(frozen=True, slots=True)
 class HistoryRows:

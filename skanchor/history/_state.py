@@ -27,8 +27,6 @@ from skanchor.history._counts import RowCounts, fold_numbers
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample
 
-__all__ = ["Board", "GroupFolds", "HistoryState"]
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Board:

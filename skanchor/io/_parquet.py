@@ -15,8 +15,6 @@ from skanchor.io._source import Source
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
-__all__ = ["FEATHER", "PARQUET"]
-
 
 def _read_parquet(
     source: Source,

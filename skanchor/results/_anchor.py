@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from skanchor._diagnostics import Diagnostics
     from skanchor._folds import FoldPlan
 
-__all__ = ["AnchorResult"]
-
 
 class InfluenceSource(Protocol):
     """What computes influence values when they are asked for."""

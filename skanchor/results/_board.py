@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from skanchor.results._scale import Scale
 
-__all__ = ["board_table", "new_by_score", "strongest_first"]
-
 ROMANO_WOLF_MODELS = 100
 """Most models of a leaderboard whose rank sets are worth seconds of draws."""
 

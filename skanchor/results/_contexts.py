@@ -17,8 +17,6 @@ from skanchor.results._anchor import AnchorResult, InfluenceSource
 from skanchor.results._exposures import Exposures
 from skanchor.results._ranking import RankingResult
 
-__all__ = ["ContextResult", "Mixture", "check_mix"]
-
 ROUNDING = 1e-6
 """How far the shares of a mix may be from one in sum."""
 

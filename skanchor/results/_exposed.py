@@ -24,8 +24,6 @@ from skanchor.results._rank_sets import insertion_sets
 from skanchor.results._ranking import RankingResult
 from skanchor.warning_log import warn
 
-__all__ = ["ExposedResult"]
-
 RANK_PRECISION = 1e-3
 """Precision in judge logits of the favour with which a rank set grows."""
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 
-__all__ = ["SHAPES", "Exposures", "Unrecorded", "check_gammas"]
-
 SHAPES = ("favour", "drift", "family", "rowwise")
 """What an unrecorded favour may be."""
 

@@ -9,8 +9,6 @@ import pandas as pd
 
 from skanchor._text import printable
 
-__all__ = ["board_html"]
-
 SHOWN = 10
 """Models on top, and new models below them, that a table shows."""
 

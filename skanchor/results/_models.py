@@ -12,8 +12,6 @@ from skanchor._comparisons import Inputs
 from skanchor._comparisons.labels import label_index
 from skanchor._pickles import VersionedPickle
 
-__all__ = ["ModelResult"]
-
 SHOWN = 10
 """Most new models that the short look at a result shows."""
 

@@ -14,8 +14,6 @@ from skanchor._typing import Array
 from skanchor.results._html import board_html
 from skanchor.results._models import ModelResult
 
-__all__ = ["PointResult"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PointResult(ModelResult):

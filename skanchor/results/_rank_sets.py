@@ -13,17 +13,6 @@ from skanchor._inference import one_sided_p
 from skanchor._multiplicity import JointErrors, holm_adjust, romano_wolf_rejects
 from skanchor._typing import Array
 
-__all__ = [
-    "DRAWS",
-    "BetterTests",
-    "RankSets",
-    "best_candidates",
-    "board_sets",
-    "check_draws",
-    "check_tau",
-    "insertion_sets",
-]
-
 DRAWS = 9_999
 """Draws of the errors, where no number is given and the level needs no more."""
 

@@ -36,8 +36,6 @@ from skanchor.results._rank_sets import (
 )
 from skanchor.results._scale import Scale
 
-__all__ = ["RankingResult"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankingResult(ModelResult):

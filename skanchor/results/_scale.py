@@ -12,8 +12,6 @@ from skanchor.exceptions import BattlesError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ELO_PER_LOGIT", "Scale"]
-
 ELO_PER_LOGIT = 400.0 / math.log(10.0)
 """Elo points to one logit: 400 points are odds of ten to one."""
 

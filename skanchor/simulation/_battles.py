@@ -36,8 +36,6 @@ from skanchor.simulation._rows import (
     rows_among_new,
 )
 
-__all__ = ["simulate_battles"]
-
 
 @validate_params(
     {

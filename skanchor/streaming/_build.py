@@ -52,8 +52,6 @@ from skanchor.streaming._solve import solve
 from skanchor.streaming._votes_by_group import VotesByGroup
 from skanchor.warning_log import warn
 
-__all__ = ["Builder", "Built", "span_learners"]
-
 NEAR = 1.0
 """Largest last step of the fit of all rows, in standard errors, at which the sums about
 its point are used for the folds: the fits of the folds differ by more than that."""

@@ -34,8 +34,6 @@ from skanchor.streaming._point import Expansion
 from skanchor.streaming._sums import PAIRED
 from skanchor.streaming._survey_result import SurveyResult
 
-__all__ = ["bends", "check_items", "fit_sums"]
-
 
 def check_items(point: Expansion, known: HistoricalFit) -> ItemCheck:
     """Test for item effects, as :func:`skanchor._diagnostics.item_effects_check`.

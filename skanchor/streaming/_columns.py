@@ -23,8 +23,6 @@ from skanchor._comparisons.labels import to_numpy
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 
-__all__ = ["FeatureColumns"]
-
 
 @dataclass(frozen=True, eq=False)
 class FeatureColumns:

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from skanchor.streaming._reading import Folds
 
-__all__ = ["FoldsOfGroups"]
-
 _STEP = 1 << 16
 """Hashes that are dealt to folds at a time."""
 

@@ -23,8 +23,6 @@ from skanchor.streaming._reading import Reading
 from skanchor.streaming._survey_result import SurveyResult
 from skanchor.warning_log import warn
 
-__all__ = ["check_memory", "find_groups"]
-
 COPIES = 2.5
 """Sums by group in memory at a time: those merged, those waiting, and a sorted copy; a
 stream of 2.3 million verdicts took 2.1 times the size of its sums."""

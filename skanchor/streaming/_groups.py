@@ -27,17 +27,6 @@ from skanchor._typing import Array
 from skanchor.streaming._hashes import group_hashes, group_texts, row_hash
 from skanchor.streaming._local_columns import streamed_columns
 
-__all__ = [
-    "ColumnTable",
-    "GroupLabels",
-    "GroupTable",
-    "GroupedHeld",
-    "grouped_dispersion",
-    "item_squares",
-    "item_totals",
-    "sketch_groups",
-]
-
 _PART = 64
 """One in so many groups is looked at, to see how many sums a merge would leave."""
 

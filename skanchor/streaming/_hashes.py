@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons.grouping import own_label
 
-__all__ = ["group_hashes", "group_texts", "label_hashes", "row_hash"]
-
 # Multipliers and increment of SplitMix64 (Steele, Lea and Flood 2014).
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 _GOLDEN = 0x9E3779B97F4A7C15

@@ -31,8 +31,6 @@ from skanchor.streaming._local_columns import streamed_columns
 from skanchor.streaming._sums import PointSums
 from skanchor.streaming._survey import Survey
 
-__all__ = ["Journal", "StoredPass"]
-
 SUMS: dict[str, type[PointSums] | type[SourceSums] | type[GroupedHeld]] = {
     "point": PointSums,
     "held": SourceSums,

@@ -31,8 +31,6 @@ from skanchor.sample import Sample
 from skanchor.streaming._local_columns import with_delta
 from skanchor.streaming._sums import StreamedRows
 
-__all__ = ["ExpandedLikelihood", "Surrogate", "Surrogates", "VoteCells"]
-
 
 @dataclass(frozen=True, slots=True)
 class VoteCells:

@@ -9,8 +9,6 @@ from skanchor._numerics.groups import ColumnTotals
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 
-__all__ = ["residual_sums", "streamed_columns", "with_delta"]
-
 
 def streamed_columns(n_items: int, n_span: int) -> Blocks:
     """Blocks of a judge's columns in a stream: ``items``, ``order`` and ``span``.

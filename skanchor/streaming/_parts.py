@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from skanchor._comparisons import as_frame
 from skanchor.exceptions import BattlesError
 
-__all__ = ["Data", "Part", "check_length", "open_data", "with_groups"]
-
 _NO_ROWS = np.empty(0, dtype=np.int32)
 
 

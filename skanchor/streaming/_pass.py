@@ -18,15 +18,6 @@ from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
 from skanchor.streaming._sums import PointSums, StreamedRows, held_out_sums
 
-__all__ = [
-    "PassSettings",
-    "Sums",
-    "add_sums",
-    "span_squares",
-    "sum_about_point",
-    "sum_held_out",
-]
-
 Sums = list[PointSums] | list[SourceSums] | list[GroupedHeld]
 """Sums by judge."""
 

@@ -21,14 +21,6 @@ from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._sums import PAIRED, PointSums
 from skanchor.streaming._votes_by_group import VotesByGroup
 
-__all__ = [
-    "judge_dispersion",
-    "vote_dispersion",
-    "vote_information",
-    "vote_residuals",
-    "with_covariance",
-]
-
 
 def vote_information(votes: VoteCells, scores: Array) -> SourceSums:
     """Information of votes about the scores of the items.

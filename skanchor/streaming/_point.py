@@ -23,8 +23,6 @@ from skanchor.streaming._solve import local_coefficients
 from skanchor.streaming._sums import PointSums, StreamedRows
 from skanchor.streaming._survey_result import SurveyResult
 
-__all__ = ["Expansion", "LocalLayout"]
-
 
 @dataclass(frozen=True, eq=False)
 class LocalLayout:

@@ -6,8 +6,6 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["Progress"]
-
 
 class Progress:
     """Counts the finished rows of a pass, and shows a bar on the standard error.

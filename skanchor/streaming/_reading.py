@@ -43,8 +43,6 @@ from skanchor.sample import FEATURE_BYTES, ROW_BYTES, check_weight
 from skanchor.streaming._columns import FeatureColumns
 from skanchor.streaming._hashes import group_hashes, row_hash
 
-__all__ = ["Folds", "ReadRows", "Reading"]
-
 _FLAG = frozenset(
     "is was were been order position positions side sides display shown answers "
     "responses swap swapped flip flipped reverse reversed switched transposed "

@@ -17,8 +17,6 @@ from skanchor.streaming._journal import Journal
 from skanchor.streaming._parts import Data, Part, with_groups
 from skanchor.streaming._progress import Progress
 
-__all__ = ["Runs"]
-
 WAVE = 8
 """Jobs for each worker that are started together; their results wait in memory."""
 

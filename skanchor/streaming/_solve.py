@@ -18,8 +18,6 @@ from skanchor.sample import Sample
 from skanchor.streaming._likelihood import ExpandedLikelihood, Surrogates
 from skanchor.warning_log import warn
 
-__all__ = ["local_coefficients", "solve"]
-
 EXACT = 1e-10
 """Tolerance of a fit between two passes: squared length of the last Newton step, in
 squared standard errors."""

@@ -16,8 +16,6 @@ from skanchor.streaming._folds_of_groups import FoldsOfGroups
 from skanchor.streaming._reading import Folds
 from skanchor.streaming._survey_result import SurveyResult
 
-__all__ = ["state_of_stream"]
-
 
 def state_of_stream(
     built: Built,

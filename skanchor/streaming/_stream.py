@@ -36,8 +36,6 @@ from skanchor.streaming._survey import Survey, survey_parts
 from skanchor.streaming._survey_result import SurveyResult
 from skanchor.warning_log import WarningLog
 
-__all__ = ["StreamOptions", "StreamedHistory", "stream_history"]
-
 
 @dataclass(frozen=True)
 class StreamOptions:

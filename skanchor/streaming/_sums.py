@@ -29,13 +29,6 @@ from skanchor._typing import Array
 from skanchor.streaming._groups import ColumnTable, GroupedHeld, GroupTable
 from skanchor.streaming._local_columns import streamed_columns
 
-__all__ = [
-    "PAIRED",
-    "PointSums",
-    "StreamedRows",
-    "held_out_sums",
-]
-
 PAIRED = ("residual", "curvature", "mixed", "square")
 """Sums by pair of items: of ``w eps``, ``w V``, their product and ``(w V)^2``."""
 

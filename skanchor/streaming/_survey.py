@@ -30,8 +30,6 @@ from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
 from skanchor.streaming._votes_by_group import cell_hashes
 
-__all__ = ["Drawn", "Ranges", "Survey", "survey_parts"]
-
 # Columns that define a cell of votes and of verdicts.
 VOTE = ["repeat", "fold", "left", "right", "y"]
 VERDICT = ["judge", "left", "right", "order", "y"]

@@ -44,8 +44,6 @@ from skanchor.streaming._survey import Drawn, Ranges, Survey
 from skanchor.streaming._votes_by_group import VotesByGroup
 from skanchor.warning_log import warn
 
-__all__ = ["SurveyResult"]
-
 SAMPLED = 1 << 14
 """Rows of a judge in a sample of its groups, or number of these groups: the dispersion
 of its residuals has a relative error of about one percent."""

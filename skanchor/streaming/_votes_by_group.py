@@ -18,8 +18,6 @@ from skanchor.streaming._groups import GroupTable, item_squares, item_totals
 from skanchor.streaming._hashes import label_hashes, row_hash
 from skanchor.streaming._reading import Folds
 
-__all__ = ["VotesByGroup", "cell_hashes"]
-
 
 def cell_hashes(
     left: NDArray[np.int64], right: NDArray[np.int64], y: Array

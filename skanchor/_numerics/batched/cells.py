@@ -9,8 +9,6 @@ from scipy.special import expit
 from skanchor._numerics.batched.solver import newton
 from skanchor._numerics.types import Array, Indices
 
-__all__ = ["fit_scores_on_cells"]
-
 
 def fit_scores_on_cells(
     incidence: Array,

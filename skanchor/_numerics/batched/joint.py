@@ -14,8 +14,6 @@ from skanchor._numerics.newton import Curvature, Tolerance, minimise
 from skanchor._numerics.parameters import Parameters
 from skanchor._numerics.types import Array, Indices
 
-__all__ = ["JointModel"]
-
 
 @dataclass(frozen=True, eq=False)
 class JointModel:

@@ -10,8 +10,6 @@ from skanchor._numerics.batched.solver import newton
 from skanchor._numerics.batched.workspace import Workspace
 from skanchor._numerics.types import Array, Indices
 
-__all__ = ["fit_judge"]
-
 
 def fit_judge(
     delta: Array,

@@ -9,9 +9,6 @@ import numpy as np
 from skanchor._numerics.batched.workspace import Workspace
 from skanchor._numerics.types import Array, Indices
 
-__all__ = ["LinearRows"]
-
-
 _CHUNK = 4096
 """Rows that are summed at a time."""
 

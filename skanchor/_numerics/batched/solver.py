@@ -9,9 +9,6 @@ from numpy.typing import NDArray
 
 from skanchor._numerics.types import Array, Indices
 
-__all__ = ["LONGEST_PARAMETER_STEP", "newton"]
-
-
 LONGEST_PARAMETER_STEP = 2.0
 """Largest change of a parameter by one step, in logits."""
 

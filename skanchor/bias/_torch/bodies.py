@@ -12,9 +12,6 @@ import torch
 from skanchor._typing import Array
 from skanchor.exceptions import LearnerError
 
-__all__ = ["ReLUBody", "body_features", "check_body"]
-
-
 FANS = (1, 2)
 """Features that a unit of the first layer starts from, beside those that see all."""
 

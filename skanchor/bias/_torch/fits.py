@@ -18,9 +18,6 @@ from skanchor.bias._torch.bodies import ReLUBody, check_body
 from skanchor.bias._torch.stack import StackData
 from skanchor.bias._torch.training import TrainedStack, TrainingSettings, train_stack
 
-__all__ = ["train_bodies"]
-
-
 GLOBAL_GENERATOR = threading.RLock()
 """Held by the one fit at a time that borrows torch's global generator."""
 

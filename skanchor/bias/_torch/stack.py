@@ -13,8 +13,6 @@ from torch.func import functional_call, stack_module_state
 
 from skanchor._typing import Array
 
-__all__ = ["Stack", "StackData"]
-
 
 @dataclass(frozen=True, slots=True)
 class StackData:

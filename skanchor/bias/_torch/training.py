@@ -17,8 +17,6 @@ from skanchor._typing import Array
 from skanchor.bias._torch.stack import Stack, StackData
 from skanchor.exceptions import LearnerError
 
-__all__ = ["TrainedStack", "TrainingSettings", "train_stack"]
-
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
