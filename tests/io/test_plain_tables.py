@@ -47,6 +47,17 @@ def test_columns_of_the_models(names, found):
     assert side_pairs(names) == found
 
 
+def test_models_may_be_numbers_beside_which_of_them_stood_first(tmp_path):
+    """A column that names two other columns of numbers is no table of wins."""
+    first = ["model_a", "model_b", "model_a", "model_b"]
+    table = pd.DataFrame({"model_a": [1, 2, 3, 1], "model_b": [2, 3, 1, 3]})
+    table = table.assign(judge=["human"] * 4, winner=first, shown_first=first)
+    table.to_csv(tmp_path / "battles.csv", index=False)
+    found = read_battles(tmp_path / "battles.csv")
+    assert found["model_a"].tolist() == ["1", "2", "3", "1"]
+    assert found["shown_first"].tolist() == first
+
+
 def test_a_cell_of_two_models_may_be_empty():
     table = battles([1, 2, 1]).drop(columns=["model_a", "model_b"])
     X, _ = split(table.assign(pair=["owl vs elk", "owl vs fox", None]))

@@ -137,6 +137,9 @@ def with_crossed_counts(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         If nothing says whether cells are wins of the rows or of the columns.
     """
     names = [str(name) for name in raw.columns]
+    if {"model_a", "model_b"} <= {*names}:
+        # Other columns may say which of the two stood first, or won.
+        return raw, []
     # Each row is of a model that has a column: the first one tells most tables apart.
     heads = [str(value).strip() for value in raw.iloc[0]] if len(raw) else []
     for label, head in zip(names, heads, strict=False):
