@@ -77,7 +77,8 @@ def _from_frame(frame: nw.DataFrame[Any]) -> EncodedRows:
     """Encode a table; without standard names its first two columns are the ids."""
     names = list(frame.columns)
     if not has_standard_names(frame) and len(names) >= 2:
-        columns = [to_numpy(frame[name]) for name in names]
+        # By place, as names may be numbers, which would stand for rows.
+        columns = [to_numpy(frame[:, at]) for at in range(len(names))]
         return _from_columns(columns, tuple(map(str, names)))
     require_columns(names, ["model_a", "model_b"])
     stems = feature_stems(frame)
