@@ -14,7 +14,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from skanchor._checks import check_unmasked
-from skanchor._comparisons.labels import exact_values, factorize, given_values
+from skanchor._comparisons.labels import (
+    exact_values,
+    factorize,
+    given_values,
+    is_text_column,
+)
 from skanchor._comparisons.table import as_frame
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy, Term
 from skanchor.warning_log import warn
@@ -150,6 +155,11 @@ def default_groups(groups: Any, table: Any) -> Any:
 
 def prompt_groups(frame: Any) -> Any:
     """Groups by the column of prompts of a table, whether they repeat in it or not."""
+    column = frame[PROMPT_COLUMN]
+    is_plain = column.dtype.is_integer() or is_text_column(column)
+    if is_plain and not column.is_null().any():
+        # The column itself, which need not be coded to see that.
+        return PROMPT_COLUMN
     return _by_prompt(*_prompts(frame))
 
 

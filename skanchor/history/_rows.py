@@ -171,7 +171,9 @@ def among_groups(
     others = list(map(_other_form, labels[lost].tolist()))
     code[lost] = known.index.get_indexer(pd.Index(others, dtype=object))
     # Rows without a prompt have labels by their number in their own table.
-    is_new = np.array([is_own_label(label) for label in labels.tolist()], dtype=bool)
+    is_new = np.zeros(len(labels), dtype=bool)
+    if labels.dtype.kind in "OU":
+        is_new[:] = [is_own_label(label) for label in labels.tolist()]
     # A group of the history none of whose rows was used has no fold: it counts as new.
     is_new |= (code < 0) | (known.folds[:, code] < 0).any(axis=0)
     code[is_new] = len(known.labels) + np.arange(np.count_nonzero(is_new))
