@@ -14,6 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from skanchor._checks import check_unmasked
+from skanchor._comparisons.in_chunks import first_rows
 from skanchor._comparisons.labels import (
     exact_values,
     factorize,
@@ -248,13 +249,11 @@ def resolve_groups(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp] | N
     """Group codes from an array, or from the column of the table with that name."""
     if isinstance(groups, RowGroups):
         return groups.prompts
-    return None if groups is None else group_codes(groups, table, n_rows)[0]
+    return None if groups is None else group_codes(groups, table, n_rows)
 
 
-def group_codes(
-    groups: Any, table: Any, n_rows: int
-) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Codes of groups, and the labels that they stand for.
+def group_codes(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp]:
+    """Codes of groups.
 
     Parameters
     ----------
@@ -267,9 +266,25 @@ def group_codes(
 
     Returns
     -------
-    codes : ndarray of shape (n_rows,)
-    labels : ndarray of shape (n_groups,)
+    ndarray of shape (n_rows,)
     """
+    codes, labels = factorize(_group_values(groups, table, n_rows), "groups")
+    if (codes < 0).any():
+        raise BattlesError(
+            f"groups has missing values, the first in row {int(np.argmin(codes))}."
+        )
+    _refuse_two_forms(labels)
+    return codes
+
+
+def group_labels(groups: Any, table: Any, codes: NDArray[np.intp]) -> NDArray[Any]:
+    """Labels that the codes of :func:`group_codes` stand for, by code."""
+    first = first_rows(codes, int(codes.max(initial=-1)) + 1)
+    return np.asarray(_group_values(groups, table, len(codes))[first])
+
+
+def _group_values(groups: Any, table: Any, n_rows: int) -> NDArray[Any]:
+    """Group of each row, as it is given."""
     if isinstance(groups, str):
         frame = as_frame(table)
         if frame is None or groups not in frame.columns:
@@ -290,13 +305,7 @@ def group_codes(
         raise BattlesError(
             f"groups must have one entry per row, {n_rows}, got shape {groups.shape}."
         )
-    codes, labels = factorize(groups, "groups")
-    if (codes < 0).any():
-        raise BattlesError(
-            f"groups has missing values, the first in row {int(np.argmin(codes))}."
-        )
-    _refuse_two_forms(labels)
-    return codes, labels
+    return groups
 
 
 def _refuse_two_forms(labels: NDArray[Any]) -> None:

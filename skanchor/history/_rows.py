@@ -17,7 +17,7 @@ from skanchor._comparisons.grouping import (
     AUTO,
     PROMPT_COLUMN,
     default_groups,
-    group_codes,
+    group_labels,
     is_own_label,
     prompt_groups,
 )
@@ -77,7 +77,7 @@ class HistoryRows:
         sample = Sample.admit(X, y, sample_weight, groups)
         labels = None
         if sample.groups is not None:
-            labels = group_codes(default_groups(groups, X), X, len(sample))[1]
+            labels = group_labels(default_groups(groups, X), X, sample.groups)
         if sample.raters is not None:
             sample = sample.without_raters()
             warn(

@@ -221,7 +221,7 @@ def test_empty_cells_of_a_dictionary_are_no_labels(labels):
 
 
 def test_labels_in_a_list_keep_their_types():
-    codes, _ = group_codes([1, "2", "p", 1], None, 4)
+    codes = group_codes([1, "2", "p", 1], None, 4)
     assert codes.tolist() == [0, 1, 2, 0]
     for one in (17, 17.0):
         table = pd.DataFrame({"prompt_id": pd.Series([one, "17", "p"], dtype=object)})
