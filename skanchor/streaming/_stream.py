@@ -287,13 +287,7 @@ def stream_history(
         )
         later, dealt = reading, folds
         if survey.groups is not None:
-            # Groups are numbered by their hashes, which are twice as wide.
-            known = survey.groups.hashes
-            dealt, later = FoldsOfGroups.of(folds, known), replace(reading, groups=None)
-            runs.groups = {
-                start: np.searchsorted(known, own).astype(np.int32)
-                for start, own in survey.hashes.items()
-            }
+            later, dealt = _numbered_groups(survey, reading, folds, runs)
         # Starting values from the sample, and the columns of the sums.
         surveyed = SurveyResult.of(survey, stages, reading)
         pilot = surveyed.pilot(stages)
@@ -335,6 +329,23 @@ def stream_history(
         runs.passes,
         reading.groups,
     )
+
+
+def _numbered_groups(
+    survey: Survey, reading: Reading, folds: Folds, runs: Runs
+) -> tuple[Reading, FoldsOfGroups]:
+    """Number the groups of all parts by their hashes, which are twice as wide.
+
+    Gives how later passes, which need no column of groups, read the rows, and the folds
+    by number.
+    """
+    assert survey.groups is not None
+    known = survey.groups.hashes
+    runs.groups = {
+        start: np.searchsorted(known, own).astype(np.int32)
+        for start, own in survey.hashes.items()
+    }
+    return replace(reading, groups=None), FoldsOfGroups.of(folds, known)
 
 
 def _key(
