@@ -74,10 +74,7 @@ class TwoStages(ComparisonEstimator):
         self.new_models_ = sample.X.models[sample.X.is_new]
 
     def _annotate(self, X: Comparisons) -> Comparisons:
-        scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
-        known = X.with_columns(
-            scores=scores, new_models=tuple(self.new_models_.tolist())
-        )
+        known = with_fitted_scores(X, self)
         # Where judges are pooled, the calibrator was fitted on rows of one judge.
         view = known.of_one_judge() if self._pooled else known
         view = view if self.uses_features else view.without_features()
@@ -137,6 +134,12 @@ class PlugIn(TwoStages, ScoreEstimator):
         self._keep(sample, fits)
         counts = count_rows(X, sample.weight)
         self.result_ = PointResult(X.models, X.is_new, scores, *counts, sample.inputs)
+
+
+def with_fitted_scores(X: Comparisons, fitted: Any) -> Comparisons:
+    """Battles with the scores and the new models of a fitted baseline."""
+    scores = fitted.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
+    return X.with_columns(scores=scores, new_models=tuple(fitted.new_models_.tolist()))
 
 
 def check_scores(X: Comparisons, scores: Array) -> None:

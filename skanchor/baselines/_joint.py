@@ -33,8 +33,6 @@ _LEAST_SCALE = 0.1
 class JointLikelihood(TwoStages, RankingEstimator):
     """Scores, sensitivities and biases fitted at once, with the sandwich covariance."""
 
-    _features: ClassVar[bool] = True
-    _pooled: ClassVar[bool] = False
     # Whether human rows are in the likelihood. If not, mean sensitivity one fixes the
     # scale.
     _human: ClassVar[bool] = True

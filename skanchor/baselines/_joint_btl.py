@@ -14,6 +14,7 @@ from skanchor._comparisons import Comparisons, count_rows, decide_roles
 from skanchor._ranking import RankingEstimator
 from skanchor._refits import BaseFits, check_plain
 from skanchor._typing import Array
+from skanchor.baselines._base import with_fitted_scores
 from skanchor.results import RankingResult
 from skanchor.sample import Sample
 
@@ -105,7 +106,4 @@ class JointBTL(RankingEstimator):
         return fits.btl_scores(fits.cells)
 
     def _annotate(self, X: Comparisons) -> Comparisons:
-        scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
-        return X.with_columns(
-            scores=scores, new_models=tuple(self.new_models_.tolist())
-        )
+        return with_fitted_scores(X, self)

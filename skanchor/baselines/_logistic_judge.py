@@ -7,6 +7,7 @@ import pandas as pd
 from scipy.special import expit, logit
 
 from skanchor._comparisons import Comparisons
+from skanchor._comparisons.labels import positions
 from skanchor._numerics.batched import fit_judge
 from skanchor._refits import BaseFits, CellSums
 from skanchor._typing import Array
@@ -90,8 +91,7 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
         """
         # Codes of the models of X in the fit; -1 is unknown, and the -1 at the end
         # serves models of X that are unknown already.
-        place = {model: i for i, model in enumerate(self.models_.tolist())}
-        code = np.array([place.get(model, -1) for model in X.models.tolist()] + [-1])
+        code = np.append(positions(X.models, self.models_), -1)
         left, right = code[X.left], code[X.right]
         known = (left >= 0) & (right >= 0)
         slopes = self.slopes_.to_numpy()[:, None, None]

@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 from skanchor._admission import admit_to_ranking
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons, count_rows
+from skanchor._comparisons.labels import positions
 from skanchor._ranking import RankOnlyEstimator
 from skanchor._refits import BaseFits, StageFits
 from skanchor._typing import Array
@@ -102,8 +103,7 @@ class RankOnly(RankOnlyEstimator):
         return scores
 
     def _annotate(self, X: Comparisons) -> Comparisons:
-        place = {model: i for i, model in enumerate(self.models_.tolist())}
-        code = np.array([place.get(m, -1) for m in X.models.tolist()], dtype=np.intp)
+        code = positions(X.models, self.models_)
         scores = np.append(self._implied_scores(), np.nan)[code]
         known = X.with_columns(
             scores=scores, new_models=tuple(self.new_models_.tolist())

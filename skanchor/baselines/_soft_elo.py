@@ -18,7 +18,7 @@ from skanchor._numerics.batched import fit_judge
 from skanchor._ranking import ScoreEstimator
 from skanchor._refits import BaseFits, JudgeFits, StageFits, columns_of
 from skanchor._typing import Array
-from skanchor.baselines._base import check_scores
+from skanchor.baselines._base import check_scores, with_fitted_scores
 from skanchor.exceptions import BattlesError
 from skanchor.results import PointResult
 from skanchor.sample import Sample
@@ -175,10 +175,7 @@ class SoftElo(ScoreEstimator):
         return slope[:, 0]
 
     def _annotate(self, X: Comparisons) -> Comparisons:
-        scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
-        return X.with_columns(
-            scores=scores, new_models=tuple(self.new_models_.tolist())
-        )
+        return with_fitted_scores(X, self)
 
 
 def _feature_margins(X: Comparisons, rows: NDArray[np.intp]) -> Array:

@@ -126,10 +126,13 @@ class Resampler:
         """Weights of the resamples of each resample."""
         rng = np.random.default_rng(seed)
         if n_inner:
-            for units in drawn:
-                # Draw positions within the resample; ``units`` names what is there.
-                again = self._draw(rng, n_inner, "inner units")
-                yield self._counts(units[again], "inner")
+            for own in drawn:
+                yield self._counts(self._redraw(rng, n_inner, own), "inner")
+
+    def _redraw(self, rng: np.random.Generator, n: int, own: NDArray[Any]) -> Array:
+        """Resamples of one resample, which is a row of what :meth:`_draw` returns."""
+        # Draw positions within the resample; ``own`` names the units there.
+        return own[self._draw(rng, n, "inner units")]
 
     def _draw(self, rng: np.random.Generator, n: int, name: str) -> NDArray[Any]:
         """Units drawn within each stratum, of shape (n, n_units)."""
@@ -166,26 +169,19 @@ class _CellResampler(Resampler):
 
     def _draw(self, rng: np.random.Generator, n: int, name: str) -> NDArray[Any]:
         """Rows drawn of each cell, of shape (n, n_cells)."""
-        return self._multinomial(rng, n, self._number)
+        return self._redraw(rng, n, self._number)
 
     def _counts(self, drawn: NDArray[Any], name: str) -> Array:
         """Weights of cells from the rows drawn of them."""
         return drawn * self.weight
 
-    def _inner(
-        self, drawn: NDArray[Any], seed: np.random.SeedSequence, n_inner: int
-    ) -> Iterator[Array]:
-        rng = np.random.default_rng(seed)
-        for number in drawn if n_inner else ():
-            yield self._counts(self._multinomial(rng, n_inner, number), "inner")
-
-    def _multinomial(self, rng: np.random.Generator, n: int, number: Array) -> Array:
-        """As many draws from each source as it has rows, which are ``number``."""
-        counts = np.zeros((n, len(number)))
+    def _redraw(self, rng: np.random.Generator, n: int, own: NDArray[Any]) -> Array:
+        """As many draws from each source as it has rows, which are ``own``."""
+        counts = np.zeros((n, len(own)))
         for cells in self._sources:
-            own = number[cells]
-            total = own.sum()
-            counts[:, cells] = rng.multinomial(int(total), own / total, n)
+            number = own[cells]
+            total = number.sum()
+            counts[:, cells] = rng.multinomial(int(total), number / total, n)
         return counts
 
 

@@ -72,7 +72,7 @@ class BootstrapResult:
     @property
     def failed(self) -> int:
         """Number of resamples on which the method could not be fitted."""
-        return int(np.isnan(self.replicates).any(axis=1).sum())
+        return int((~self._good).sum())
 
     @property
     def covariance(self) -> Array:
@@ -120,11 +120,10 @@ class BootstrapResult:
         good = self._good
         # Targets of the estimate, (n_targets,), and of the refits, (n_good, n_targets).
         estimate, values = self.estimates @ targets, self.replicates[good] @ targets
-        if kind == "percentile":
+        if kind != "studentized":
             low, high = np.quantile(values, [tail, 1.0 - tail], axis=0)
-            return low, high
-        if kind == "basic":
-            low, high = np.quantile(values, [tail, 1.0 - tail], axis=0)
+            if kind == "percentile":
+                return low, high
             return 2.0 * estimate - high, 2.0 * estimate - low
         if self.inner_covariances is None:
             raise ValueError(

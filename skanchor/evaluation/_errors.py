@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._btl import BTLRegressor
+from skanchor._comparisons.labels import positions
+from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.logistic import sigmoid
 from skanchor._riesz import RieszDebiaser
 from skanchor._typing import Array
@@ -117,8 +119,7 @@ class DifferenceErrors:
         """Influence of each row on the human score, less the mean of the others."""
         X, human = self.sample.X, self.human
         n_models = len(human.models_)
-        codes = {label: code for code, label in enumerate(human.models_.tolist())}
-        place = np.array([codes.get(label, -1) for label in X.models.tolist()] + [-1])
+        place = np.append(positions(X.models, human.models_), -1)
         left, right = place[X.left], place[X.right]
         votes = X.is_human & (left >= 0) & (right >= 0) & self.sample.counts
         votes &= left != right
@@ -127,12 +128,10 @@ class DifferenceErrors:
         scores = human.scores_.to_numpy()
         p = sigmoid(scores[left] - scores[right])
         # Information J = sum w V (e_l - e_r)(e_l - e_r)'; its null space is the mean.
-        information = np.zeros((n_models, n_models))
-        np.add.at(information, (left, right), -weight * p * (1.0 - p))
-        information += information.T
-        np.fill_diagonal(information, -information.sum(axis=1))
+        curvature = weight * p * (1.0 - p)
+        information = laplacian(pair_sums(left, right, curvature, n_models))
         contrast = np.full(n_models, -1.0 / (n_models - 1))
-        contrast[codes[model]] = 1.0
+        contrast[human.models_.tolist().index(model)] = 1.0
         direction = np.linalg.pinv(information, hermitian=True) @ contrast
         influence = np.zeros(len(X))
         each = np.ones(len(at)) if self.counted else weight
@@ -156,11 +155,11 @@ class DifferenceErrors:
             start = np.repeat(self._first[rows] - (np.cumsum(times) - times), times)
             unit = start + np.arange(len(start))
             n_units = int(self._times.sum())
+        totals = np.bincount(unit, influence, minlength=n_units)
         if n_units <= PARTS:
-            return np.asarray(np.bincount(unit, influence, minlength=n_units))
+            return np.asarray(totals)
         # The same sets and signs for every model.
         rng = np.random.default_rng(0)
         part = rng.integers(PARTS, size=n_units)
         sign = rng.choice([-1.0, 1.0], size=n_units)
-        totals = np.bincount(unit, influence, minlength=n_units)
         return np.asarray(np.bincount(part, sign * totals, minlength=PARTS))

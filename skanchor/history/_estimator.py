@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -144,14 +144,24 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
             _refuse_curves(anchor)
             rules = HistoryRows.of(anchor)
             sample, labels = rules.admit(X, y, sample_weight, groups)
-            _refuse_new_models(sample)
-            with limited_to_inference(sample.X, anchor.item_effects):
-                inference = anchor.prepare(sample, by_features=False)
-                state = HistoryState.of(inference, labels, fingerprints or {})
-        self._set_state(state)
-        self.fold_plan_ = inference.fold_plan
+            self._fit_sample(anchor, sample, labels, fingerprints or {})
         log.issue()
         return self
+
+    def _fit_sample(
+        self,
+        anchor: AnchorPipeline,
+        sample: Sample,
+        labels: NDArray[Any] | None,
+        fingerprints: Mapping[Any, str],
+    ) -> None:
+        """Fit on all rows of the history; ``labels`` are those of their groups."""
+        _refuse_new_models(sample)
+        with limited_to_inference(sample.X, anchor.item_effects):
+            inference = anchor.prepare(sample, by_features=False)
+            state = HistoryState.of(inference, labels, fingerprints)
+        self._set_state(state)
+        self.fold_plan_ = inference.fold_plan
 
     @classmethod
     def from_state(
@@ -264,12 +274,7 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
             # With plans as ``cv``, every old row stays in its fold.
             anchor.set_params(cv=plans)
             sample = Sample.admit(table, outcomes)
-            _refuse_new_models(sample)
-            with limited_to_inference(sample.X, anchor.item_effects):
-                inference = anchor.prepare(sample, by_features=False)
-                state = HistoryState.of(inference, None, fingerprints)
-        self._set_state(state)
-        self.fold_plan_ = inference.fold_plan
+            self._fit_sample(anchor, sample, None, fingerprints)
         self.updated_from_ = "counts"
         log.issue()
         return self

@@ -29,9 +29,11 @@ from skanchor.history._json import pack_labels, unpack_labels
 from skanchor.history._state import Board, GroupFolds, HistoryState
 
 Arrays = dict[str, NDArray[Any]]
-# Attributes that are stored of a FittedSource, of FitSums and of an ItemCovariance.
+# Attributes that are stored of a FittedSource, of FitSums, of HistoricalFeatures and of
+# an ItemCovariance.
 _OF_SOURCE = ("gram", "score", "ridge", "pull", "rows")
 _OF_SUMS = ("n_human", "n_judge", "verdicts", "spread_of_scores", "noise")
+_OF_FEATURES = ("low", "high", "contrasts")
 _OF_ITEMS = ("inflation", "df", "free", "converged")
 
 
@@ -181,9 +183,8 @@ def _pack_sums(sums: FitSums) -> Arrays:
             arrays[f"sums/{_source(m)}/{name}"] = getattr(source, name)
     for m, known in enumerate(sums.features or ()):
         if known is not None:
-            arrays[f"features/{m}/low"] = known.low
-            arrays[f"features/{m}/high"] = known.high
-            arrays[f"features/{m}/contrasts"] = known.contrasts
+            for name in _OF_FEATURES:
+                arrays[f"features/{m}/{name}"] = getattr(known, name)
     return arrays
 
 
@@ -196,11 +197,7 @@ def _unpack_sums(arrays: Mapping[str, NDArray[Any]], n_judges: int) -> FitSums:
         for m in range(PEOPLE, n_judges)
     }
     features = tuple(
-        HistoricalFeatures(
-            arrays[f"features/{m}/low"],
-            arrays[f"features/{m}/high"],
-            arrays[f"features/{m}/contrasts"],
-        )
+        HistoricalFeatures(*(arrays[f"features/{m}/{name}"] for name in _OF_FEATURES))
         if f"features/{m}/low" in arrays
         else None
         for m in range(n_judges)

@@ -133,13 +133,15 @@ class Mixture:
 
     def mean(self, values: Array) -> Array:
         """Means by the shares of what the last axis has by model in context."""
-        total: Array = sum(
-            share * values[..., at]
-            for share, at in zip(self.shares, self.places, strict=True)
-        )
+        total = self._weighted(values)
         if self.common is not None:
             total = total - total[..., self.common].mean(axis=-1, keepdims=True)
         return total
+
+    def _weighted(self, values: Array) -> Array:
+        """Means before those of the common models are subtracted."""
+        parts = zip(self.shares, self.places, strict=True)
+        return np.asarray(sum(share * values[..., at] for share, at in parts))
 
     def exposures(self, cells: Exposures, labels: NDArray[Any]) -> Exposures:
         """Exposures of these means, to favours for a model in every context.
@@ -158,12 +160,7 @@ class Mixture:
         items = Items.of(labels)
         # owned[i, j]: item i is model j of the mix in some context, of the mix or not.
         owned = np.equal.outer(items.models[items.model], self.models).astype(float)
-
-        def recorded(values: Array) -> Array:
-            parts = zip(self.shares, self.places, strict=True)
-            return np.asarray(sum(share * values[..., at] for share, at in parts))
-
-        return cells.mixed(self.mean, lambda values: values @ owned, recorded)
+        return cells.mixed(self.mean, lambda values: values @ owned, self._weighted)
 
     def covariance(self, values: Array) -> Array:
         """Covariances of these means, by the last two axes."""

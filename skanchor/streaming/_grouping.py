@@ -60,8 +60,7 @@ def find_groups(
     _look_at_counts(data, reading, known, n_rows)
     if groups != AUTO:
         return replace(reading, groups=groups)
-    names = {new: old for old, new in (reading.columns or {}).items()}
-    column, raters = (names.get(one, one) for one in (PROMPT_COLUMN, RATER_COLUMN))
+    column, raters = map(reading.own_name, (PROMPT_COLUMN, RATER_COLUMN))
     if raters in known and sketch_groups(_values_of(data, raters, n_rows), 1)[0]:
         warn(
             DataWarning(
@@ -95,8 +94,7 @@ def _look_at_counts(
 
     ``known`` are the columns.
     """
-    names = {new: old for old, new in (reading.columns or {}).items()}
-    column = names.get(COUNT_COLUMN, COUNT_COLUMN)
+    column = reading.own_name(COUNT_COLUMN)
     if reading.weight is None and column in known:
         first = next(_values_of(data, column, n_rows), None)
         if first is not None:

@@ -7,6 +7,7 @@ else is stored. Tables are stored as Arrow streams.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -139,12 +140,7 @@ class Journal(ResumableRun):
     def unpack(self, found: Archive) -> None:
         """Take the passes of a file."""
         for number, about in found.header["passes"].items():
-            # The arrays of this pass, by their names without its number.
-            parts = {
-                name.partition("/")[2]: values
-                for name, values in found.arrays.items()
-                if name.startswith(f"{number}/")
-            }
+            parts = _under(number, found.arrays)
             result: Any
             if "survey" in about:
                 result = _to_survey(about["survey"], parts)
@@ -199,17 +195,17 @@ def _of_groups(table: GroupTable | ColumnTable) -> dict[str, Any]:
 
 def _to_sums(kind: Any, n_judges: int, arrays: dict[str, Array]) -> list[Any]:
     """Rebuild the sums of all judges from the arrays of :func:`_of_sums`."""
-    return [
-        _from_arrays(
-            kind,
-            {
-                name.partition("/")[2]: values
-                for name, values in arrays.items()
-                if name.startswith(f"{m}/")
-            },
-        )
-        for m in range(n_judges)
-    ]
+    return [_from_arrays(kind, _under(m, arrays)) for m in range(n_judges)]
+
+
+def _under(number: Any, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Arrays of a pass or judge, by their names without its number."""
+    start = f"{number}/"
+    return {
+        name.removeprefix(start): values
+        for name, values in arrays.items()
+        if name.startswith(start)
+    }
 
 
 def _from_arrays(kind: Any, arrays: dict[str, Array]) -> Any:

@@ -183,20 +183,27 @@ class DatasetData:
         return [(one.size, one.mtime_ns) for one in found]
 
 
-@dataclass(frozen=True)
-class DaskData:
-    """A dask DataFrame."""
-
-    frame: Any
+class _UnknownAhead:
+    """Data of which nothing is known before its tables are read or computed."""
 
     @property
     def n_rows(self) -> None:
-        """None: the number is not known before the partitions are computed."""
+        """None: the number of rows is not known."""
         return None
 
     def schema(self) -> None:
-        """None: dask does not state pyarrow's types."""
+        """None: columns are not known, or, of dask, not their types in pyarrow."""
         return None
+
+    def stamp(self) -> None:
+        """None: a change shows only when the tables are there."""
+
+
+@dataclass(frozen=True)
+class DaskData(_UnknownAhead):
+    """A dask DataFrame."""
+
+    frame: Any
 
     def parts(self) -> Iterator[PartitionPart]:
         """All parts, in order."""
@@ -206,24 +213,12 @@ class DaskData:
             yield PartitionPart(self.frame.partitions[number], start, int(length))
             start += int(length)
 
-    def stamp(self) -> None:
-        """None: a change shows only when the partitions are computed."""
-
 
 @dataclass(frozen=True)
-class TablesData:
+class TablesData(_UnknownAhead):
     """Tables that a function or a container returns one after another."""
 
     begin: Callable[[], Iterator[Any]]
-
-    @property
-    def n_rows(self) -> None:
-        """None: the number is not known before the tables are read."""
-        return None
-
-    def schema(self) -> None:
-        """None: columns are not known before the tables are read."""
-        return None
 
     def parts(self) -> Iterator[TablePart]:
         """All parts, in order."""
@@ -232,9 +227,6 @@ class TablesData:
             part = TablePart(to_arrow(table), start)
             start += len(part.table)
             yield part
-
-    def stamp(self) -> None:
-        """None: a change shows only when the tables are read."""
 
 
 @contextmanager

@@ -51,10 +51,7 @@ def vote_information(votes: VoteCells, scores: Array) -> SourceSums:
 
 
 def vote_residuals(
-    votes: VoteCells,
-    scores: Array,
-    grouped: VotesByGroup | None = None,
-    groups: NDArray[np.int64] | None = None,
+    votes: VoteCells, scores: Array, grouped: VotesByGroup | None = None
 ) -> SourceSums:
     """Sums over the residuals of votes.
 

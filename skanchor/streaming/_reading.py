@@ -293,8 +293,12 @@ class Reading:
         """Labels of the judge column, where the user has named those of people."""
         if self.human == (HUMAN,):
             return ()
-        renamed = {new: old for old, new in (self.columns or {}).items()}
-        return tuple(_judge_labels(table[renamed.get("judge", "judge")]))
+        return tuple(_judge_labels(table[self.own_name("judge")]))
+
+    def own_name(self, name: str) -> str:
+        """Name that a column has in the tables of the user."""
+        own = {new: old for old, new in (self.columns or {}).items()}
+        return own.get(name, name)
 
     def check_people(self, known: Sequence[Any]) -> None:
         """Refuse labels of people that no row of the stream holds, as in memory."""
@@ -303,13 +307,12 @@ class Reading:
 
     def needed(self, schema: pa.Schema) -> list[str]:
         """Columns that must be read of a table with this schema."""
-        renamed = {new: old for old, new in (self.columns or {}).items()}
         names = set(standard_pairs(self, schema))
         names |= {self.outcome, "judge", "shown_first", "model_a", "model_b"}
         names |= {name for name in (self.weight, self.groups) if name is not None}
         # ``split_table`` marks features that were asked for by a prefix.
         names |= {name.removeprefix(DECLARED) for name in names}
-        found = {renamed.get(name, name) for name in names}
+        found = {self.own_name(name) for name in names}
         return [name for name in schema.names if name in found]
 
     def rows(
