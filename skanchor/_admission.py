@@ -22,6 +22,7 @@ from skanchor._comparisons import (
 )
 from skanchor._judges import FeatureSeparation, feature_separated_judges
 from skanchor._numerics.graph import describe_connectivity
+from skanchor._typing import Array
 from skanchor._vote_checks import slight_ridge
 from skanchor.exceptions import (
     Advice,
@@ -127,7 +128,7 @@ def warn_of_thin_judges(sample: Sample) -> None:
     history = _JudgeHistory.of(sample)
     if len(history.judges) < SEVERAL_JUDGES:
         return
-    middle = int(np.median(history.historical))
+    middle = int(np.median([n for _, n, _ in history.judges]))
     if middle < ROWS_OF_SENSITIVITY:
         warn(
             DataWarning(
@@ -219,16 +220,15 @@ def leave_out_judges(sample: Sample) -> Sample:
             "so no judge can be calibrated.",
             advice=advice_on_spellings(sample.X, sample.weight),
         )
-    used = battles.is_usable & (sample.weight > 0)
-    seen = battles.rows.appearances(used) > 0
-    lost = battles.models[battles.is_new & ~seen].tolist()
+    lost = _unplaced(battles, sample.weight)
     if lost:
         why = f" ({unused} have no historical row)" if unused else ""
         raise BattlesError(
             f"New model {lost[0]!r} has no comparison by a calibrated judge{why}. "
             "Add some by a judge that has compared old models, too."
         )
-    return sample.with_battles(usable_features(battles, used & ~battles.is_human))
+    used = battles.is_usable & ~battles.is_human & (sample.weight > 0)
+    return sample.with_battles(usable_features(battles, used))
 
 
 def leave_out_little_history(sample: Sample) -> Sample:
@@ -238,8 +238,7 @@ def leave_out_little_history(sample: Sample) -> Sample:
     history = _JudgeHistory.of(sample)
     few = history.with_fewer_rows_than(needed)
     battles = _without_judges(X, few)
-    seen = battles.rows.appearances(battles.is_usable & (sample.weight > 0)) > 0
-    if not few or not len(battles.judges) or not seen[X.is_new].all():
+    if not few or not len(battles.judges) or _unplaced(battles, sample.weight):
         return sample
     history.warn_of(few, needed)
     return sample.with_battles(battles)
@@ -273,9 +272,7 @@ def leave_out_feature_separated(
     if not separated:
         return sample
     kept = _without_judges(X, [found.judge for found in separated])
-    used = kept.is_usable & (sample.weight > 0)
-    seen = kept.rows.appearances(used) > 0
-    lost = X.models[X.is_new & ~seen].tolist()
+    lost = _unplaced(kept, sample.weight)
     if lost or not len(kept.judges):
         what = f"places new model {lost[0]!r}" if lost else "is left"
         raise BattlesError(
@@ -335,8 +332,8 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
         warn(found)
     graph = trial.connectivity_
     lost = trial.models_[trial.unbounded_].tolist()
-    bounded = X.models[[model not in lost for model in X.models.tolist()]]
-    if len(bounded) - int(X.is_new.sum()) < 2:
+    n_bounded = sum(model not in lost for model in X.models.tolist())
+    if n_bounded - int(X.is_new.sum()) < 2:
         if not graph.is_separated:
             raise BattlesError(
                 f"The scores of historical models {lost[:5]} lie on the bound of "
@@ -347,13 +344,11 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
             f"{graph.separation()}. No two of them lie on a common scale.",
             advice=Advice(Remedy.ADD_VOTES, _ridge_advised(sample)),
         )
-    kept = X.relabel(bounded, X.judges)
     advice = [Advice(Remedy.PLACE_BY_JUDGES, _ridge_advised(sample))]
     if len(X.judges):
         advice.append(Advice(Remedy.FIT_JOINTLY))
     why = "have no limit" if graph.is_separated else "lie on the bound"
-    _warn_of_lost_rows(sample, kept, lost, why, advice)
-    return sample.with_battles(kept)
+    return _without_models(sample, lost, why, advice)
 
 
 def _ridge_advised(sample: Sample) -> dict[str, float]:
@@ -390,7 +385,6 @@ def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
     }
     held = {model for part in largest if len(part) > 1 for model in part}
     lost = [model for model in X.models[old].tolist() if model not in held]
-    bounded = X.models[[model not in lost for model in X.models.tolist()]]
     if len(held) < 2:
         raise BattlesError(
             "Votes and verdicts together bound the scores of all historical models on "
@@ -398,10 +392,8 @@ def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
             "scale.",
             advice=Advice(Remedy.ADD_VOTES, _ridge_advised(sample)),
         )
-    kept = X.relabel(bounded, X.judges)
     advice = Advice(Remedy.PLACE_BY_JUDGES, _ridge_advised(sample))
-    _warn_of_lost_rows(sample, kept, lost, "have no limit", [advice])
-    return sample.with_battles(kept)
+    return _without_models(sample, lost, "have no limit", [advice])
 
 
 def check_contexts(everyone: Sample, bounded: Comparisons) -> None:
@@ -424,15 +416,14 @@ def check_contexts(everyone: Sample, bounded: Comparisons) -> None:
             )
 
 
-def _warn_of_lost_rows(
-    sample: Sample,
-    kept: Comparisons,
-    lost: list[Any],
-    why: str,
-    advice: list[Advice],
-) -> None:
-    """Warn of the rows of models without a score."""
-    seen = sample.X.is_usable & ~kept.is_usable & (sample.weight > 0)
+def _without_models(
+    sample: Sample, lost: list[Any], why: str, advice: list[Advice]
+) -> Sample:
+    """Leave out models without a score, and warn of their rows."""
+    X = sample.X
+    bounded = X.models[[model not in lost for model in X.models.tolist()]]
+    kept = X.relabel(bounded, X.judges)
+    seen = X.is_usable & ~kept.is_usable & (sample.weight > 0)
     warn(
         DataWarning(
             f"The {sample.number(seen)} rows of models {lost[:5]}, whose scores {why}, "
@@ -440,15 +431,20 @@ def _warn_of_lost_rows(
             advice=advice,
         )
     )
+    return sample.with_battles(kept)
+
+
+def _unplaced(X: Comparisons, weight: Array) -> list[Any]:
+    """New models that are in no usable row of positive weight."""
+    seen = X.rows.appearances(X.is_usable & (weight > 0)) > 0
+    return X.models[X.is_new & ~seen].tolist()
 
 
 @dataclass(frozen=True, slots=True)
 class _JudgeHistory:
-    """How many rows each judge has, and how many of them are historical."""
+    """Each judge, how many historical rows it has, and how many rows."""
 
-    judges: list[Any]
-    historical: list[int]
-    rows: list[int]
+    judges: list[tuple[Any, int, int]]
 
     @classmethod
     def of(cls, sample: Sample) -> _JudgeHistory:
@@ -460,21 +456,16 @@ class _JudgeHistory:
             .tolist()
             for which in (rows & ~X.involves_new, rows)
         )
-        return cls(X.judges.tolist(), historical, every)
+        return cls(list(zip(X.judges.tolist(), historical, every, strict=True)))
 
     def with_fewer_rows_than(self, needed: int) -> list[Any]:
         """Judges with too few historical rows."""
-        known = zip(self.judges, self.historical, strict=True)
-        return [judge for judge, n in known if n < needed]
+        return [judge for judge, n, _ in self.judges if n < needed]
 
     def warn_of(self, left_out: list[Any], needed: int) -> None:
         """Warn of the judges whose rows are left out: one by one if they are few."""
         lost = set(left_out)
-        known = [
-            each
-            for each in zip(self.judges, self.historical, self.rows, strict=True)
-            if each[0] in lost
-        ]
+        known = [each for each in self.judges if each[0] in lost]
         if len(known) > MANY_JUDGES:
             listed = ", ".join(repr(judge) for judge, _, _ in known[:MANY_JUDGES])
             what = "no historical row" if needed == 1 else "fewer historical rows"

@@ -13,11 +13,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from skanchor._comparisons import HUMAN, Comparisons, JudgeRows, usable_features
-from skanchor._numerics.groups import Crossed
+from skanchor._numerics.groups import Crossed, Membership
 from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
 from skanchor._numerics.logistic import LogisticFit, fit_logistic, sigmoid
 from skanchor._numerics.parameters import PEOPLE
@@ -290,10 +289,7 @@ class _Joined:
             crossed = Crossed.of(prompts, votes.raters[used])
             meat = crossed.sums(values).excess()
         if votes.groups is not None:
-            names, code = np.unique(votes.groups[used], return_inverse=True)
-            gather = (np.ones(len(code)), (code, np.arange(len(code))))
-            members = csr_array(gather, (len(names), len(code)))
-            values = np.asarray(members @ values)
+            values = Membership.of(votes.groups[used]).totals(values).totals
         sandwich = inverse @ (meat + values.T @ values) @ inverse
         head = slice(n_scores)
         return sandwich[head, head], inverse[head, head]

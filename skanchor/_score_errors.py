@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,18 +184,11 @@ class OrderedErrors:
 
     def fisher(self) -> Array:
         """Inverse information."""
-        layers = self.problem.layers(self.coef)
-        return self._covariance(
-            *(part.information(self.coef[:-1], effect) for part, effect in layers)
-        )
+        return self._covariance(PairCounts.information)
 
     def sandwich(self) -> Array:
         """Sandwich of independent rows."""
-        layers, scores = self.problem.layers(self.coef), self.coef[:-1]
-        found = self._covariance(
-            *(part.meat(scores, effect) for part, effect in layers)
-        )
-        return self._unless_silent(found)
+        return self._unless_silent(self._covariance(PairCounts.meat))
 
     def clustered(self, votes: GroupedVotes) -> Array:
         """Sandwich of rows that depend on each other within groups."""
@@ -230,8 +224,13 @@ class OrderedErrors:
         )
         return gather @ design
 
-    def _covariance(self, unknown: Array, shown: Array) -> Array:
-        """Sandwich of noise by ordered pair, of unknown display and the row first."""
+    def _covariance(self, noise: Callable[[PairCounts, Array, float], Array]) -> Array:
+        """Sandwich of noise by ordered pair, from the sums at scores and an effect."""
+        # Of rows of unknown display, and of those with the row's model first.
+        unknown, shown = (
+            noise(part, self.coef[:-1], effect)
+            for part, effect in self.problem.layers(self.coef)
+        )
         return self._form(bordered(unknown, shown))
 
     def _form(self, meat: Array) -> Array:
@@ -241,11 +240,9 @@ class OrderedErrors:
 
     def _unless_silent(self, found: Array) -> Array:
         """Give the errors of independent votes where outcomes show no noise."""
-        layers, scores = self.problem.layers(self.coef), self.coef[:-1]
-        independent = self._covariance(
-            *(part.expected_meat(scores, effect) for part, effect in layers)
-        )
+        independent = self._covariance(PairCounts.expected_meat)
         lost = found[-1, -1] <= _CANCELLED * independent[-1, -1]
+        layers = self.problem.layers(self.coef)
         met = np.asarray(sum(part.weight for part, _ in layers)) > 0
         if not lost and not _is_lost(found[:-1, :-1], independent[:-1, :-1], met):
             return found

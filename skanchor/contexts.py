@@ -79,8 +79,7 @@ def context_mix(
     if stages.btl.bias is not None:
         raise ValueError(
             "human_bias cannot be combined with context: fit the contexts one by one "
-            "with "
-            "rank_contexts, or leave one of the two out."
+            "with rank_contexts, or leave one of the two out."
         )
     names = X.rows.items.contexts.tolist()
     if mix is None:
@@ -112,8 +111,7 @@ def refuse_contexts(estimator: Any, what: str) -> None:
     if getattr(method, "context", None) is not None:
         raise ValueError(
             f"{what} does not support contexts, and context={method.context!r} asks "
-            f"for "
-            "them: leave it at None, and give the rows of one context at a time."
+            "for them: leave it at None, and give the rows of one context at a time."
         )
 
 
@@ -245,8 +243,7 @@ def _check_same_models(results: dict[Any, RankingResult]) -> None:
             raise BattlesError(
                 f"Context {name!r} has no row that places models {lost[:5]}: their "
                 f"scores there are not determined. Leave the context out of the mix, "
-                f"add "
-                "rows, or leave these models out."
+                "add rows, or leave these models out."
             )
 
 

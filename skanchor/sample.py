@@ -57,6 +57,12 @@ Battles: TypeAlias = "IntoDataFrame | ArrayLike | Comparisons"
 """What rows may come in: a table of pandas, polars or pyarrow, an array of two ids and
 features, or encoded battles."""
 
+_BY_ROW = (
+    *("X", "outcomes", "weight", "groups", "left_out"),
+    *("multiplicity", "members", "raters", "rated"),
+)
+"""Attributes of a sample that have an entry for each row, where they are not None."""
+
 WEIGHTS = ("importance", "frequency")
 """What the weight of a row may be: its importance, or a number of equal rows."""
 
@@ -246,19 +252,9 @@ class Sample:
         return len(self.X)
 
     def __getitem__(self, rows: Any) -> Sample:
-        return Sample(
-            self.X[rows],
-            self.outcomes[rows],
-            self.weight[rows],
-            None if self.groups is None else self.groups[rows],
-            self.inputs,
-            None if self.left_out is None else self.left_out[rows],
-            None if self.multiplicity is None else self.multiplicity[rows],
-            None if self.members is None else self.members[rows],
-            self.unit,
-            None if self.raters is None else self.raters[rows],
-            None if self.rated is None else self.rated[rows],
-        )
+        known = {name: getattr(self, name) for name in _BY_ROW}
+        some = {name: own[rows] for name, own in known.items() if own is not None}
+        return replace(self, index=None, **some)
 
     def number(self, rows: NDArray[Any]) -> int:
         """Number of rows of the table that some rows, or those of a mask, stand for."""

@@ -70,11 +70,9 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
     numeric = _numeric_columns(frame, stems) if stems else set()
     for stem in stems:
         sides = [stem + side for side in ("_a", "_b")]
-        if numeric.issuperset(sides):
-            # Both columns have numeric types: no value needs to be looked at.
-            (suspects if feature_label(stem) is None else features).append(stem)
-            continue
-        columns = [frame[name] for name in sides]
+        # If both columns have numeric types, no value needs to be looked at.
+        is_numeric = numeric.issuperset(sides)
+        columns = [] if is_numeric else [frame[name] for name in sides]
         kinds = [feature_kind(column) for column in columns]
         if set(kinds) == {"text", "number"}:
             types = ", ".join(str(column.dtype) for column in columns)
@@ -82,7 +80,7 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
                 f"Columns {stem}_a and {stem}_b differ in type: {types}"
                 f"{_first_word(columns[kinds.index('text')])}."
             )
-        if kinds == ["number", "number"]:
+        if is_numeric or kinds == ["number", "number"]:
             (suspects if feature_label(stem) is None else features).append(stem)
         elif kinds == ["text", "text"] and all(map(_reads_as_numbers, columns)):
             warn(

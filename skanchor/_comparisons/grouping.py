@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -86,22 +87,15 @@ def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:
     [0, 0, 0, 1]
     """
     frame = as_frame(table)
-    for name in columns:
-        if frame is None or name not in frame.columns:
-            known = frame.columns[:20] if frame is not None else "none"
-            raise BattlesError(
-                Term.GROUPS,
-                f" names the column {name!r}, which X lacks (columns: {known}).",
-                advice=Advice(Remedy.GIVE_GROUPS),
-            )
+    known = [_column_of_groups(frame, name) for name in columns]
     assert frame is not None
     # A bipartite graph: nodes 0 to n_rows - 1 are the rows, then come the distinct
     # values of the first column, of the second and so on. A row is linked to its value
     # in each column, and groups are the connected components.
     n_rows, n_nodes = len(frame), len(frame)
     rows, nodes = [], []
-    for name in columns:
-        codes, values = factorize(exact_values(frame[name]), f"Column {name!r}")
+    for name, own in zip(columns, known, strict=True):
+        codes, values = factorize(own, f"Column {name!r}")
         # Code -1 is a null.
         linked = np.flatnonzero(codes >= 0)
         rows.append(linked)
@@ -286,15 +280,7 @@ def group_labels(groups: Any, table: Any, codes: NDArray[np.intp]) -> NDArray[An
 def _group_values(groups: Any, table: Any, n_rows: int) -> NDArray[Any]:
     """Group of each row, as it is given."""
     if isinstance(groups, str):
-        frame = as_frame(table)
-        if frame is None or groups not in frame.columns:
-            known = frame.columns[:20] if frame is not None else "none"
-            raise BattlesError(
-                Term.GROUPS,
-                f" names the column {groups!r}, which X lacks (columns: {known}).",
-                advice=Advice(Remedy.GIVE_GROUPS),
-            )
-        groups = exact_values(frame[groups])
+        groups = _column_of_groups(as_frame(table), groups)
     check_unmasked("groups", groups)
     given = given_values(groups)
     groups = np.asarray(given)
@@ -306,6 +292,18 @@ def _group_values(groups: Any, table: Any, n_rows: int) -> NDArray[Any]:
             f"groups must have one entry per row, {n_rows}, got shape {groups.shape}."
         )
     return groups
+
+
+def _column_of_groups(frame: nw.DataFrame[Any] | None, name: str) -> NDArray[Any]:
+    """Values of a column that groups are named by; raise if there is none."""
+    if frame is None or name not in frame.columns:
+        known = frame.columns[:20] if frame is not None else "none"
+        raise BattlesError(
+            Term.GROUPS,
+            f" names the column {name!r}, which X lacks (columns: {known}).",
+            advice=Advice(Remedy.GIVE_GROUPS),
+        )
+    return exact_values(frame[name])
 
 
 def _refuse_two_forms(labels: NDArray[Any]) -> None:

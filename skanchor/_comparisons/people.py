@@ -217,19 +217,14 @@ def listed(labels: Any) -> list[Any]:
 
 def _matching(known: list[Any], wanted: Iterable[Any], what: str) -> list[Any]:
     """Known labels that match a wanted name or pattern; raise if one matches none."""
-    wanted = list(wanted)
-    found = {
-        each: [label for label in known if label == each or _matches(label, each)]
-        for each in wanted
-    }
-    absent = [each for each, labels in found.items() if not labels]
+    wanted = list(dict.fromkeys(wanted))
+    absent = [each for each in wanted if not people_of(known, [each])]
     if absent or not wanted:
         raise BattlesError(
             f"No row of column 'judge' holds the {what} {absent}; it holds "
             f"{known[:10]}."
         )
-    matched = {label for labels in found.values() for label in labels}
-    return [label for label in known if label in matched]
+    return people_of(known, wanted)
 
 
 def _matches(label: Any, pattern: Any) -> bool:

@@ -323,11 +323,7 @@ class _Changes:
     @property
     def columns(self) -> dict[str, Any]:
         """Columns of the table."""
-        value, p, model, shift = (
-            [list(column) for column in zip(*self.rows, strict=True)]
-            if self.rows
-            else [[], [], [], []]
-        )
+        value, p, model, shift = ([row[k] for row in self.rows] for k in range(4))
         return {
             "value": np.array(value, dtype=float),
             "p_value": np.array(p, dtype=float),

@@ -155,10 +155,8 @@ class IntervalCheck:
         if row_parts is None or item_parts is None:
             sampling, items = np.diag(error**2 + human**2)[known][:, known], None
         else:
-            rows, effects = (
-                np.asarray(parts, dtype=np.float64)[known]
-                for parts in (row_parts, item_parts)
-            )
+            rows = np.asarray(row_parts, dtype=np.float64)[known]
+            effects = np.asarray(item_parts, dtype=np.float64)[known]
             sampling, items = rows @ rows.T, effects @ effects.T
         tests = _Tests(table[known], sampling, items, item_df, level)
         own, largest, top, direction = tests.table_of_models(), None, None, None

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons import count_rows
+from skanchor._comparisons import JudgeRows, count_rows
 from skanchor._diagnostics._overlap import HistoricalFeatures
 from skanchor._items import LEAST_DISPERSION, dispersions
 from skanchor._judges import JudgeCalibrator
@@ -22,7 +22,7 @@ from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.sums import SourceSums, local_gram, local_score
 from skanchor._typing import Array
-from skanchor.bias.protocol import last_stage, linearity
+from skanchor.bias.protocol import LastStage, last_stage, linearity
 from skanchor.sample import Sample
 
 CHANGES = ("sensitivity", "position")
@@ -250,20 +250,13 @@ def _people(sample: Sample, eta: Array, bias: Any) -> FittedSource:
     """Sum over the human rows with logits ``eta``, NaN where not used."""
     cut = sample.X.by_judge(PEOPLE)
     used, residual, curvature = _of_rows(sample, cut.rows, eta)
-    columns, ridge = np.empty((len(cut), 0)), np.empty(0)
-    pull = ridge
     weight = np.where(used, sample.weight[cut.rows], 0.0)
     stage = None
     if linearity(bias) == "fixed" and used.any():
         stage = last_stage(bias, cut.pairs, weight)
-    if stage is not None:
-        columns, ridge = stage.columns, weight.sum() * stage.ridge
-        pull = ridge * stage.coef
-    extra = Columns(columns)
-    gram = local_gram(cut, extra, curvature)
-    score = local_score(cut, extra, residual)
+    tested = np.empty((len(cut), 0))
     rows = _rows_of_models(sample, PEOPLE, used)
-    return FittedSource.of_arrays(gram, score, ridge, pull, rows)
+    return _summed(cut, tested, residual, curvature, stage, weight, rows)
 
 
 def _judge(
@@ -282,23 +275,37 @@ def _judge(
         shown = np.zeros(len(cut))
     slope = X.sensitivities[m]
     tested = [slope * arrival * delta, shown, slope * bend(delta)]
-    blocks = [np.column_stack([delta, cut.order, *tested])]
     known = np.where(arrival | ~used, 0.0, sample.weight.take(cut.rows))
     # Arrivals change nothing of the penalty.
     stage = last_stage(
         learner, cut.pairs, known if known.any() else np.ones(len(known))
     )
-    ridge = pull = np.empty(0)
+    columns = np.column_stack([delta, cut.order, *tested])
+    rows = _rows_of_models(sample, m, used)
+    return _summed(cut, columns, residual, curvature, stage, known, rows)
+
+
+def _summed(
+    cut: JudgeRows,
+    columns: Array,
+    residual: Array,
+    curvature: Array,
+    stage: LastStage | None,
+    weight: Array,
+    rows: Array,
+) -> FittedSource:
+    """Sum over rows by item, by these columns and by those of the last stage.
+
+    ``weight`` is that of the rows by which the penalty of the stage counts.
+    """
+    blocks, ridge, pull = [columns], np.empty(0), np.empty(0)
     if stage is not None:
         blocks.append(stage.columns)
-        ridge = np.zeros(len(stage.coef))
-        if known.any():
-            ridge = known.sum() * stage.ridge
+        ridge = weight.sum() * stage.ridge
         pull = ridge * stage.coef
     extra = Columns(*blocks)
     gram = local_gram(cut, extra, curvature)
     score = local_score(cut, extra, residual)
-    rows = _rows_of_models(sample, m, used)
     return FittedSource.of_arrays(gram, score, ridge, pull, rows)
 
 

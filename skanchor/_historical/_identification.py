@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from skanchor._items import ItemLikelihood
 from skanchor._numerics.arrow import ArrowMatrix
+from skanchor._numerics.graph import in_braces
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._typing import Array
 from skanchor._vote_checks import slight_ridge
@@ -132,13 +133,6 @@ class Placement:
                 "determine their scores; use fewer features or a simpler bias."
             )
         parts.sort(key=len, reverse=True)
-        listed = "; ".join(
-            "{"
-            + ", ".join(map(str, part[:5]))
-            + (", ..." if len(part) > 5 else "")
-            + "}"
-            for part in parts[:5]
-        )
         idle = self.judges[~calibrated].tolist()[:5]
         why = (
             f" Judges {idle} cannot join them: they compare no two models of one group "
@@ -148,7 +142,8 @@ class Placement:
         )
         raise DisconnectedError(
             f"Human votes and verdicts leave {len(parts)} separate groups of models: "
-            f"{listed}. Scores of different groups lie on no common scale.{why}",
+            f"{in_braces(parts)}. Scores of different groups lie on no common "
+            f"scale.{why}",
             advice=Advice(Remedy.VOTE_BETWEEN_GROUPS),
         )
 

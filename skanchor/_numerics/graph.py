@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -55,13 +56,7 @@ class Connectivity:
 
     def groups(self) -> str:
         """Text that lists some models of the first components."""
-        return "; ".join(
-            "{"
-            + ", ".join(map(str, part[:5]))
-            + (", ..." if len(part) > 5 else "")
-            + "}"
-            for part in self.components[:5]
-        )
+        return in_braces(self.components)
 
     def separation(self) -> str:
         """Text that explains why some scores are bounded on one side only."""
@@ -71,6 +66,14 @@ class Connectivity:
             return " and ".join(facts)
         apart = [str(model) for model in self.strong_components[-1][:5]]
         return f"no chain of wins leads from {apart} to another model and back"
+
+
+def in_braces(parts: Sequence[Any]) -> str:
+    """Text that lists some models of the first of several sequences of models."""
+    return "; ".join(
+        "{" + ", ".join(map(str, part[:5])) + (", ..." if len(part) > 5 else "") + "}"
+        for part in parts[:5]
+    )
 
 
 _CONNECTIONS: tuple[Literal["weak"], Literal["strong"]] = ("weak", "strong")

@@ -8,6 +8,7 @@ from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import helmert
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs, dpstrf, dtrtri, dtrtrs
 
 from skanchor._numerics.types import Array
@@ -449,8 +450,4 @@ def zero_sum_basis(n: int) -> Array:
     ndarray of shape (n, n - 1)
         Helmert contrasts.
     """
-    # Column j, from 1: j ones, then -j, then zeros, of norm sqrt(j (j + 1)).
-    columns = np.arange(1, n)
-    basis = np.where(np.arange(n)[:, None] < columns, 1.0, 0.0)
-    basis[columns, columns - 1] = -columns
-    return basis / np.sqrt(columns * (columns + 1.0))
+    return np.ascontiguousarray(helmert(n).T)

@@ -213,9 +213,7 @@ class RieszProblem:
             self.layout.add_information(total, m, block.identity, slope)
         joint = self.layout.reduce_information(total, factor)
         if factor is not None:
-            # The prior v ~ N(0, I) adds one to the information of each.
-            tail = np.arange(self.layout.size)[self.layout.at["deviation"]]
-            joint[tail, tail] += 1.0
+            joint[np.diag_indices_from(joint)] += self._prior()
         return joint
 
 

@@ -224,8 +224,7 @@ def _folds(
         sums,
         influence,
     )
-    folds = [FoldFit(*part) for part in zip(*parts, strict=True)]
-    return folds
+    return [FoldFit(*part) for part in zip(*parts, strict=True)]
 
 
 def _influence(

@@ -74,14 +74,12 @@ def riesz_problem(
 
 
 def people_block(
-    n_items: int, evidence: Sequence[Evidence], human: WeightLearner = NO_BIAS
+    evidence: Sequence[Evidence], human: WeightLearner = NO_BIAS
 ) -> JudgeBlock:
     """Information of the human rows: by item, or as a judge's if people have a bias.
 
     Parameters
     ----------
-    n_items : int
-        Number of models.
     evidence : sequence of Evidence
         Training rows, or stored sums of them.
     human : WeightLearner
@@ -101,14 +99,12 @@ def people_block(
 
 
 def judge_blocks(
-    n_items: int, evidence: Sequence[Evidence], learners: Sequence[WeightLearner]
+    evidence: Sequence[Evidence], learners: Sequence[WeightLearner]
 ) -> Iterator[JudgeBlock | None]:
     """Information of the judges, one at a time; None where no span tells it.
 
     Parameters
     ----------
-    n_items : int
-        Number of models.
     evidence : sequence of Evidence
         Training rows, or stored sums of them.
     learners : sequence of WeightLearner

@@ -210,11 +210,9 @@ class RieszDebiaser(ComparisonEstimator):
         if all(learner.has_span for learner in [human, *learners]):
             self.fit_evidence(X, [rows], learners, human, responses)
         else:
-            people = people_block(
-                len(X.models), [rows], human if human.has_span else NO_BIAS
-            )
+            people = people_block([rows], human if human.has_span else NO_BIAS)
             problem = riesz_problem(X, people, self.ridge, responses)
-            blocks = dict(enumerate(judge_blocks(len(X.models), [rows], learners)))
+            blocks = dict(enumerate(judge_blocks([rows], learners)))
             fits = judges_to_fit(sample, curvature, learners, human)
             if self.route == "projection":
                 fitted = fit_projections(fits, self.inner_folds, seed_offset)
@@ -278,8 +276,8 @@ class RieszDebiaser(ComparisonEstimator):
         -------
         self
         """
-        blocks = judge_blocks(len(X.models), evidence, learners)
-        people = people_block(len(X.models), evidence, human)
+        blocks = judge_blocks(evidence, learners)
+        people = people_block(evidence, human)
         problem = riesz_problem(X, people, self.ridge, responses)
         self._settle(X, problem.solve(blocks), responses)
         self._bound(evidence)
