@@ -125,15 +125,20 @@ class PlugIn(TwoStages, ScoreEstimator):
     # ----------------------------------------------------------------------------- fit
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         sample = self._admit(sample)
-        X = sample.X
         fits = StageFits(sample, self._part("btl"), self._part("calibrator"))
         # A fit has one set of weights, hence one replicate; a bootstrap has many.
         scores = self._estimate(fits)[0]
         self._remember(fits)
-        check_scores(X, scores)
+        check_scores(sample.X, scores)
         self._keep(sample, fits)
-        counts = count_rows(X, sample.weight)
-        self.result_ = PointResult(X.models, X.is_new, scores, *counts, sample.inputs)
+        self.result_ = point_result(sample, scores)
+
+
+def point_result(sample: Sample, estimates: Array) -> PointResult:
+    """Result of a method that has estimates of all models and no errors."""
+    X = sample.X
+    counts = count_rows(X, sample.weight)
+    return PointResult(X.models, X.is_new, estimates, *counts, sample.inputs)
 
 
 def with_fitted_scores(X: Comparisons, fitted: Any) -> Comparisons:

@@ -10,13 +10,13 @@ from scipy.special import expit, logit
 
 from skanchor._admission import admit_to_ranking
 from skanchor._btl import BTLRegressor
-from skanchor._comparisons import Comparisons, count_rows
+from skanchor._comparisons import Comparisons
 from skanchor._comparisons.labels import positions
 from skanchor._ranking import RankOnlyEstimator
 from skanchor._refits import BaseFits, StageFits
 from skanchor._typing import Array
+from skanchor.baselines._base import point_result
 from skanchor.exceptions import BattlesError
-from skanchor.results import PointResult
 from skanchor.sample import Sample
 
 
@@ -72,8 +72,7 @@ class RankOnly(RankOnlyEstimator):
         self.btl_ = fits.btl_
         self.models_, self.judges_ = X.models, X.judges
         self.new_models_ = X.models[X.is_new]
-        counts = count_rows(X, sample.weight)
-        self.result_ = PointResult(X.models, X.is_new, rates, *counts, sample.inputs)
+        self.result_ = point_result(sample, rates)
         self._remember(fits)
 
     def _implied_scores(self) -> Array:

@@ -13,14 +13,13 @@ from sklearn.utils._param_validation import StrOptions
 
 from skanchor._admission import admit_to_ranking
 from skanchor._btl import BTLRegressor
-from skanchor._comparisons import Comparisons, count_rows
+from skanchor._comparisons import Comparisons
 from skanchor._numerics.batched import fit_judge
 from skanchor._ranking import ScoreEstimator
 from skanchor._refits import BaseFits, JudgeFits, StageFits, columns_of
 from skanchor._typing import Array
-from skanchor.baselines._base import check_scores, with_fitted_scores
+from skanchor.baselines._base import check_scores, point_result, with_fitted_scores
 from skanchor.exceptions import BattlesError
-from skanchor.results import PointResult
 from skanchor.sample import Sample
 
 _MARGINS = ("verdict", "features")
@@ -115,8 +114,7 @@ class SoftElo(ScoreEstimator):
         self.btl_ = fits.btl_
         self.models_, self.judges_ = X.models, X.judges
         self.new_models_ = X.models[X.is_new]
-        counts = count_rows(X, sample.weight)
-        self.result_ = PointResult(X.models, X.is_new, scores, *counts, sample.inputs)
+        self.result_ = point_result(sample, scores)
 
     def _estimate(self, fits: BaseFits) -> Array:
         """Scores of all models, of shape (n_replicates, n_models)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pandas as pd
@@ -72,13 +72,13 @@ class SimulatedRows:
     @classmethod
     def joined(cls, parts: Sequence[SimulatedRows]) -> SimulatedRows:
         """Rows of all parts, one part after the other."""
-        return cls(
-            np.concatenate([part.left for part in parts]),
-            np.concatenate([part.right for part in parts]),
-            np.concatenate([part.judge for part in parts]),
-            np.concatenate([part.x_left for part in parts]),
-            np.concatenate([part.x_right for part in parts]),
-        )
+        by_column = zip(*(part._columns for part in parts), strict=True)
+        return cls(*map(np.concatenate, by_column))
+
+    @property
+    def _columns(self) -> list[np.ndarray]:
+        """The attributes, in order; all have a value for each row."""
+        return [getattr(self, column.name) for column in fields(self)]
 
     @property
     def n_features(self) -> int:
@@ -88,13 +88,7 @@ class SimulatedRows:
     def of_judge(self, code: int) -> SimulatedRows:
         """Rows of one judge."""
         mine = self.judge == code
-        return SimulatedRows(
-            self.left[mine],
-            self.right[mine],
-            self.judge[mine],
-            self.x_left[mine],
-            self.x_right[mine],
-        )
+        return SimulatedRows(*(column[mine] for column in self._columns))
 
     def table(self, labels: Labels) -> pd.DataFrame:
         """Return the rows as a battles table."""

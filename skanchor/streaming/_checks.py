@@ -192,11 +192,10 @@ def _of_judge(
 
 def _ranges_by_judge(surveyed: SurveyResult) -> tuple[HistoricalFeatures | None, ...]:
     """For each judge, ranges of the features and the contrasts of the sampled rows."""
-    found: list[HistoricalFeatures | None] = []
+    if not surveyed.features:
+        return (None,) * len(surveyed.judges)
+    found = []
     for m, judge in enumerate(surveyed.judges.tolist()):
-        if not surveyed.features:
-            found.append(None)
-            continue
         contrasts = surveyed.sample.X.by_judge(m).pairs.contrast
         found.append(HistoricalFeatures(*surveyed.ranges[judge], contrasts).thinned())
     return tuple(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -163,13 +164,8 @@ class Runs:
         """Lists of jobs that are run together, as ``WAVE`` limits them."""
         n_workers = effective_n_jobs(self.n_jobs)
         size = 1 if n_workers == 1 else WAVE * n_workers
-        wave: list[list[Part]] = []
-        for job in self._jobs():
-            wave.append(job)
-            if len(wave) == size:
-                yield wave
-                wave = []
-        if wave:
+        jobs = self._jobs()
+        while wave := list(islice(jobs, size)):
             yield wave
 
     def _jobs(self) -> Iterator[list[Part]]:
