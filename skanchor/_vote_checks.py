@@ -60,18 +60,11 @@ def check_graph(
         If the votes leave the models in several components that may not be.
     """
     if not graph.is_connected:
-        groups = "; ".join(
-            "{"
-            + ", ".join(map(str, part[:5]))
-            + (", ..." if len(part) > 5 else "")
-            + "}"
-            for part in graph.components[:5]
-        )
         where = f" in {graph.n_scales} contexts" if graph.n_scales > 1 else ""
         message = (
             f"The human comparisons leave {len(graph.components)} separate groups "
-            f"of models{where}: {groups}. Scores of different groups lie on no common "
-            "scale."
+            f"of models{where}: {graph.groups()}. Scores of different groups lie on no "
+            "common scale."
         )
         if disconnected == "raise":
             raise DisconnectedError(message, advice=Advice(Remedy.JOIN_GROUPS))

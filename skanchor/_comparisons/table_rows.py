@@ -134,15 +134,10 @@ def _from_columns(columns: list[NDArray[Any]], names: tuple[str, ...]) -> Encode
     """Encode columns by position: two ids, then features; all rows are human."""
     if len(columns[0]) == 0:
         raise BattlesError("Found array with 0 sample(s); give at least one battle.")
-    sides = []
-    for i, column in enumerate(columns[:2]):
-        name = names[i] if names else f"column {i}"
-        sides.append(code_labels(column, name))
+    shown = names or tuple(f"column {i}" for i in range(len(columns)))
+    sides = list(map(code_labels, columns[:2], shown))
     models, (left, right) = merge_labels(sides)
-    rest = [
-        as_float(column, names[i] if names else f"column {i}")
-        for i, column in enumerate(columns[2:], start=2)
-    ]
+    rest = list(map(as_float, columns[2:], shown[2:]))
     block = np.column_stack(rest) if rest else np.empty((len(left), 0))
     return EncodedRows(
         models,

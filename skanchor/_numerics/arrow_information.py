@@ -13,6 +13,7 @@ import numpy as np
 
 from skanchor._numerics.arrow import ArrowMatrix, ArrowSolver
 from skanchor._numerics.blocks import fitted_columns
+from skanchor._numerics.joint_information import of_scores_by_model
 from skanchor._numerics.linalg import MANY_JUDGES, has_common_column
 from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.types import Array
@@ -231,14 +232,12 @@ def raised_by_ridge(
     -------
     ArrowMatrix
     """
-    items, n, n_scores = layout.items, layout.n_items, layout.items.shape[1]
-    of_people, of_judges = (
-        np.einsum("...ii->...i", one[..., :n, :n]) for one in (people, grams)
-    )
-    own = of_people + (slopes[..., None] ** 2 * of_judges).sum(axis=-2)
+    n_scores = layout.items.shape[1]
     diagonal = np.einsum("...ii->...i", matrix.shared)
     added = diagonal[..., None] * np.eye(diagonal.shape[-1])
-    added[..., :n_scores, :n_scores] = items.T @ (own[..., None] * items)
+    added[..., :n_scores, :n_scores] = of_scores_by_model(
+        layout.items, slopes, people, grams
+    )
     diagonal = np.einsum("...ii->...i", matrix.own)
     unit = np.eye(diagonal.shape[-1])
     return replace(

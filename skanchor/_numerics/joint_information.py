@@ -108,11 +108,23 @@ def diagonal_by_model(
     -------
     ndarray of shape (..., p, p)
     """
-    n, n_scores = items.shape
-    by_judge = np.einsum("...ii->...i", grams[..., :n, :n])
-    own = np.einsum("...ii->...i", people)
-    own = own + (slopes[..., None] ** 2 * by_judge).sum(axis=-2)
+    n_scores = items.shape[1]
     found = np.zeros_like(joint)
     np.einsum("...ii->...i", found)[...] = np.einsum("...ii->...i", joint)
-    found[..., :n_scores, :n_scores] = items.T @ (own[..., None] * items)
+    found[..., :n_scores, :n_scores] = of_scores_by_model(items, slopes, people, grams)
     return found
+
+
+def of_scores_by_model(
+    items: Array, slopes: Array, people: Array, grams: Array
+) -> Array:
+    """The part of :func:`diagonal_by_model` of the scores, (..., n_scores, n_scores).
+
+    The matrices may have further columns, after those of the items.
+    """
+    n = len(items)
+    of_people, of_judges = (
+        np.einsum("...ii->...i", one[..., :n, :n]) for one in (people, grams)
+    )
+    own = of_people + (slopes[..., None] ** 2 * of_judges).sum(axis=-2)
+    return np.asarray(items.T @ (own[..., None] * items))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,11 +170,9 @@ class InfluenceSums:
     @classmethod
     def joined(cls, parts: Sequence[InfluenceSums]) -> InfluenceSums:
         """Sums over the rows of all parts."""
-        first, *rest = parts
-        total, outer, largest = first.total, first.outer, first.largest
-        for one in rest:
-            total, outer = total + one.total, outer + one.outer
-            largest = np.fmax(largest, one.largest)
+        total = reduce(add, [one.total for one in parts])
+        outer = reduce(add, [one.outer for one in parts])
+        largest = reduce(np.fmax, [one.largest for one in parts])
         grouped = [one.by_group for one in parts if one.by_group is not None]
         by_group = grouped[0] if grouped else None
         if len(grouped) > 1:

@@ -99,9 +99,7 @@ class JointModel:
             loss += 0.5 * (values[slopes].mean() - 1.0) ** 2
         return float(loss)
 
-    def climb(
-        self, start: Array, *, tol: float, max_iter: int = 100
-    ) -> tuple[Array, bool]:
+    def climb(self, start: Array, *, tol: float) -> tuple[Array, bool]:
         """Maximise the likelihood of the first replicate, from any start.
 
         Takes Newton steps where the loss is convex, and steps with the information
@@ -114,8 +112,6 @@ class JointModel:
             Start of the parameters.
         tol : float
             Accepted error of the parameters.
-        max_iter : int
-            Largest number of steps.
 
         Returns
         -------
@@ -123,7 +119,7 @@ class JointModel:
         converged : bool
         """
         tolerance = Tolerance(change=float(np.sqrt(tol)))
-        found = minimise(_OneReplicate(self), start, tolerance, max_iter=max_iter)
+        found = minimise(_OneReplicate(self), start, tolerance)
         return found.coef, found.converged
 
     def equations(

@@ -79,12 +79,8 @@ class _JudgeLoss:
         ridge: Array | None,
         work: Workspace,
     ):
-        self.delta, self.columns, self.weight, self.first = (
-            delta,
-            columns,
-            weight,
-            first,
-        )
+        self.delta, self.columns = delta, columns
+        self.weight, self.first = weight, first
         self.ridge, self.work = ridge, work
         # Products of two columns in each row, once for each unordered pair of columns:
         # a matrix product with them gives the upper triangles of all Gram matrices.
