@@ -250,7 +250,8 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
         demo: Any = load_demo()
         table = demo.frame
     else:
-        from skanchor.io.reading import COUNTED, read_given
+        from skanchor.io.joined import COUNTED
+        from skanchor.io.reading import read_given
 
         tools = _split_names(options.tools)
         given = {

@@ -15,7 +15,7 @@ from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.history._arrivals import deal, warn_of_features
 from skanchor.history._counts import RowCounts, rows_as_table
-from skanchor.io._joined import join_tables
+from skanchor.io.joined import join_tables
 from skanchor.sample import Sample
 
 

@@ -21,8 +21,6 @@ from skanchor.exceptions import (
 )
 from skanchor.io._encoding import likely_encodings
 from skanchor.io._format import CODED, Format
-from skanchor.io._joined import COUNTED as COUNTED
-from skanchor.io._joined import join_tables, refuse_twice, with_counts
 from skanchor.io._lost_lines import BadLinesError
 from skanchor.io._plain_tables.names import quoted
 from skanchor.io._plain_tables.nested import flattened
@@ -57,6 +55,7 @@ from skanchor.io.generic import (
     without_blanks,
     without_empty_columns,
 )
+from skanchor.io.joined import COUNTED, join_tables, refuse_twice, with_counts
 from skanchor.io.registry import format_of, refuse_other_kinds
 from skanchor.warning_log import warn
 
