@@ -10,21 +10,10 @@ import pandas as pd
 from scipy.special import ndtri
 
 from skanchor._diagnostics import partial_effects
-from skanchor.plotting._canvas import (
-    FAINT,
-    PanelDisplay,
-    busiest_judges,
-    check_named,
-    check_pipeline,
-    hide_spines,
-    is_narrow,
-    panels,
-    shorten,
-)
+from skanchor.plotting import _canvas as canvas
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
-    from skanchor.plotting._canvas import AxesGiven
 
 MOST_FEATURES, MOST_JUDGES = 4, 4
 """Number of features and of judges shown if none are named."""
@@ -40,7 +29,7 @@ _STYLES = (
 
 
 @dataclass(eq=False, repr=False)
-class BiasDisplay(PanelDisplay):
+class BiasDisplay(canvas.PanelDisplay):
     """Bias of judges as one feature of a response changes, the others at their medians.
 
     Parameters
@@ -84,7 +73,7 @@ class BiasDisplay(PanelDisplay):
         judges: Sequence[Hashable] | None = None,
         level: float = 0.95,
         *,
-        axes: AxesGiven = None,
+        axes: canvas.AxesGiven = None,
     ) -> Self:
         """Draw the biases of a fitted pipeline.
 
@@ -106,11 +95,11 @@ class BiasDisplay(PanelDisplay):
         BiasDisplay
             The display, drawn.
         """
-        pipeline = check_pipeline(estimator)
+        pipeline = canvas.check_pipeline(estimator)
         known = pipeline.features_.tolist()
         if not known:
             raise ValueError("The fit has used no features, so that there is no bias.")
-        chosen = busiest_judges(pipeline, judges, MOST_JUDGES)
+        chosen = canvas.busiest_judges(pipeline, judges, MOST_JUDGES)
         tables = {
             judge: partial_effects(pipeline.sample_, pipeline.calibrator_, judge)
             for judge in chosen
@@ -121,13 +110,13 @@ class BiasDisplay(PanelDisplay):
             by_feature = effects["effect"].abs().groupby(level="feature").max()
             largest = by_feature.sort_values(ascending=False, kind="stable")
             features = largest.index[:MOST_FEATURES].tolist()
-        check_named("feature", features, known)
+        canvas.check_named("feature", features, known)
         chosen_effects = [
             effects.xs(f, level="feature", drop_level=False) for f in features
         ]
         return cls(pd.concat(chosen_effects), level).plot(axes)
 
-    def plot(self, axes: AxesGiven = None) -> Self:
+    def plot(self, axes: canvas.AxesGiven = None) -> Self:
         """Draw one curve for each judge, on the axes of each feature.
 
         Parameters
@@ -141,14 +130,16 @@ class BiasDisplay(PanelDisplay):
         """
         names = self.effects.index.get_level_values("feature").unique()
         columns = min(len(names), 2)
-        found = panels(len(names), axes, n_rows=8, n_columns=columns, sharey=True)
+        found = canvas.panels(
+            len(names), axes, n_rows=8, n_columns=columns, sharey=True
+        )
         z = ndtri(0.5 + self.level / 2.0)  # two-sided normal quantile
         for ax, feature in zip(found, names, strict=True):
-            ax.axhline(0.0, color=FAINT, zorder=0)
+            ax.axhline(0.0, color=canvas.FAINT, zorder=0)
             part = self.effects.xs(feature, level="feature")
             judges = part.index.get_level_values("judge").unique()
             for i, (judge, label) in enumerate(
-                zip(judges, shorten(judges.tolist()), strict=True)
+                zip(judges, canvas.shorten(judges.tolist()), strict=True)
             ):
                 color, style = _STYLES[i % len(_STYLES)]
                 curve = part.loc[judge]
@@ -159,8 +150,8 @@ class BiasDisplay(PanelDisplay):
                     linewidth=0,
                 )  # fmt: skip
                 ax.plot(value, effect, color=color, linestyle=style, label=label)
-            ax.set_xlabel(shorten([feature])[0])
-            hide_spines(ax)
+            ax.set_xlabel(canvas.shorten([feature])[0])
+            canvas.hide_spines(ax)
         # The first panel of each row of panels.
         for ax in found[::columns]:
             ax.set_ylabel("bias (judge logits)", fontsize=9)
@@ -168,7 +159,7 @@ class BiasDisplay(PanelDisplay):
             # One legend above all panels of a figure of its own.
             handles, labels = found[0].get_legend_handles_labels()
             columns = 4 if max(map(len, labels)) <= SHORT_NAME else 2
-            columns = columns // 2 if is_narrow() else columns
+            columns = columns // 2 if canvas.is_narrow() else columns
             found[0].figure.legend(
                 handles, labels, loc="outside upper center", ncols=columns,
                 frameon=False, fontsize=8,

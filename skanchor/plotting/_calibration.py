@@ -10,22 +10,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, ndtri
 
-from skanchor.plotting._canvas import (
-    NEW,
-    OLD,
-    PanelDisplay,
-    busiest_judges,
-    check_pipeline,
-    hide_spines,
-    is_narrow,
-    panels,
-    shorten,
-)
+from skanchor.plotting import _canvas as canvas
 from skanchor.sample import Sample
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
-    from skanchor.plotting._canvas import AxesGiven
 
 MOST_JUDGES = 9
 """Number of judges shown if none are named."""
@@ -80,7 +69,7 @@ def judge_calibration(sample: Sample, judge: Hashable, n_bins: int = 8) -> pd.Da
 
 
 @dataclass(eq=False, repr=False)
-class JudgeCalibrationDisplay(PanelDisplay):
+class JudgeCalibrationDisplay(canvas.PanelDisplay):
     """Observed against predicted shares of each judge's verdicts.
 
     Parameters
@@ -120,7 +109,7 @@ class JudgeCalibrationDisplay(PanelDisplay):
         *,
         n_bins: int = 8,
         level: float = 0.95,
-        axes: AxesGiven = None,
+        axes: canvas.AxesGiven = None,
     ) -> Self:
         """Draw the calibration of a fitted pipeline's judges, on the rows of the fit.
 
@@ -142,13 +131,13 @@ class JudgeCalibrationDisplay(PanelDisplay):
         JudgeCalibrationDisplay
             The display, drawn.
         """
-        pipeline = check_pipeline(estimator)
-        chosen = busiest_judges(pipeline, judges, MOST_JUDGES)
+        pipeline = canvas.check_pipeline(estimator)
+        chosen = canvas.busiest_judges(pipeline, judges, MOST_JUDGES)
         sample = pipeline.sample_
         tables = {judge: judge_calibration(sample, judge, n_bins) for judge in chosen}
         return cls(pd.concat(tables, names=["judge"]), level).plot(axes)
 
-    def plot(self, axes: AxesGiven = None) -> Self:
+    def plot(self, axes: canvas.AxesGiven = None) -> Self:
         """Draw observed against predicted shares, on the axes of each judge.
 
         Parameters
@@ -161,23 +150,27 @@ class JudgeCalibrationDisplay(PanelDisplay):
         self
         """
         judges = self.calibration.index.get_level_values("judge").unique()
-        columns = min(len(judges), 2 if is_narrow() else 3)
-        found = panels(len(judges), axes, n_rows=6, n_columns=columns, sharey=True)
+        columns = min(len(judges), 2 if canvas.is_narrow() else 3)
+        found = canvas.panels(
+            len(judges), axes, n_rows=6, n_columns=columns, sharey=True
+        )
         z = ndtri(0.5 + self.level / 2.0)
         for ax, judge, name in zip(
-            found, judges, shorten(judges.tolist(), _LONGEST), strict=True
+            found, judges, canvas.shorten(judges.tolist(), _LONGEST), strict=True
         ):
             part = self.calibration.loc[judge]
             # The diagonal of perfect calibration; oriented rows have p >= 1/2.
-            ax.plot([0.5, 1.0], [0.5, 1.0], color=OLD, linewidth=1, linestyle="--")
+            ax.plot(
+                [0.5, 1.0], [0.5, 1.0], color=canvas.OLD, linewidth=1, linestyle="--"
+            )
             ax.errorbar(
                 part["predicted"], part["observed"], yerr=z * part["standard_error"],
-                color=NEW, marker="o", markersize=4, linewidth=1.2, elinewidth=1,
+                color=canvas.NEW, marker="o", markersize=4, linewidth=1.2, elinewidth=1,
             )  # fmt: skip
             ax.set_title(name, fontsize=8 if len(name) > 18 else 9)
             ax.set_xlim(0.48, 1.02)
             ax.set_ylim(0.28, 1.04)
-            hide_spines(ax)
+            canvas.hide_spines(ax)
         for ax in found[::columns]:
             ax.set_ylabel("observed share", fontsize=9)
         for ax in found[-columns:]:

@@ -87,7 +87,7 @@ def is_narrow() -> bool:
     return _width.get() < NARROW
 
 
-def canvas(ax: Axes | None, n_rows: int) -> Axes:
+def given_or_new(ax: Axes | None, n_rows: int) -> Axes:
     """Return the given axes, or axes of a new figure with `n_rows` rows of names."""
     return ax if ax is not None else panels(1, n_rows=n_rows)[0]
 

@@ -12,17 +12,7 @@ from scipy.special import expit, logit
 
 from skanchor._multiplicity import is_significant
 from skanchor._ranking import RankingEstimator
-from skanchor.plotting._canvas import (
-    NEW,
-    AxesDisplay,
-    arms,
-    canvas,
-    check_result,
-    name_axis,
-    not_determined,
-    result_of,
-    shorten,
-)
+from skanchor.plotting import _canvas as canvas
 from skanchor.results import RankingResult, Scale, strongest_first
 
 if TYPE_CHECKING:
@@ -33,7 +23,7 @@ _CHANCES = np.array([0.01, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 0.99])
 
 
 @dataclass(eq=False, repr=False)
-class ContrastDisplay(AxesDisplay):
+class ContrastDisplay(canvas.AxesDisplay):
     """Differences between a new model and every other, and win probabilities.
 
     Filled marks are differences that are significant, all of them jointly at ``level``.
@@ -111,7 +101,9 @@ class ContrastDisplay(AxesDisplay):
         ContrastDisplay
             The display, drawn.
         """
-        return cls.from_result(result_of(estimator), model, level, scale=scale, ax=ax)
+        return cls.from_result(
+            canvas.result_of(estimator), model, level, scale=scale, ax=ax
+        )
 
     @classmethod
     def from_result(
@@ -137,7 +129,7 @@ class ContrastDisplay(AxesDisplay):
         ContrastDisplay
             The display, drawn.
         """
-        scores = check_result(result).scores
+        scores = canvas.check_result(result).scores
         if scores.empty:
             raise ValueError("There is no new model to compare with the others.")
         if model is None:
@@ -167,12 +159,12 @@ class ContrastDisplay(AxesDisplay):
         """
         per = Scale.of(self.scale).per_logit
         table = self.contrasts[["difference", "low", "high"]] * per
-        ax = canvas(ax, len(table) + 2)
+        ax = canvas.given_or_new(ax, len(table) + 2)
         at = np.arange(len(table))
         ax.axvline(0.0, color="0.5", linewidth=1, zorder=0)
         known = np.isfinite(table["low"]).to_numpy()
         for proven, face, label in (
-            (True, NEW, "decided, all together"),
+            (True, canvas.NEW, "decided, all together"),
             (False, "white", "not decided"),
         ):
             rows = known & (self.decided == proven)
@@ -180,14 +172,15 @@ class ContrastDisplay(AxesDisplay):
                 part = table[rows]
                 ax.errorbar(
                     part["difference"], at[rows],
-                    xerr=arms(part, "difference"), linestyle="none",
-                    marker="D", markersize=4.5, elinewidth=1.4, color=NEW,
+                    xerr=canvas.arms(part, "difference"), linestyle="none",
+                    marker="D", markersize=4.5, elinewidth=1.4, color=canvas.NEW,
                     markerfacecolor=face, label=label,
                 )  # fmt: skip
-        not_determined(ax, at[~known])
-        name_axis(ax, table.index.tolist(), self.contrasts.get("is_new"))
+        canvas.not_determined(ax, at[~known])
+        canvas.name_axis(ax, table.index.tolist(), self.contrasts.get("is_new"))
         ax.tick_params(axis="x", top=False, labeltop=False)
-        name, unit = shorten([self.model])[0], "logits" if per == 1.0 else "Elo points"
+        (name,) = canvas.shorten([self.model])
+        unit = "logits" if per == 1.0 else "Elo points"
         ax.set_xlabel(
             f"{name} minus the other\n"
             f"({unit}, with {100 * self.level:.6g} % intervals)",

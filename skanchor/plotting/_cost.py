@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
-from skanchor.plotting._canvas import (
-    NEW,
-    OLD,
-    AxesDisplay,
-    above,
-    canvas,
-    check_pipeline,
-    hide_spines,
-    rule,
-    shorten,
-)
+from skanchor.plotting import _canvas as canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,14 +19,14 @@ if TYPE_CHECKING:
 _STEPS = 10
 # Column, label, colour and style of each way to spend.
 _WAYS = (
-    ("design", "best allocation", NEW, "-"),
-    ("verdicts", "verdicts divided evenly", OLD, "--"),
-    ("votes", "votes divided evenly", OLD, "-."),
+    ("design", "best allocation", canvas.NEW, "-"),
+    ("verdicts", "verdicts divided evenly", canvas.OLD, "--"),
+    ("votes", "votes divided evenly", canvas.OLD, "-."),
 )
 
 
 @dataclass(eq=False, repr=False)
-class CostDisplay(AxesDisplay):
+class CostDisplay(canvas.AxesDisplay):
     """Half width of a new model's interval against what is spent on further rows.
 
     A dotted line is the smallest half width that any number of verdicts can reach.
@@ -110,7 +100,7 @@ class CostDisplay(AxesDisplay):
         CostDisplay
             The display, drawn.
         """
-        pipeline = check_pipeline(estimator)
+        pipeline = canvas.check_pipeline(estimator)
         limits = pipeline.outlook(model=model, level=level).limits
         model = limits.index[0]
         found: dict[float, dict[Any, float]] = {}
@@ -141,7 +131,7 @@ class CostDisplay(AxesDisplay):
         -------
         self
         """
-        ax = canvas(ax, 9)
+        ax = canvas.given_or_new(ax, 9)
         spent = self.table.index.to_numpy(dtype=float)
         for name, label, color, style in _WAYS:
             half = self.table[name]
@@ -155,12 +145,12 @@ class CostDisplay(AxesDisplay):
             )  # fmt: skip
         ax.set_xlim(0.0, spent[-1])
         ax.set_ylim(0.0, 1.08 * top)
-        rule(ax)
-        hide_spines(ax)
-        (name,) = shorten([self.model])
+        canvas.rule(ax)
+        canvas.hide_spines(ax)
+        (name,) = canvas.shorten([self.model])
         ax.set_xlabel("cost of further rows", fontsize=9)
         ax.set_ylabel(
             f"half width for {name}\n(logits, {100 * self.level:.6g} %)", fontsize=9
         )
-        above(ax)
+        canvas.above(ax)
         return self._drawn(ax)

@@ -13,27 +13,18 @@ from scipy.special import ndtr, ndtri
 
 from skanchor._multiplicity import holm_adjust
 from skanchor.exceptions import Advice, BattlesError, Remedy
-from skanchor.plotting._canvas import (
-    NEW,
-    PanelDisplay,
-    check_pipeline,
-    check_result,
-    name_axis,
-    panels,
-    shorten,
-)
+from skanchor.plotting import _canvas as canvas
 from skanchor.results import AnchorResult, ContextResult
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
-    from skanchor.plotting._canvas import AxesGiven
 
 MOST_JUDGES = 6
 """Number of judges shown."""
 
 
 @dataclass(eq=False, repr=False)
-class ItemDeviationDisplay(PanelDisplay):
+class ItemDeviationDisplay(canvas.PanelDisplay):
     """Item effects: how much each judge overrates each model, given score and features.
 
     A dot is an item effect, and the line through it is its interval. Item effects that
@@ -82,7 +73,7 @@ class ItemDeviationDisplay(PanelDisplay):
         estimator: AnchorPipeline,
         level: float = 0.95,
         *,
-        axes: AxesGiven = None,
+        axes: canvas.AxesGiven = None,
     ) -> Self:
         """Draw the item effects of a fitted pipeline.
 
@@ -100,11 +91,13 @@ class ItemDeviationDisplay(PanelDisplay):
         ItemDeviationDisplay
             The display, drawn.
         """
-        return cls.from_result(check_pipeline(estimator).result_, level, axes=axes)
+        return cls.from_result(
+            canvas.check_pipeline(estimator).result_, level, axes=axes
+        )
 
     @classmethod
     def from_result(
-        cls, result: AnchorResult, level: float = 0.95, *, axes: AxesGiven = None
+        cls, result: AnchorResult, level: float = 0.95, *, axes: canvas.AxesGiven = None
     ) -> Self:
         """Draw the item effects of a result.
 
@@ -123,7 +116,7 @@ class ItemDeviationDisplay(PanelDisplay):
         if isinstance(result, ContextResult):
             # With contexts, an item is a model in one context, a cell.
             result = result.cells
-        diagnostics = getattr(check_result(result), "diagnostics", None)
+        diagnostics = getattr(canvas.check_result(result), "diagnostics", None)
         if diagnostics is None or diagnostics.deviations.empty:
             raise BattlesError(
                 "This result leaves item effects out, so there are no deviations to "
@@ -138,7 +131,7 @@ class ItemDeviationDisplay(PanelDisplay):
         is_new = board["is_new"].to_numpy()[has_effects]
         return cls(found, models, is_new, level).plot(axes)
 
-    def plot(self, axes: AxesGiven = None) -> Self:
+    def plot(self, axes: canvas.AxesGiven = None) -> Self:
         """Draw a panel for each judge, with a row for each model.
 
         Parameters
@@ -159,25 +152,25 @@ class ItemDeviationDisplay(PanelDisplay):
         order = self.deviations.index.get_level_values("judge").unique()
         judges = [name for name in order if name in largest.index[:MOST_JUDGES]]
         columns = min(len(judges), 3)
-        found = panels(
+        found = canvas.panels(
             len(judges), axes, n_rows=len(self.models) + 1, n_columns=columns
         )
         half = ndtri(0.5 + self.level / 2.0) * error
         # One scale for all panels.
         reach = 1.05 * float(np.nanmax((value.abs() + half).to_numpy()))
         at = np.arange(len(self.models))
-        names = shorten(judges, 14 if columns > 1 else None)
+        names = canvas.shorten(judges, 14 if columns > 1 else None)
         for place, (ax, judge) in enumerate(zip(found, judges, strict=True)):
             own = proven[:, wide["deviation"].columns.get_loc(judge)]
             ax.axvline(0.0, color="0.5", linewidth=0.9, zorder=0)
-            for rows, color in ((~own, "0.62"), (own, NEW)):
+            for rows, color in ((~own, "0.62"), (own, canvas.NEW)):
                 shown = rows & np.isfinite(value[judge].to_numpy())
                 ax.errorbar(
                     value[judge][shown], at[shown], xerr=half[judge][shown],
                     linestyle="none", marker="o", markersize=3.5, elinewidth=1.2,
                     color=color,
                 )  # fmt: skip
-            name_axis(ax, self.models, self.is_new)
+            canvas.name_axis(ax, self.models, self.is_new)
             if place % columns:
                 ax.set_yticklabels([])
             ax.set_xlim(-reach, reach)

@@ -11,16 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skanchor.fragility import Fragility
-from skanchor.plotting._canvas import (
-    NEW,
-    OLD,
-    AxesDisplay,
-    canvas,
-    hide_spines,
-    result_of,
-    rule,
-    shorten,
-)
+from skanchor.plotting import _canvas as canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, repr=False)
-class DropPathDisplay(AxesDisplay):
+class DropPathDisplay(canvas.AxesDisplay):
     """A difference of scores, as the rows that support it are dropped one by one.
 
     The line is computed with Riesz weights that are solved again, the dots are refits.
@@ -105,7 +96,7 @@ class DropPathDisplay(AxesDisplay):
         DropPathDisplay
             The display, drawn.
         """
-        result_of(estimator)
+        canvas.result_of(estimator)
         if not hasattr(estimator, "fragility"):
             raise TypeError(
                 "This display needs AnchorPipeline: other methods are not refitted "
@@ -164,26 +155,26 @@ class DropPathDisplay(AxesDisplay):
         -------
         self
         """
-        ax = canvas(ax, 9)
+        ax = canvas.given_or_new(ax, 9)
         by = self.path["by"] == "refit"
         line = self.path[~by].drop_duplicates("dropped").sort_values("dropped")
-        ax.plot(line["dropped"], line["difference"], color=NEW, linewidth=1.4,
+        ax.plot(line["dropped"], line["difference"], color=canvas.NEW, linewidth=1.4,
                 label="weights solved anew")  # fmt: skip
         if by.any():
             dots = self.path[by]
-            ax.plot(dots["dropped"], dots["difference"], "o", color=OLD, markersize=5,
-                    label="refits")  # fmt: skip
+            ax.plot(dots["dropped"], dots["difference"], "o", color=canvas.OLD,
+                    markersize=5, label="refits")  # fmt: skip
         ax.axhline(0.0, color="0.5", linewidth=1)
         if np.isfinite(self.number):
-            ax.axvline(self.number, color=OLD, linestyle=":", linewidth=1)
+            ax.axvline(self.number, color=canvas.OLD, linestyle=":", linewidth=1)
             ax.annotate(
                 f"{self.number:,.0f}", (self.number, ax.get_ylim()[1]), (2, -2),
-                textcoords="offset points", fontsize=8, va="top", color=OLD,
+                textcoords="offset points", fontsize=8, va="top", color=canvas.OLD,
             )  # fmt: skip
         ax.set_xlim(0.0, None)
-        rule(ax)
-        hide_spines(ax)
-        first, second = shorten(self.names)
+        canvas.rule(ax)
+        canvas.hide_spines(ax)
+        first, second = canvas.shorten(self.names)
         ax.set_xlabel(self.what, fontsize=9)
         ax.set_ylabel(f"{first} minus {second}\n(logits)", fontsize=9)
         ax.legend(fontsize=8, frameon=False)

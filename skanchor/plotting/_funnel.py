@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
-from skanchor.plotting._canvas import (
-    NEW,
-    OLD,
-    AxesDisplay,
-    canvas,
-    check_result,
-    hide_spines,
-    result_of,
-    rule,
-    shorten,
-)
+from skanchor.plotting import _canvas as canvas
 from skanchor.results import AnchorResult
 
 if TYPE_CHECKING:
@@ -37,7 +27,7 @@ _BENCHMARKS = {
 
 
 @dataclass(eq=False, repr=False)
-class FunnelDisplay(AxesDisplay):
+class FunnelDisplay(canvas.AxesDisplay):
     """Interval of a difference as a function of the size of unrecorded favours.
 
     Dotted lines are sizes of recorded effects. A diamond marks the favour with which
@@ -117,7 +107,7 @@ class FunnelDisplay(AxesDisplay):
         FunnelDisplay
             The display, drawn.
         """
-        result_of(estimator)
+        canvas.result_of(estimator)
         return cls._of(estimator, model, opponent, level, ax)
 
     @classmethod
@@ -144,7 +134,7 @@ class FunnelDisplay(AxesDisplay):
         FunnelDisplay
             The display, drawn.
         """
-        check_result(result)
+        canvas.check_result(result)
         return cls._of(result, model, opponent, level, ax)
 
     @classmethod
@@ -215,7 +205,7 @@ class FunnelDisplay(AxesDisplay):
         -------
         self
         """
-        ax = canvas(ax, 9)
+        ax = canvas.given_or_new(ax, 9)
         gammas = self.table.index.to_numpy(dtype=float)
         last = gammas[-1]
         ax.fill_between(
@@ -223,15 +213,17 @@ class FunnelDisplay(AxesDisplay):
             linewidth=0,
         )  # fmt: skip
         for name in ("low", "high"):
-            ax.plot(gammas, self.table[name], color=NEW, linewidth=1)
-        ax.axhline(self.difference, color=NEW, linewidth=1.4)
+            ax.plot(gammas, self.table[name], color=canvas.NEW, linewidth=1)
+        ax.axhline(self.difference, color=canvas.NEW, linewidth=1.4)
         ax.axhline(0.0, color="0.5", linewidth=1)
         if 0 < self.breakdown <= last:
-            ax.plot([self.breakdown], [0.0], "D", color=NEW, markersize=6, zorder=3)
+            ax.plot(
+                [self.breakdown], [0.0], "D", color=canvas.NEW, markersize=6, zorder=3
+            )
         top = ax.get_ylim()[1]
         for text, size in self.benchmarks.items():
             if size <= last:
-                ax.axvline(size, color=OLD, linestyle=":", linewidth=1)
+                ax.axvline(size, color=canvas.OLD, linestyle=":", linewidth=1)
                 ax.annotate(
                     text, (size, top), (3, -3), textcoords="offset points", fontsize=8,
                     rotation=90, ha="left", va="top", color="0.25",
@@ -239,9 +231,9 @@ class FunnelDisplay(AxesDisplay):
                           "pad": 0.8},
                 )  # fmt: skip
         ax.set_xlim(0.0, last)
-        rule(ax)
-        hide_spines(ax)
-        first, second = shorten(self.names)
+        canvas.rule(ax)
+        canvas.hide_spines(ax)
+        first, second = canvas.shorten(self.names)
         ax.set_xlabel("unrecorded favour of every judge, in judge logits", fontsize=9)
         ax.set_ylabel(
             f"{first} minus {second}\n(logits, {100 * self.level:.6g} %)", fontsize=9

@@ -10,19 +10,10 @@ import pandas as pd
 from scipy.special import ndtri
 
 from skanchor._diagnostics import JudgeErrors
-from skanchor.plotting._canvas import (
-    FAINT,
-    NEW,
-    PanelDisplay,
-    check_pipeline,
-    is_narrow,
-    name_axis,
-    panels,
-)
+from skanchor.plotting import _canvas as canvas
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
-    from skanchor.plotting._canvas import AxesGiven
 
 # Column, label of the axis, and neutral value of each panel.
 _PANELS = (
@@ -32,7 +23,7 @@ _PANELS = (
 
 
 @dataclass(eq=False, repr=False)
-class JudgeDisplay(PanelDisplay):
+class JudgeDisplay(canvas.PanelDisplay):
     """Sensitivity and position effect of every judge, with intervals.
 
     Parameters
@@ -72,7 +63,7 @@ class JudgeDisplay(PanelDisplay):
         estimator: AnchorPipeline,
         level: float = 0.95,
         *,
-        axes: AxesGiven = None,
+        axes: canvas.AxesGiven = None,
     ) -> Self:
         """Draw the judges of a fitted pipeline.
 
@@ -90,7 +81,7 @@ class JudgeDisplay(PanelDisplay):
         JudgeDisplay
             The display, drawn.
         """
-        pipeline = check_pipeline(estimator)
+        pipeline = canvas.check_pipeline(estimator)
         sample, calibrator = pipeline.sample_, pipeline.calibrator_
         table = pipeline.summary().sort_values("sensitivity", ascending=False)
         if "sensitivity_error" not in table:
@@ -102,7 +93,7 @@ class JudgeDisplay(PanelDisplay):
         columns = ["sensitivity", "sensitivity_error", "position_effect"]
         return cls(table[[*columns, "position_error"]], level).plot(axes)
 
-    def plot(self, axes: AxesGiven = None) -> Self:
+    def plot(self, axes: canvas.AxesGiven = None) -> Self:
         """Draw both panels, one row for each judge.
 
         Parameters
@@ -115,18 +106,18 @@ class JudgeDisplay(PanelDisplay):
         self
         """
         table = self.judges
-        columns = 1 if is_narrow() else 2
-        found = panels(2, axes, n_rows=max(len(table), 4), n_columns=columns)
+        columns = 1 if canvas.is_narrow() else 2
+        found = canvas.panels(2, axes, n_rows=max(len(table), 4), n_columns=columns)
         at, z = np.arange(len(table)), ndtri(0.5 + self.level / 2.0)
         for ax, (name, label, neutral) in zip(found, _PANELS, strict=True):
             # Errors are in the columns sensitivity_error and position_error.
             error = table[f"{name.split('_')[0]}_error"]
-            ax.axvline(neutral, color=FAINT, zorder=0)
+            ax.axvline(neutral, color=canvas.FAINT, zorder=0)
             ax.errorbar(
                 table[name], at, xerr=z * error.where(np.isfinite(error), 0.0),
-                linestyle="none", marker="o", markersize=4.5, color=NEW,
+                linestyle="none", marker="o", markersize=4.5, color=canvas.NEW,
             )  # fmt: skip
-            name_axis(ax, table.index.tolist())
+            canvas.name_axis(ax, table.index.tolist())
             ax.set_xlabel(label, fontsize=9)
         if axes is not None or columns == 2:
             # Side by side, both panels have the same rows: names at one are enough.

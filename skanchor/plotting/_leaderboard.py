@@ -9,25 +9,14 @@ import numpy as np
 import pandas as pd
 
 from skanchor._ranking import RankingEstimator
-from skanchor.plotting._canvas import (
-    FAINT,
-    NEW,
-    OLD,
-    AxesDisplay,
-    arms,
-    canvas,
-    check_result,
-    name_axis,
-    not_determined,
-    result_of,
-)
+from skanchor.plotting import _canvas as canvas
 from skanchor.results import RankingResult, Scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class LeaderboardDisplay(AxesDisplay):
+class LeaderboardDisplay(canvas.AxesDisplay):
     """Score and interval of every model, best on top.
 
     Parameters
@@ -94,7 +83,12 @@ class LeaderboardDisplay(AxesDisplay):
             The display, drawn.
         """
         return cls.from_result(
-            result_of(estimator), level, scale=scale, anchor=anchor, sort=sort, ax=ax
+            canvas.result_of(estimator),
+            level,
+            scale=scale,
+            anchor=anchor,
+            sort=sort,
+            ax=ax,
         )
 
     @classmethod
@@ -126,7 +120,7 @@ class LeaderboardDisplay(AxesDisplay):
         LeaderboardDisplay
             The display, drawn.
         """
-        board = check_result(result).leaderboard(level, scale, anchor, sort)
+        board = canvas.check_result(result).leaderboard(level, scale, anchor, sort)
         return cls(board, level, Scale.of(scale, anchor)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -142,26 +136,26 @@ class LeaderboardDisplay(AxesDisplay):
         self
         """
         board = self.board
-        ax = canvas(ax, len(board))
+        ax = canvas.given_or_new(ax, len(board))
         known = board["determined"].to_numpy()
         is_new = board["is_new"].to_numpy()
         at = np.arange(len(board))
         # Mean score of the historical models, or score of the anchor.
-        ax.axvline(self.scale.value, color=FAINT, zorder=0)
+        ax.axvline(self.scale.value, color=canvas.FAINT, zorder=0)
         for who, color, marker, label in (
-            (~is_new, OLD, "o", "historical"),
-            (is_new, NEW, "D", "new"),
+            (~is_new, canvas.OLD, "o", "historical"),
+            (is_new, canvas.NEW, "D", "new"),
         ):
             rows = who & known
             if rows.any():
                 part = board[rows]
                 ax.errorbar(
-                    part["score"], at[rows], xerr=arms(part), linestyle="none",
+                    part["score"], at[rows], xerr=canvas.arms(part), linestyle="none",
                     color=color,
                     marker=marker, markersize=4.5, elinewidth=1.6, label=label,
                 )  # fmt: skip
-        not_determined(ax, at[~known])
-        name_axis(ax, board.index.tolist(), is_new)
+        canvas.not_determined(ax, at[~known])
+        canvas.name_axis(ax, board.index.tolist(), is_new)
         unit = "logits" if self.scale.name == "logit" else "Elo points"
         since = "" if self.scale.anchor is None else " from the anchor"
         ax.set_xlabel(

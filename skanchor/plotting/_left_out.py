@@ -14,15 +14,7 @@ from scipy.special import ndtri
 from skanchor._ranking import RankingEstimator
 from skanchor._typing import Array
 from skanchor.evaluation import leave_one_model_out
-from skanchor.plotting._canvas import (
-    NEW,
-    OLD,
-    AxesDisplay,
-    canvas,
-    check_ranks,
-    hide_spines,
-    shorten,
-)
+from skanchor.plotting import _canvas as canvas
 from skanchor.sample import Battles
 
 if TYPE_CHECKING:
@@ -39,7 +31,7 @@ width of a mark, as shares of axes of the default size."""
 
 
 @dataclass(eq=False, repr=False)
-class LeftOutDisplay(AxesDisplay):
+class LeftOutDisplay(canvas.AxesDisplay):
     """Score of each model treated as new, against its score from people's votes.
 
     Open marks with names are models whose two scores differ by more than both standard
@@ -106,7 +98,7 @@ class LeftOutDisplay(AxesDisplay):
         LeftOutDisplay
             The display, drawn.
         """
-        check_ranks(estimator)
+        canvas.check_ranks(estimator)
         table = leave_one_model_out(
             estimator, X, y, sample_weight=sample_weight, groups=groups, level=level
         )
@@ -155,17 +147,17 @@ class LeftOutDisplay(AxesDisplay):
         """
         # Models without a finite interval are not drawn.
         table = self.table[np.isfinite(self.table["high"] - self.table["low"])]
-        ax = canvas(ax, 16)
+        ax = canvas.given_or_new(ax, 16)
         z = ndtri(0.5 + self.level / 2.0)
         # The diagonal, where both scores are equal, over the range of all scores.
         ends = table[["true_score", "score"]].to_numpy()
         ax.plot(
-            [ends.min(), ends.max()], [ends.min(), ends.max()], color=OLD,
+            [ends.min(), ends.max()], [ends.min(), ends.max()], color=canvas.OLD,
             linestyle="--", linewidth=1,
         )  # fmt: skip
         good = table["compatible"].astype(bool)
         for rows, face, label in (
-            (good, NEW, "compatible with people"),
+            (good, canvas.NEW, "compatible with people"),
             (~good, "white", "not compatible"),
         ):
             part = table[rows]
@@ -175,13 +167,13 @@ class LeftOutDisplay(AxesDisplay):
                     xerr=z * part["true_error"],
                     yerr=[part["score"] - part["low"], part["high"] - part["score"]],
                     linestyle="none", marker="o", markersize=5, elinewidth=0.9,
-                    color=NEW, markerfacecolor=face, ecolor="0.6", label=label,
+                    color=canvas.NEW, markerfacecolor=face, ecolor="0.6", label=label,
                 )  # fmt: skip
         ax.margins(y=0.08)
         self._name(ax, table if len(table) <= MOST_NAMES else table[~good])
         ax.set_xlabel("score by the model's own votes (logits)")
         ax.set_ylabel("score without them (logits)")
-        hide_spines(ax)
+        canvas.hide_spines(ax)
         ax.set_title(
             f"{good.sum()} of {len(table)} compatible within both errors "
             f"({100 * self.level:.6g} % expected)",
@@ -194,7 +186,7 @@ class LeftOutDisplay(AxesDisplay):
         """Write the names of the `MOST_NAMES` models farthest from the diagonal."""
         distance = (table["score"] - table["true_score"]).abs()
         shown = table.loc[distance.nlargest(MOST_NAMES).index]
-        names = shorten(shown.index.tolist())
+        names = canvas.shorten(shown.index.tolist())
         points = shown[["true_score", "score"]].to_numpy(dtype=float)
         left, right = ax.get_xlim()
         low, high = ax.get_ylim()

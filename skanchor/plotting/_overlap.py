@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import pandas as pd
 
-from skanchor.plotting._canvas import (
-    FAINT,
-    NEW,
-    OLD,
-    AxesDisplay,
-    above,
-    canvas,
-    check_named,
-    check_pipeline,
-    name_axis,
-)
+from skanchor.plotting import _canvas as canvas
 from skanchor.sample import Sample
 
 if TYPE_CHECKING:
@@ -72,7 +62,7 @@ def feature_ranges(sample: Sample) -> pd.DataFrame:
 
 
 @dataclass(eq=False, repr=False)
-class FeatureOverlapDisplay(AxesDisplay):
+class FeatureOverlapDisplay(canvas.AxesDisplay):
     """Ranges of features among responses of new models and of historical ones.
 
     Thick lines hold the middle half of the responses, thin lines 98 % of them.
@@ -127,13 +117,13 @@ class FeatureOverlapDisplay(AxesDisplay):
         FeatureOverlapDisplay
             The display, drawn.
         """
-        pipeline = check_pipeline(estimator)
+        pipeline = canvas.check_pipeline(estimator)
         known = pipeline.features_.tolist()
         if not known or not len(pipeline.new_models_):
             what = "features" if not known else "new models"
             raise ValueError(f"The fit has no {what}, so that nothing can overlap.")
         shown = known if features is None else list(features)
-        check_named("feature", shown, known)
+        canvas.check_named("feature", shown, known)
         ranges = feature_ranges(pipeline.sample_)
         return cls(ranges.loc[shown]).plot(ax)
 
@@ -150,12 +140,12 @@ class FeatureOverlapDisplay(AxesDisplay):
         self
         """
         names = self.ranges.index.get_level_values("feature").unique()
-        ax = canvas(ax, 2 * len(names) + 1)
+        ax = canvas.given_or_new(ax, 2 * len(names) + 1)
         at = np.arange(len(names))
-        ax.axvline(0.0, color=FAINT, zorder=0)
+        ax.axvline(0.0, color=canvas.FAINT, zorder=0)
         for kind, color, mark, shift in (
-            ("historical", OLD, "o", -0.17),
-            ("new", NEW, "D", 0.17),
+            ("historical", canvas.OLD, "o", -0.17),
+            ("new", canvas.NEW, "D", 0.17),
         ):
             part = self.ranges.xs(kind, level="model").loc[names]
             low, first, middle, third, high = (part[q] for q in QUANTILES)
@@ -166,7 +156,7 @@ class FeatureOverlapDisplay(AxesDisplay):
                 color=color, markerfacecolor="white",
                 label=f"{kind} models",
             )  # fmt: skip
-        name_axis(ax, names.tolist())
+        canvas.name_axis(ax, names.tolist())
         outside = self.ranges.xs("new", level="model").loc[names, "outside"]
         for row, share in enumerate(outside):
             if share > 0:
@@ -175,8 +165,8 @@ class FeatureOverlapDisplay(AxesDisplay):
                 ax.annotate(
                     f"{percent}\noutside", (1.0, row), (3, 0), fontsize=7.5,
                     xycoords=("axes fraction", "data"), textcoords="offset points",
-                    ha="left", va="center", color=NEW,
+                    ha="left", va="center", color=canvas.NEW,
                 )  # fmt: skip
         ax.set_xlabel("standard deviations from the historical mean")
-        above(ax)
+        canvas.above(ax)
         return self._drawn(ax)

@@ -9,16 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor._ranking import RankingEstimator
-from skanchor.plotting._canvas import (
-    NEW,
-    OLD,
-    AxesDisplay,
-    canvas,
-    check_result,
-    name_axis,
-    result_of,
-    rule,
-)
+from skanchor.plotting import _canvas as canvas
 from skanchor.results import RankingResult
 
 if TYPE_CHECKING:
@@ -26,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, repr=False)
-class RankSetDisplay(AxesDisplay):
+class RankSetDisplay(canvas.AxesDisplay):
     """Rank set of each model as a strip, with a dot at the rank of its score.
 
     With probability `level`, all strips contain the true ranks of their models.
@@ -80,7 +71,7 @@ class RankSetDisplay(AxesDisplay):
         RankSetDisplay
             The display, drawn.
         """
-        return cls.from_result(result_of(estimator), level, ax=ax)
+        return cls.from_result(canvas.result_of(estimator), level, ax=ax)
 
     @classmethod
     def from_result(
@@ -102,7 +93,7 @@ class RankSetDisplay(AxesDisplay):
         RankSetDisplay
             The display, drawn.
         """
-        return cls(check_result(result).leaderboard(level), level).plot(ax)
+        return cls(canvas.check_result(result).leaderboard(level), level).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw a strip for each model, best on top.
@@ -117,7 +108,7 @@ class RankSetDisplay(AxesDisplay):
         self
         """
         board = self.board
-        ax = canvas(ax, len(board))
+        ax = canvas.given_or_new(ax, len(board))
         at, n = np.arange(len(board)), len(board)
         is_new = board["is_new"].to_numpy()
         # A strip reaches 0.4 beyond both ends, so that a set of one rank is visible.
@@ -125,24 +116,24 @@ class RankSetDisplay(AxesDisplay):
         ax.barh(
             at, high - low + 0.8, left=low - 0.4, height=0.62,
             color=np.where(is_new, "#6baed6", "0.82"),
-            edgecolor=np.where(is_new, NEW, "0.6"), linewidth=0.8,
+            edgecolor=np.where(is_new, canvas.NEW, "0.6"), linewidth=0.8,
         )  # fmt: skip
         known = board["determined"].to_numpy()
         ax.scatter(
             board["rank"][known], at[known], s=16, zorder=3,
-            color=np.where(is_new, NEW, "0.2")[known],
+            color=np.where(is_new, canvas.NEW, "0.2")[known],
         )  # fmt: skip
-        name_axis(ax, board.index.tolist(), is_new)
+        canvas.name_axis(ax, board.index.tolist(), is_new)
         ax.set_xlim(0.4, n + 0.6)
         # The smallest step that gives at most about twelve ticks.
         step = next(s for s in (1, 2, 5, 10, 20, 50, 100, n) if n / s <= 12)
         ax.set_xticks(sorted({1, *range(step, n + 1, step)}))
-        rule(ax, "x")
+        canvas.rule(ax, "x")
         ax.set_xlabel(f"rank, with joint {100 * self.level:.6g} % rank sets")
         if not known.all():
             ax.annotate(
                 "without a dot: not determined", (1.0, 0.0), (0, 4),
                 xycoords="axes fraction", textcoords="offset points", ha="right",
-                fontsize=8, style="italic", color=OLD,
+                fontsize=8, style="italic", color=canvas.OLD,
             )  # fmt: skip
         return self._drawn(ax)

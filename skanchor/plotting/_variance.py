@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import pandas as pd
 
-from skanchor.plotting._canvas import (
-    NEW,
-    AxesDisplay,
-    above,
-    canvas,
-    check_pipeline,
-    check_result,
-    name_axis,
-    not_determined,
-)
+from skanchor.plotting import _canvas as canvas
 from skanchor.results import AnchorResult, new_by_score
 
 if TYPE_CHECKING:
@@ -27,7 +18,7 @@ if TYPE_CHECKING:
 
 # Column, label, colour and hatch of each part of the variance.
 _PARTS = (
-    ("human", "votes", NEW, ""),
+    ("human", "votes", canvas.NEW, ""),
     ("judge", "single verdicts", "#9ecae1", "///"),
     ("cross", "shared groups", "0.85", "..."),
     ("items", "item effects", "white", "xxx"),
@@ -35,7 +26,7 @@ _PARTS = (
 
 
 @dataclass(eq=False, repr=False)
-class VarianceDisplay(AxesDisplay):
+class VarianceDisplay(canvas.AxesDisplay):
     """Shares of each new score's variance, and the share that only votes can lower.
 
     Parameters
@@ -83,7 +74,7 @@ class VarianceDisplay(AxesDisplay):
         VarianceDisplay
             The display, drawn.
         """
-        return cls.from_result(check_pipeline(estimator).result_, ax=ax)
+        return cls.from_result(canvas.check_pipeline(estimator).result_, ax=ax)
 
     @classmethod
     def from_result(cls, result: AnchorResult, *, ax: Axes | None = None) -> Self:
@@ -101,7 +92,7 @@ class VarianceDisplay(AxesDisplay):
         VarianceDisplay
             The display, drawn.
         """
-        check_result(result)
+        canvas.check_result(result)
         if not isinstance(result, AnchorResult):
             raise TypeError(
                 "Parts of the variance are known of the result of an AnchorPipeline; "
@@ -130,7 +121,7 @@ class VarianceDisplay(AxesDisplay):
         self
         """
         table = self.variance
-        ax = canvas(ax, max(len(table), 3) + 2)
+        ax = canvas.given_or_new(ax, max(len(table), 3) + 2)
         at = np.arange(len(table))
         # In percent of the variance.
         names = [name for name, *_ in _PARTS]
@@ -157,8 +148,8 @@ class VarianceDisplay(AxesDisplay):
             markeredgewidth=2.2, label="share that only votes can lower",
         )  # fmt: skip
         ax.axvline(0.0, color="0.4", linewidth=0.8)
-        not_determined(ax, at[table["human"].isna()])
-        name_axis(ax, table.index.tolist())
+        canvas.not_determined(ax, at[table["human"].isna()])
+        canvas.name_axis(ax, table.index.tolist())
         ax.set_xlabel("share of the variance of the score (%)")
-        above(ax)
+        canvas.above(ax)
         return self._drawn(ax)
