@@ -13,7 +13,8 @@ import pandas as pd
 from skanchor.io._encoding import decoded
 from skanchor.io._format import EXACT_FLOATS, Format
 from skanchor.io._lost_lines import BadLinesError, warn_of_lost_lines
-from skanchor.io._plain_tables.names import JUDGES, OUTCOMES, SIDES, candidates
+from skanchor.io._plain_tables import terms
+from skanchor.io._plain_tables.names import candidates
 from skanchor.io._plain_tables.sources import human_like, names_machine
 from skanchor.io._source import Source
 from skanchor.io._tools.recognition import recognise
@@ -25,7 +26,7 @@ _DUE = (
 
 _FAULT = "are no JSON"
 
-_FIELDS = {*SIDES, *OUTCOMES}
+_FIELDS = {*terms.SIDES, *terms.OUTCOMES}
 """Keys of fields that a battle has, and a column of battles has not."""
 
 # Keys of the list of battles in files that hold one object.
@@ -154,7 +155,7 @@ def _are_of_judges(lists: Mapping[str, tuple[list[Any], dict]]) -> bool:
     people = human_like(lists)
     rest = [name for name in lists if name not in people]
     rows = [row for each, _ in lists.values() for row in each]
-    named = any(candidates(row, JUDGES) for row in rows)
+    named = any(candidates(row, terms.JUDGES) for row in rows)
     return bool(people and rest) and all(map(names_machine, rest)) and not named
 
 
@@ -185,7 +186,7 @@ def _lists_in(record: Any, deeper: int = 2) -> dict[str, tuple[list[Any], dict]]
     Those of a battle itself, such as its two responses, are none: it has an outcome, or
     a tool is known to write it. Neither are the turns of a conversation.
     """
-    if not isinstance(record, dict) or candidates(record, OUTCOMES):
+    if not isinstance(record, dict) or candidates(record, terms.OUTCOMES):
         return {}
     if recognise(pd.DataFrame([record])) is not None:
         return {}

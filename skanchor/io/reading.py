@@ -355,7 +355,7 @@ def _reader(raw: pd.DataFrame, tool: str) -> Reader | None:
     if tool != "auto":
         return reader_called(tool)
     found = recognise(raw)
-    names = list(map(str, raw.columns))
+    names = list(raw.columns)
     if found is not None and found.name == "evalica":
         # A tool that writes no more than a table does, where more columns matter.
         more = [*may_be_swapped(names), *may_be_tie_flag(names)]

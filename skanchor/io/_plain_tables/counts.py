@@ -65,9 +65,7 @@ def battles_of_counts(
     BattlesError
         If the counts of a row do not add up to its number of games.
     """
-    numbers = [
-        n for n in map(str, raw.columns) if n not in sides and is_numeric(raw[n])
-    ]
+    numbers = [n for n in raw.columns if n not in sides and is_numeric(raw[n])]
     pair = _count_columns(numbers, sides)
     if pair is None:
         return None
@@ -136,7 +134,7 @@ def with_crossed_counts(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     BattlesError
         If nothing says whether cells are wins of the rows or of the columns.
     """
-    names = [str(name) for name in raw.columns]
+    names = list(raw.columns)
     if {"model_a", "model_b"} <= {*names}:
         # Other columns may say which of the two stood first, or won.
         return raw, []

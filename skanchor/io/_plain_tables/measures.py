@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, Call
+from skanchor.io._plain_tables import terms
 from skanchor.io._plain_tables.names import (
-    SCORES,
     name_key,
     pairs_of_sides,
     side_of,
@@ -67,11 +67,12 @@ def outcome_of_numbers(
     BattlesError
         If there are several pairs of such numbers, or shares outside of [0, 1].
     """
-    rest = [name for name in map(str, raw.columns) if name not in sides]
+    rest = [name for name in raw.columns if name not in sides]
     found = {
         stem: pair
         for stem, pair in pairs_of_sides(rest, sides).items()
-        if name_key(stem) in SCORES | _RANKS and all(is_numeric(raw[n]) for n in pair)
+        if name_key(stem) in terms.SCORES | _RANKS
+        and all(is_numeric(raw[n]) for n in pair)
     }
     if len(found) > 1:
         raise BattlesError(

@@ -7,189 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import product
 from typing import Any
 
 from skanchor._comparisons.spellings import name_key as name_key
-
-_MARKS = (
-    ("a", "b"),
-    ("1", "2"),
-    ("left", "right"),
-    ("first", "second"),
-    ("one", "two"),
-    ("x", "y"),
-    ("links", "rechts"),
-    ("gauche", "droite"),
-    ("izq", "der"),
-    ("izquierda", "derecha"),
-    ("upper", "lower"),
-    ("top", "bottom"),
-    ("甲", "乙"),
-)
-"""What tells the first side from the second in names of columns."""
-
-_NOUNS = (
-    "model modelname modelid system systemname llm llmname player candidate assistant "
-    "bot agent generator engine contestant competitor method team chatbot option "
-    "modell modele modelo modello systeme sistema 模型"
-).split()
-
-_ROLES = {
-    "model": "opponent",
-    "player": "opponent",
-    "challenger": "baseline",
-    "candidate": "baseline",
-    "treatment": "control",
-}
-
-STANDARD_SIDES = ("modela", "modelb")
-
-SIDES: dict[str, str] = {
-    "left": "right",
-    "first": "second",
-    "white": "black",
-    "a": "b",
-    "sidea": "sideb",
-    "lhs": "rhs",
-    "links": "rechts",
-    "gauche": "droite",
-    **_ROLES,
-    **{
-        order(noun, first): order(noun, second)
-        for noun, (first, second) in product(_NOUNS, _MARKS)
-        for order in (
-            lambda noun, mark: noun + mark,
-            lambda noun, mark: mark + noun,
-            lambda noun, mark: f"{noun}{mark}name",
-            lambda noun, mark: f"{noun}{mark}id",
-        )
-    },
-}
-"""Keys of the columns of the first model, and of the second one that goes with each."""
-
-_COMPARED = (
-    ("model", "baseline"),
-    ("model", "reference"),
-    ("candidate", "reference"),
-    ("system", "baseline"),
-)
-"""Further keys of the columns of two models."""
-
-ROLES = {*_ROLES.items(), *_COMPARED}
-"""Keys of columns of two models whose names do not say which stands first."""
-
-OUTCOMES = frozenset(
-    "winner winningmodel winnermodel outcome result preference pref preferred "
-    "preferredmodel humanpreference vote uservote humanvote label verdict choice "
-    "chosen chosenmodel decision judgment judgement selection selected selectedmodel "
-    "better bettermodel best annotation rating3 winnerlabel answer choices winnerid "
-    "gewinner sieger ergebnis urteil vainqueur gagnant resultat verdikt ganador "
-    "resultado vincitore risultato 结果 胜者 whichwasbetter whichisbetter whowon "
-    "whichwon win pick picked".split()
-)
-"""Keys of columns that may hold outcomes."""
-
-OUTCOMES |= {
-    f"{key}{place}"
-    for key in ("winner", "chosen", "preferred", "selected", "choice", "best")
-    for place in ("index", "idx")
-}
-
-WINNER_NAME = "winnername"
-"""Key of a column that holds the name of the winner, and nothing else."""
-
-_REJECTED = "rejected dispreferred lesspreferred notpreferred nonpreferred".split()
-_LOST_WORDS = (
-    *("loser", "losing", "worse", "worst", "lost", "verlierer", "perdant"),
-    *_REJECTED,
-)
-_OF_A_SIDE = (*_NOUNS, "response", "answer", "output", "side", "name")
-
-
-def _with_nouns(word: str) -> list[str]:
-    """Keys of a word alone, and before or after each noun for a side."""
-    return [word, *(k for n in _OF_A_SIDE for k in (word + n, n + word))]
-
-
-LOSERS = frozenset(key for word in _LOST_WORDS for key in _with_nouns(word))
-"""Keys of columns that name the loser: as an outcome they turn every row round."""
-
-WON_AND_LOST = tuple(
-    pair
-    for won, lost in (
-        ("winner", "loser"),
-        ("winning", "losing"),
-        ("better", "worse"),
-        ("best", "worst"),
-        *product(("chosen", "preferred", "selected", "accepted"), _REJECTED),
-        ("gewinner", "verlierer"),
-        ("vainqueur", "perdant"),
-        ("gagnant", "perdant"),
-    )
-    for pair in zip(_with_nouns(won), _with_nouns(lost), strict=True)
-)
-"""Keys of two columns of which one names the winner, the other the loser."""
-
-PEOPLE = frozenset(
-    "worker workerid user userid username voter voterid participant "
-    "participantid".split()
-)
-"""Keys of columns that name people."""
-
-JUDGES = frozenset(
-    "judge judges judgename judgemodel judgeid judgedby judgellm evaluator evaluators "
-    "evaluatorname evaluatorid evaluatormodel evaluatedby annotator annotators "
-    "annotatorid annotatorname annotatedby grader gradername gradedby ratername "
-    "raterid ratedby rater labeler labeller labelerid assessor assessorid reviewer "
-    "reviewerid source evaluationsource judgetype evaluatortype annotatortype "
-    "bewerter gutachter richter juge evaluateur annotateur juez evaluador giudice "
-    "whojudged whorated whodecided whovoted judgeorhuman humanorllm ratermodel "
-    "arbiter referee "
-    "评审 裁判 评委 标注者".split()
-)
-"""Keys of columns that may say who decided."""
-
-WHO = JUDGES | PEOPLE
-"""Keys of columns that name judges or people."""
-
-PROMPTS = (
-    frozenset(
-        "promptid questionid instructionid itemid taskid queryid exampleid sampleid "
-        "instructionindex promptindex questionindex promptnumber promptno qid "
-        "promptname taskname".split()
-    ),
-    frozenset("prompt question instruction item task query input example".split()),
-)
-"""Keys of columns that may name prompts: those of ids, then those of texts."""
-
-ALL_PROMPTS = PROMPTS[0] | PROMPTS[1]
-
-MODELS = frozenset(
-    {"model", "models", "modelname", "modelid", "system", "systemname", "llm"}
-    | {"candidate", "generator", "bot", "engine", "chatbot", "policy", "assistant"}
-)
-"""Keys of columns that may name the one model of a row."""
-
-SCORES = frozenset(
-    "score scores rating ratings grade grades points stars mark marks likert overall "
-    "overallscore overallrating judgescore humanscore quality qualityscore punkte "
-    "punktzahl bewertung puntos puntuacion punteggio".split()
-)
-"""Keys of columns of ratings, of which more is better."""
-
-BATTLES = frozenset(
-    "battleid matchid gameid comparisonid pairid duelid battle match".split()
-)
-"""Keys of columns that name battles, which have a row for each of two models."""
-
-MEASURES = frozenset(
-    "length len words tokens chars characters ntokens nwords nchars numtokens numwords "
-    "wordcount tokencount charcount lengthchars time seconds duration latency cost "
-    "price turn turns seed epoch temperature index row id year date timestamp "
-    "responselength outputlength sentences headings lists bold rank".split()
-)
-"""Keys of columns of numbers that are no ratings."""
+from skanchor.io._plain_tables import terms
 
 
 def words_of(name: object) -> list[str]:
@@ -239,7 +60,7 @@ def columns_of_marks(names: Iterable[str], marks: Iterable[str]) -> dict[str, st
     found = {}
     for mark in marks:
         key = name_key(mark)
-        keys = [k for n in _NOUNS for k in (n + key, key + n, f"{n}{key}name")]
+        keys = [k for n in terms.NOUNS for k in (n + key, key + n, f"{n}{key}name")]
         own = [by_key[k] for k in (*keys, key) if k in by_key]
         if not own:
             return {}
@@ -259,14 +80,28 @@ def side_pairs(names: Iterable[str]) -> list[tuple[str, str]]:
     -------
     list of (str, str)
     """
+    found = pairs_called(names, (*terms.SIDES.items(), *terms.COMPARED))
+    standard = [(a, b) for a, b in found if name_key(a) + name_key(b) == "modelamodelb"]
+    return standard or found
+
+
+def pairs_called(
+    names: Iterable[str], pairs: Iterable[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Pairs of columns whose keys are one of some pairs of keys, in their order."""
     by_key = {name_key(name): name for name in names}
-    found = [
-        (by_key[first], by_key[second])
-        for first, second in (*SIDES.items(), *_COMPARED)
-        if first in by_key and second in by_key
+    return [
+        (by_key[one], by_key[other])
+        for one, other in pairs
+        if one in by_key and other in by_key
     ]
-    standard = tuple(by_key.get(key) for key in STANDARD_SIDES)
-    return [standard] if standard in found else found  # type: ignore[list-item]
+
+
+def prompt_columns(names: Iterable[str]) -> list[str]:
+    """Columns that may name prompts: the standard one, else ids, else texts."""
+    names = list(names)
+    kinds = (candidates(names, keys) for keys in terms.PROMPTS)
+    return ["prompt_id"] if "prompt_id" in names else next(filter(None, kinds), [])
 
 
 def pairs_of_sides(
@@ -340,7 +175,7 @@ def side_within(name: str, sides: tuple[str, str]) -> tuple[str, int] | None:
     if len(marked) != 1:
         return None
     ((at, side),) = marked
-    rest = [w for w in (*words[:at], *words[at + 1 :]) if w not in _OF_A_SIDE]
+    rest = [w for w in (*words[:at], *words[at + 1 :]) if w not in terms.OF_A_SIDE]
     return " ".join(rest), side
 
 
@@ -348,7 +183,8 @@ def _marks_of(sides: tuple[str, str]) -> tuple[str, ...]:
     """The signs that tell the columns of the models apart; empty without such."""
     first, second = map(name_key, sides)
     return next(
-        (each for each in reversed(_MARKS) if _differ_by(first, second, each)), ()
+        (each for each in reversed(terms.MARKS) if _differ_by(first, second, each)),
+        (),
     )
 
 

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from skanchor.io._plain_tables.names import (
-    MODELS,
-    OUTCOMES,
-    PROMPTS,
-    SCORES,
-    SIDES,
-    WHO,
-    candidates,
-    name_key,
-    side_pairs,
-)
+from skanchor.io._plain_tables import terms
+from skanchor.io._plain_tables.names import candidates, name_key, side_pairs
 from skanchor.io._plain_tables.sources import human_like, names_machine
 from skanchor.io.columns import as_texts
 
@@ -39,8 +31,8 @@ _BETWEEN = re.compile(r"\s+vs?\.?\s+|\s*[;|]\s*", re.IGNORECASE)
 _REMARK = re.compile(r"\s*(\((?!\s*\w+\s*\))[^()]*\)|\[[^\[\]]*\])\s*$")
 """A remark of several words or signs behind a name; one word may be a side's mark."""
 
-_KNOWN = OUTCOMES | WHO | PROMPTS[0] | {*SIDES, *SIDES.values()}
-_KNOWN |= {"prompt", "question", "instruction"}
+_KNOWN = terms.OUTCOMES | terms.WHO | terms.PROMPTS[0] | {*terms.SIDES}
+_KNOWN |= {*terms.SIDES.values(), "prompt", "question", "instruction"}
 
 
 def flattened(raw: pd.DataFrame) -> pd.DataFrame:
@@ -99,8 +91,8 @@ def with_verdicts(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     says : list of str
         What was assumed, in words.
     """
-    outcomes = candidates(map(str, raw.columns), OUTCOMES)
-    found = [n for n in map(str, raw.columns) if _ends_in_verdicts(raw[n])]
+    outcomes = candidates(raw.columns, terms.OUTCOMES)
+    found = [n for n in raw.columns if _ends_in_verdicts(raw[n])]
     found = [name for name in found if name in outcomes or not outcomes]
     if len(found) != 1:
         return raw, []
@@ -127,7 +119,7 @@ def with_two_models(raw: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         The same table if there are columns of two models, or no such cells.
     """
-    names = [str(name) for name in raw.columns]
+    names = list(raw.columns)
     if side_pairs(names):
         return raw
     for name in candidates(names, _PAIRS):
@@ -152,15 +144,14 @@ def _with_rows_of_verdicts(raw: pd.DataFrame) -> pd.DataFrame:
 
 def _lists_verdicts(column: pd.Series) -> bool:
     """Whether all cells are lists of objects with a judge and an outcome in each."""
-    if column.dtype != object or not len(column):
+    cells = _objects(column)
+    if not cells or not all(isinstance(cell, list) and cell for cell in cells):
         return False
-    if not all(isinstance(cell, list) and cell for cell in column):
-        return False
-    items = [item for cell in column for item in cell]
+    items = [item for cell in cells for item in cell]
     if not all(isinstance(item, dict) for item in items):
         return False
     shared = [str(key) for key in set.intersection(*({*item} for item in items))]
-    return bool(candidates(shared, WHO) and candidates(shared, OUTCOMES))
+    return bool(candidates(shared, terms.WHO) and candidates(shared, terms.OUTCOMES))
 
 
 def _with_lists(raw: pd.DataFrame) -> pd.DataFrame:
@@ -183,7 +174,7 @@ def _with_last_parts(raw: pd.DataFrame) -> pd.DataFrame:
     ``pair.model_a`` of a tool that flattens fields is ``model_a``, and ``Score (1-10)``
     is ``Score``, where no other column has that name.
     """
-    names = [str(name) for name in raw.columns]
+    names = list(raw.columns)
     stems = [_before_signs(name) for name in names]
     plain = {
         name: name if stems.count(stem) > 1 else _without_remark(name)
@@ -197,7 +188,9 @@ def _with_last_parts(raw: pd.DataFrame) -> pd.DataFrame:
     named = {
         name: part
         for name, part in last.items()
-        if name != part and name_key(part) in _KNOWN | SCORES and taken.count(part) == 1
+        if name != part
+        and name_key(part) in _KNOWN | terms.SCORES
+        and taken.count(part) == 1
     }
     return raw.rename(columns=named) if named else raw
 
@@ -236,12 +229,15 @@ def _with_fields(raw: pd.DataFrame, parts: dict[str, pd.DataFrame]) -> pd.DataFr
     return whole.loc[:, ~whole.columns.duplicated()]
 
 
+def _objects(column: pd.Series) -> list[Any]:
+    """Cells of a column that may hold lists or objects; none of other columns."""
+    return column.tolist() if column.dtype == object else []
+
+
 def _only_item(column: pd.Series) -> pd.Series | None:
     """The only items of lists, where each cell is a list of one item; else None."""
-    if column.dtype != object or not len(column):
-        return None
-    cells = column.tolist()
-    if not all(isinstance(cell, list) and len(cell) == 1 for cell in cells):
+    cells = _objects(column)
+    if not cells or not all(isinstance(c, list) and len(c) == 1 for c in cells):
         return None
     return pd.Series([cell[0] for cell in cells], index=column.index, dtype=object)
 
@@ -251,9 +247,9 @@ def _opened(column: pd.Series) -> pd.DataFrame | None:
 
     Those of two objects have the mark of their side.
     """
-    if column.dtype != object or not len(column):
+    cells = _objects(column)
+    if not cells:
         return None
-    cells = column.tolist()
     # Rows of another kind may lack an object, and so its fields.
     missing = column.isna().tolist()
     objects = [{} if none else cell for cell, none in zip(cells, missing, strict=True)]
@@ -269,8 +265,8 @@ def _opened(column: pd.Series) -> pd.DataFrame | None:
     sides = []
     for side, mark in enumerate("ab"):
         part = pd.DataFrame.from_records([c[side] for c in cells], index=column.index)
-        names = list(map(str, part.columns))
-        model = candidates(names, MODELS) or candidates(names, {"name"})
+        names = list(part.columns)
+        model = candidates(names, terms.MODELS) or candidates(names, {"name"})
         if len(model) != 1:
             return None
         part = part.drop(columns=candidates(names, _OF_PLACE))

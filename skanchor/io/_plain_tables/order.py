@@ -10,7 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor.exceptions import BattlesError, Call
-from skanchor.io._plain_tables.names import ROLES, name_key, side_pairs, words_of
+from skanchor.io._plain_tables import terms
+from skanchor.io._plain_tables.names import name_key, side_pairs, words_of
 from skanchor.io._plain_tables.outcomes import WON_OR_LOST, is_relative
 from skanchor.io._plain_tables.winners import flags, is_flag, turned_round
 from skanchor.io.columns import as_texts
@@ -78,8 +79,8 @@ def in_order(
     (str, str)
     """
     first, second = sides
-    names = list(map(str, raw.columns))
-    if (name_key(first), name_key(second)) not in ROLES or outcome is None:
+    names = list(raw.columns)
+    if (name_key(first), name_key(second)) not in terms.ROLES or outcome is None:
         return sides
     won = {*map(name_key, raw[outcome].unique())} & WON_OR_LOST
     of_model = bool(won) or is_relative(raw[outcome])
@@ -102,7 +103,7 @@ def check_both_orders(raw: pd.DataFrame, sides: tuple[str, str]) -> None:
     BattlesError
         It ends in the calls that decide.
     """
-    others = [str(name) for name in raw.columns if name not in sides]
+    others = [name for name in raw.columns if name not in sides]
     pairs = list(side_pairs(others))
     if not pairs:
         return  # before categories become text, which takes long

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,6 +53,20 @@ _MIRROR = {"model_a": "model_b", "model_b": "model_a"}
 
 _PLACES = frozenset(("index", "idx"))
 """Words of names of columns that hold the winner's place, counted from zero."""
+
+_PLACED: dict[frozenset[float], list[dict[float, str]]] = {
+    frozenset((0, 1)): [{0: "model_a", 1: "model_b"}],
+    # No place is a tie or a failed verdict, and no end of a scale.
+    frozenset((-1, 0, 1)): [],
+}
+_NUMBERED: dict[frozenset[float], list[dict[float, str]]] = {
+    frozenset((1, 2)): [{1: "model_a", 2: "model_b"}],
+    frozenset((0, 1, 2)): [
+        {tie: "tie", one: "model_a", two: "model_b"}
+        for tie, one, two in ((0, 1, 2), (2, 0, 1), (2, 1, 0))
+    ],
+}
+"""Every way to read some numbers as sides and ties: places, and numbers of sides."""
 
 _RESULTS = {
     **{"1-0": "1", "0-1": "2", "½-½": "tie", "1/2-1/2": "tie", "0.5-0.5": "tie"},
@@ -196,10 +210,13 @@ def readings(
         return found
     keys = [_value_key(value) for value in values]
 
-    def mapped(meant: Mapping[Any, Any], means: str, **arguments: Any) -> None:
-        winner = values_of_codes([meant[value] for value in values], codes)
-        winner = winner.set_axis(outcome.index)
+    def add(meant: Sequence[Any], means: str, **arguments: Any) -> None:
+        winner = values_of_codes(list(meant), codes).set_axis(outcome.index)
         found.append(OutcomeReading(winner, means, arguments))
+
+    def add_labels(labels: Sequence[str], prefix: str = "") -> None:
+        meant = dict(zip(map(shown_value, values), labels, strict=True))
+        add(labels, prefix + _said(meant, sides), labels=meant)
 
     about = _side_told(str(outcome.name), sides)
     sided = [_side(key) for key in keys]
@@ -207,11 +224,10 @@ def readings(
         # The second side's wins, by the name of the column.
         sided = [_MIRROR.get(side or "", side) for side in sided]
     if numbers.notna().all():
-        found += _of_numbers(outcome, values, numbers.tolist(), sides, mapped)
+        found += _of_numbers(outcome, numbers.tolist(), sides, add_labels)
     elif all(sided) and ("c" not in keys or {"a", "b"} & {*keys}):
         # "C" is no tie without A or B beside it.
-        meant = {v: side for v, side in zip(values, sided, strict=True) if side}
-        mapped(meant, _said(meant, sides), labels=_label_map(meant))
+        add_labels([side or "" for side in sided])
     told = {n for n in numbers.tolist() if n == n}
     words = [key for key, n in zip(keys, numbers, strict=True) if n != n]
     if told in ({0.0, 1.0}, {-1.0, 1.0}) and words and all(map(_tie, words)):
@@ -220,18 +236,18 @@ def readings(
         places = bool({*words_of(outcome.name)} & _PLACES)
         for high in ("model_b",) if places else ("model_a", "model_b"):
             other = "model_b" if high == "model_a" else "model_a"
-            meant = {
-                value: (_tie(key) or "") if n != n else (high if n == 1.0 else other)
-                for value, key, n in zip(values, keys, numbers, strict=True)
-            }
-            mapped(meant, _said(meant, sides), labels=_label_map(meant))
+            labels = [
+                (_tie(key) or "") if n != n else (high if n == 1.0 else other)
+                for key, n in zip(keys, numbers, strict=True)
+            ]
+            add_labels(labels)
     grades = [
         _degree(grade(str(value)), key, about)
         for value, key in zip(values, keys, strict=True)
     ]
     degrees = [degree for degree in grades if degree is not None]
     if not all(sided) and len(degrees) == len(values):
-        _add_graded(values, degrees, levels, mapped)
+        _add_graded(values, degrees, levels, add)
     return found
 
 
@@ -324,47 +340,26 @@ def by_winners_name(
 
 
 def _of_numbers(
-    outcome: pd.Series,
-    values: list[Any],
-    numbers: list[float],
-    sides: tuple[str, str],
-    mapped: Any,
+    outcome: pd.Series, numbers: list[float], sides: tuple[str, str], add_labels: Any
 ) -> list[OutcomeReading]:
-    """Readings of numbers: the sides, numbered from 1, or a scale either way."""
-    known = set(numbers)
-    a, b = sides
-    if known == {0.0, 1.0} and {*words_of(outcome.name)} & _PLACES:
-        label = {0: "model_a", 1: "model_b"}
-        meant = {v: label[int(n)] for v, n in zip(values, numbers, strict=True)}
-        mapped(meant, f"places from 0: {_said(meant, sides)}", labels=_label_map(meant))
-        return []
-    if known == {-1.0, 0.0, 1.0} and {*words_of(outcome.name)} & _PLACES:
-        # No place is a tie or a failed verdict, and no end of a scale.
-        return []
-    if known == {1.0, 2.0}:
-        label = {1: "model_a", 2: "model_b"}
-        meant = {v: label[int(n)] for v, n in zip(values, numbers, strict=True)}
-        mapped(meant, _said(meant, sides), labels=_label_map(meant))
-        return []
-    if known == {0.0, 1.0, 2.0}:
-        for tie, one, two in ((0, 1, 2), (2, 0, 1), (2, 1, 0)):
-            at = {tie: "tie", one: "model_a", two: "model_b"}
-            meant = {v: at[int(n)] for v, n in zip(values, numbers, strict=True)}
-            mapped(meant, _said(meant, sides), labels=_label_map(meant))
+    """Readings of numbers: of the sides and ties, or a scale either way."""
+    known = frozenset(numbers)
+    places = known in _PLACED and bool({*words_of(outcome.name)} & _PLACES)
+    ways = _PLACED[known] if places else _NUMBERED.get(known)
+    if ways is not None:
+        for label in ways:
+            add_labels([label[n] for n in numbers], "places from 0: " * places)
         return []
     low, high = _scale(min(known), max(known))
-    column = pd.to_numeric(outcome, errors="coerce")
+    share = (pd.to_numeric(outcome, errors="coerce") - low) / (high - low)
+    means = f"numbers from {low:g} to {high:g}, of which larger ones favour"
     found = []
-    for at_low, better in ((0.0, a), (1.0, b)):
-        share = (column - low) / (high - low)
-        found.append(
-            OutcomeReading(
-                share if at_low == 0.0 else 1.0 - share,
-                f"numbers from {low:g} to {high:g}, of which larger ones favour "
-                f"{better!r}",
-                {"levels": {f"{low:g}": at_low, f"{high:g}": 1.0 - at_low}},
-            )
-        )
+    for winner, at_low, better in (
+        (share, 0.0, sides[0]),
+        (1.0 - share, 1.0, sides[1]),
+    ):
+        levels = {f"{low:g}": at_low, f"{high:g}": 1.0 - at_low}
+        found.append(OutcomeReading(winner, f"{means} {better!r}", {"levels": levels}))
     return found
 
 
@@ -378,7 +373,7 @@ def _scale(low: float, high: float) -> tuple[float, float]:
 
 
 def _add_graded(
-    values: list[Any], grades: list[int], levels: Mapping[str, float], mapped: Any
+    values: list[Any], grades: list[int], levels: Mapping[str, float], add: Any
 ) -> None:
     """Add the reading of graded verdicts, evenly spaced over the grades that occur."""
     degrees = sorted({abs(degree) for degree in grades if degree})
@@ -395,7 +390,7 @@ def _add_graded(
     }
     ordered = sorted(meant.items(), key=lambda item: -item[1])
     said = ", ".join(f"{value} is {number:g}" for value, number in ordered)
-    mapped(meant, said, levels={str(k): v for k, v in ordered})
+    add([*meant.values()], said, levels={str(k): v for k, v in ordered})
 
 
 # ------------------------------------------------------------------------ single cells
@@ -485,17 +480,11 @@ def _plain(column: pd.Series) -> pd.Series:
     return as_texts(column).str.strip()
 
 
-def _label_map(meant: Mapping[Any, str]) -> dict[str, str]:
-    return {shown_value(value): label for value, label in meant.items()}
-
-
-def _said(meant: Mapping[Any, str], sides: tuple[str, str]) -> str:
+def _said(meant: Mapping[str, str], sides: tuple[str, str]) -> str:
     """What labels mean, in words, such as ``A: 'left' won``."""
     a, b = sides
     words = {"model_a": f"{a!r} won", "model_b": f"{b!r} won", "tie": "a tie"}
     words["both_bad"] = "both bad"
     order = list(words)
     pairs = sorted(meant.items(), key=lambda item: order.index(item[1]))
-    return ", ".join(
-        f"{shown_value(value)} is {words[label]}" for value, label in pairs
-    )
+    return ", ".join(f"{value} is {words[label]}" for value, label in pairs)

@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
+from skanchor.io._plain_tables import terms
 from skanchor.io._plain_tables.names import (
-    ALL_PROMPTS,
-    OUTCOMES,
-    WON_AND_LOST,
     candidates,
     name_key,
+    pairs_called,
     side_pairs,
     words_of,
 )
@@ -46,12 +45,14 @@ def with_places(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     says : list of str
         What was assumed, in words.
     """
-    names = [str(name) for name in raw.columns]
+    names = list(raw.columns)
     places = {place: n for n in names if (place := _place(n)) is not None}
     columns = [places[place] for place in sorted(places)]
     if sorted(places) != [*range(1, len(places) + 1)] or len(places) < 2:
         return raw, []
-    if candidates(names, OUTCOMES) or any(is_numeric(raw[name]) for name in columns):
+    if candidates(names, terms.OUTCOMES) or any(
+        is_numeric(raw[name]) for name in columns
+    ):
         return raw, []
     if len(columns) == 2 and side_pairs(columns):
         return raw, []
@@ -89,7 +90,7 @@ def with_best_of_shown(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """
     found = _best_and_worst(raw)
     # Where two models stand in a row, a list of more says nothing of the outcome.
-    if found is None or side_pairs(map(str, raw.columns)):
+    if found is None or side_pairs(raw.columns):
         return raw, []
     best, worst = found
     shown = _shown(raw, [name for name in found if name is not None])
@@ -106,7 +107,7 @@ def with_best_of_shown(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         middle = others != first
         parts.append((rows[middle], others[middle], last[middle]))
     rest = raw.drop(columns=[*columns, best, *([worst] if worst else [])])
-    if not candidates(map(str, rest.columns), ALL_PROMPTS):
+    if not candidates(rest.columns, terms.ALL_PROMPTS):
         rest = rest.assign(prompt_id=[f"row {n}" for n in range(len(rest))])
     tables = [
         rest.iloc[at[won != lost]].assign(
@@ -136,11 +137,10 @@ def _is_blank(cell: Any) -> bool:
 
 def _best_and_worst(raw: pd.DataFrame) -> tuple[str, str | None] | None:
     """Columns of the best model of a row, and of the worst one; None without any."""
-    by_key = {name_key(name): str(name) for name in raw.columns}
-    for won, lost in WON_AND_LOST:
-        if won in by_key and lost in by_key:
-            return by_key[won], by_key[lost]
-    found = candidates(map(str, raw.columns), OUTCOMES)
+    pairs = pairs_called(raw.columns, terms.WON_AND_LOST)
+    if pairs:
+        return pairs[0]
+    found = candidates(raw.columns, terms.OUTCOMES)
     return (found[0], None) if len(found) == 1 else None
 
 
@@ -152,7 +152,7 @@ def _shown(
     texts = raw[named].astype("str").apply(lambda column: column.str.strip())
     if raw[named].isna().any(axis=None) or len(raw) == 0:
         return None
-    for name in map(str, raw.columns):
+    for name in raw.columns:
         if name in named or {*words_of(name)} & _TEXTS:
             continue
         parts = _lists(raw[name])

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, Call, DataWarning
+from skanchor.io._plain_tables import terms
 from skanchor.io._plain_tables.counts import (
     battles_of_counts,
     counts_of_shares,
@@ -18,9 +19,6 @@ from skanchor.io._plain_tables.counts import (
 )
 from skanchor.io._plain_tables.measures import outcome_of_numbers
 from skanchor.io._plain_tables.names import (
-    OUTCOMES,
-    SCORES,
-    WINNER_NAME,
     candidates,
     name_key,
     quoted,
@@ -215,8 +213,8 @@ def _with_told_outcome(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Table whose outcomes have the name for it, where their values alone show them."""
     plain = _comparable(raw)
-    pairs = side_pairs(map(str, plain.columns))
-    if len(pairs) != 1 or candidates(map(str, plain.columns), OUTCOMES):
+    pairs = side_pairs(plain.columns)
+    if len(pairs) != 1 or candidates(plain.columns, terms.OUTCOMES):
         return raw, []
     name = outcome_of_labels(plain.drop(columns=list(pairs[0])), meanings)
     if name is None:
@@ -227,7 +225,7 @@ def _with_told_outcome(
 
 def _scores(raw: pd.DataFrame) -> list[str]:
     """Columns that hold scores, by a word of their names."""
-    return [name for name in raw.columns if {*words_of(name)} & SCORES]
+    return [name for name in raw.columns if {*words_of(name)} & terms.SCORES]
 
 
 def _lower_is_better(levels: Mapping[str, float]) -> bool:
@@ -325,7 +323,7 @@ def _name_sides(
 def _is_documented(names: Names) -> bool:
     """Whether models and outcome have the names of the documentation."""
     keys = [name_key(name) for name in (*names.sides, names.outcome)]
-    return keys == ["modela", "modelb", "winner"] and keys[-1] != WINNER_NAME
+    return keys == ["modela", "modelb", "winner"] and keys[-1] != terms.WINNER_NAME
 
 
 def _of_ratings(
@@ -365,7 +363,7 @@ def _of_ratings(
             ),
             stacklevel=5,
         )
-    labels = [] if found.rater is None else raw[found.rater].dropna().unique().tolist()
+    labels = [] if found.rater is None else distinct(raw[found.rater])
     if found.rater not in (None, "judge") and not human_like(labels):
         table = table.rename(columns={"judge": found.rater})
     by = " and column" if found.wide else f" and {found.rater!r}" if who else ""
@@ -375,8 +373,8 @@ def _of_ratings(
         f"one is better, and a gap of up to {tie_margin:g} is a tie"
     )
     used = {found.model, found.prompt, found.rater, *found.scores, *table.columns}
-    used |= {name.removesuffix("_a") for name in map(str, table.columns)}
-    left = [name for name in map(str, raw.columns) if name not in used]
+    used |= {name.removesuffix("_a") for name in table.columns}
+    left = [name for name in raw.columns if name not in used]
     if left:
         said += f"; {quoted(left)} {'is' if len(left) == 1 else 'are'} not read"
     return Plain(table, (*told, said))
@@ -386,7 +384,7 @@ def _without_raters(raw: pd.DataFrame, found: Ratings) -> list[Call]:
     """Calls that compare the ratings of different raters with each other."""
     if found.rater is None or found.wide:
         return []
-    labels = raw[found.rater].dropna().unique().tolist()
+    labels = distinct(raw[found.rater])
     if human_like(labels) or any(map(names_machine, labels)):
         return []
     return [

@@ -9,24 +9,18 @@ from dataclasses import dataclass
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
+from skanchor.io._plain_tables import terms
 from skanchor.io._plain_tables.names import (
-    ALL_PROMPTS,
-    BATTLES,
-    MEASURES,
-    MODELS,
-    OUTCOMES,
-    PROMPTS,
-    SCORES,
-    WHO,
     candidates,
     name_key,
+    prompt_columns,
     side_pairs,
     words_of,
 )
 from skanchor.io.columns import as_texts, distinct, label_key
 from skanchor.io.generic import filled
 
-_IDS = frozenset({"id", "uid", "uuid", "index"}) | BATTLES
+_IDS = frozenset({"id", "uid", "uuid", "index"}) | terms.BATTLES
 """Keys of columns that name prompts if nothing else does and their values repeat."""
 
 
@@ -71,20 +65,22 @@ def find_ratings(
         None if the table is none of ratings, or one that can be read in several ways.
     """
     names = list(raw.columns)
-    model = _only(_named_columns(names, MODELS, "model"))
+    model = _only(_named_columns(names, terms.MODELS, "model"))
     prompt = _prompt_of(raw)
     if model is None or prompt is None or side_pairs(names):
         return None
     rest = [name for name in names if name not in (model, prompt)]
-    scores = _named_columns(rest, SCORES, "score")
-    raters = candidates(rest, WHO)
+    scores = _named_columns(rest, terms.SCORES, "score")
+    raters = candidates(rest, terms.WHO)
     if given is not None:
         return Ratings(model, prompt, tuple(given), None, wide=True)
     if len(scores) == 1 and is_numeric(raw[scores[0]]) and len(raters) < 2:
         return Ratings(model, prompt, (scores[0],), _only(raters), wide=False)
     if scores or raters:
         return None
-    columns = [n for n in rest if is_numeric(raw[n]) and name_key(n) not in MEASURES]
+    columns = [
+        n for n in rest if is_numeric(raw[n]) and name_key(n) not in terms.MEASURES
+    ]
     if len(columns) < 2 or not _on_one_scale(raw[columns]):
         return None
     return Ratings(model, prompt, tuple(columns), None, wide=True)
@@ -122,19 +118,19 @@ def with_scores_of_results(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     BattlesError
         If a battle has not two rows, or both models won or lost.
     """
-    names = [str(name) for name in raw.columns]
+    names = list(raw.columns)
     if len(model_columns(raw)) != 1 or side_pairs(names):
         return raw, []
-    battles = candidates(names, BATTLES) or candidates(names, _IDS)
+    battles = candidates(names, terms.BATTLES) or candidates(names, _IDS)
     results = {
         name: scores
-        for name in candidates(names, OUTCOMES | _WON)
+        for name in candidates(names, terms.OUTCOMES | _WON)
         if (scores := _scores(raw[name])) is not None
     }
     if len(battles) != 1 or len(results) != 1:
         return raw, []
     ((name, scores),) = results.items()
-    keys = [*battles, *candidates(names, WHO)]
+    keys = [*battles, *candidates(names, terms.WHO)]
     by_battle = scores.groupby([as_texts(raw[key]) for key in keys])
     odd = by_battle.transform("size").ne(2) | by_battle.transform("sum").ne(1.0)
     if odd.any():
@@ -172,10 +168,10 @@ def models_in_columns(raw: pd.DataFrame) -> list[str]:
     list of str
         Empty if there are fewer than three.
     """
-    other = WHO | ALL_PROMPTS | _IDS | MEASURES
+    other = terms.WHO | terms.ALL_PROMPTS | _IDS | terms.MEASURES
     names = [
         name
-        for name in map(str, raw.columns)
+        for name in raw.columns
         if name_key(name) not in other and is_numeric(raw[name])
     ]
     return names if len(names) > 2 and _on_one_scale(raw[names]) else []
@@ -241,7 +237,7 @@ def is_board(raw: pd.DataFrame) -> bool:
 
 def model_columns(raw: pd.DataFrame) -> list[str]:
     """Columns that may name the one model of a row."""
-    return _named_columns(list(map(str, raw.columns)), MODELS, "model")
+    return _named_columns(list(raw.columns), terms.MODELS, "model")
 
 
 def is_numeric(column: pd.Series) -> bool:
@@ -270,13 +266,11 @@ def _on_one_scale(table: pd.DataFrame) -> bool:
 
 def _prompt_of(raw: pd.DataFrame) -> str | None:
     """The one column that names prompts; None if there is none, or several."""
-    for keys in (*PROMPTS, _IDS):
-        found = _named_columns(list(raw.columns), keys, "prompt_id")
-        if found:
-            one = _only(found)
-            unique = one is not None and keys is _IDS and raw[one].is_unique
-            return None if unique else one
-    return None
+    found = prompt_columns(raw.columns)
+    if found:
+        return _only(found)
+    one = _only(candidates(raw.columns, _IDS))
+    return None if one is None or raw[one].is_unique else one
 
 
 def _named_columns(

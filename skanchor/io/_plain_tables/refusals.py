@@ -10,14 +10,9 @@ from typing import Any
 import pandas as pd
 
 from skanchor.exceptions import Advice, BattlesError, Call, Remedy
+from skanchor.io._plain_tables import terms
 from skanchor.io._plain_tables.counts import is_count
 from skanchor.io._plain_tables.names import (
-    ALL_PROMPTS,
-    LOSERS,
-    MEASURES,
-    OUTCOMES,
-    SCORES,
-    WHO,
     candidates,
     name_key,
     pairs_of_sides,
@@ -43,14 +38,11 @@ from skanchor.io._plain_tables.sources import (
 from skanchor.io._plain_tables.winners import names_loser
 from skanchor.io._tools._cells import FAILED
 from skanchor.io._tools.recognition import nearest
-from skanchor.io.columns import label_key
+from skanchor.io.columns import distinct, label_key
 
-_RESPONSES = (
-    ("chosen", "rejected"),
-    ("output_1", "output_2"),
-    ("response_1", "response_2"),
-    ("response_a", "response_b"),
-    ("response_A", "response_B"),
+_RESPONSES = terms.pairs(
+    "chosen/rejected output_1/output_2 response_1/response_2 response_a/response_b "
+    "response_A/response_B"
 )
 """Columns of pairs of responses in files that need not name the models."""
 
@@ -227,7 +219,7 @@ def no_battles(
     -------
     BattlesError
     """
-    names = [str(name) for name in raw.columns]
+    names = list(raw.columns)
     models = model_columns(raw)
     pairs, near = side_pairs(names), nearest(raw) if is_file else []
     if is_board(raw):
@@ -252,7 +244,7 @@ def no_battles(
             "The table holds pairs of responses, but not the models that gave them, so "
             "there is nothing to rank. Add columns 'model_a' and 'model_b'."
         )
-    scores = [name for name in candidates(names, SCORES) if is_numeric(raw[name])]
+    scores = [name for name in candidates(names, terms.SCORES) if is_numeric(raw[name])]
     guesses = _guesses(raw, names, pairs, models, scores)
     if not is_file:
         return BattlesError(
@@ -280,7 +272,7 @@ def _guesses(
         prompts = [
             name
             for name in names
-            if name not in (*models, *scores, *candidates(names, WHO))
+            if name not in (*models, *scores, *candidates(names, terms.WHO))
             and 1 < raw[name].nunique() < len(raw)
         ]
         return [
@@ -299,7 +291,7 @@ def _guesses(
     models_are: dict[str, str] = {}
     if not pairs:
         models_are = dict(zip(sides, ("model_a", "model_b"), strict=True))
-    known = candidates(names, WHO | ALL_PROMPTS)
+    known = candidates(names, terms.WHO | terms.ALL_PROMPTS)
     known += judges_by_label(raw)
     rest = [name for name in few if name not in (*sides, *known)]
     rest = [
@@ -307,12 +299,12 @@ def _guesses(
         for name in rest
         if not (is_people_flag(name) or may_be_swapped([name]))
         and not (is_count(name) and is_numeric(raw[name]))
-        and not {*words_of(name)} & MEASURES
-        and not human_like(raw[name].dropna().unique().tolist())
+        and not {*words_of(name)} & terms.MEASURES
+        and not human_like(distinct(raw[name]))
     ]
     sided = pairs_of_sides(rest, sides)
     rest = [name for name in rest if not any(name in two for two in sided.values())]
-    named = candidates(rest, OUTCOMES)
+    named = candidates(rest, terms.OUTCOMES)
     calls = [] if models_are else _of_counts(sided)
     calls += [
         call
@@ -325,7 +317,7 @@ def _guesses(
             Call({"columns": {won: "winner", lost: "loser"}},
                  f"If {won!r} won against {lost!r} in each row")
             for won, lost in (sides, sides[::-1])
-            if name_key(lost) not in OUTCOMES
+            if name_key(lost) not in terms.OUTCOMES
         ]  # fmt: skip
     return calls[:_OFFERED]
 
@@ -380,13 +372,14 @@ def _meanings(
     role = "loser" if names_loser(name) else "winner"
     holds = "names the loser" if role == "loser" else "holds the outcome"
     models = f"{sides[0]!r} and {sides[1]!r} are the models"
+    is_recognised = name_key(name) in terms.OUTCOMES | terms.LOSERS
 
     def call(
         arguments: Mapping[str, Any], held: str = "", prefix: str = "", by: str = role
     ) -> Call:
         known = arguments.get("columns", {name: by})
         # A column that is recognised under its own name keeps it.
-        own = {} if models_are and name_key(name) in OUTCOMES | LOSERS else known
+        own = {} if models_are and is_recognised else known
         parts = [models] if models_are else []
         parts += [prefix] if prefix else []
         parts += [f"{name!r} {held or holds}"] if own or held else []

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, Call
+from skanchor.io._plain_tables import terms
 from skanchor.io._plain_tables.names import (
-    OUTCOMES,
-    PROMPTS,
     candidates,
     columns_of_marks,
     name_key,
+    prompt_columns,
     side_pairs,
     words_of,
 )
@@ -80,8 +80,8 @@ def with_relations(
     alone = not model_columns(raw)
     by_name = {
         name: ranked
-        for name in map(str, raw.columns)
-        if alone or name_key(name) in OUTCOMES or _lists(name)
+        for name in raw.columns
+        if alone or name_key(name) in terms.OUTCOMES or _lists(name)
         if (ranked := _parsed(raw[name])) is not None
     }
     found = [name for name in by_name if given is None or name in given]
@@ -109,12 +109,12 @@ def _of_one(
     raw: pd.DataFrame, name: str, parsed: Mapping[str, Ranked]
 ) -> tuple[pd.DataFrame, list[str]]:
     """Table of the pairs of one column of rankings."""
-    pairs = side_pairs(map(str, raw.columns))
+    pairs = side_pairs(raw.columns)
     names = {model for models, _ in parsed.values() for model in models}
     cells = _cells(raw[name])
     if len(pairs) == 1 and all(len(models) == 2 for models, _ in parsed.values()):
         return _about_sides(raw, name, cells, parsed, pairs[0])
-    marks = columns_of_marks([n for n in map(str, raw.columns) if n != name], names)
+    marks = columns_of_marks([n for n in raw.columns if n != name], names)
     if not marks and all(model.isdigit() for model in names):
         # Numbers may be those of responses, which no column names.
         return raw, []
@@ -128,11 +128,9 @@ def _of_one(
             for side in (first, second)
         )
     rest = raw.drop(columns=[name, *marks.values()])
-    rest = rest.drop(
-        columns=[n for pair in side_pairs(map(str, rest.columns)) for n in pair]
-    )
+    rest = rest.drop(columns=[n for pair in side_pairs(rest.columns) for n in pair])
     many = any(len(models) > 2 for models, _ in parsed.values())
-    if many and not _names_prompts(rest):
+    if many and len(prompt_columns(rest.columns)) != 1:
         # The pairs of one ranking are about the same responses.
         rest = rest.assign(prompt_id=[f"row {n}" for n in range(len(rest))])
     out = rest.iloc[rows].reset_index(drop=True)
@@ -157,7 +155,7 @@ def _about_sides(
     sides: tuple[str, str],
 ) -> tuple[pd.DataFrame, list[str]]:
     """Table whose relations of the two models of each row are grades of the sides."""
-    outcomes = [n for n in candidates(map(str, raw.columns), OUTCOMES) if n != name]
+    outcomes = [n for n in candidates(raw.columns, terms.OUTCOMES) if n != name]
     if outcomes:
         return raw, []
     one, two = (as_texts(raw[side]).str.strip() for side in sides)
@@ -175,7 +173,7 @@ def _about_sides(
         return raw, []
     grades = signs.map(lambda sign: grade(f"A{sign}B"), na_action="ignore")
     grades = grades.mask(turned, grades.map(mirrored))
-    new = name if name_key(name) in OUTCOMES else "verdict"
+    new = name if name_key(name) in terms.OUTCOMES else "verdict"
     table = raw.assign(**{name: grades}).rename(columns={name: new})
     said = f"{name!r} compares the models of its row, A and B being {sides[0]!r} and "
     return table, [f"{said}{sides[1]!r}"]
@@ -304,14 +302,3 @@ def _ranked(cell: str, name: str) -> Ranked | None:
     if len(models) < 2 or len({*models}) < len(models) or not all(models):
         return None
     return None if upward and downward else (models, signs)
-
-
-def _names_prompts(raw: pd.DataFrame) -> bool:
-    """Whether exactly one column names prompts, so that rows are grouped by it."""
-    if "prompt_id" in raw:
-        return True
-    for keys in PROMPTS:
-        found = candidates(map(str, raw.columns), keys)
-        if found:
-            return len(found) == 1
-    return False

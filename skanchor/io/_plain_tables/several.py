@@ -9,24 +9,23 @@ from typing import Any
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, Call
+from skanchor.io._plain_tables import terms
 from skanchor.io._plain_tables.measures import says_who_won
-from skanchor.io._plain_tables.names import (
-    ALL_PROMPTS,
-    MEASURES,
-    OUTCOMES,
-    WHO,
-    candidates,
-    name_key,
-    words_of,
-)
+from skanchor.io._plain_tables.names import candidates, name_key, words_of
 from skanchor.io._plain_tables.order import OUTCOME_SWAPPED, SHOWN_SWAPPED
-from skanchor.io._plain_tables.outcomes import holds_standard, label_of, readings
+from skanchor.io._plain_tables.outcomes import (
+    by_winners_name,
+    holds_standard,
+    label_of,
+    readings,
+)
 from skanchor.io._plain_tables.ratings import is_numeric, require_ratings
 from skanchor.io._plain_tables.sources import flag_of_people, human_like, names_machine
 from skanchor.io._plain_tables.winners import names_loser
+from skanchor.io.columns import distinct
 from skanchor.io.generic import filled
 
-_WORDS = OUTCOMES - {"answer", "annotation", "best", "better", "source"}
+_WORDS = terms.OUTCOMES - {"answer", "annotation", "best", "better", "source"}
 _WORDS |= {f"{word}s" for word in _WORDS} - {"answers", "results"}
 """Words of names of columns that may hold one of several outcomes."""
 
@@ -34,18 +33,13 @@ _SECOND, _SECOND_SHOWN = "second_winner", "second_winner_shown"
 """Names of a second outcome beside ``winner``: about the columns as that one is, or of
 a second game in which ``model_b`` was shown first, about the order shown."""
 
-_GAMES = (
-    ("ab", "ba"),
-    ("12", "21"),
-    ("original", "swapped"),
-    ("normal", "swapped"),
-    ("forward", "reverse"),
-    ("forward", "reversed"),
-    ("forward", "backward"),
+_GAMES = terms.pairs(
+    "ab/ba 12/21 original/swapped normal/swapped forward/reverse forward/reversed "
+    "forward/backward"
 )
 """What tells the two orders of a pair in names of columns."""
 
-_NUMBERED = ("1", "2"), ("g1", "g2"), ("game1", "game2"), ("first", "second")
+_NUMBERED = terms.pairs("1/2 g1/g2 game1/game2 first/second")
 """What tells two games, or two raters."""
 
 _NO_OUTCOMES = frozenset(
@@ -111,14 +105,9 @@ def one_outcome_a_row(
 
 def _with_second(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]] | None:
     """Rows of both outcomes, where the user has said what the second one is."""
-    for second in (_SECOND, _SECOND_SHOWN):
+    for second, flag in ((_SECOND, None), (_SECOND_SHOWN, OUTCOME_SWAPPED)):
         if second in raw:
-            flag = OUTCOME_SWAPPED if second == _SECOND_SHOWN else None
-            table = _stacked_columns(
-                raw,
-                {"winner": _mark(flag, "no"), second: _mark(flag, "yes")},
-            )
-            return table, [f"each row holds two outcomes, 'winner' and {second!r}"]
+            return _two_outcomes(raw, "winner", second, flag)
     return None
 
 
@@ -137,9 +126,7 @@ def not_read(raw: pd.DataFrame, outcome: str) -> list[str]:
     list of str
     """
     others = [
-        name
-        for name in map(str, raw.columns)
-        if name != outcome and {*words_of(name)} & _WORDS
+        name for name in raw.columns if name != outcome and {*words_of(name)} & _WORDS
     ]
     labels = _labels_of(raw[outcome]) if others else set()
     return [name for name in others if (own := _labels_of(raw[name])) and own <= labels]
@@ -160,10 +147,10 @@ def fits_outcomes(column: pd.Series, one: pd.Series, two: pd.Series) -> bool:
 # ----------------------------------------------------------------------------- reading
 def _outcome_columns(raw: pd.DataFrame, sides: tuple[str, str]) -> list[str]:
     """Columns of outcomes: by a word of their names, or by the labels of those."""
-    other = WHO | ALL_PROMPTS | MEASURES
+    other = terms.WHO | terms.ALL_PROMPTS | terms.MEASURES
     names = [
         name
-        for name in map(str, raw.columns)
+        for name in raw.columns
         if name not in sides
         and name_key(name) not in other
         and not {*words_of(name)} & _NO_OUTCOMES
@@ -176,7 +163,7 @@ def _outcome_columns(raw: pd.DataFrame, sides: tuple[str, str]) -> list[str]:
     told = [
         name
         for name in fits
-        if {*words_of(name)} & (_WORDS | WHO)
+        if {*words_of(name)} & (_WORDS | terms.WHO)
         or human_like([name])
         or names_machine(name)
     ]
@@ -215,19 +202,11 @@ def _both_games(
     marks = "".join(sorted(one - two)), "".join(sorted(two - one))
     if marks[::-1] in (*_GAMES, *_NUMBERED):
         first, second, marks = second, first, (marks[1], marks[0])
-    named = [
-        any(
-            reading.by_name
-            for reading in readings(raw[name], raw[sides[0]], raw[sides[1]], {})
-        )
-        for name in names
-    ]
-    if all(named):
+    models = raw[sides[0]], raw[sides[1]]
+    named = [by_winners_name(raw[name], *models, False) for name in names]
+    if None not in named:
         flag = SHOWN_SWAPPED if marks in _GAMES else None
-        table = _stacked_columns(
-            raw, {first: _mark(flag, "no"), second: _mark(flag, "yes")}
-        )
-        return table, [f"each row holds two outcomes, {first!r} and {second!r}"]
+        return _two_outcomes(raw, first, second, flag)
     if marks not in (*_GAMES, *_NUMBERED):
         raise open_judges(names, [])
     calls = [
@@ -250,20 +229,16 @@ def _both_games(
 
 def open_judges(found: Sequence[str], known: Sequence[str]) -> BattlesError:
     """Error for columns of outcomes whose judges are open."""
-    calls = [Call({"ratings": list(found)}, "If each holds the verdicts of a judge")]
+    calls, each = [], {"ratings": list(found)}
     people = [n for n in found if n not in known and not {*words_of(n)} & _TURNED]
     if known and people and not human_like(map(judge_name, known)):
-        calls.insert(
-            0,
-            Call(
-                {"ratings": list(found), "human": people},
-                f"If {', '.join(people)} are people, and the others LLM judges",
-            ),
-        )
+        case = f"If {', '.join(people)} are people, and the others LLM judges"
+        calls.append(Call({**each, "human": people}, case))
+    calls.append(Call(each, "If each holds the verdicts of a judge"))
     if known:
         calls.append(Call({"ratings": list(known)}, f"If only {', '.join(known)} do"))
     else:
-        votes = {"ratings": list(found), "human": list(found), "no_new": True}
+        votes = {**each, "human": list(found), "no_new": True}
         calls.append(Call(votes, "If each holds the votes of a person"))
         calls.append(
             Call({"columns": {found[0]: "winner"}}, f"If only {found[0]!r} is to count")
@@ -278,9 +253,9 @@ def _stacked_columns(
     raw: pd.DataFrame, columns: Mapping[str, Mapping[str, Any]]
 ) -> pd.DataFrame:
     """One row for each filled cell of some columns, with further cells of each."""
-    names = [str(name) for name in raw.columns]
+    names = list(raw.columns)
     rest = raw.drop(columns=[*columns])
-    if not candidates(names, ALL_PROMPTS):
+    if not candidates(names, terms.ALL_PROMPTS):
         # The outcomes of one row are about the same two responses.
         rest = rest.assign(prompt_id=[f"row {n}" for n in range(len(raw))])
     parts = [rest.assign(winner=raw[name], **more) for name, more in columns.items()]
@@ -288,11 +263,14 @@ def _stacked_columns(
     return table[filled(table["winner"])].reset_index(drop=True)
 
 
-def _mark(flag: str | None, value: str) -> dict[str, Any]:
-    """Cell of a flag of swapped sides; without one, the second order is unknown."""
-    if flag is not None:
-        return {flag: value}
-    return {"shown_first": "model_a" if value == "no" else ""}
+def _two_outcomes(
+    raw: pd.DataFrame, first: str, second: str, flag: str | None
+) -> tuple[pd.DataFrame, list[str]]:
+    """Rows of both outcomes, with a flag of swapped sides or else an unknown order."""
+    name, *cells = (flag, "no", "yes") if flag else ("shown_first", "model_a", "")
+    marks = {first: {name: cells[0]}, second: {name: cells[1]}}
+    said = f"each row holds two outcomes, {first!r} and {second!r}"
+    return _stacked_columns(raw, marks), [said]
 
 
 def judge_name(name: str) -> str:
@@ -304,5 +282,5 @@ def judge_name(name: str) -> str:
 
 
 def _labels_of(column: pd.Series) -> set[str]:
-    labels = column.dropna().unique().tolist()
+    labels = distinct(column)
     return {text for label in labels if (text := str(label).strip().casefold())}

@@ -13,15 +13,8 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons.people import human_like as human_like
 from skanchor.exceptions import BattlesError, Call
-from skanchor.io._plain_tables.names import (
-    OUTCOMES,
-    PEOPLE,
-    WHO,
-    candidates,
-    name_key,
-    side_pairs,
-    words_of,
-)
+from skanchor.io._plain_tables import terms
+from skanchor.io._plain_tables.names import candidates, name_key, side_pairs, words_of
 from skanchor.io._plain_tables.winners import flags, is_flag
 from skanchor.io._tools._cells import is_number_or_text
 from skanchor.io.columns import as_texts, distinct
@@ -98,10 +91,10 @@ def judges_by_label(raw: pd.DataFrame) -> list[str]:
     list of str
     """
     found = []
-    for name in map(str, raw.columns):
+    for name in raw.columns:
         if {*words_of(name)} & _WRITTEN or pd.api.types.is_numeric_dtype(raw[name]):
             continue
-        labels = raw[name].dropna().unique().tolist()
+        labels = distinct(raw[name])
         people = human_like(labels)
         rest = [label for label in labels if label not in people]
         if people and rest and all(map(names_machine, rest)):
@@ -146,7 +139,7 @@ def with_people_flag(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     BattlesError
         If several columns may name who decided, or one of them contradicts the flag.
     """
-    names = [str(name) for name in raw.columns]
+    names = list(raw.columns)
     by_name = {n: rows for n in names if (rows := flag_of_people(raw[n])) is not None}
     machines = [n for n in names if n not in by_name and names_machine(n)]
     if by_name and any(is_flag(raw[name]) for name in machines):
@@ -178,7 +171,7 @@ def with_people_flag(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
             ],
         )
     labels = raw[found[0]].astype(object)
-    human = labels.isin(human_like(labels.dropna().unique().tolist()))
+    human = labels.isin(human_like(distinct(labels)))
     # Nobody is one of the people in some rows, and a judge in others.
     both = {*labels[people].dropna()} & {*labels[~people].dropna()}
     odd = (human & ~people) | (labels.isin(both) & people)
@@ -208,12 +201,12 @@ def _kinds_and_names(
     BattlesError
         If the labels of kinds tell no judges apart, and another column may.
     """
-    names = [str(name) for name in raw.columns if is_number_or_text(raw[name])]
+    names = [name for name in raw.columns if is_number_or_text(raw[name])]
     kinds = {n: rows for n in names if (rows := _people_of_kinds(raw[n])) is not None}
     others = [name for name in names if name not in kinds]
     for kind, people in kinds.items():
         beside = [n for n in others if _stem(n, _OF_NAMES) == _stem(kind, _OF_KINDS)]
-        beside = beside or candidates(others, WHO)
+        beside = beside or candidates(others, terms.WHO)
         beside = [name for name in beside if _names_judges(raw[name], ~people)]
         if beside:
             # Where names and ids stand side by side, names come first.
@@ -240,10 +233,10 @@ def _refuse_names_elsewhere(
     verdicts : ndarray of bool, shape (n_rows,)
         Rows of judges.
     """
-    names = [str(name) for name in others.columns]
+    names = list(others.columns)
     pairs = {name for pair in side_pairs(names) for name in pair}
     for name in names:
-        if name in pairs or name_key(name) in OUTCOMES:
+        if name in pairs or name_key(name) in terms.OUTCOMES:
             continue
         if {*words_of(name)} & {*_WRITTEN, "note"}:
             continue
@@ -301,7 +294,7 @@ def judge_columns(names: Iterable[str]) -> list[str]:
     """Columns that may say who decided; none where there is a column ``judge``."""
     names = list(names)
     standard = [name for name in names if name_key(name) == "judge"]
-    found = candidates(names, WHO)
+    found = candidates(names, terms.WHO)
     return standard or [name for name in found if name != "rater"]
 
 
@@ -340,10 +333,10 @@ def people_patterns(labels: Sequence[Any], partial: Sequence[Any] = ()) -> list[
 
 def people_column(table: pd.DataFrame) -> str | None:
     """The column that names people: by its name, and with no label of another kind."""
-    found = candidates(map(str, table.columns), PEOPLE)
+    found = candidates(table.columns, terms.PEOPLE)
     if len(found) != 1:
         return None
-    labels = list(map(str, table[found[0]].dropna().unique().tolist()))
+    labels = list(map(str, distinct(table[found[0]])))
     others = human_like(labels) or any(map(_MACHINE.search, labels))
     return None if others else found[0]
 
@@ -433,10 +426,10 @@ def judges_by_value(table: pd.DataFrame) -> dict[str, list[Any]]:
     """
     found = {}
     models = {*table.get("model_a", ()), *table.get("model_b", ())}
-    for name in map(str, table.columns):
+    for name in table.columns:
         if name in _STANDARD or {*words_of(name)} & _WRITTEN:
             continue
-        labels = table[name].dropna().unique().tolist()
+        labels = distinct(table[name])
         suggests = human_like(labels) or any(map(names_machine, labels))
         if 1 < len(labels) <= _MOST_JUDGES and suggests and not {*labels} & models:
             found[name] = labels

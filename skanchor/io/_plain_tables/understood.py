@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, Call
+from skanchor.io._plain_tables import terms
 from skanchor.io._plain_tables.measures import says_who_won
 from skanchor.io._plain_tables.names import (
-    ALL_PROMPTS,
-    LOSERS,
-    MODELS,
-    OUTCOMES,
-    PROMPTS,
-    WHO,
-    WINNER_NAME,
     candidates,
     name_key,
     pairs_of_sides,
+    prompt_columns,
     side_pairs,
 )
 from skanchor.io._plain_tables.order import (
@@ -60,7 +54,7 @@ from skanchor.io._plain_tables.winners import (
     tie_flag,
     won_and_lost,
 )
-from skanchor.io.columns import label_key
+from skanchor.io.columns import distinct, label_key
 
 _SHOWN = 8
 """Largest number of values that a message lists."""
@@ -110,8 +104,8 @@ class Names:
 def needs_names(names: Sequence[str]) -> bool:
     """Whether a table with standard models and outcome has other names to find."""
     names = [str(name) for name in names]
-    some = [] if "judge" in names else [*WHO]
-    some += [] if "prompt_id" in names else [*ALL_PROMPTS]
+    some = [] if "judge" in names else [*terms.WHO]
+    some += [] if "prompt_id" in names else [*terms.ALL_PROMPTS]
     told = candidates([n for n in names if n != "rater"], some)
     told += [*may_be_swapped(names), *may_be_tie_flag(names)]
     return bool(told or any(map(is_people_flag, names)))
@@ -137,7 +131,7 @@ def models_and_outcome(
     BattlesError
         If several columns may be the models, or the outcome.
     """
-    names = map(str, raw.columns)
+    names = raw.columns
     pairs = [pair for pair in side_pairs(names) if not _are_texts(raw, pair)]
     if not pairs:
         return None, None
@@ -175,7 +169,7 @@ def find_names(raw: pd.DataFrame) -> Names | None:
     BattlesError
         If several columns may be the models, or the outcome.
     """
-    names = [str(name) for name in raw.columns]
+    names = list(raw.columns)
     sides, outcome = models_and_outcome(raw)
     if sides is None:
         return _winner_and_loser(raw)
@@ -186,7 +180,10 @@ def find_names(raw: pd.DataFrame) -> Names | None:
         says.append(
             f"the models are in {sides[0]!r} and {sides[1]!r}, shown in this order"
         )
-    if not _as_standard((outcome,), ("winner",)) and name_key(outcome) != WINNER_NAME:
+    if (
+        not _as_standard((outcome,), ("winner",))
+        and name_key(outcome) != terms.WINNER_NAME
+    ):
         lost = " names the loser of each row" if names_loser(outcome) else ""
         says.append(f"{outcome!r}{lost}" if lost else f"the outcome is {outcome!r}")
     says += [f"{name!r} is not read" for name in not_read(raw, outcome)]
@@ -201,7 +198,7 @@ def find_names(raw: pd.DataFrame) -> Names | None:
         says += said
     copies = {}
     for old, new in list(renames.items()):
-        if new == "prompt_id" and name_key(old) in PROMPTS[1]:
+        if new == "prompt_id" and name_key(old) in terms.PROMPTS[1]:
             copies[old] = renames.pop(old)
     features = pairs_of_sides([n for n in rest if n not in renames], sides)
     features = {
@@ -267,7 +264,7 @@ def read_outcomes(
     if scaled is not None:
         _check_range(scaled, name)
         return scaled, None
-    by_name = name_key(name) == WINNER_NAME
+    by_name = name_key(name) == terms.WINNER_NAME
     numeric = pd.api.types.is_numeric_dtype(outcome)
     plain = holds_standard(outcome) and (trusted or not numeric)
     found = (
@@ -297,7 +294,7 @@ def read_outcomes(
 
 def _of_zero_and_one(outcome: pd.Series, sides: tuple[str, str]) -> str | None:
     """What nothing but 0 and 1 is taken for; None where other numbers show a share."""
-    values = set(outcome.dropna().unique().tolist())
+    values = set(distinct(outcome))
     if values != {0, 1}:
         return None
     one, zero = ("True", "False") if pd.api.types.is_bool_dtype(outcome) else ("1", "0")
@@ -310,11 +307,12 @@ def _of_zero_and_one(outcome: pd.Series, sides: tuple[str, str]) -> str | None:
 # ----------------------------------------------------------------------- single roles
 def _outcome(raw: pd.DataFrame, sides: tuple[str, str]) -> str | None:
     """The column of the outcome; raise if there are several."""
-    rest = [str(name) for name in raw.columns if name not in sides]
+    rest = [name for name in raw.columns if name not in sides]
     # The loser's column comes last, since it is the winner's turned round.
     lost = [name for name in rest if _may_be_loser(raw, name, sides)]
     # So do those that say how good one side is, where no other column holds outcomes.
-    named = [*map(partial(candidates, rest), ({"winner"}, {WINNER_NAME}, OUTCOMES))]
+    keys = {"winner"}, {terms.WINNER_NAME}, terms.OUTCOMES
+    named = [candidates(rest, each) for each in keys]
     relative = [] if any(named) else _relative(raw, rest, sides)
     for found in (*named, relative, lost):
         if len(found) == 1:
@@ -375,8 +373,8 @@ def outcome_of_labels(raw: pd.DataFrame, given: Iterable[Any]) -> str | None:
     """
     known = {label_key(label) for label in given}
     found = []
-    for name in map(str, raw.columns):
-        own = {label_key(value) for value in raw[name].dropna().unique().tolist()}
+    for name in raw.columns:
+        own = {label_key(value) for value in distinct(raw[name])}
         if own & known and all(key in known or label_of(key) == "tie" for key in own):
             found.append(name)
     return found[0] if len(found) == 1 else None
@@ -387,7 +385,7 @@ def _may_be_loser(raw: pd.DataFrame, name: str, sides: tuple[str, str]) -> bool:
     one, two = (raw[side] for side in sides)
     if not names_loser(name) or says_who_won(raw[name], sides):
         return False
-    return name_key(name) in LOSERS or (
+    return name_key(name) in terms.LOSERS or (
         not is_numeric(raw[name]) and fits_outcomes(raw[name], one, two)
     )
 
@@ -398,7 +396,7 @@ def _winner_and_loser(raw: pd.DataFrame) -> Names | None:
     if sides is None or _are_texts(raw, sides):
         return None
     says = f"each row names the winner, {sides[0]!r}, and the loser, {sides[1]!r}"
-    rest = [name for name in map(str, raw.columns) if name not in sides]
+    rest = [name for name in raw.columns if name not in sides]
     tied = tie_flag(raw, rest)
     if tied is not None:
         says += f"; {tied!r} says which rows are ties"
@@ -428,7 +426,7 @@ def _judge_column(
         return {found[0]: "judge"}, []
     # A column of raters names people, unless one of them is called a human.
     found = [*found, *(name for name in rest if name == "rater")]
-    holds = [n for n in found if human_like(raw[n].dropna().unique().tolist())]
+    holds = [n for n in found if human_like(distinct(raw[n]))]
     if not found:
         holds = judges_by_label(raw[list(rest)]) or _judging_models(raw, rest)
     if len(holds) != 1:
@@ -440,7 +438,9 @@ def _judge_column(
 def _judging_models(raw: pd.DataFrame, rest: Sequence[str]) -> list[str]:
     """Columns of LLMs by name that are compared in no row: they are the judges."""
     compared = {*raw.drop(columns=list(rest)).astype("str").to_numpy().ravel()}
-    labels = {n: set(raw[n].dropna().astype("str")) for n in candidates(rest, MODELS)}
+    labels = {
+        n: set(raw[n].dropna().astype("str")) for n in candidates(rest, terms.MODELS)
+    }
     return [
         name
         for name, own in labels.items()
@@ -450,19 +450,15 @@ def _judging_models(raw: pd.DataFrame, rest: Sequence[str]) -> list[str]:
 
 def _prompt(rest: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """The column that names the prompts, if there is one."""
-    if "prompt_id" in rest:
+    found = prompt_columns(rest)
+    if not found or "prompt_id" in found:
         return {}, []
-    for keys in PROMPTS:
-        found = candidates(rest, keys)
-        if len(found) == 1:
-            same = _as_standard((found[0],), ("prompt_id",))
-            said = [] if same else [f"rows of one {found[0]!r} belong together"]
-            return {found[0]: "prompt_id"}, said
-        if found:
-            return {}, [
-                f"rows count as independent, although {_listed_readings(found)} repeat"
-            ]
-    return {}, []
+    if len(found) > 1:
+        listed = _listed_readings(found)
+        return {}, [f"rows count as independent, although {listed} repeat"]
+    same = _as_standard(found, ("prompt_id",))
+    said = [] if same else [f"rows of one {found[0]!r} belong together"]
+    return {found[0]: "prompt_id"}, said
 
 
 def _as_standard(names: Sequence[str], standard: Sequence[str]) -> bool:
@@ -484,26 +480,25 @@ def _several(
     outcome: pd.Series, found: Sequence[OutcomeReading], row: int
 ) -> BattlesError:
     """Error for outcomes that fit several readings, with the calls that decide."""
-    values = outcome.dropna().unique().tolist()
-    shown = ", ".join(map(str, values[:_SHOWN])) + (
-        ", ..." if len(values) > _SHOWN else ""
-    )
-    distinct: list[OutcomeReading] = []
+    values = distinct(outcome)
+    shown = ", ".join(map(str, values[:_SHOWN]))
+    shown += ", ..." if len(values) > _SHOWN else ""
+    different: list[OutcomeReading] = []
     for reading in found:
         numbers = reading.numbers()
         if not any(
-            np.allclose(numbers, one.numbers(), equal_nan=True) for one in distinct
+            np.allclose(numbers, one.numbers(), equal_nan=True) for one in different
         ):
-            distinct.append(reading)
+            different.append(reading)
     return BattlesError(
         f"Column {outcome.name!r} holds {shown}, which may mean "
-        f"{len(distinct)} things, and row {row} differs between them.",
+        f"{len(different)} things, and row {row} differs between them.",
         advice=[
             Call(
                 reading.arguments or {"labels": {str(v): v for v in values}},
                 f"If it holds {reading.means}",
             )
-            for reading in distinct
+            for reading in different
         ],
     )
 

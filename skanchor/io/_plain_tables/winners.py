@@ -11,14 +11,8 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons.outcomes import WINNER_VALUES
 from skanchor.exceptions import BattlesError, Call
-from skanchor.io._plain_tables.names import (
-    LOSERS,
-    WINNER_NAME,
-    WON_AND_LOST,
-    candidates,
-    name_key,
-    words_of,
-)
+from skanchor.io._plain_tables import terms
+from skanchor.io._plain_tables.names import candidates, name_key, pairs_called, words_of
 from skanchor.io.columns import label_key
 
 _OF_LOSERS = frozenset(
@@ -37,7 +31,7 @@ _OTHER_SIDE = {"model_a": "model_b", "model_b": "model_a"}
 
 def names_loser(name: str) -> bool:
     """Whether a column holds the loser of each row, by its name."""
-    return name_key(name) in LOSERS or bool({*words_of(name)} & _OF_LOSERS)
+    return name_key(name) in terms.LOSERS or bool({*words_of(name)} & _OF_LOSERS)
 
 
 def won_and_lost(raw: pd.DataFrame) -> tuple[str, str] | None:
@@ -54,13 +48,10 @@ def won_and_lost(raw: pd.DataFrame) -> tuple[str, str] | None:
         None if there are no such columns, or if they share no value, so that they need
         not hold models: texts of two responses do not.
     """
-    by_key = {name_key(name): str(name) for name in raw.columns}
-    for won, lost in WON_AND_LOST:
-        if won in by_key and lost in by_key:
-            pair = by_key[won], by_key[lost]
-            one, two = (set(raw[name].dropna().astype("str")) for name in pair)
-            if one & two or (won, lost) == ("winner", "loser"):
-                return pair
+    for pair in pairs_called(raw.columns, terms.WON_AND_LOST):
+        one, two = (set(raw[name].dropna().astype("str")) for name in pair)
+        if one & two or [*map(name_key, pair)] == ["winner", "loser"]:
+            return pair
     return None
 
 
@@ -160,7 +151,7 @@ def refuse_losers_as_winners(
         It ends in a call for either reading.
     """
     for old, new in columns.items():
-        winner = name_key(new) in ("winner", WINNER_NAME)
+        winner = name_key(new) in ("winner", terms.WINNER_NAME)
         if winner and names_loser(old) and not meanings:
             raise BattlesError(
                 f"Column {old!r} is given as the winner, but by its name it holds the "
