@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.arrow import ArrowSolver, Matrix, factorised
+from skanchor._numerics.arrow import ArrowMatrix, ArrowSolver, Matrix, factorised
 from skanchor._numerics.arrow_information import (
     ArrowSums,
+    DenseSums,
     arrow_information,
     effect_spread,
     raised_by_ridge,
@@ -194,27 +195,19 @@ class RieszProblem:
         projection is not exact. :func:`joint_information` takes symmetric blocks only,
         so that the sums are added source by source.
         """
-        sources = [(PEOPLE, 1.0, self.people)]
-        sources += [
-            (m, float(self.slopes[m]), block)
-            for m, block in enumerate(blocks)
-            if block is not None
-        ]
-        if all(block.identity is block.gram for _, _, block in sources):
+        sources = {PEOPLE: self.people}
+        sources |= {m: one for m, one in enumerate(blocks) if one is not None}
+        if all(block.identity is block.gram for block in sources.values()):
             return None
-        factor = self.factor
-        if factor is not None and has_common_column(factor):
-            by_judge = ArrowSums(self.layout, np.asarray(self.slopes), factor)
-            for m, _, block in sources:
-                by_judge.add(m, block.identity)
-            return by_judge.matrix().plus_diagonal(self._prior())
-        total = self.layout.no_information()
-        for m, slope, block in sources:
-            self.layout.add_information(total, m, block.identity, slope)
-        joint = self.layout.reduce_information(total, factor)
-        if factor is not None:
-            joint[np.diag_indices_from(joint)] += self._prior()
-        return joint
+        has_blocks = self.factor is not None and has_common_column(self.factor)
+        kind = ArrowSums if has_blocks else DenseSums
+        sums = kind(self.layout, np.asarray(self.slopes), self.factor)
+        for m, block in sources.items():
+            sums.add(m, block.identity)
+        matrix = sums.matrix()
+        if isinstance(matrix, ArrowMatrix):
+            return matrix.plus_diagonal(self._prior())
+        return matrix + np.diag(self._prior())
 
 
 @dataclass(frozen=True, eq=False)

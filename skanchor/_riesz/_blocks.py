@@ -91,10 +91,6 @@ def people_block(
     """
     found = [one.information(PEOPLE, human) for one in evidence]
     known = reduce(add, (one for one in found if one is not None))
-    if human.learner is None:
-        # Without a bias nothing is profiled out: the information of the items is all.
-        assert known.information is not None
-        return JudgeBlock(known.information, known.information, None, None)
     return judge_block(known, human.learner, human.ridge)
 
 

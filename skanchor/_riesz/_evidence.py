@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,24 +46,6 @@ models is less work than that of all influence values."""
 
 _CELLS = 1 << 22
 """Influence values that are held at a time."""
-
-
-class Evidence(Protocol):
-    """Training rows and rows held out: of history, of arrivals, or of both."""
-
-    def information(self, m: int, learner: WeightLearner) -> SourceSums | None:
-        """Information of a source's training rows; None where there are none."""
-
-    def mean_square(self, system: RieszSystem) -> tuple[Array, int]:
-        """Mean square of the weights of training rows by target, and their number."""
-
-    def influence(
-        self,
-        system: RieszSystem,
-        limit: Array | None,
-        responses: ResponseMeans | None = None,
-    ) -> InfluenceSums:
-        """Sums over the influence of the rows held out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,6 +379,10 @@ class SplitSums:
             {m: s.embed(places, n_items) for m, s in self.training.items()},
             {m: s.embed(places, n_items) for m, s in self.held_out.items()},
         )
+
+
+Evidence = RowEvidence | SplitSums
+"""Training rows and rows held out: of history, of arrivals, or of both."""
 
 
 def _weight_learner(system: RieszSystem, m: int) -> WeightLearner | None:
