@@ -8,8 +8,9 @@ kind has only the methods for which it has the numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,24 @@ from sklearn.utils.validation import check_is_fitted
 from skanchor._base import ComparisonEstimator
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
-from skanchor.results import PointResult, RankingResult, Scale
+from skanchor.results import PointResult, RankingResult
+
+P = ParamSpec("P")
+Found = TypeVar("Found")
+
+
+def _of_result(
+    method: Callable[Concatenate[Any, P], Found],
+) -> Callable[Concatenate[Any, P], Found]:
+    """A method of a result, as one of the fitted estimator that has the result."""
+
+    @wraps(method)
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Found:
+        check_is_fitted(self)
+        found: Found = getattr(self.result_, method.__name__)(*args, **kwargs)
+        return found
+
+    return call
 
 
 class _Ranked(ComparisonEstimator):
@@ -127,132 +145,9 @@ class RankingEstimator(_Scored):
         """Standard error of each new model's score, in logits."""
         return self._result().standard_errors
 
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Confidence intervals of the new models' scores.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Confidence level in (0, 1).
-
-        Returns
-        -------
-        DataFrame
-            Columns ``low`` and ``high`` in logits, by new model.
-        """
-        check_is_fitted(self)
-        return self.result_.conf_int(level)
-
-    def contrasts(self, level: float = 0.95) -> pd.DataFrame:
-        """Score differences between each new model and every other model.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Confidence level in (0, 1).
-
-        Returns
-        -------
-        DataFrame
-            As :meth:`skanchor.results.RankingResult.contrasts`.
-        """
-        check_is_fitted(self)
-        return self.result_.contrasts(level)
-
-    def rank_sets(
-        self,
-        level: float = 0.95,
-        among: str = "historical",
-        method: Literal["romano-wolf", "holm"] = "romano-wolf",
-        n_draws: int | None = None,
-    ) -> pd.DataFrame:
-        """Ranks with simultaneous confidence sets.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Confidence level in (0, 1).
-        among : {"historical", "all", "board"}, default="historical"
-            Opponents of the new models; ``"board"`` ranks every model among all others.
-        method : {"romano-wolf", "holm"}, default="romano-wolf"
-            Step-down procedure.
-        n_draws : int, optional
-            Draws for Romano and Wolf's procedure.
-
-        Returns
-        -------
-        DataFrame
-            As :meth:`skanchor.results.RankingResult.rank_sets`.
-        """
-        check_is_fitted(self)
-        return self.result_.rank_sets(level, among, method, n_draws)
-
-    def best_set(
-        self, tau: int = 1, level: float = 0.95, simultaneous: bool = False
-    ) -> pd.Index:
-        """Models that may be among the best ``tau`` of all.
-
-        Parameters
-        ----------
-        tau : int, default=1
-            Number of best models.
-        level : float, default=0.95
-            Confidence level in (0, 1).
-        simultaneous : bool, default=False
-            Whether the level must also hold if the best models have equal scores.
-
-        Returns
-        -------
-        Index
-            As :meth:`skanchor.results.RankingResult.best_set`.
-        """
-        check_is_fitted(self)
-        return self.result_.best_set(tau, level, simultaneous)
-
-    def prob_best(self, tau: int = 1) -> pd.Series:
-        """Probability that each model is among the best ``tau`` of all.
-
-        Parameters
-        ----------
-        tau : int, default=1
-            Number of best models.
-
-        Returns
-        -------
-        Series
-            As :meth:`skanchor.results.RankingResult.prob_best`.
-        """
-        check_is_fitted(self)
-        return self.result_.prob_best(tau)
-
-    def leaderboard(
-        self,
-        level: float = 0.95,
-        scale: Literal["logit", "elo"] | Scale = "logit",
-        anchor: Mapping[Any, float] | None = None,
-        sort: Literal["score", "low"] = "score",
-        ranks: Literal["score", "shared", "tier"] = "score",
-    ) -> pd.DataFrame:
-        """All models, best first; undetermined ones come last.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Confidence level in (0, 1).
-        scale : {"logit", "elo"} or Scale, default="logit"
-            Unit of the scores.
-        anchor : mapping of one model to its score, optional
-            Model with a fixed score, such as ``{"gpt-4": 1000}``, from which the others
-            are measured.
-        sort : {"score", "low"}, default="score"
-            Whether to sort by the score or by the lower end of the interval.
-        ranks : {"score", "shared", "tier"}, default="score"
-            Meaning of ``rank``: the rank by score, a shared rank, or a tier.
-
-        Returns
-        -------
-        DataFrame
-            As :meth:`skanchor.results.RankingResult.leaderboard`.
-        """
-        check_is_fitted(self)
-        return self.result_.leaderboard(level, scale, anchor, sort, ranks)
+    conf_int = _of_result(RankingResult.conf_int)
+    contrasts = _of_result(RankingResult.contrasts)
+    rank_sets = _of_result(RankingResult.rank_sets)
+    best_set = _of_result(RankingResult.best_set)
+    prob_best = _of_result(RankingResult.prob_best)
+    leaderboard = _of_result(RankingResult.leaderboard)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,22 @@ from skanchor._comparisons.table_rows import read_rows
 from skanchor._numerics.field_state import FieldState
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
+
+Value = TypeVar("Value")
+
+
+class _OfRows(Generic[Value]):
+    """An attribute of the encoded rows, which is one of the comparisons, too."""
+
+    def __init__(self, doc: str):
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> Value:
+        found: Any = self if instance is None else getattr(instance.rows, self._name)
+        return found  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,6 +97,34 @@ class Comparisons(FieldState):
     biases: Array | None = None
     deviations: Array | None = None
     item_covariance: Array | None = None
+
+    # ----------------------------------------------------- the columns of the rows
+    models = _OfRows[NDArray[Any]]("Labels of the models.")
+    judges = _OfRows[NDArray[Any]]("Labels of the LLM judges.")
+    left = _OfRows[NDArray[np.intp]]("Model codes of ``model_a``.")
+    right = _OfRows[NDArray[np.intp]]("Model codes of ``model_b``.")
+    judge = _OfRows[NDArray[np.intp]]("Judge codes; -1 is human, -2 unknown.")
+    order = _OfRows[Array]("Display order of each row.")
+    features_left = _OfRows[Array]("Response features of the first side.")
+    features_right = _OfRows[Array]("Response features of the second side.")
+    feature_names = _OfRows[tuple[str, ...]]("Names of the feature pairs.")
+    named = _OfRows[bool]("Whether the table names its columns.")
+    new_models = _OfRows[tuple[Any, ...] | None](
+        "Labels of the models with free scores."
+    )
+    is_human = _OfRows[NDArray[np.bool_]]("Rows that carry a human vote.")
+    is_new = _OfRows[NDArray[np.bool_]](
+        "Models with free scores, aligned with ``models``."
+    )
+    involves_new = _OfRows[NDArray[np.bool_]](
+        "Rows in which at least one side is a new model."
+    )
+    is_historical_judge_row = _OfRows[NDArray[np.bool_]](
+        "Rows of a judge between historical models."
+    )
+    is_usable = _OfRows[NDArray[np.bool_]](
+        "Rows of known models and judge that compare two different models."
+    )
 
     # ------------------------------------------------------------------ construction
     @classmethod
@@ -159,87 +203,6 @@ class Comparisons(FieldState):
             "left, right, judge and features_left. A transformer of features belongs "
             "into LinearBias(feature_map=transformer)."
         )
-
-    # ----------------------------------------------------- the columns of the rows
-    @property
-    def models(self) -> NDArray[Any]:
-        """Labels of the models."""
-        return self.rows.models
-
-    @property
-    def judges(self) -> NDArray[Any]:
-        """Labels of the LLM judges."""
-        return self.rows.judges
-
-    @property
-    def left(self) -> NDArray[np.intp]:
-        """Model codes of ``model_a``."""
-        return self.rows.left
-
-    @property
-    def right(self) -> NDArray[np.intp]:
-        """Model codes of ``model_b``."""
-        return self.rows.right
-
-    @property
-    def judge(self) -> NDArray[np.intp]:
-        """Judge codes; -1 is human, -2 unknown."""
-        return self.rows.judge
-
-    @property
-    def order(self) -> Array:
-        """Display order of each row."""
-        return self.rows.order
-
-    @property
-    def features_left(self) -> Array:
-        """Response features of the first side."""
-        return self.rows.features_left
-
-    @property
-    def features_right(self) -> Array:
-        """Response features of the second side."""
-        return self.rows.features_right
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the feature pairs."""
-        return self.rows.feature_names
-
-    @property
-    def named(self) -> bool:
-        """Whether the table names its columns."""
-        return self.rows.named
-
-    @property
-    def new_models(self) -> tuple[Any, ...] | None:
-        """Labels of the models with free scores."""
-        return self.rows.new_models
-
-    @property
-    def is_human(self) -> NDArray[np.bool_]:
-        """Rows that carry a human vote."""
-        return self.rows.is_human
-
-    @property
-    def is_new(self) -> NDArray[np.bool_]:
-        """Models with free scores, aligned with ``models``."""
-        return self.rows.is_new
-
-    @property
-    def involves_new(self) -> NDArray[np.bool_]:
-        """Rows in which at least one side is a new model."""
-        return self.rows.involves_new
-
-    @property
-    def is_historical_judge_row(self) -> NDArray[np.bool_]:
-        """Rows of a judge between historical models."""
-        return self.rows.is_historical_judge_row
-
-    @property
-    def is_usable(self) -> NDArray[np.bool_]:
-        """Rows of known models and judge that compare two different models."""
-        return self.rows.is_usable
 
     def by_judge(self, judge: int) -> JudgeRows:
         """Return the usable rows of one judge (-1: human); computed once per judge."""

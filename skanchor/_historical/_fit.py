@@ -20,7 +20,6 @@ from skanchor._judges import JudgeCalibrator, NoJudges
 from skanchor._numerics.graph import components
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._stages import Stages
-from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import Advice, BattlesError, Remedy, WeakJudgeWarning
