@@ -14,24 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from skanchor.reports.document import (
-    Cell,
-    Code,
-    Document,
-    Figure,
-    Points,
-    Table,
-    Text,
-    number,
-)
-
-_KINDS = {
-    Text: "text",
-    Points: "points",
-    Code: "code",
-    Table: "table",
-    Figure: "figure",
-}
+from skanchor.reports.document import Cell, Document, Table, number
 
 
 def to_html(document: Document) -> str:
@@ -63,7 +46,7 @@ def to_html(document: Document) -> str:
     >>> page.startswith("<!DOCTYPE html>")
     True
     """
-    script, style = _script_hash("report.js"), _script_hash("report.css")
+    script, style = _template_text("report.js"), _template_text("report.css")
     page: str = _template().render(
         document=document, script=script, style=style, script_hash=_hash(script)
     )
@@ -81,13 +64,13 @@ def _template() -> Any:
             "Markdown and LaTeX need nothing."
         ) from error
     environment = Environment(
-        loader=FunctionLoader(_script_hash),
+        loader=FunctionLoader(_template_text),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["kind"] = lambda block: _KINDS[type(block)]
+    environment.filters["kind"] = lambda block: type(block).__name__.lower()
     environment.filters["bar"] = _bar
     environment.filters["axis"] = _axis
     environment.filters["key"] = _sort_key
@@ -95,7 +78,7 @@ def _template() -> Any:
     return environment.get_template("report.html")
 
 
-def _script_hash(name: str) -> str:
+def _template_text(name: str) -> str:
     """Text of a file of the folder ``templates``."""
     return (files("skanchor.reports") / "templates" / name).read_text("utf-8")
 

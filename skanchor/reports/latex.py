@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from skanchor.reports.document import (
-    Block,
-    Code,
-    Document,
-    Figure,
-    Points,
-    Table,
-    Text,
-)
+from skanchor.reports.document import Block, Code, Document, Points, Table, Text
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -138,7 +130,7 @@ def _row(cells: list[str]) -> str:
 
 
 def _set(block: Block) -> Iterator[str]:
-    """Render a block as paragraphs of LaTeX."""
+    """Render a block as paragraphs of LaTeX; a drawing has none."""
     match block:
         case Text():
             yield _escaped(block.text)
@@ -160,8 +152,6 @@ def _set(block: Block) -> Iterator[str]:
                 + latex_table(block, "longtable")
                 + "\n}"
             )
-        case Figure():
-            pass
 
 
 def _escaped(text: str) -> str:

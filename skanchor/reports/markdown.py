@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from skanchor.reports.document import (
-    Block,
-    Code,
-    Document,
-    Figure,
-    Points,
-    Table,
-    Text,
-)
+from skanchor.reports.document import Block, Code, Document, Points, Table, Text
 
 # Characters that are markup inside a line, or at its beginning. They are escaped, so
 # that names are shown unchanged.
@@ -92,7 +84,7 @@ def markdown_table(table: Table) -> str:
 
 
 def _markdown_block(block: Block) -> Iterator[str]:
-    """Render a block as paragraphs of Markdown."""
+    """Render a block as paragraphs of Markdown; a drawing has none."""
     match block:
         case Text():
             yield _escaped_markdown(block.text)
@@ -110,8 +102,6 @@ def _markdown_block(block: Block) -> Iterator[str]:
         case Table():
             yield f"**{_escaped_markdown(block.caption)}**"
             yield markdown_table(block)
-        case Figure():
-            pass
 
 
 def _escaped_markdown(text: str) -> str:

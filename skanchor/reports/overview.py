@@ -17,6 +17,7 @@ from skanchor._numerics.graph import components
 from skanchor._text import printable
 from skanchor.exceptions import BattlesError
 from skanchor.reports.answers import number_of
+from skanchor.reports.tables import records_of
 from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
@@ -75,8 +76,8 @@ class Overview:
         """Return plain data; ``words`` turns warnings and errors into text."""
         return {
             "rows": self.rows,
-            "models": self.models.rename_axis("model").reset_index().to_dict("records"),
-            "judges": self.judges.rename_axis("judge").reset_index().to_dict("records"),
+            "models": records_of(self.models, "model"),
+            "judges": records_of(self.judges, "judge"),
             "n_raters": self.n_raters,
             "outcomes": self.outcomes,
             "features": self.features,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol
 
 from skanchor.exceptions import BattlesError
 from skanchor.reports.summary import summarize
+from skanchor.reports.tables import records_of
 from skanchor.reports.verdict import interval_verdict
 from skanchor.results import FAVOUR_OF, ContextResult, Scale
 
@@ -90,8 +92,8 @@ def result_json(
             "schema_version": SCHEMA_VERSION,
             "level": level,
             "scale": scale.to_dict(),
-            "models": _records(board, "model"),
-            "may_be_best": _records(facts.best.to_frame("probability"), "model"),
+            "models": records_of(board, "model"),
+            "may_be_best": records_of(facts.best.to_frame("probability"), "model"),
             "new_models": _new_models(pipeline, level, board, scale),
             "contexts": _contexts(result, level, layout),
             "check": None if check is None else check_json(check),
@@ -118,7 +120,7 @@ def _new_models(
             **board.loc[model, of_board].to_dict(),
             "rank_set": ranks.loc[model].to_dict(),
             "variance": variance.loc[model].to_dict(),
-            "contrasts": _records(contrasts.loc[model], "opponent"),
+            "contrasts": records_of(contrasts.loc[model], "opponent"),
             **favours(model),
         }
         for model in board.index[board["is_new"]].tolist()
@@ -135,7 +137,7 @@ def _favours(pipeline: Reported, level: float) -> Callable[[Any], dict[str, Any]
         return lambda model: {"breakdown": None, "benchmarks": None}
     broken = broken.drop(columns="difference")
     return lambda model: {
-        "breakdown": _records(broken.loc[model], "opponent"),
+        "breakdown": records_of(broken.loc[model], "opponent"),
         "benchmarks": benchmarks_json(marks.loc[model]),
     }
 
@@ -172,7 +174,10 @@ def _contexts(
     if not isinstance(result, ContextResult):
         return []
     return [
-        {"context": name, "models": _records(one.leaderboard(level, **layout), "model")}
+        {
+            "context": name,
+            "models": records_of(one.leaderboard(level, **layout), "model"),
+        }
         for name, one in result.by_context.items()
     ]
 
@@ -203,17 +208,10 @@ def check_json(check: IntervalCheck) -> dict[str, Any]:
     6
     """
     verdict = interval_verdict(check)
-    largest, top, direction = check.largest, check.top, check.direction
     tests = {
-        "largest_miss": None
-        if largest is None
-        else {"model": largest.model, "z": largest.z, "p_value": largest.p_value},
-        "best_model": None
-        if top is None
-        else {"model": top.model, "z": top.z, "p_value": top.p_value},
-        "direction": None
-        if direction is None
-        else {"gap": direction.gap, "p_value": direction.p_value},
+        "largest_miss": check.largest and asdict(check.largest),
+        "best_model": check.top and asdict(check.top),
+        "direction": check.direction and asdict(check.direction),
         "coverage": {
             "compatible": check.compatible,
             "n_models": check.n_models,
@@ -231,18 +229,10 @@ def check_json(check: IntervalCheck) -> dict[str, Any]:
         "advice": verdict.advice,
         "tests": tests,
         "item_effects": check.item_effects,
-        "models": [
-            {"model": model} | row
-            for model, row in check.table.to_dict("index").items()
-        ],
+        "models": records_of(check.table, "model"),
     }
     record: dict[str, Any] = as_json_value(found)
     return record
-
-
-def _records(table: pd.DataFrame, label: str) -> list[dict[Any, Any]]:
-    """Rows of a table as dicts, with the index under the key `label`."""
-    return table.rename_axis(label).reset_index().to_dict("records")
 
 
 def as_json_value(value: Any) -> Any:

@@ -18,6 +18,7 @@ from skanchor._families import FamilyEffects
 from skanchor._ranking import RankingEstimator
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.best import may_be_best
+from skanchor.reports.tables import records_of
 from skanchor.results import RankingResult
 from skanchor.warning_log import WarningLog, in_short
 
@@ -49,6 +50,12 @@ class ItemEffects:
     reason: str
     p_value: float
     others: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, with the intervals of other treatments as records."""
+        others = {n: records_of(table, "model") for n, table in self.others.items()}
+        known = {"reported": self.reported, "reason": self.reason}
+        return {**known, "p_value": self.p_value, "other_intervals": others}
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,31 +149,15 @@ class RunSummary:
         dict
             Nested dicts and lists of numbers and texts. Numbers may be of NumPy types.
         """
-        items = self.item_effects
         return {
             "method": self.method,
             "models": {key: len(names) for key, names in self.models.items()},
             "undetermined": list(self.models["undetermined"]),
             "rows": dict(self.rows),
             "inputs": {**asdict(self.inputs), "n_groups": self.n_groups},
-            "judges": self.judges.rename_axis("judge").reset_index().to_dict("records")
-            if len(self.judges)
-            else [],
-            "item_effects": None
-            if items is None
-            else {
-                "reported": items.reported,
-                "reason": items.reason,
-                "p_value": items.p_value,
-                "other_intervals": {
-                    name: [
-                        {"model": model, **row}
-                        for model, row in table.to_dict("index").items()
-                    ]
-                    for name, table in items.others.items()
-                },
-            },
-            "families": None if self.families is None else self.families.to_dict(),
+            "judges": records_of(self.judges, "judge"),
+            "item_effects": self.item_effects and self.item_effects.to_dict(),
+            "families": self.families and self.families.to_dict(),
             "warnings": [
                 {"category": type(warning).__name__, "message": words(warning)}
                 for warning in self.warnings

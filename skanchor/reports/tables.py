@@ -1,4 +1,4 @@
-"""A DataFrame as a table of a report, and a table as text for a screen."""
+"""A DataFrame as a table of a report or as records, and a table as text."""
 
 from __future__ import annotations
 
@@ -72,6 +72,11 @@ def table_of(
         for key, row in zip(frame.index, frame.to_dict("records"), strict=True)
     ]
     return Table(name, caption, headings, rows, **more)
+
+
+def records_of(frame: pd.DataFrame, label: str) -> list[dict[Any, Any]]:
+    """Rows of a DataFrame as dicts, with its index under the key ``label``."""
+    return frame.rename_axis(label).reset_index().to_dict("records")
 
 
 def table_text(table: Table) -> Grid:

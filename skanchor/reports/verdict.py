@@ -91,45 +91,32 @@ def interval_verdict(check: IntervalCheck) -> Verdict:
     >>> print(interval_verdict(check).statement)
     No test speaks against the intervals.
     """
-    failed = {
-        "largest": check.largest is not None and check.largest.p_value < DOUBTFUL,
-        "top": check.top is not None and check.top.p_value < DOUBTFUL,
-        "direction": check.direction is not None and check.direction.p_value < DOUBTFUL,
-        "coverage": check.coverage_p < DOUBTFUL,
+    p_values = {
+        name: test.p_value
+        for name in ("largest", "top", "direction")
+        if (test := getattr(check, name)) is not None
     }
-    findings = tuple(_findings(check))
-    advice = " ".join(_ADVICE[name] for name, is_bad in failed.items() if is_bad)
+    p_values["coverage"] = check.coverage_p
+    failed = [name for name, p in p_values.items() if p < DOUBTFUL]
+    advice, n_models = " ".join(_ADVICE[name] for name in failed), check.n_models
     if check.coverage_p < TOO_FEW or check.p_value < FAILED:
-        return Verdict(
-            Holds.NO,
-            "The intervals do not hold on this table "
-            f"({_p(check.p_value)}, all tests together).",
-            findings,
-            f"Do not report them as they are. {advice}".strip(),
+        holds, statement = Holds.NO, "The intervals do not hold on this table "
+        statement += f"({_p(check.p_value)}, all tests together)."
+        advice = f"Do not report them as they are. {advice}".strip()
+    elif failed:
+        holds = Holds.DOUBTFUL
+        statement = "It is doubtful that the intervals hold on this table."
+    elif n_models < FEWEST:
+        holds = Holds.UNKNOWN
+        statement = f"{n_models} models are too few to tell whether the intervals hold."
+        advice = (
+            "Five models with votes or more, better twenty, are needed for this check."
         )
-    if any(failed.values()):
-        return Verdict(
-            Holds.DOUBTFUL,
-            "It is doubtful that the intervals hold on this table.",
-            findings,
-            advice,
-        )
-    n_models = check.n_models
-    if n_models < FEWEST:
-        return Verdict(
-            Holds.UNKNOWN,
-            f"{n_models} models are too few to tell whether the intervals hold.",
-            findings,
-            "Five models with votes or more, better twenty, are needed for this check.",
-        )
-    return Verdict(
-        Holds.YES,
-        "No test speaks against the intervals.",
-        findings,
-        ""
-        if n_models >= PLENTY
-        else f"With {n_models} models only gross faults would show.",
-    )
+    else:
+        holds, statement = Holds.YES, "No test speaks against the intervals."
+        if n_models < PLENTY:
+            advice = f"With {n_models} models only gross faults would show."
+    return Verdict(holds, statement, tuple(_findings(check)), advice)
 
 
 _ADVICE = {
