@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -34,7 +35,9 @@ _SESSION = "evaluation_session_id"
 _CONVERSATIONS = ("conversation_a", "conversation_b")
 
 
-def _votes(raw: pd.DataFrame, battle: str, rater: str) -> pd.DataFrame:
+def _votes(
+    raw: pd.DataFrame, options: Options, battle: str, rater: str
+) -> pd.DataFrame:
     """Read votes whose outcomes have the arena's labels.
 
     `battle` is the column that identifies a battle; `more` maps further standard
@@ -53,10 +56,6 @@ def _votes(raw: pd.DataFrame, battle: str, rater: str) -> pd.DataFrame:
     )
 
 
-def _read_fastchat(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
-    return _votes(raw, "question_id", "judge")
-
-
 def _of_arena_users(raw: pd.DataFrame) -> bool:
     return bool(raw["judge"].astype("str").str.match("arena_user").all())
 
@@ -68,12 +67,8 @@ FASTCHAT = Reader(
     fits=_of_arena_users,
     assumes="`judge` holds `arena_user_...`: people, who become `rater`; `model_a` was "
     "on the left; `question_id` names the conversation and becomes `prompt_id`.",
-    read=_read_fastchat,
+    read=partial(_votes, battle="question_id", rater="judge"),
 )
-
-
-def _read_100k(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
-    return _votes(raw, "question_id", "judge_hash")
 
 
 ARENA_100K = Reader(
@@ -82,12 +77,8 @@ ARENA_100K = Reader(
     markers=(frozenset({"judge_hash", "winner", "model_a", "model_b"}),),
     assumes="All votes are by people; `judge_hash` is the voter (`rater`); `model_a` "
     "was on the left; `question_id` becomes `prompt_id`.",
-    read=_read_100k,
+    read=partial(_votes, battle="question_id", rater="judge_hash"),
 )
-
-
-def _read_140k(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
-    return _votes(raw, "id", _SESSION)
 
 
 ARENA_140K = Reader(
@@ -99,7 +90,7 @@ ARENA_140K = Reader(
     ),
     assumes="All votes are by people; a session is one person's, and so "
     "`evaluation_session_id` is the `rater`; `id` becomes `prompt_id`.",
-    read=_read_140k,
+    read=partial(_votes, battle="id", rater=_SESSION),
 )
 
 

@@ -1,4 +1,4 @@
-"""Tables with columns ``left`` and ``right``: evalica and llmfao."""
+"""Winners by their side and no more: evalica, llmfao and OpenCompass."""
 
 from __future__ import annotations
 
@@ -56,5 +56,32 @@ LLMFAO = Reader(
     assumes="Rows with a `worker` are people's (`rater`), files without hold the "
     "verdicts of one judge, named by the file unless told; `prompt` is the group.",
     read=_read_llmfao,
+    needs_judge=True,
+)
+
+
+_MODELS = {"model_a": "model_a", "model_b": "model_b", "tie": "tie"}
+
+
+def _read_opencompass(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+    texts = {"response_a": "prediction1", "response_b": "prediction2"}
+    prompt = next((n for n in ("question_id", "idx", "question") if n in raw), None)
+    return battles(
+        raw,
+        {"prompt_id": prompt, **texts},
+        winner=labelled(raw["winner"], _MODELS),
+    )
+
+
+OPENCOMPASS = Reader(
+    name="opencompass",
+    files="OpenCompass results with `matches` (CompassArena and its like)",
+    markers=(
+        frozenset({"winner", "model_a", "model_b", "prediction1", "prediction2"}),
+        frozenset({"winner", "model_a", "model_b", "conv_metadata", "difficulty"}),
+    ),
+    assumes="Grades were folded by the tool; `model_a` was shown first; the judge is "
+    "not named.",
+    read=_read_opencompass,
     needs_judge=True,
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import pandas as pd
 
 from skanchor.exceptions import Advice, BattlesError, Remedy
-from skanchor.io._tools._alpaca_eval import ALPACA_EVAL
 from skanchor.io._tools._arena import (
     ARENA_55K,
     ARENA_100K,
@@ -16,18 +15,14 @@ from skanchor.io._tools._arena import (
     COMPARIA,
     FASTCHAT,
 )
-from skanchor.io._tools._arena_hard import ARENA_HARD
-from skanchor.io._tools._evalscope import EVALSCOPE
-from skanchor.io._tools._helpsteer import HELPSTEER
-from skanchor.io._tools._judge_arena import JUDGE_ARENA
+from skanchor.io._tools._graded import ARENA_HARD, EVALSCOPE, WILDBENCH
 from skanchor.io._tools._mt_bench import MT_BENCH, MT_BENCH_PAIRS
-from skanchor.io._tools._opencompass import OPENCOMPASS
 from skanchor.io._tools._pandalm import PANDALM
+from skanchor.io._tools._preferences import ALPACA_EVAL, HELPSTEER, JUDGE_ARENA
 from skanchor.io._tools._reader import Reader
 from skanchor.io._tools._scores import MT_BENCH_SCORES, SCORES
-from skanchor.io._tools._sides import EVALICA, LLMFAO
+from skanchor.io._tools._sides import EVALICA, LLMFAO, OPENCOMPASS
 from skanchor.io._tools._soft_elo import SOFT_ELO
-from skanchor.io._tools._wildbench import WILDBENCH
 from skanchor.io._tools._wins import WINS
 
 READERS = (
