@@ -12,6 +12,7 @@ from skanchor._cli.methods import (
     ANCHOR,
     METHODS,
     check_method_names,
+    is_resampled,
     make_method,
     refuse_unread,
 )
@@ -75,6 +76,11 @@ def _compare(options: argparse.Namespace) -> None:
         raise BadInputError(
             f"--bootstrap must be at least {LEAST_RESAMPLES}, got {options.bootstrap}: "
             "limits need more refits"
+        )
+    if options.bootstrap is not None and not any(map(is_resampled, names)):
+        raise BadInputError(
+            f"--bootstrap gives intervals to methods that have scores only, which is "
+            f"none of {', '.join(names)}; leave it out, or name one such as ScalarJudge"
         )
     chosen = options.judges_by_history
     if chosen is not None and chosen < 1:

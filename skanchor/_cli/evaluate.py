@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from skanchor._cli.command import Command
-from skanchor._cli.method import add_method, check_flags, load_task
+from skanchor._cli.method import add_fit, check_flags, load_task
 from skanchor._cli.methods import (
     add_method_name,
     check_method_names,
@@ -100,6 +100,6 @@ EVALUATE = Command(
         ("how well each judge is understood", "skanchor evaluate battles.csv"),
         ("by another method", "skanchor evaluate battles.csv --method JointBTL"),
     ),
-    arguments=(add_table, add_method, add_method_name, add_output),
+    arguments=(add_table, add_fit, add_method_name, add_output),
     run=_evaluate,
 )

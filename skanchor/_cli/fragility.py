@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command, add_switch
-from skanchor._cli.method import add_method, check_flags, load_task
+from skanchor._cli.method import add_method, check_flags, load_task, refuse_level
 from skanchor._cli.output import Forms, add_output, deliver
 from skanchor._cli.plans import add_model
 from skanchor._cli.table import add_table, typed_label
@@ -59,6 +59,8 @@ def _fragility(options: argparse.Namespace) -> None:
         raise BadInputError(
             "--opponent does not go with --goal rank, which looks for the opponent"
         )
+    if options.goal == "sign":
+        refuse_level(options, "--goal sign")
     task = load_task(options)
     anchor = task.pipeline.fit(**task.rows)
     found = anchor.fragility(

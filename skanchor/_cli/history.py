@@ -54,7 +54,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_written(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--output", metavar="HISTORY", required=True, help="file to write it to"
+        "-o", "--output", metavar="HISTORY", required=True, help="file to write it to"
     )
 
 
@@ -67,6 +67,7 @@ def _add_update(parser: argparse.ArgumentParser) -> None:
         "groups or weights",
     )
     parser.add_argument(
+        "-o",
         "--output",
         metavar="HISTORY",
         help="file to write it to (default: the history itself, which is replaced "

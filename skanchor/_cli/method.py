@@ -17,9 +17,18 @@ if TYPE_CHECKING:
 
 
 # ---------------------------------------------------------------------------- flags
+DEFAULT_LEVEL = 0.95
+"""Confidence level without ``--level``."""
+
+
 def add_method(parser: argparse.ArgumentParser) -> None:
     """Add the flags of level, dependent rows, ranking and jobs."""
     add_level(parser)
+    add_fit(parser)
+
+
+def add_fit(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of dependent rows, ranking and jobs: all but the level."""
     add_dependence(parser)
     add_ranking(parser)
     add_jobs(parser)
@@ -37,7 +46,7 @@ def add_level(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--level",
         type=float,
-        default=0.95,
+        default=DEFAULT_LEVEL,
         help="level of intervals and rank sets (default: %(default)s)",
     )
 
@@ -92,15 +101,6 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
         "models that have votes, intervals depend on it (default: 0.3,2)",
     )
     parser.add_argument(
-        "--family",
-        action="append",
-        metavar="NAME=MODEL,...",
-        help="models of one family, such as one maker's; the summary then says how "
-        "much the judges together favour the family, if two of its models have votes, "
-        "and how large a favour would explain the rank of a new model; give it once "
-        "per family",
-    )
-    parser.add_argument(
         "--historical-fit",
         choices=["joint", "two-step"],
         default="joint",
@@ -130,6 +130,19 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
         "controlled compares models at equal features, included adds what each model's "
         "features are worth to people; both need features in human rows (default: "
         "%(default)s)",
+    )
+
+
+def add_families(parser: argparse.ArgumentParser) -> None:
+    """Add the flag of families of models, of which only summaries say anything."""
+    parser.add_argument(
+        "--family",
+        action="append",
+        metavar="NAME=MODEL,...",
+        help="models of one family, such as one maker's; the summary then says how "
+        "much the judges together favour the family, if two of its models have votes, "
+        "and how large a favour would explain the rank of a new model; give it once "
+        "per family",
     )
 
 
@@ -174,9 +187,12 @@ def read_item_prior(options: argparse.Namespace) -> tuple[float, float]:
 
 
 def read_families(options: argparse.Namespace) -> dict[str, str] | None:
-    """Family of each model that the flags name; None without a flag."""
+    """Family of each model that the flags name; None without a flag.
+
+    Some commands have no flag of families.
+    """
     families: dict[str, str] = {}
-    for each in options.family or []:
+    for each in getattr(options, "family", None) or []:
         name, _, models = each.partition("=")
         members = [model.strip() for model in models.split(",") if model.strip()]
         if not name or not members:
@@ -193,11 +209,17 @@ def read_families(options: argparse.Namespace) -> dict[str, str] | None:
 
 
 def check_level_flag(options: argparse.Namespace) -> None:
-    """Refuse an invalid level."""
-    if not 0.0 < options.level < 1.0:
+    """Refuse an invalid level; some commands have no flag of it."""
+    if "level" in options and not 0.0 < options.level < 1.0:
         raise BadInputError(
             f"--level must lie strictly between 0 and 1, got {options.level:g}"
         )
+
+
+def refuse_level(options: argparse.Namespace, where: str) -> None:
+    """Refuse a level where no interval is computed, which ``where`` names."""
+    if options.level != DEFAULT_LEVEL:
+        raise BadInputError(f"--level does not go with {where}, which has no interval")
 
 
 def check_fold_flags(options: argparse.Namespace) -> None:
@@ -223,6 +245,7 @@ def flags_of_method(options: argparse.Namespace) -> list[str]:
     """
     parser = argparse.ArgumentParser(add_help=False)
     add_ranking(parser)
+    add_families(parser)
     add_jobs(parser)
     # Typed flags without a value after "=". argparse accepts shortened names, so that
     # a typed one may be the beginning of a flag.

@@ -36,8 +36,9 @@ METHODS = (
 """Names of the methods."""
 
 _OF_ANCHOR = frozenset(
-    ("--item-effects", "--item-prior", "--historical-fit", "--judge-scale", "--style")
-)
+    ("--item-effects", "--item-prior", "--historical-fit", "--judge-scale", "--style",
+     "--folds")
+)  # fmt: skip
 _OF_CALIBRATOR = "--position-effect"
 """Flags that say how AnchorPipeline ranks, and how methods with a calibrator do."""
 
@@ -78,6 +79,15 @@ def refuse_unread(options: argparse.Namespace, names: Sequence[str]) -> None:
         )
 
 
+def is_resampled(name: str) -> bool:
+    """Whether a method has scores without intervals, which refits may give it."""
+    from skanchor._ranking import RankingEstimator, RankOnlyEstimator
+    from skanchor.baselines import BASELINES
+
+    with_own = (RankingEstimator, RankOnlyEstimator)
+    return name != ANCHOR and not issubclass(BASELINES[name], with_own)
+
+
 def make_method(
     name: str, pipeline: AnchorPipeline, n_resamples: int | None = None
 ) -> RankingEstimator | ScoreEstimator | RankOnlyEstimator:
@@ -89,7 +99,6 @@ def make_method(
     if name == ANCHOR:
         return pipeline
     from skanchor._btl import BTLRegressor
-    from skanchor._ranking import RankingEstimator, RankOnlyEstimator
     from skanchor.baselines import BASELINES
 
     kind = BASELINES[name]
@@ -99,7 +108,7 @@ def make_method(
     )
     if pipeline.calibrator is not None and "calibrator" in method.get_params(False):
         method.set_params(calibrator=pipeline.calibrator)
-    if n_resamples is None or issubclass(kind, (RankingEstimator, RankOnlyEstimator)):
+    if n_resamples is None or not is_resampled(name):
         return method
     from skanchor.bootstrap import Bootstrapped
 

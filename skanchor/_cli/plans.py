@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command
-from skanchor._cli.method import add_method, check_flags, fit_method
+from skanchor._cli.method import add_fit, add_method, check_flags, fit_method
 from skanchor._cli.output import Forms, add_output, deliver
 from skanchor._cli.pairs import numbers_of
 from skanchor._cli.table import add_table, typed_label
@@ -228,7 +228,7 @@ WORTH = Command(
             "skanchor worth battles.csv --cost gpt-4=0.02 judges=0.001",
         ),
     ),
-    arguments=(add_table, add_method, add_costs, add_model, add_output),
+    arguments=(add_table, add_fit, add_costs, add_model, add_output),
     run=_run_worth,
 )
 

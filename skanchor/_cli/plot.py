@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command, require_package
-from skanchor._cli.method import Task, add_method, check_method, load_task
+from skanchor._cli.method import (
+    Task,
+    add_method,
+    check_method,
+    load_task,
+    refuse_level,
+)
 from skanchor._cli.output import add_file, add_force, check_file, check_suffix, write
 from skanchor._cli.plans import add_budget, add_costs, check_budget, costs_of
 from skanchor._cli.table import add_table, check_table
@@ -41,6 +47,7 @@ _KINDS = {
 }
 """Display and description of each kind of plot."""
 _OF_A_MODEL = ("contrasts", "funnel", "cost")
+_WITHOUT_LEVEL = ("variance", "overlap")
 _SUFFIXES = (".png", ".svg", ".pdf")
 
 
@@ -72,6 +79,8 @@ def _plot(options: argparse.Namespace) -> None:
     check_suffix(options.output, _SUFFIXES, ", ".join(_SUFFIXES))
     if options.model is not None and options.kind not in _OF_A_MODEL:
         raise BadInputError("--model goes with contrasts, funnel and cost")
+    if options.kind in _WITHOUT_LEVEL:
+        refuse_level(options, options.kind)
     if options.kind == "cost":
         check_budget(options)
     elif options.cost or options.budget is not None:
@@ -111,7 +120,7 @@ def _draw(task: Task, options: argparse.Namespace) -> Any:
                 anchor, options.budget, costs, options.model, level
             )
         return display.from_estimator(anchor, options.model, level=level)
-    if options.kind in ("variance", "overlap"):
+    if options.kind in _WITHOUT_LEVEL:
         return display.from_estimator(anchor)
     return display.from_estimator(anchor, level=level)
 

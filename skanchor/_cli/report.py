@@ -12,7 +12,13 @@ from skanchor._cli.check import check_of_task
 from skanchor._cli.command import BadInputError, Command, add_switch, require_package
 from skanchor._cli.contexts import add_contexts, check_mix_flag
 from skanchor._cli.layout import add_layout, check_layout, layout_of
-from skanchor._cli.method import add_method, check_method, fit_method, load_task
+from skanchor._cli.method import (
+    add_families,
+    add_method,
+    check_method,
+    fit_method,
+    load_task,
+)
 from skanchor._cli.output import add_file, add_force, check_file, goes_to_file
 from skanchor._cli.plans import add_budget, add_costs, check_budget, costs_of
 from skanchor._cli.resume import add_resume
@@ -171,6 +177,7 @@ REPORT = Command(
     arguments=(
         add_table,
         add_method,
+        add_families,
         add_contexts,
         add_layout,
         add_costs,

@@ -164,7 +164,7 @@ def test_compare_gives_intervals_by_refits(run, tmp_path):
 
 
 def test_compare_keeps_judges_by_their_history(run):
-    flags = ["compare", "--demo", *FAST, *TWO, "--methods", "JointBTL", "--json"]
+    flags = ["compare", "--demo", *TWO, "--methods", "JointBTL", "--json"]
     code, out, _ = run(*flags, "--judges-by-history", "2")
     (found,) = json.loads(out)["methods"]
     X, y = load_demo(return_X_y=True)
@@ -184,7 +184,7 @@ def test_compare_keeps_judges_by_their_history(run):
 
 def test_compare_of_old_models_alone(run):
     flags = ["--methods", "JointBTL", "--no-new"]
-    code, out, err = run("compare", "--demo", *FAST, *TWO, *flags)
+    code, out, err = run("compare", "--demo", *TWO, *flags)
     assert (code, err) == (0, []) and "new models" not in out
 
 
