@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -20,17 +20,35 @@ from skanchor._judges import JudgeCalibrator, NoJudges
 from skanchor._numerics.graph import components
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._stages import Stages
+from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import Advice, BattlesError, Remedy, WeakJudgeWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
 
-if TYPE_CHECKING:
-    from skanchor._chain import Chain
-
 ROUNDS = 2
 """Times that a learner without a span is fitted again on jointly fitted scores."""
+
+
+class WarmStart(Protocol):
+    """A fit of nearly the same rows, arrivals among them or not, to start from."""
+
+    @property
+    def btl(self) -> BTLRegressor:
+        """The fitted stage of the human scores."""
+
+    @property
+    def calibrator(self) -> JudgeCalibrator:
+        """The fitted stage of the judges: sensitivities, biases, position effects."""
+
+    @property
+    def scores(self) -> Array:
+        """Scores of all models, in logits."""
+
+    @property
+    def excluded_judges(self) -> frozenset[Any]:
+        """Judges without whose verdicts scores are fitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +89,9 @@ class HistoricalFit:
 def fit_history(
     stages: Stages,
     sample: Sample,
-    start: Chain | None = None,
+    start: WarmStart | None = None,
     seed_offset: int = 0,
-    item_fit: Chain | None = None,
+    item_fit: WarmStart | None = None,
 ) -> HistoricalFit:
     """Fit what the historical rows alone decide.
 
@@ -99,7 +117,7 @@ def fit_history(
 
 
 def _fit_in_two_steps(
-    stages: Stages, sample: Sample, start: Chain | None, seed_offset: int
+    stages: Stages, sample: Sample, start: WarmStart | None, seed_offset: int
 ) -> HistoricalFit:
     """Scores by people's votes alone, then judges calibrated against them."""
     near = None if start is None else start.btl
@@ -110,7 +128,7 @@ def _fit_in_two_steps(
     return _calibrate(stages, sample, btl, btl.transform(sample.X), near, seed_offset)
 
 
-def _is_decided_later(stages: Stages, sample: Sample, item_fit: Chain) -> bool:
+def _is_decided_later(stages: Stages, sample: Sample, item_fit: WarmStart) -> bool:
     """Whether a fit without item effects can be skipped, as one with them follows.
 
     The fit with item effects has the same coefficients and fits them anew. So the fit
@@ -134,7 +152,7 @@ def _is_decided_later(stages: Stages, sample: Sample, item_fit: Chain) -> bool:
 
 
 def _await_items(
-    stages: Stages, sample: Sample, item_fit: Chain, seed_offset: int
+    stages: Stages, sample: Sample, item_fit: WarmStart, seed_offset: int
 ) -> HistoricalFit:
     """A start for the fit of item effects, without a fit of the judges.
 
@@ -243,7 +261,7 @@ def _of_drift(judges: Collection[Any]) -> WeakJudgeWarning:
 
 
 def _fit_near(
-    stages: Stages, sample: Sample, start: Chain, seed_offset: int
+    stages: Stages, sample: Sample, start: WarmStart, seed_offset: int
 ) -> HistoricalFit:
     """Fit scores and judges together, from the fit of nearly the same rows."""
     btl, calibrator = start.btl, start.calibrator

@@ -7,7 +7,7 @@ all others stay fixed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,33 @@ from skanchor._numerics.arrow import ArrowMatrix
 from skanchor._numerics.newton import Curvature, step_within
 from skanchor._typing import Array
 
-if TYPE_CHECKING:
-    from skanchor._items._likelihood import ItemLikelihood
-
 _FAR_OFF = 1e12
 """Absolute parameter beyond which a fit diverges: neither rows nor prior bound it."""
+
+
+class Likelihood(Protocol):
+    """A likelihood of all parameters, without prior.
+
+    ``parameters`` has the shape (size,), ``factor`` is the square root L of the
+    covariance of the item effects, ``weight`` and ``eta`` have the shape (n_rows,).
+    """
+
+    def logits(self, parameters: Array, factor: Array, weight: Array) -> Array:
+        """Logits of weighted rows, of shape (n_rows,)."""
+
+    def loss(self, eta: Array, weight: Array) -> float:
+        """Weighted sum of the logistic losses at these logits."""
+
+    def derivatives(
+        self,
+        parameters: Array,
+        factor: Array,
+        weight: Array,
+        eta: Array,
+        *,
+        curved: bool = True,
+    ) -> tuple[Array, Any]:
+        """Gradient, (size,), and if ``curved`` the expected Hessian."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +51,8 @@ class FreeParameters:
 
     Attributes
     ----------
-    model : ItemLikelihood
-        Likelihood of all parameters, without prior.
+    model : Likelihood
+        Likelihood of all parameters.
     fixed : ndarray of shape (size,)
         All parameters; the entries of the free ones are not used.
     factor : ndarray of shape (n_judges, n_judges)
@@ -45,7 +67,7 @@ class FreeParameters:
         Bounds of the free parameters.
     """
 
-    model: ItemLikelihood
+    model: Likelihood
     fixed: Array
     factor: Array
     weight: Array
