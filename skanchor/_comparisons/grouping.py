@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -34,6 +36,9 @@ PROMPT_COLUMN = "prompt_id"
 
 RATER_COLUMN = "rater"
 """Column of the people who cast the votes."""
+
+_PLAIN = ("string", "integer", "floating", "mixed-integer-float")
+"""Types of texts and numbers, as pandas calls them."""
 
 FEW_GROUPS = 30
 """Number of groups below which the variance between them is poorly known."""
@@ -272,9 +277,64 @@ def group_codes(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp]:
 
 
 def group_labels(groups: Any, table: Any, codes: NDArray[np.intp]) -> NDArray[Any]:
-    """Labels that the codes of :func:`group_codes` stand for, by code."""
+    """Labels that the codes of :func:`group_codes` stand for, by code.
+
+    They are texts or numbers, see :func:`as_texts_or_numbers`.
+    """
     first = first_rows(codes, int(codes.max(initial=-1)) + 1)
-    return np.asarray(_group_values(groups, table, len(codes))[first])
+    found = np.asarray(_group_values(groups, table, len(codes))[first])
+    return as_texts_or_numbers(found)
+
+
+def as_texts_or_numbers(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels as they are stored: what is neither a text nor a number becomes a text.
+
+    Times, booleans and the like have different types in tables of different libraries.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_groups,)
+        Labels of groups.
+
+    Returns
+    -------
+    ndarray of shape (n_groups,)
+    """
+    kind = labels.dtype.kind
+    if kind in "iufUT":
+        return labels
+    if kind == "O" and pd.api.types.infer_dtype(labels) in _PLAIN:
+        return labels
+    # As objects, nanoseconds would be numbers.
+    nanoseconds = kind in "mM" and np.datetime_data(labels.dtype)[0] == "ns"
+    values = list(pd.Index(labels)) if nanoseconds else labels.tolist()
+    found = np.empty(len(labels), dtype=object)
+    found[:] = [
+        value if type(value) in (str, int, float) else label_text(value)
+        for value in values
+    ]
+    return found
+
+
+def label_text(label: Any) -> str:
+    """Text of a label that is neither a text nor a number.
+
+    Parameters
+    ----------
+    label : object
+        A time, a boolean, bytes or the like.
+
+    Returns
+    -------
+    str
+        Times with a time zone are those of UTC.
+    """
+    if isinstance(label, datetime) and label.tzinfo is not None:
+        label = label.astimezone(UTC).replace(tzinfo=None)
+    if isinstance(label, Decimal):
+        # Without the zeros that a column of fixed decimals has.
+        return f"{label.normalize():f}"
+    return str(label)
 
 
 def _group_values(groups: Any, table: Any, n_rows: int) -> NDArray[Any]:

@@ -170,6 +170,11 @@ def among_groups(
     lost = np.flatnonzero(code < 0)
     others = list(map(_other_form, labels[lost].tolist()))
     code[lost] = known.index.get_indexer(pd.Index(others, dtype=object))
+    lost = np.flatnonzero(code < 0)
+    others = labels[lost].tolist()
+    if any(map(_looks_like_a_time, others)):
+        times = _as_times(known.index.tolist())
+        code[lost] = _first_of_times(times, _as_times(others))
     # Rows without a prompt have labels by their number in their own table.
     is_new = np.zeros(len(labels), dtype=bool)
     if labels.dtype.kind in "OU":
@@ -178,6 +183,31 @@ def among_groups(
     is_new |= (code < 0) | (known.folds[:, code] < 0).any(axis=0)
     code[is_new] = len(known.labels) + np.arange(np.count_nonzero(is_new))
     return replace(sample, groups=code[sample.groups])
+
+
+def _looks_like_a_time(label: Any) -> bool:
+    return isinstance(label, str) and label[4:5] == label[7:8] == "-"
+
+
+def _as_times(labels: list[Any]) -> pd.DatetimeIndex:
+    """Labels that are texts of times, as times; others are missing.
+
+    Programs write a time differently, such as without the seconds of a midnight.
+    """
+    texts = [label if _looks_like_a_time(label) else None for label in labels]
+    times = pd.to_datetime(
+        pd.Series(texts, dtype=object), format="ISO8601", utc=True, errors="coerce"
+    )
+    return pd.DatetimeIndex(times)
+
+
+def _first_of_times(
+    known: pd.DatetimeIndex, times: pd.DatetimeIndex
+) -> NDArray[np.intp]:
+    """Number of the first group with each time, -1 where none has it."""
+    at = np.flatnonzero(known.notna() & ~known.duplicated())
+    found = known[at].get_indexer(times)
+    return np.where(times.notna() & (found >= 0), at[found], -1)
 
 
 def _other_form(label: Any) -> Any:

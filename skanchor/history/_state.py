@@ -17,6 +17,7 @@ from skanchor._assembly import (
     set_undetermined_apart,
 )
 from skanchor._comparisons import count_rows
+from skanchor._comparisons.grouping import as_texts_or_numbers
 from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._engine import FullFit
 from skanchor._folds import FoldPlan
@@ -63,7 +64,9 @@ class GroupFolds:
     @cached_property
     def index(self) -> pd.Index:
         """The labels, to look up codes by."""
-        return pd.Index(self.labels.astype(object), dtype=object)
+        # Files of earlier versions may have times or booleans.
+        labels = as_texts_or_numbers(self.labels)
+        return pd.Index(labels.astype(object), dtype=object)
 
     @classmethod
     def of(

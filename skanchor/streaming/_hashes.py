@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from skanchor._comparisons.grouping import own_label
+from skanchor._comparisons.grouping import label_text, own_label
 
 # Multipliers and increment of SplitMix64 (Steele, Lea and Flood 2014).
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -135,7 +135,9 @@ def _texts(labels: pa.Array) -> pa.Array:
     kind = labels.type
     if _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
         return labels.cast(pa.large_string())
-    texts = [None if label is None else str(label) for label in labels.to_pylist()]
+    texts = [
+        None if label is None else label_text(label) for label in labels.to_pylist()
+    ]
     return pa.array(texts, pa.large_string())
 
 

@@ -36,6 +36,7 @@ from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.sample import Sample
+from skanchor.streaming._copies import warn_of_copies
 from skanchor.streaming._groups import GroupLabels
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._people import with_covariance
@@ -143,6 +144,9 @@ class SurveyResult:
         if len(left) < len(judges):
             judges = left
             sample, sample_folds = drawn(judges)
+        counted = reading.weight is not None and reading.weights == "frequency"
+        if survey.features and survey.groups is None and not counted:
+            warn_of_copies(sample, n_rows)
         verdicts = verdicts[verdicts["judge"].isin(judges)]
         known = [votes[votes["repeat"] == 0], verdicts]
         total, n = (sum(each[name].sum() for each in known) for name in ("weight", "n"))

@@ -63,6 +63,8 @@ for title, where in {
         "test_prompts::test_a_table_given_several_times_is_no_surer",
     "A table some of whose rows are given twice, without an id that says so":
         "test_prompts::test_equal_rows_without_any_id_are_told",
+    "A stream some of whose rows are given twice, without an id that says so":
+        "streaming.test_survey::test_copies_without_any_id_are_told",
     "Fewer than 30 prompts":
         "test_prompts::test_few_prompts_are_told_and_rows_are_independent",
     "Rows without a prompt among others":
@@ -142,6 +144,9 @@ for title, where in {
         "streaming.test_stream_groups::test_streamed_groups_are_those_in_memory",
     "Prompts that are numbers, with gaps, in a history or a stream":
         "history.test_anchor_history::test_prompts_that_are_numbers_with_gaps",
+    "Groups that are times, dates, decimals or bytes, in a history or a stream":
+        "history.test_anchor_history::"
+        "test_groups_that_are_times_or_the_like_meet_again",
     "New rows of fewer than 30 prompts, or of prompts that do not repeat, beside a "
     "history with groups":
         "history.test_anchor_history::"

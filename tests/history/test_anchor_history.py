@@ -1,9 +1,11 @@
 """A kept history places new models where a fit of all rows places them."""
 
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
 from pandas.testing import assert_frame_equal
@@ -29,6 +31,7 @@ from skanchor.history import FILE
 from skanchor.history._json import pack_settings, unpack_settings
 from skanchor.io.archive import ArchiveKind
 from skanchor.simulation import simulate_battles
+from skanchor.streaming import StreamOptions, stream_history
 
 N_FOLDS = 3
 
@@ -452,6 +455,55 @@ def test_prompts_that_are_numbers_match_those_that_are_texts(as_text):
             for label in labels[labels % 10 > 0].tolist():
                 seen += str(label) in fold
                 assert fold.get(str(label), number) == number
+        assert seen > 50
+
+
+START = pd.Timestamp("2024-01-01")
+TYPED = {
+    "times": lambda k: START + pd.to_timedelta(k * 1.0001, unit="h"),
+    "days": lambda k: START + pd.to_timedelta(k, unit="D"),
+    "zones": lambda k: (START + pd.to_timedelta(k, unit="h")).tz_localize(
+        "Europe/Berlin", ambiguous=True
+    ),
+    "dates": lambda k: pd.Series((START + pd.to_timedelta(k, unit="D")).date),
+    "decimals": lambda k: pd.Series([Decimal(each) / 4 for each in k.tolist()]),
+    "bytes": lambda k: pd.Series([b"%d" % each for each in k.tolist()]),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", TYPED)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_groups_that_are_times_or_the_like_meet_again(kind, streamed, tmp_path):
+    """Their types differ between libraries, and files of text have texts."""
+    X, y, new = table(n_new=1, features=False, seed=6)
+    numbers = np.random.default_rng(0).integers(0, 500, len(X))
+    X = X.assign(session=TYPED[kind](numbers))
+    late = is_late(X, new)
+    old, rows = X[~late], X[late]
+    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
+    if streamed:
+        options = StreamOptions(groups="session")
+        found = stream_history([old.assign(winner=y[~late])], anchor, options=options)
+        history = found.history
+        (plan,) = found.folds.plans(len(old), groups=old["session"])
+    else:
+        history = AnchorHistory(anchor).fit(old, y[~late], groups="session")
+        (plan,) = history.fold_plan_
+    fold = {}
+    for number, (_, test) in enumerate(plan):
+        fold |= dict.fromkeys(numbers[~late][test].tolist(), number)
+    history.save(tmp_path / "history")
+    history = AnchorHistory.load(tmp_path / "history")
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    for given in (rows, pa.Table.from_pandas(rows), pd.read_csv(tmp_path / "rows.csv")):
+        seen = 0
+        placed = history.place(given, y[late], groups="session")
+        for number, (_, test) in enumerate(placed.fold_plan[0]):
+            # A group of the history is in the fold that holds its other rows.
+            for label in numbers[late][test].tolist():
+                seen += label in fold
+                assert fold.get(label, number) == number
         assert seen > 50
 
 
