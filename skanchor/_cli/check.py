@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command, add_names
+from skanchor._cli.command import BadInputError, Command, Flags
 from skanchor._cli.method import Task, add_method, check_flags, load_task
 from skanchor._cli.output import Forms, add_output, deliver
 from skanchor._cli.resume import FinishedParts, add_resume, finished_parts
@@ -85,10 +85,9 @@ def check_of_task(
     return check_of_rows(rows, options.level, fitted.item_effects_)
 
 
-def add_models(parser: argparse.ArgumentParser) -> None:
+def add_models(flags: Flags) -> None:
     """Add the flag that names the models to leave out."""
-    add_names(
-        parser,
+    flags.names(
         "--models",
         "MODEL",
         "models to leave out, one at a time (default: all with human rows)",
@@ -133,21 +132,16 @@ def _as_ranked(task: Task) -> AnchorPipeline:
 
 def _check_forms(found: IntervalCheck) -> Forms:
     """Forms of a check: verdict, tests, and the table of models left out."""
-    from skanchor.reports import (
-        check_json,
-        check_notes,
-        check_table,
-        interval_verdict,
-    )
+    from skanchor import reports
 
-    verdict = interval_verdict(found)
+    verdict = reports.interval_verdict(found)
     lines = [f"- {each}" for each in verdict.findings]
     lines += [verdict.advice] if verdict.advice else []
     return Forms.of(
-        check_table(found),
+        reports.check_table(found),
         found.table,
-        check_json(found),
-        "\n".join(check_notes(found)),
+        reports.check_json(found),
+        "\n".join(reports.check_notes(found)),
         head=verdict.statement,
         lines=lines,
     )

@@ -6,10 +6,10 @@ import argparse
 import difflib
 import shlex
 import textwrap
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from skanchor._text import printable
 
@@ -58,6 +58,51 @@ def require_known(what: str, name: str, known: Collection[str], *more: str) -> N
 
 
 @dataclass(frozen=True, slots=True)
+class Flags:
+    """Flags and arguments of a parser, or a group of them, to which more are added.
+
+    Attributes
+    ----------
+    container : parser or group of argparse
+        What they are added to.
+    """
+
+    container: argparse._ActionsContainer
+
+    def value(self, flag: str, metavar: Any, says: str, **more: Any) -> None:
+        """Add a flag with a value, or an argument; blanks stand between its names."""
+        self.container.add_argument(*flag.split(), metavar=metavar, help=says, **more)
+
+    def choice(self, flag: str, choices: Sequence[str], says: str) -> None:
+        """Add a flag whose value is one of some words, by default the first."""
+        says += " (default: %(default)s)"
+        self.container.add_argument(
+            flag, choices=choices, default=choices[0], help=says
+        )
+
+    def number(self, flag: str, metavar: str, says: str, default: float) -> None:
+        """Add a flag with a number of the type that its default has."""
+        says += " (default: %(default)s)"
+        self.value(flag, metavar, says, type=type(default), default=default)
+
+    def names(self, flag: str, metavar: str, says: str) -> None:
+        """Add a flag that takes several names, and may be typed several times."""
+        self.value(flag, metavar, says, nargs="+", action="extend")
+
+    def lists(self, flag: str, metavar: str, says: str) -> None:
+        """Add a flag that takes a list with commas, and may be typed several times."""
+        self.value(flag, metavar, says, action="append", default=[])
+
+    def switch(self, flag: str, says: str) -> None:
+        """Add a flag without a value."""
+        self.container.add_argument(flag, action="store_true", help=says)
+
+    def exclusive(self) -> Flags:
+        """A group of flags of which one at most may be typed."""
+        return Flags(self.container.add_mutually_exclusive_group())
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """A command of the program.
 
@@ -84,13 +129,13 @@ class Command:
     help: str
     description: str
     examples: tuple[tuple[str, str], ...]
-    arguments: tuple[Callable[[argparse.ArgumentParser], None], ...]
+    arguments: tuple[Callable[[Flags], None], ...]
     run: Callable[[argparse.Namespace], None]
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add all arguments to a parser."""
         for add in self.arguments:
-            add(parser)
+            add(Flags(parser))
 
 
 class Parser(argparse.ArgumentParser):
@@ -99,26 +144,6 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise the message in one line; argparse would also print the usage."""
         raise BadInputError(f"{message} (see {self.prog} --help)")
-
-
-# ---------------------------------------------------------------------------- flags
-Flags = argparse._ActionsContainer
-"""A parser, or a group of its flags."""
-
-
-def add_names(parser: Flags, flag: str, metavar: str, says: str) -> None:
-    """Add a flag that takes several names, and may be typed several times."""
-    parser.add_argument(flag, nargs="+", action="extend", metavar=metavar, help=says)
-
-
-def add_lists(parser: Flags, flag: str, metavar: str, says: str) -> None:
-    """Add a flag that takes a list with commas, and may be typed several times."""
-    parser.add_argument(flag, action="append", default=[], metavar=metavar, help=says)
-
-
-def add_switch(parser: Flags, flag: str, says: str) -> None:
-    """Add a flag without a value."""
-    parser.add_argument(flag, action="store_true", help=says)
 
 
 # ----------------------------------------------------------------------------- help

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.check import add_models, models_left_out_of
-from skanchor._cli.command import BadInputError, Command, add_names
+from skanchor._cli.command import BadInputError, Command, Flags
 from skanchor._cli.method import Task, add_method, check_flags, load_task
 from skanchor._cli.methods import (
     ANCHOR,
@@ -40,28 +40,27 @@ _COLUMNS: dict[str, tuple[str, int | str]] = {
 }
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_names(
-        parser,
+def _add_arguments(flags: Flags) -> None:
+    flags.names(
         "--methods",
         "NAME",
         f"of {', '.join(METHODS)}, or all (default: {', '.join(_DEFAULT)})",
     )
-    parser.add_argument(
+    flags.value(
         "--bootstrap",
-        type=int,
-        metavar="N",
-        help="give methods that have scores but no intervals of their own, such as "
+        "N",
+        "give methods that have scores but no intervals of their own, such as "
         "ScalarJudge and HistoricalPPI, intervals from N refits on resampled rows, as "
         "in 200 (default: they are shown without)",
-    )
-    add_models(parser)
-    parser.add_argument(
-        "--judges-by-history",
         type=int,
-        metavar="N",
-        help="for each model left out, keep the N judges with the most verdicts on the "
+    )
+    add_models(flags)
+    flags.value(
+        "--judges-by-history",
+        "N",
+        "for each model left out, keep the N judges with the most verdicts on the "
         "other models, as the paper does with 7 of 10 (default: all judges)",
+        type=int,
     )
 
 
@@ -134,30 +133,24 @@ def _places(method: Any, task: Task, level: float) -> dict[str, str]:
 
 def _accuracy(left_out: pd.DataFrame) -> dict[str, float]:
     """Measures of the accuracy of a method on the models left out."""
-    from skanchor.metrics import (
-        exact_insertion_rate,
-        insertion_mae,
-        interval_width,
-        rmse,
-        spearman,
-    )
+    from skanchor import metrics
 
     true, rank = left_out["true_rank"], left_out["rank"]
     found = {
         "models": len(left_out),
-        "rank_error": insertion_mae(true, rank),
+        "rank_error": metrics.insertion_mae(true, rank),
         "largest_rank_error": int((true - rank).abs().max()),
-        "exact": exact_insertion_rate(true, rank),
+        "exact": metrics.exact_insertion_rate(true, rank),
     }
     if "fitted_rank" in left_out:
-        found["own_rank_error"] = insertion_mae(true, left_out["fitted_rank"])
+        found["own_rank_error"] = metrics.insertion_mae(true, left_out["fitted_rank"])
     if "score" in left_out:
-        found["rmse"] = rmse(left_out["true_score"], left_out["score"])
-        found["spearman"] = spearman(left_out["true_score"], left_out["score"])
+        found["rmse"] = metrics.rmse(left_out["true_score"], left_out["score"])
+        found["spearman"] = metrics.spearman(left_out["true_score"], left_out["score"])
     if "compatible" in left_out:
         found["held"] = float(left_out["covered"].mean())
         found["compatible"] = float(left_out["compatible"].mean())
-        found["width"] = interval_width(left_out["low"], left_out["high"])
+        found["width"] = metrics.interval_width(left_out["low"], left_out["high"])
     return found
 
 

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from skanchor._cli.command import Command
+from skanchor._cli.command import Command, Flags
 from skanchor._cli.streams import print_result
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -29,8 +29,8 @@ class _Flag:
     help: str
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=_SHELLS, help="the shell")
+def _add_arguments(flags: Flags) -> None:
+    flags.value("shell", None, "the shell", choices=_SHELLS)
 
 
 def _print_script(options: argparse.Namespace, commands: Sequence[Command]) -> None:

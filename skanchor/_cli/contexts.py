@@ -6,20 +6,19 @@ import argparse
 import math
 from typing import Any
 
-from skanchor._cli.command import BadInputError, add_lists
+from skanchor._cli.command import BadInputError, Flags
 from skanchor._cli.pairs import numbers_of
 
 
-def add_contexts(parser: argparse.ArgumentParser) -> None:
+def add_contexts(flags: Flags) -> None:
     """Add the flags of the column of the contexts and of their mix."""
-    parser.add_argument(
+    flags.value(
         "--context",
-        metavar="COLUMN",
-        help="column with the kind of each prompt: models then have a score for "
+        "COLUMN",
+        "column with the kind of each prompt: models then have a score for "
         "each kind, judges are calibrated once for all",
     )
-    add_lists(
-        parser,
+    flags.lists(
         "--mix",
         "KIND=SHARE,...",
         "share of each kind in the scores that are shown, as in "

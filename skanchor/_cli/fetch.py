@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from skanchor._cli.command import BadInputError, Command, add_switch
+from skanchor._cli.command import BadInputError, Command, Flags
 from skanchor._cli.output import (
     add_file,
     add_force,
@@ -23,23 +23,19 @@ _TEXTS = ("llmfao", "mt_bench")
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", choices=_NAMES, metavar="NAME", help=", ".join(_NAMES))
+def _add_arguments(flags: Flags) -> None:
+    flags.value("name", "NAME", ", ".join(_NAMES), choices=_NAMES)
     add_file(
-        parser,
+        flags,
         f"write the battles to FILE ({', '.join(_SUFFIXES)}) for skanchor rank; "
         "without it, only say what they are",
     )
-    add_force(parser)
-    add_switch(
-        parser,
-        "--texts",
-        f"with the texts of prompt and responses ({' and '.join(_TEXTS)})",
+    add_force(flags)
+    flags.switch(
+        "--texts", f"with the texts of prompt and responses ({' and '.join(_TEXTS)})"
     )
-    parser.add_argument(
-        "--data-home",
-        metavar="FOLDER",
-        help="folder of fetched files (default: ~/skanchor_data)",
+    flags.value(
+        "--data-home", "FOLDER", "folder of fetched files (default: ~/skanchor_data)"
     )
 
 

@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command, add_switch
+from skanchor._cli.command import BadInputError, Command, Flags
 from skanchor._cli.method import add_method, check_flags, load_task, refuse_level
 from skanchor._cli.output import Forms, add_output, deliver
 from skanchor._cli.plans import add_model
@@ -16,37 +16,32 @@ if TYPE_CHECKING:
     from skanchor.fragility import Fragility
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _add_arguments(flags: Flags) -> None:
+    flags.choice(
         "--goal",
-        choices=["sign", "interval", "rank"],
-        default="sign",
-        help="what is to change: which of two models is better, whether the interval "
-        "of their difference contains zero, or the rank set of a new model (default: "
-        "%(default)s)",
+        ["sign", "interval", "rank"],
+        "what is to change: which of two models is better, whether the interval of "
+        "their difference contains zero, or the rank set of a new model",
     )
-    add_switch(
-        parser, "--reverse", "reverse the outcomes of rows instead of dropping them"
-    )
-    parser.add_argument(
+    flags.switch("--reverse", "reverse the outcomes of rows instead of dropping them")
+    flags.choice(
         "--of",
-        choices=["any", "human", "arrival", "history"],
-        default="any",
-        help="which rows: all; votes of people; verdicts on the new model; verdicts on "
-        "old models (default: %(default)s)",
+        ["any", "human", "arrival", "history"],
+        "which rows: all; votes of people; verdicts on the new model; verdicts on "
+        "old models",
     )
-    add_switch(parser, "--whole-groups", "drop groups of dependent rows as a whole")
-    add_model(parser)
-    parser.add_argument(
+    flags.switch("--whole-groups", "drop groups of dependent rows as a whole")
+    add_model(flags)
+    flags.value(
         "--opponent",
-        metavar="NAME",
-        help="the model that it is compared with (default: each in turn)",
+        "NAME",
+        "the model that it is compared with (default: each in turn)",
     )
-    parser.add_argument(
+    flags.value(
         "--max-seconds",
+        "SECONDS",
+        "stop after this time with what was found, as Ctrl-C does",
         type=float,
-        metavar="SECONDS",
-        help="stop after this time with what was found, as Ctrl-C does",
     )
 
 

@@ -8,10 +8,9 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.board import board_forms
-from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.command import BadInputError, Command, Flags
 from skanchor._cli.history_stream import add_stream, build_from_stream, check_stream
-from skanchor._cli.layout import add_layout, check_layout
+from skanchor._cli.layout import add_layout, board_forms, check_layout
 from skanchor._cli.method import (
     add_dependence,
     add_level,
@@ -44,69 +43,63 @@ _NAMED = 5
 
 
 # ---------------------------------------------------------------------------- flags
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_arguments(flags: Flags) -> None:
+    parser: Any = flags.container
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, (help_, arguments, _) in _ACTIONS.items():
         own = actions.add_parser(name, help=help_, description=help_)
         for add in arguments:
-            add(own)
+            add(Flags(own))
 
 
-def _add_written(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-o", "--output", metavar="HISTORY", required=True, help="file to write it to"
-    )
+def _add_written(flags: Flags) -> None:
+    flags.value("-o --output", "HISTORY", "file to write it to", required=True)
 
 
-def _add_update(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _add_update(flags: Flags) -> None:
+    flags.value(
         "--past",
-        nargs="+",
-        metavar="FILE",
-        help="all battles that the history was built from; needed only with features, "
+        "FILE",
+        "all battles that the history was built from; needed only with features, "
         "groups or weights",
+        nargs="+",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="HISTORY",
-        help="file to write it to (default: the history itself, which is replaced "
+    flags.value(
+        "-o --output",
+        "HISTORY",
+        "file to write it to (default: the history itself, which is replaced "
         "when the new one is complete)",
     )
 
 
-def _add_promoted(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="the model")
+def _add_promoted(flags: Flags) -> None:
+    flags.value("model", "MODEL", "the model")
 
 
-def _add_fingerprints(parser: argparse.ArgumentParser) -> None:
+def _add_fingerprints(flags: Flags) -> None:
     """Add the flag of the fingerprints, by which changed judges are recognised."""
-    parser.add_argument(
+    flags.value(
         "--fingerprints",
-        metavar="FILE",
-        help="JSON file with a text for each judge, such as the version of its model "
+        "FILE",
+        "JSON file with a text for each judge, such as the version of its model "
         "and a hash of its prompt: if the text changes, the judge has changed",
     )
 
 
-def add_history(parser: argparse.ArgumentParser, more: str = "") -> None:
+def add_history(flags: Flags, more: str = "") -> None:
     """Add the flags of a history beside those of a method; ``more`` ends the help."""
-    parser.add_argument(
+    flags.value(
         "--history",
-        metavar="HISTORY",
-        help="place the new models by a history that skanchor history build has "
+        "HISTORY",
+        "place the new models by a history that skanchor history build has "
         f"written; FILE then holds their rows{more}",
     )
-    _add_fingerprints(parser)
+    _add_fingerprints(flags)
 
 
-def _add_history(parser: argparse.ArgumentParser) -> None:
+def _add_history(flags: Flags) -> None:
     """Add the argument that names the file of a history."""
-    parser.add_argument(
-        "history",
-        metavar="HISTORY",
-        help="file that skanchor history build has written",
-    )
+    flags.value("history", "HISTORY", "file that skanchor history build has written")
 
 
 # ------------------------------------------------------------------------------ run

@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, add_switch
+from skanchor._cli.command import BadInputError, Flags
 from skanchor._cli.method import check_jobs, pipeline_of
 from skanchor._cli.streams import is_watched, print_line
 from skanchor._cli.table import (
@@ -24,24 +24,23 @@ if TYPE_CHECKING:
 PARQUET = (".parquet", ".pq")
 
 
-def add_stream(parser: argparse.ArgumentParser) -> None:
+def add_stream(flags: Flags) -> None:
     """Add the flags of reading the battles in batches."""
-    add_switch(
-        parser,
+    flags.switch(
         "--stream",
         "read Parquet files, or a folder of them, in batches, several times: for "
         "battles that do not fit into memory",
     )
-    parser.add_argument(
+    flags.value(
         "--checkpoint",
-        metavar="FILE",
-        help="with --stream: store finished work there, and go on from it",
+        "FILE",
+        "with --stream: store finished work there, and go on from it",
     )
-    parser.add_argument(
+    flags.value(
         "--jobs",
+        "N",
+        "with --stream: batches read in parallel (-1: all cores)",
         type=int,
-        metavar="N",
-        help="with --stream: batches read in parallel (-1: all cores)",
     )
 
 

@@ -1,44 +1,47 @@
-"""Flags of the layout of a leaderboard: its scale, order and kind of ranks."""
+"""The leaderboard: flags of its scale, order and kind of ranks, and its forms."""
 
 from __future__ import annotations
 
 import argparse
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from skanchor._cli.command import Flags
+from skanchor._cli.output import Forms
 from skanchor._cli.pairs import numbers_of
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def add_layout(parser: argparse.ArgumentParser) -> None:
+    from skanchor.reports import Reported, RunSummary
+
+
+def add_layout(flags: Flags) -> None:
     """Add the flags of the layout."""
-    parser.add_argument(
+    flags.choice(
         "--scale",
-        choices=["logit", "elo"],
-        default="logit",
-        help="what scores are measured in: log-odds of a human vote, or Elo points, "
-        "400 / ln 10 for each logit (default: %(default)s)",
+        ["logit", "elo"],
+        "what scores are measured in: log-odds of a human vote, or Elo points, 400 / "
+        "ln 10 for each logit",
     )
-    parser.add_argument(
+    flags.value(
         "--anchor",
-        metavar="MODEL=SCORE",
-        help="model to measure scores from, and its score, as in gpt-4=1000 (default: "
+        "MODEL=SCORE",
+        "model to measure scores from, and its score, as in gpt-4=1000 (default: "
         "the mean of the historical models has 0 logits, or 1000 points)",
     )
-    parser.add_argument(
+    flags.choice(
         "--sort",
-        choices=["score", "low"],
-        default="score",
-        help="sort by the score, or by the lower end of its interval (default: "
-        "%(default)s)",
+        ["score", "low"],
+        "sort by the score, or by the lower end of its interval",
     )
-    parser.add_argument(
+    flags.choice(
         "--ranks",
-        choices=["score", "shared", "tier"],
-        default="score",
-        help="meaning of a rank: the rank by score; one more than the number of "
-        "significantly better models, so that models may share ranks (shared); or the "
-        "number of a tier, all of whose models are better than those of the next tier "
-        "(default: %(default)s)",
+        ["score", "shared", "tier"],
+        "meaning of a rank: the rank by score; one more than the number of "
+        "significantly better models, so that models may share ranks (shared); or "
+        "the number of a tier, all of whose models are better than those of the next "
+        "tier",
     )
 
 
@@ -62,3 +65,29 @@ def _anchor(given: str | None) -> dict[str, float] | None:
     if given is None:
         return None
     return numbers_of([given], "--anchor takes MODEL=SCORE, as in gpt-4=1000", isfinite)
+
+
+def board_forms(fitted: Reported, options: argparse.Namespace) -> Forms:
+    """Forms of the leaderboard of a fitted pipeline, or of models placed by a history.
+
+    Each form is computed when it is asked for.
+    """
+    from skanchor import reports
+    from skanchor._cli.wording import worded
+    from skanchor.results import Scale
+
+    level, layout = options.level, layout_of(options)
+    scale = Scale.of(layout["scale"], layout["anchor"])
+
+    def board() -> pd.DataFrame:
+        return fitted.result_.leaderboard(level, **layout)
+
+    def summary() -> RunSummary:
+        return reports.summarize(fitted, level, earlier=options.warned)
+
+    return Forms(
+        text=lambda: reports.leaderboard_text(board(), level, summary(), scale, worded),
+        record=lambda: reports.result_json(fitted, level, summary(), worded, **layout),
+        frame=board,
+        table=lambda: reports.leaderboard_table(board(), level, scale),
+    )

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from skanchor._cli.command import BadInputError
+from skanchor._cli.command import BadInputError, Flags
 from skanchor._cli.contexts import contexts_of
 from skanchor._cli.output import check_output
 from skanchor._cli.streams import is_watched
@@ -21,47 +21,41 @@ DEFAULT_LEVEL = 0.95
 """Confidence level without ``--level``."""
 
 
-def add_method(parser: argparse.ArgumentParser) -> None:
+def add_method(flags: Flags) -> None:
     """Add the flags of level, dependent rows, ranking and jobs."""
-    add_level(parser)
-    add_fit(parser)
+    add_level(flags)
+    add_fit(flags)
 
 
-def add_fit(parser: argparse.ArgumentParser) -> None:
+def add_fit(flags: Flags) -> None:
     """Add the flags of dependent rows, ranking and jobs: all but the level."""
-    add_dependence(parser)
-    add_ranking(parser)
-    add_jobs(parser)
+    add_dependence(flags)
+    add_ranking(flags)
+    add_jobs(flags)
 
 
-def add_jobs(parser: argparse.ArgumentParser) -> None:
+def add_jobs(flags: Flags) -> None:
     """Add the flag of the number of jobs."""
-    parser.add_argument(
-        "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
-    )
+    flags.value("--jobs", "N", "folds fitted in parallel (-1: all cores)", type=int)
 
 
-def add_level(parser: argparse.ArgumentParser) -> None:
+def add_level(flags: Flags) -> None:
     """Add the flag of the confidence level."""
-    parser.add_argument(
-        "--level",
-        type=float,
-        default=DEFAULT_LEVEL,
-        help="level of intervals and rank sets (default: %(default)s)",
-    )
+    says = "level of intervals and rank sets"
+    flags.number("--level", "LEVEL", says, DEFAULT_LEVEL)
 
 
-def add_dependence(parser: argparse.ArgumentParser) -> None:
+def add_dependence(flags: Flags) -> None:
     """Add the flags of groups of dependent rows and of weights."""
-    parser.add_argument(
+    flags.value(
         "--groups",
-        action="append",
-        metavar="COLUMN,...",
-        help="column whose equal values mark dependent rows; of several, rows that "
+        "COLUMN,...",
+        "column whose equal values mark dependent rows; of several, rows that "
         "share a value in any of them; none for independent rows (default: prompt_id, "
         "where its values repeat, and errors by rater, too, where raters are many)",
+        action="append",
     )
-    parser.add_argument(
+    flags.container.add_argument(
         "--weights",
         choices=["importance", "frequency"],
         help="how to use the column count: as numbers of equal rows (frequency), or as "
@@ -70,79 +64,68 @@ def add_dependence(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_ranking(parser: argparse.ArgumentParser) -> None:
+def add_ranking(flags: Flags) -> None:
     """Add the flags of how the models are ranked."""
-    parser.add_argument(
-        "--folds", type=int, default=10, help="folds (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, help="seed of the folds (default: %(default)s)"
-    )
-    parser.add_argument(
+    flags.number("--folds", "FOLDS", "folds", 10)
+    flags.number("--seed", "SEED", "seed of the folds", 0)
+    flags.container.add_argument(
         "--position-effect",
         action=argparse.BooleanOptionalAction,
         default="auto",
         help="whether each judge may favour the side shown first (default: if its rows "
         "can show that)",
     )
-    parser.add_argument(
+    flags.choice(
         "--item-effects",
-        choices=["auto", "none", "random", "conservative"],
-        default="auto",
-        help="whether intervals allow for judges that like or dislike single models: "
-        "auto lets a test decide, random allows for it, conservative allows for more, "
-        "none does not (default: %(default)s)",
+        ["auto", "none", "random", "conservative"],
+        "whether intervals allow for judges that like or dislike single models: auto "
+        "lets a test decide, random allows for it, conservative allows for more, "
+        "none does not",
     )
-    parser.add_argument(
+    flags.value(
         "--item-prior",
-        metavar="SD,DF",
-        help="prior of how much judges like or dislike single models: a standard "
+        "SD,DF",
+        "prior of how much judges like or dislike single models: a standard "
         "deviation in judge logits, and its degrees of freedom; with fewer than five "
         "models that have votes, intervals depend on it (default: 0.3,2)",
     )
-    parser.add_argument(
+    flags.choice(
         "--historical-fit",
-        choices=["joint", "two-step"],
-        default="joint",
-        help="what decides the scores of models with votes: two-step takes votes "
-        "alone, joint votes and verdicts together, which needs far fewer votes "
-        "(default: %(default)s)",
+        ["joint", "two-step"],
+        "what decides the scores of models with votes: two-step takes votes alone, "
+        "joint votes and verdicts together, which needs far fewer votes",
     )
-    parser.add_argument(
+    flags.choice(
         "--judge-scale",
-        choices=["straight", "curved"],
-        default="straight",
-        help="curved allows for judges that sometimes answer at random, or whose "
-        "sensitivity differs between close and distant models (default: %(default)s)",
+        ["straight", "curved"],
+        "curved allows for judges that sometimes answer at random, or whose "
+        "sensitivity differs between close and distant models",
     )
-    parser.add_argument(
+    flags.choice(
         "--ties",
-        choices=["half", "drop"],
-        default="half",
-        help="whether ties count as half a win for either side, or are left out; the "
-        "scores are then those of decided votes (default: %(default)s)",
+        ["half", "drop"],
+        "whether ties count as half a win for either side, or are left out; the "
+        "scores are then those of decided votes",
     )
-    parser.add_argument(
+    flags.choice(
         "--style",
-        choices=["ignored", "controlled", "included"],
-        default="ignored",
-        help="what to do if people like some features of responses, such as length: "
-        "controlled compares models at equal features, included adds what each model's "
-        "features are worth to people; both need features in human rows (default: "
-        "%(default)s)",
+        ["ignored", "controlled", "included"],
+        "what to do if people like some features of responses, such as length: "
+        "controlled compares models at equal features, included adds what each "
+        "model's features are worth to people; both need features in human rows",
     )
 
 
-def add_families(parser: argparse.ArgumentParser) -> None:
+def add_families(flags: Flags) -> None:
     """Add the flag of families of models, of which only summaries say anything."""
-    parser.add_argument(
+    flags.value(
         "--family",
-        action="append",
-        metavar="NAME=MODEL,...",
-        help="models of one family, such as one maker's; the summary then says how "
+        "NAME=MODEL,...",
+        "models of one family, such as one maker's; the summary then says how "
         "much the judges together favour the family, if two of its models have votes, "
         "and how large a favour would explain the rank of a new model; give it once "
         "per family",
+        action="append",
     )
 
 
@@ -244,9 +227,9 @@ def flags_of_method(options: argparse.Namespace) -> list[str]:
         Full names of the flags, such as ``["--ties"]``.
     """
     parser = argparse.ArgumentParser(add_help=False)
-    add_ranking(parser)
-    add_families(parser)
-    add_jobs(parser)
+    add_ranking(Flags(parser))
+    add_families(Flags(parser))
+    add_jobs(Flags(parser))
     # Typed flags without a value after "=". argparse accepts shortened names, so that
     # a typed one may be the beginning of a flag.
     typed = [each.partition("=")[0] for each in options.typed if each[:2] == "--"]

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from skanchor._cli.command import BadInputError, require_known
+from skanchor._cli.command import BadInputError, Flags, require_known
 from skanchor._cli.method import flags_of_method
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ _OF_CALIBRATOR = "--position-effect"
 """Flags that say how AnchorPipeline ranks, and how methods with a calibrator do."""
 
 
-def add_method_name(parser: argparse.ArgumentParser) -> None:
+def add_method_name(flags: Flags) -> None:
     """Add the flag that names one method."""
-    parser.add_argument(
+    flags.value(
         "--method",
+        "NAME",
+        f"{', '.join(METHODS)} (default: %(default)s)",
         default=ANCHOR,
-        metavar="NAME",
-        help=f"{', '.join(METHODS)} (default: %(default)s)",
     )
 
 

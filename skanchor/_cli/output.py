@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, add_switch, require_package
+from skanchor._cli.command import BadInputError, Flags, require_package
 from skanchor._cli.streams import check_stdout, print_result
 
 if TYPE_CHECKING:
@@ -37,31 +37,31 @@ _KNOWN = (
 
 
 # ---------------------------------------------------------------------------- flags
-def add_output(parser: argparse.ArgumentParser) -> None:
+def add_output(flags: Flags) -> None:
     """Add the flags of a result that can be written in several forms."""
-    add_json(parser, "print JSON with the whole result")
+    add_json(flags, "print JSON with the whole result")
     add_file(
-        parser,
+        flags,
         "write to FILE, not to the screen: JSON if FILE ends in .json, the table "
         "in .csv, .tsv, .parquet, .xlsx, .md (Markdown) or .tex (LaTeX), text in .txt "
         "or no suffix",
     )
-    add_force(parser)
+    add_force(flags)
 
 
-def add_json(parser: argparse.ArgumentParser, says: str = "print JSON") -> None:
+def add_json(flags: Flags, says: str = "print JSON") -> None:
     """Add the flag of results as JSON; ``says`` is its help."""
-    add_switch(parser, "--json", says)
+    flags.switch("--json", says)
 
 
-def add_file(parser: argparse.ArgumentParser, says: str) -> None:
+def add_file(flags: Flags, says: str) -> None:
     """Add the flag that names the file to write; ``says`` is its help."""
-    parser.add_argument("-o", "--output", metavar="FILE", help=says)
+    flags.value("-o --output", "FILE", says)
 
 
-def add_force(parser: argparse.ArgumentParser) -> None:
+def add_force(flags: Flags) -> None:
     """Add the flag that allows an existing file to be overwritten."""
-    add_switch(parser, "--force", "write over a file that exists")
+    flags.switch("--force", "write over a file that exists")
 
 
 # --------------------------------------------------------------------------- checks

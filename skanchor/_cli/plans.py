@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.command import BadInputError, Command, Flags
 from skanchor._cli.method import add_fit, add_method, check_flags, fit_method
 from skanchor._cli.output import Forms, add_output, deliver
 from skanchor._cli.pairs import numbers_of
@@ -20,24 +20,22 @@ if TYPE_CHECKING:
 
 
 # -------------------------------------------------------------------------- flags
-def add_costs(parser: argparse.ArgumentParser) -> None:
+def add_costs(flags: Flags) -> None:
     """Add the flag of prices."""
-    parser.add_argument(
+    flags.value(
         "--cost",
+        "SOURCE=PRICE",
+        "price of a row: of a vote as human=1, of a judge's verdict as "
+        "gpt-4=0.02, of all other judges' as judges=0.05",
         nargs="+",
         action="extend",
         default=[],
-        metavar="SOURCE=PRICE",
-        help="price of a row: of a vote as human=1, of a judge's verdict as "
-        "gpt-4=0.02, of all other judges' as judges=0.05",
     )
 
 
-def add_budget(parser: argparse.ArgumentParser) -> None:
+def add_budget(flags: Flags) -> None:
     """Add the flag of the money that there is."""
-    parser.add_argument(
-        "--budget", type=float, metavar="SUM", help="the money to spend"
-    )
+    flags.value("--budget", "SUM", "the money to spend", type=float)
 
 
 def check_budget(options: argparse.Namespace) -> None:
@@ -63,11 +61,9 @@ def _prices(options: argparse.Namespace) -> dict[str, float]:
     return numbers_of(options.cost, takes, lambda price: 0.0 < price < math.inf)
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
+def add_model(flags: Flags) -> None:
     """Add the flag of one new model."""
-    parser.add_argument(
-        "--model", metavar="NAME", help="the new model (default: all of them)"
-    )
+    flags.value("--model", "NAME", "the new model (default: all of them)")
 
 
 def _fit_for_plans(options: argparse.Namespace) -> AnchorPipeline:
@@ -89,13 +85,13 @@ def _run_worth(options: argparse.Namespace) -> None:
     deliver(_forms_by_model(found, worth_table, record, _WORTH_NOTE), options)
 
 
-def _add_outlook(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _add_outlook(flags: Flags) -> None:
+    flags.value(
         "--widths",
+        "WIDTH",
+        "half widths in logits (default: 3/4, 1/2 and 1/4 of the present ones)",
         nargs="+",
         type=float,
-        metavar="WIDTH",
-        help="half widths in logits (default: 3/4, 1/2 and 1/4 of the present ones)",
     )
 
 
@@ -133,27 +129,26 @@ def _forms_by_model(
     )
 
 
-def _add_design(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _add_design(flags: Flags) -> None:
+    flags.choice(
         "--targets",
-        choices=["scores", "neighbours"],
-        default="scores",
-        help="what should become more precise: the scores of the new models, or their "
-        "differences to the models next in rank (default: %(default)s)",
+        ["scores", "neighbours"],
+        "what should become more precise: the scores of the new models, or their "
+        "differences to the models next in rank",
     )
-    parser.add_argument(
+    flags.value(
         "--difference",
+        ("MODEL", "OTHER"),
+        "make this difference more precise instead; may be given repeatedly",
         nargs=2,
         action="append",
-        metavar=("MODEL", "OTHER"),
-        help="make this difference more precise instead; may be given repeatedly",
     )
-    parser.add_argument(
+    flags.value(
         "--floor",
-        type=float,
-        metavar="SHARE",
-        help="smallest share of each judge in the spending on verdicts "
+        "SHARE",
+        "smallest share of each judge in the spending on verdicts "
         "(default: 0.1 with item effects, else 0)",
+        type=float,
     )
 
 

@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command, require_package
+from skanchor._cli.command import BadInputError, Command, Flags, require_package
 from skanchor._cli.method import (
     Task,
     add_method,
@@ -51,24 +51,24 @@ _WITHOUT_LEVEL = ("variance", "overlap")
 _SUFFIXES = (".png", ".svg", ".pdf")
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _add_arguments(flags: Flags) -> None:
+    flags.value(
         "kind",
+        "KIND",
+        "; ".join(f"{kind}: {what}" for kind, (_, what) in _KINDS.items()),
         choices=tuple(_KINDS),
-        metavar="KIND",
-        help="; ".join(f"{kind}: {what}" for kind, (_, what) in _KINDS.items()),
     )
-    add_table(parser)
-    add_method(parser)
-    parser.add_argument(
+    add_table(flags)
+    add_method(flags)
+    flags.value(
         "--model",
-        metavar="NAME",
-        help="the new model to show in contrasts, funnel (default: the best of them) "
+        "NAME",
+        "the new model to show in contrasts, funnel (default: the best of them) "
         "and cost (default: the first of them)",
     )
-    add_costs(parser)
-    add_budget(parser)
-    add_file(parser, f"where to draw: {', '.join(_SUFFIXES)}")
+    add_costs(flags)
+    add_budget(flags)
+    add_file(flags, f"where to draw: {', '.join(_SUFFIXES)}")
 
 
 def _plot(options: argparse.Namespace) -> None:

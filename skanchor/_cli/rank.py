@@ -5,22 +5,21 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from skanchor._cli.board import board_forms
-from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.command import BadInputError, Command, Flags
 from skanchor._cli.contexts import add_contexts, check_mix_flag
 from skanchor._cli.history import add_history, check_history, place_new_models
-from skanchor._cli.layout import add_layout, check_layout
+from skanchor._cli.layout import add_layout, board_forms, check_layout
 from skanchor._cli.method import add_families, add_method, check_flags, fit_method
 from skanchor._cli.output import add_output, deliver
 from skanchor._cli.report import check_report, write_report
 from skanchor._cli.table import add_table
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _add_arguments(flags: Flags) -> None:
+    flags.value(
         "--report",
-        metavar="FILE",
-        help="write a report, too: .html, .md or .tex, as skanchor report does",
+        "FILE",
+        "write a report, too: .html, .md or .tex, as skanchor report does",
     )
 
 

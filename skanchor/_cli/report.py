@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skanchor._cli.check import check_of_task
-from skanchor._cli.command import BadInputError, Command, add_switch, require_package
+from skanchor._cli.command import BadInputError, Command, Flags, require_package
 from skanchor._cli.contexts import add_contexts, check_mix_flag
 from skanchor._cli.layout import add_layout, check_layout, layout_of
 from skanchor._cli.method import (
@@ -68,23 +68,19 @@ def write_report(
 
 def _content(pipeline: AnchorPipeline, options: argparse.Namespace, suffix: str) -> str:
     """Text of the report in the format of a suffix."""
+    from skanchor import reports
     from skanchor._cli.wording import worded
-    from skanchor.reports import (
-        report_document,
-        summarize,
-        to_html,
-        to_latex,
-        to_markdown,
-    )
 
-    render = {".md": to_markdown, ".tex": to_latex}.get(suffix, to_html)
-    document = report_document(
+    render = {".md": reports.to_markdown, ".tex": reports.to_latex}.get(
+        suffix, reports.to_html
+    )
+    document = reports.report_document(
         pipeline,
         options.level,
-        summary=summarize(pipeline, options.level, earlier=options.warned),
+        summary=reports.summarize(pipeline, options.level, earlier=options.warned),
         words=worded,
         command=shlex.join(["skanchor", *options.typed]),
-        figures=render is to_html,
+        figures=render is reports.to_html,
         design=_design_for_budget(pipeline, options),
         **layout_of(options),
     )
@@ -102,16 +98,15 @@ def _design_for_budget(
 
 
 # -------------------------------------------------------------------------- command
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_switch(
-        parser,
+def _add_arguments(flags: Flags) -> None:
+    flags.switch(
         "--check",
         "test the intervals, too, as skanchor check does, and report what it "
         "finds; it takes as long as ranking once for each model",
     )
-    add_resume(parser)
+    add_resume(flags)
     add_file(
-        parser,
+        flags,
         "where the report goes: .html (one page that needs no network), .md or .tex; "
         "without it HTML goes to standard output",
     )

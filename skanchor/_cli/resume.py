@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from skanchor._cli.command import BadInputError
+from skanchor._cli.command import BadInputError, Flags
 from skanchor._cli.method import Task
 
 _FORMAT = "skanchor kept work 1"
@@ -24,12 +24,12 @@ _FORMAT = "skanchor kept work 1"
 _IDLE = ("n_jobs", "verbose")
 
 
-def add_resume(parser: argparse.ArgumentParser) -> None:
+def add_resume(flags: Flags) -> None:
     """Add the flag that names the file."""
-    parser.add_argument(
+    flags.value(
         "--resume",
-        metavar="FILE",
-        help="store each finished part in FILE, and start from the parts that it has "
+        "FILE",
+        "store each finished part in FILE, and start from the parts that it has "
         "(without this flag, Ctrl-C writes them to a new file)",
     )
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command, add_names, add_switch
+from skanchor._cli.command import BadInputError, Command, Flags
 from skanchor._cli.contexts import add_contexts, check_mix_flag
 from skanchor._cli.history import add_history, check_history, placed_by_history
 from skanchor._cli.method import add_method, check_flags, fit_method
@@ -23,35 +23,29 @@ if TYPE_CHECKING:
 _SHAPES = ("favour", "drift", "family", "rowwise")
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _add_arguments(flags: Flags) -> None:
+    flags.value(
         "--gamma",
+        "SIZE",
+        "show intervals and rank sets that allow for favours up to each SIZE, in "
+        "judge logits (default: how large a favour undoes each statement)",
         nargs="+",
         type=float,
-        metavar="SIZE",
-        help="show intervals and rank sets that allow for favours up to each SIZE, in "
-        "judge logits (default: how large a favour undoes each statement)",
     )
-    parser.add_argument(
+    flags.choice(
         "--shape",
-        choices=_SHAPES,
-        default="favour",
-        help="favour: of the new model, the same in all rows of a judge; drift: of "
-        "the judge's sensitivity since the historical rows, by a factor 1 + SIZE; "
-        "family: of all models of --liked alike; rowwise: another one in each row "
-        "(default: favour)",
+        _SHAPES,
+        "favour: of the new model, the same in all rows of a judge; drift: of the "
+        "judge's sensitivity since the historical rows, by a factor 1 + SIZE; "
+        "family: of all models of --liked alike; rowwise: another one in each row",
     )
-    add_names(
-        parser, "--favouring", "JUDGE", "judges that may have a favour (default: all)"
-    )
-    add_names(
-        parser,
+    flags.names("--favouring", "JUDGE", "judges that may have a favour (default: all)")
+    flags.names(
         "--liked",
         "MODEL",
         "with --shape family: the models that judges may like together",
     )
-    add_switch(
-        parser,
+    flags.switch(
         "--exact",
         "add breakdowns by refits, in which the favours are known, and the effect "
         "of leaving out a feature; takes the time of eight fits or more for each new "
@@ -89,12 +83,7 @@ def _favour_forms(
     anchor: AnchorPipeline | AnchorResult, options: argparse.Namespace
 ) -> Forms:
     """Forms of breakdowns, and of what holds for favours of given sizes."""
-    from skanchor.reports import (
-        SCHEMA_VERSION,
-        benchmarks_json,
-        breakdown_table,
-        table_of,
-    )
+    from skanchor import reports
 
     chosen: dict[str, Any] = {
         "shape": options.shape,
@@ -116,21 +105,21 @@ def _favour_forms(
     models = broken.index.unique("model")
     if widened is not None:
         caption = "Differences and ranks that allow for favours"
-        table = table_of(frame, caption, _SENSITIVITY)
+        table = reports.table_of(frame, caption, _SENSITIVITY)
     elif len(models) == 1:
-        table = breakdown_table(broken.loc[models[0]], models[0], options.level)
+        table = reports.breakdown_table(broken.loc[models[0]], models[0], options.level)
     else:
-        table = table_of(frame, "Unrecorded favours", _BREAKDOWN)
+        table = reports.table_of(frame, "Unrecorded favours", _BREAKDOWN)
     return Forms.of(
         table,
         frame,
         {
-            "schema_version": SCHEMA_VERSION,
+            "schema_version": reports.SCHEMA_VERSION,
             "level": options.level,
             "shape": options.shape,
             "breakdown": records(broken),
             "sensitivity": records(widened),
-            "benchmarks": benchmarks_json(anchor.benchmarks()),
+            "benchmarks": reports.benchmarks_json(anchor.benchmarks()),
             "omitted_features": records(omitted),
         },
         _NOTE[options.shape],

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command, add_switch, require_known
+from skanchor._cli.command import BadInputError, Command, Flags, require_known
 from skanchor._cli.method import check_jobs
 from skanchor._cli.output import add_file, add_force, check_file, check_suffix
 from skanchor._cli.resume import FinishedParts, open_parts
@@ -24,47 +24,40 @@ _JOURNAL = ".journal"
 """Suffix of the file beside the output that stores draws until all are finished."""
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _add_arguments(flags: Flags) -> None:
+    flags.value(
         "experiment",
+        "EXPERIMENT",
+        f"name of an experiment, or {_ALL}; --list shows them",
         nargs="?",
-        metavar="EXPERIMENT",
-        help=f"name of an experiment, or {_ALL}; --list shows them",
     )
-    add_switch(
-        parser,
+    flags.switch(
         "--list",
         "show the experiments, or the one that is named, and how long they take",
     )
-    parser.add_argument(
+    flags.value(
         "--replications",
+        "N",
+        "draws of each cell (default: 500 as in the paper, 100 with networks)",
         type=int,
-        metavar="N",
-        help="draws of each cell (default: 500 as in the paper, 100 with networks)",
     )
-    add_switch(
-        parser,
-        "--short",
-        "two draws of each cell and 20 refits where there are 500: a trial",
+    flags.switch(
+        "--short", "two draws of each cell and 20 refits where there are 500: a trial"
     )
-    parser.add_argument(
+    flags.value(
         "--methods",
+        "NAME",
+        "methods of the experiment (default: all of them)",
         nargs="+",
-        metavar="NAME",
-        help="methods of the experiment (default: all of them)",
     )
-    parser.add_argument(
-        "--jobs", type=int, metavar="N", help="draws in parallel (-1: all cores)"
-    )
+    flags.value("--jobs", "N", "draws in parallel (-1: all cores)", type=int)
     add_file(
-        parser,
+        flags,
         "write all rows to FILE.parquet, one for each draw, cell and method; until all "
         f"are finished, draws are stored in FILE.parquet{_JOURNAL}",
     )
-    add_switch(
-        parser, "--resume", "go on from the draws of the output and of its journal"
-    )
-    add_force(parser)
+    flags.switch("--resume", "go on from the draws of the output and of its journal")
+    add_force(flags)
 
 
 def _simulate(options: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from skanchor._cli.again import with_arguments
-from skanchor._cli.command import BadInputError, add_lists, add_names, add_switch
+from skanchor._cli.command import BadInputError, Flags
 from skanchor._cli.pairs import levels_of, pairs_of
 from skanchor._cli.streams import is_watched
 
@@ -17,166 +17,143 @@ if TYPE_CHECKING:
 
 
 # ---------------------------------------------------------------------------- flags
-def add_table(parser: argparse.ArgumentParser) -> None:
+def add_table(flags: Flags) -> None:
     """Add the flags of files, columns, roles of models and judges, and features."""
-    _add_files(parser)
-    _add_meanings(parser)
-    _add_roles(parser)
-    _add_feature_choice(parser)
+    _add_files(flags)
+    _add_meanings(flags)
+    _add_roles(flags)
+    _add_feature_choice(flags)
 
 
-def _add_files(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _add_files(flags: Flags) -> None:
+    flags.value(
         "battles",
-        nargs="*",
-        metavar="FILE",
-        help="battles: .csv, .tsv, .jsonl (each also .gz, .bz2, .zst, .zip), .parquet, "
+        "FILE",
+        "battles: .csv, .tsv, .jsonl (each also .gz, .bz2, .zst, .zip), .parquet, "
         ".feather, or - for standard input; several files become one table, and the "
         "name of a file is its judge if it has no column judge; files above 50 MB show "
         "a progress bar",
+        nargs="*",
     )
-    add_switch(parser, "--demo", "use the bundled (simulated) table instead")
-    parser.add_argument(
+    flags.switch("--demo", "use the bundled (simulated) table instead")
+    flags.value(
         "--from",
+        "FORMAT,...",
+        "tool that wrote the files, such as alpaca_eval or arena_hard, or table; "
+        "one for all, or one for each (default: auto, recognised by the columns)",
         dest="tools",
         default="auto",
-        metavar="FORMAT,...",
-        help="tool that wrote the files, such as alpaca_eval or arena_hard, or table; "
-        "one for all, or one for each (default: auto, recognised by the columns)",
     )
-    parser.add_argument(
+    flags.value(
         "--format",
+        "SUFFIX",
+        "csv, jsonl, ... if the name of a file does not show it",
         dest="file_format",
-        metavar="SUFFIX",
-        help="csv, jsonl, ... if the name of a file does not show it",
     )
-    parser.add_argument(
-        "--encoding", help="encoding of text other than UTF-8 and UTF-16, as in latin-1"
+    flags.value(
+        "--encoding",
+        "ENCODING",
+        "encoding of text other than UTF-8 and UTF-16, as in latin-1",
     )
 
 
-def _add_meanings(parser: argparse.ArgumentParser) -> None:
+def _add_meanings(flags: Flags) -> None:
     """Add the flags of the meaning of columns and outcomes."""
-    add_lists(
-        parser,
+    flags.lists(
         "--columns",
         "OLD=NEW,...",
         "rename columns of the table, as in left=model_a,right=model_b (usual "
         "names are recognised without it)",
     )
-    add_lists(
-        parser,
+    flags.lists(
         "--labels",
         "OLD=NEW,...",
         "what outcomes mean, as in left=model_a,right=model_b,draw=tie (usual "
         "ones are recognised without it)",
     )
-    add_lists(
-        parser,
+    flags.lists(
         "--rename-models",
         "OLD=NEW,...",
         "other names of models and judges, as in GPT-4=gpt-4, if both are names "
         "of one model",
     )
-    add_lists(
-        parser,
+    flags.lists(
         "--levels",
         "VERDICT=NUMBER,...",
         "what graded verdicts are worth to the first side, as in 'A>B=1,B>A=0'; "
         "for numbers, the two ends of their scale, as in 1=1,7=0",
     )
-    parser.add_argument(
-        "--tie-margin",
-        type=float,
-        default=0.0,
-        metavar="GAP",
-        help="ratings that differ by this much or less are a tie (default: "
-        "%(default)s)",
+    flags.number(
+        "--tie-margin", "GAP", "ratings that differ by this much or less are a tie", 0.0
     )
-    add_lists(
-        parser,
+    flags.lists(
         "--ratings",
         "COLUMN,...",
         "columns of ratings or verdicts, one for each rater, of a table with a "
         "row for each response of a model to a prompt, or for each pair of models",
     )
-    add_switch(
-        parser,
+    flags.switch(
         "--drop-invalid",
         "leave out rows whose verdict is empty or failed, and lines that cannot "
         "be read, and count them",
     )
 
 
-def _add_roles(parser: argparse.ArgumentParser) -> None:
-    new = parser.add_mutually_exclusive_group()
-    add_names(new, "--new", "MODEL", "new models (default: those without human rows)")
-    add_switch(
-        new, "--no-new", "take no model as new: rank the models by their human rows"
-    )
-    add_names(
-        parser,
+def _add_roles(flags: Flags) -> None:
+    new = flags.exclusive()
+    new.names("--new", "MODEL", "new models (default: those without human rows)")
+    new.switch("--no-new", "take no model as new: rank the models by their human rows")
+    flags.names(
         "--hide-votes-of",
         "MODEL",
         "a dry run: leave out the human rows of models whose votes are known, so "
         "that they are placed as new ones",
     )
-    people = parser.add_mutually_exclusive_group()
-    add_names(
-        people,
+    people = flags.exclusive()
+    people.names(
         "--human",
         "LABEL",
         "what marks the human rows in column judge, also as a pattern such as "
         "'expert_*' (default: human)",
     )
-    add_switch(
-        people,
-        "--all-human",
-        "all rows are human votes, where there is no column judge",
+    people.switch(
+        "--all-human", "all rows are human votes, where there is no column judge"
     )
-    add_names(
-        people,
+    people.names(
         "--judges",
         "LABEL",
         "the judges, also as patterns; all other labels are people's",
     )
-    add_names(
-        parser,
-        "--drop-judges",
-        "LABEL",
-        "judges, also as patterns, whose rows are left out",
+    flags.names(
+        "--drop-judges", "LABEL", "judges, also as patterns, whose rows are left out"
     )
-    parser.add_argument(
+    flags.value(
         "--pool-judges",
-        metavar="NAME",
-        help="fit all judges as one of this name, if they are alike or have few rows "
-        "each",
+        "NAME",
+        "fit all judges as one of this name, if they are alike or have few rows each",
     )
-    add_names(
-        parser,
+    flags.names(
         "--judge",
         "NAME",
         "the judge of files without a column judge, or one for each file",
     )
 
 
-def _add_feature_choice(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _add_feature_choice(flags: Flags) -> None:
+    flags.value(
         "--text-columns",
-        metavar="A,B",
-        help="columns with the texts of the two responses, as in response_a,response_b:"
+        "A,B",
+        "columns with the texts of the two responses, as in response_a,response_b:"
         " what they look like makes the features",
     )
-    features = parser.add_mutually_exclusive_group()
-    features.add_argument(
+    features = flags.exclusive()
+    features.value(
         "--features",
-        metavar="NAME,...",
-        help="response features to use, as in length for columns length_a and length_b "
+        "NAME,...",
+        "response features to use, as in length for columns length_a and length_b "
         "(default: all pairs of numbers, but those that may hold the outcome)",
     )
-    features.add_argument(
-        "--drop-features", metavar="NAME,...", help="response features not to use"
-    )
+    features.value("--drop-features", "NAME,...", "response features not to use")
 
 
 # ------------------------------------------------------------------------------ use
