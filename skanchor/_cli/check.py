@@ -156,15 +156,12 @@ CHECK = Command(
     "number of models placed right show whether the intervals that rank reports hold. "
     "It takes as long as ranking once for each model.",
     examples=(
-        ("before you rely on an interval", "skanchor check battles.csv"),
+        ("before you rely on an interval", "battles.csv"),
         (
             "many models, on all cores, so that it can be stopped and resumed",
-            "skanchor check battles.csv --jobs -1 --resume check.resume",
+            "battles.csv --jobs -1 --resume check.resume",
         ),
-        (
-            "the numbers by model, for a program",
-            "skanchor check battles.csv --json | jq .verdict",
-        ),
+        ("the numbers by model, for a program", "battles.csv --json | jq .verdict"),
     ),
     arguments=(add_table, add_method, add_models, add_resume, add_output),
     run=_run_check,

@@ -117,7 +117,8 @@ class Command:
     description : str
         Description in its own ``--help``.
     examples : tuple of (str, str)
-        Purpose and command of each example.
+        Purpose of each example, and its words after the name of the command, or the
+        whole line if it names the program.
     arguments : tuple of callable
         Functions that add its arguments to a parser, in the order of the help.
     run : callable
@@ -131,6 +132,14 @@ class Command:
     examples: tuple[tuple[str, str], ...]
     arguments: tuple[Callable[[Flags], None], ...]
     run: Callable[[argparse.Namespace], None]
+
+    @property
+    def typed_examples(self) -> list[tuple[str, str]]:
+        """The examples in full: most are words after the name of the command."""
+        return [
+            (purpose, words if "skanchor" in words else f"skanchor {self.name} {words}")
+            for purpose, words in self.examples
+        ]
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add all arguments to a parser."""
@@ -155,7 +164,7 @@ def wrap_help(text: str) -> str:
     return textwrap.fill(text, 79)
 
 
-def examples_text(examples: tuple[tuple[str, str], ...]) -> str:
+def examples_text(examples: Iterable[tuple[str, str]]) -> str:
     """Text of the examples, for the end of the help."""
     lines = ["examples:"]
     for purpose, command in examples:

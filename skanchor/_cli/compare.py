@@ -200,18 +200,15 @@ COMPARE = Command(
     description="Rank by several methods, and have each place the models that people "
     "have voted on as if they were new: how far is it off, and do its intervals hold?",
     examples=(
-        ("ANCHOR and some simpler methods", "skanchor compare battles.csv"),
-        (
-            "two of them",
-            "skanchor compare battles.csv --methods AnchorPipeline HistoricalPPI",
-        ),
+        ("ANCHOR and some simpler methods", "battles.csv"),
+        ("two of them", "battles.csv --methods AnchorPipeline HistoricalPPI"),
         (
             "with intervals by refits where a method has none",
-            "skanchor compare battles.csv --bootstrap 200",
+            "battles.csv --bootstrap 200",
         ),
         (
             "every method, so that it can be stopped and resumed",
-            "skanchor compare battles.csv --methods all --resume compare.resume",
+            "battles.csv --methods all --resume compare.resume",
         ),
     ),
     arguments=(add_table, add_method, _add_arguments, add_resume, add_output),

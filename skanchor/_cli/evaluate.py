@@ -97,8 +97,8 @@ EVALUATE = Command(
     "accurate these predictions are for people and for each judge. A judge that is "
     "predicted no better than by chance says nothing about the models.",
     examples=(
-        ("how well each judge is understood", "skanchor evaluate battles.csv"),
-        ("by another method", "skanchor evaluate battles.csv --method JointBTL"),
+        ("how well each judge is understood", "battles.csv"),
+        ("by another method", "battles.csv --method JointBTL"),
     ),
     arguments=(add_table, add_fit, add_method_name, add_output),
     run=_evaluate,

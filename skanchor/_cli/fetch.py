@@ -74,8 +74,8 @@ FETCH = Command(
     "published. Files are fetched once, and checked by their hashes. Without a "
     "network, set SKANCHOR_DATA_MIRROR to a folder with the files.",
     examples=(
-        ("say what a set is", "skanchor fetch mt_bench"),
-        ("get it, and rank it", "skanchor fetch llmfao -o llmfao.csv"),
+        ("say what a set is", "mt_bench"),
+        ("get it, and rank it", "llmfao -o llmfao.csv"),
     ),
     arguments=(_add_arguments,),
     run=_fetch,

@@ -121,19 +121,18 @@ FRAGILITY = Command(
     "be dropped or reversed to change what the ranking says about them. Refits "
     "without these rows confirm it.",
     examples=(
-        ("how few rows change an order", "skanchor fragility battles.csv"),
+        ("how few rows change an order", "battles.csv"),
         (
             "how few verdicts on the new model put it in doubt who is better",
-            "skanchor fragility battles.csv --goal interval --of arrival",
+            "battles.csv --goal interval --of arrival",
         ),
         (
             "which votes to look at, for one opponent",
-            "skanchor fragility battles.csv --opponent gpt-4 --of human -o votes.json",
+            "battles.csv --opponent gpt-4 --of human -o votes.json",
         ),
         (
             "whether one prompt moves a rank set, within five minutes",
-            "skanchor fragility battles.csv --goal rank --whole-groups "
-            "--max-seconds 300",
+            "battles.csv --goal rank --whole-groups --max-seconds 300",
         ),
     ),
     arguments=(add_table, add_method, _add_arguments, add_output),

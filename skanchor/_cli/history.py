@@ -409,18 +409,14 @@ HISTORY = Command(
     examples=(
         (
             "fit the models that people have voted on, once",
-            "skanchor history build battles.csv --output arena.history",
+            "build battles.csv --output arena.history",
         ),
         (
             "fit them from Parquet files that memory does not hold",
-            "skanchor history build battles/ --stream --checkpoint arena.stream "
-            "--output arena.history",
+            "build battles/ --stream --checkpoint arena.stream --output arena.history",
         ),
-        (
-            "place a new model by its verdicts",
-            "skanchor history place arena.history new.csv",
-        ),
-        ("what the file holds", "skanchor history show arena.history"),
+        ("place a new model by its verdicts", "place arena.history new.csv"),
+        ("what the file holds", "show arena.history"),
     ),
     arguments=(_add_arguments,),
     run=_history,

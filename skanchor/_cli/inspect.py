@@ -77,9 +77,9 @@ INSPECT = Command(
     "people, outcomes, features, groups, display orders and connectivity; what will be "
     "left out; and which command to run next.",
     examples=(
-        ("a table of your own", "skanchor inspect battles.csv"),
-        ("votes and verdicts in two files", "skanchor inspect votes.csv gpt-4.jsonl"),
-        ("for a program", "skanchor inspect battles.csv --json | jq .judges"),
+        ("a table of your own", "battles.csv"),
+        ("votes and verdicts in two files", "votes.csv gpt-4.jsonl"),
+        ("for a program", "battles.csv --json | jq .judges"),
     ),
     arguments=(add_table, add_dependence, add_json),
     run=_inspect,

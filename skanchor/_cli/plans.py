@@ -217,10 +217,10 @@ WORTH = Command(
     "as much as each judge's verdicts, what one more verdict is worth, and the most "
     "that any number of verdicts can be worth.",
     examples=(
-        ("what the judges are worth", "skanchor worth battles.csv"),
+        ("what the judges are worth", "battles.csv"),
         (
             "what a replaced vote costs in verdicts",
-            "skanchor worth battles.csv --cost gpt-4=0.02 judges=0.001",
+            "battles.csv --cost gpt-4=0.02 judges=0.001",
         ),
     ),
     arguments=(add_table, add_fit, add_costs, add_model, add_output),
@@ -233,11 +233,8 @@ OUTLOOK = Command(
     description="Rank the new models, and say how many more votes, or verdicts, their "
     "intervals need to have some half widths, or that no number is enough.",
     examples=(
-        ("to a half and a quarter of today's width", "skanchor outlook battles.csv"),
-        (
-            "to half widths in logits, as JSON",
-            "skanchor outlook battles.csv --widths 0.2 0.1 --json",
-        ),
+        ("to a half and a quarter of today's width", "battles.csv"),
+        ("to half widths in logits, as JSON", "battles.csv --widths 0.2 0.1 --json"),
     ),
     arguments=(add_table, add_method, _add_outlook, add_model, add_output),
     run=_outlook,
@@ -252,16 +249,15 @@ DESIGN = Command(
     examples=(
         (
             "votes at 1, verdicts of all judges at 0.02",
-            "skanchor design battles.csv --budget 50 --cost human=1 judges=0.02",
+            "battles.csv --budget 50 --cost human=1 judges=0.02",
         ),
         (
             "to separate the new models from those next in rank",
-            "skanchor design battles.csv --budget 50 --cost human=1 judges=0.02 "
-            "--targets neighbours",
+            "battles.csv --budget 50 --cost human=1 judges=0.02 --targets neighbours",
         ),
         (
             "a list to hand to those who collect the rows",
-            "skanchor design battles.csv --budget 50 --cost gpt-4=0.02 -o list.csv",
+            "battles.csv --budget 50 --cost gpt-4=0.02 -o list.csv",
         ),
     ),
     arguments=(

@@ -132,20 +132,16 @@ PLOT = Command(
     + "; ".join(f"{kind} ({what})" for kind, (_, what) in _KINDS.items())
     + ".",
     examples=(
-        (
-            "the leaderboard with intervals",
-            "skanchor plot leaderboard battles.csv -o board.png",
-        ),
+        ("the leaderboard with intervals", "leaderboard battles.csv -o board.png"),
         (
             "what money buys",
-            "skanchor plot cost battles.csv --budget 50 --cost human=1 judges=0.02 "
-            "-o cost.png",
+            "cost battles.csv --budget 50 --cost human=1 judges=0.02 -o cost.png",
         ),
         (
             "one new model against all others",
-            "skanchor plot contrasts battles.csv --model owl -o owl.svg",
+            "contrasts battles.csv --model owl -o owl.svg",
         ),
-        ("try it on a bundled table", "skanchor plot judges --demo -o judges.pdf"),
+        ("try it on a bundled table", "judges --demo -o judges.pdf"),
     ),
     arguments=(_add_arguments, add_force),
     run=_plot,

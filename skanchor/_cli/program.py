@@ -189,7 +189,7 @@ def make_parser() -> argparse.ArgumentParser:
             command.name,
             help=command.help,
             description=wrap_help(command.description),
-            epilog=f"{examples_text(command.examples)}\n\n{_EXIT_CODE}",
+            epilog=f"{examples_text(command.typed_examples)}\n\n{_EXIT_CODE}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.add_arguments(own)

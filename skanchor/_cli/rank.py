@@ -47,19 +47,19 @@ RANK = Command(
     description="Rank the models of a battles table: those with human votes, and "
     "the new ones, which only judges have compared.",
     examples=(
-        ("try it on a bundled table", "skanchor rank --demo"),
-        ("rank your own", "skanchor rank battles.csv"),
+        ("try it on a bundled table", "--demo"),
+        ("rank your own", "battles.csv"),
         (
             "votes and verdicts in two files, rows grouped by prompt or by a column",
-            "skanchor rank votes.csv gpt-4.jsonl --groups session",
+            "votes.csv gpt-4.jsonl --groups session",
         ),
         (
             "columns of other names, new models named, all results as JSON",
-            "skanchor rank t.csv --columns left=model_a,right=model_b --new owl --json",
+            "t.csv --columns left=model_a,right=model_b --new owl --json",
         ),
         (
             "kinds of prompts, and the scores of a mix of them",
-            "skanchor rank t.csv --context category --mix coding=0.7,chat=0.3",
+            "t.csv --context category --mix coding=0.7,chat=0.3",
         ),
         (
             "from a pipe, with a report beside the table",

@@ -156,18 +156,14 @@ REPORT = Command(
     "plain words, then what to know before you rely on it, the leaderboard, the new "
     "models against every other, the judges, and how to make it again.",
     examples=(
-        ("a page for the browser", "skanchor report battles.csv -o report.html"),
-        (
-            "with tests of its intervals",
-            "skanchor report battles.csv --check -o r.html",
-        ),
+        ("a page for the browser", "battles.csv -o report.html"),
+        ("with tests of its intervals", "battles.csv --check -o r.html"),
         (
             "with the rows that a budget is best spent on",
-            "skanchor report battles.csv --budget 500 --cost human=1 judges=0.02 "
-            "-o report.html",
+            "battles.csv --budget 500 --cost human=1 judges=0.02 -o report.html",
         ),
-        ("for a paper, or a repository", "skanchor report battles.csv -o report.tex"),
-        ("try it on a bundled table", "skanchor report --demo -o report.html"),
+        ("for a paper, or a repository", "battles.csv -o report.tex"),
+        ("try it on a bundled table", "--demo -o report.html"),
     ),
     arguments=(
         add_table,

@@ -220,23 +220,19 @@ SENSITIVITY = Command(
     "column records must be to change what the ranking says about them, and compare "
     "it with favours that are recorded.",
     examples=(
-        ("what would undo the ranking", "skanchor sensitivity battles.csv"),
+        ("what would undo the ranking", "battles.csv"),
         (
             "what still holds for favours up to two sizes, as JSON",
-            "skanchor sensitivity battles.csv --gamma 0.1 0.2 --json",
+            "battles.csv --gamma 0.1 0.2 --json",
         ),
-        (
-            "new models placed by a history",
-            "skanchor sensitivity new.csv --history arena.history",
-        ),
+        ("new models placed by a history", "new.csv --history arena.history"),
         (
             "judges may react more or less sharply than on the old models",
-            "skanchor sensitivity battles.csv --shape drift",
+            "battles.csv --shape drift",
         ),
         (
             "one judge may like a family of models",
-            "skanchor sensitivity battles.csv --shape family --liked owl owl-mini "
-            "--favouring gpt-4",
+            "battles.csv --shape family --liked owl owl-mini --favouring gpt-4",
         ),
     ),
     arguments=(

@@ -241,16 +241,10 @@ SIMULATE = Command(
     description="Draw battles with known scores, have methods place the new models, "
     "and measure errors, intervals and ranks, with Monte-Carlo errors in brackets.",
     examples=(
-        ("see the experiments, and how long they take", "skanchor simulate --list"),
-        (
-            "one of them, on two cores",
-            "skanchor simulate shift --jobs 2 -o shift.parquet",
-        ),
-        (
-            "go on where it was stopped",
-            "skanchor simulate shift --jobs 2 -o shift.parquet --resume",
-        ),
-        ("try all of them, in minutes", "skanchor simulate all --short"),
+        ("see the experiments, and how long they take", "--list"),
+        ("one of them, on two cores", "shift --jobs 2 -o shift.parquet"),
+        ("go on where it was stopped", "shift --jobs 2 -o shift.parquet --resume"),
+        ("try all of them, in minutes", "all --short"),
     ),
     arguments=(_add_arguments,),
     run=_simulate,

@@ -58,6 +58,6 @@ def test_every_command_teaches_by_examples(run):
         assert f"\n    {command.name}" in out
         code, said, _ = run(command.name, "--help")
         assert code == 0 and "examples:\n  # " in said
-        for purpose, example in command.examples:
+        for purpose, example in command.typed_examples:
             assert f"  # {purpose}\n  {example}\n" in said
             assert "skanchor" in example and len(example) < 90
