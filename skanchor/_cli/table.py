@@ -327,10 +327,10 @@ def check_judges(
             )
         return
     from skanchor.exceptions import Call
-    from skanchor.io import absent_people_file, judge_columns, may_be_else
+    from skanchor.io import absent_people_file, who_columns
 
     # A column that may name judges or people is asked about by `split_battles`.
-    asked = table is not None and not all(map(may_be_else, judge_columns(columns)))
+    asked = table is not None and bool(who_columns(columns))
     if options.all_human or asked:
         return
     files = " ".join(map(shlex.quote, options.battles))

@@ -6,9 +6,9 @@ from skanchor.io._plain_tables.sources import absent_people_file as absent_peopl
 from skanchor.io._plain_tables.sources import judge_calls as judge_calls
 from skanchor.io._plain_tables.sources import judge_columns as judge_columns
 from skanchor.io._plain_tables.sources import judges_by_value as judges_by_value
-from skanchor.io._plain_tables.sources import may_be_else as may_be_else
 from skanchor.io._plain_tables.sources import partial_labels as partial_labels
 from skanchor.io._plain_tables.sources import people_patterns as people_patterns
+from skanchor.io._plain_tables.sources import who_columns as who_columns
 from skanchor.io._plain_tables.winners import names_loser as names_loser
 from skanchor.io.atomic import write_atomically
 from skanchor.io.reading import read_battles

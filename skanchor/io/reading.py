@@ -22,20 +22,13 @@ from skanchor.exceptions import (
 from skanchor.io._encoding import likely_encodings
 from skanchor.io._format import CODED, Format
 from skanchor.io._lost_lines import BadLinesError
+from skanchor.io._plain_tables import sources
 from skanchor.io._plain_tables.names import quoted
 from skanchor.io._plain_tables.nested import flattened
 from skanchor.io._plain_tables.order import may_be_swapped
 from skanchor.io._plain_tables.outcomes import holds_standard
 from skanchor.io._plain_tables.plain import read_plain
 from skanchor.io._plain_tables.refusals import no_battles
-from skanchor.io._plain_tables.sources import (
-    human_like,
-    is_people_flag,
-    judge_columns,
-    judge_or_people,
-    may_be_else,
-    partial_labels,
-)
 from skanchor.io._plain_tables.winners import may_be_tie_flag, refuse_losers_as_winners
 from skanchor.io._progress import with_bar
 from skanchor.io._request import Request, for_each_file
@@ -359,7 +352,7 @@ def _reader(raw: pd.DataFrame, tool: str) -> Reader | None:
     if found is not None and found.name == "evalica":
         # A tool that writes no more than a table does, where more columns matter.
         more = [*may_be_swapped(names), *may_be_tie_flag(names)]
-        more += filter(is_people_flag, names)
+        more += filter(sources.is_people_flag, names)
         return None if more else found
     return found
 
@@ -459,13 +452,14 @@ def _with_source(table: pd.DataFrame, source: Source, request: Request) -> pd.Da
 
     Of several files, one without a column ``judge`` names its judge.
     """
-    found = [name for name in judge_columns(table.columns) if not may_be_else(name)]
+    found = sources.who_columns(table.columns)
     if "judge" in table or not found:
         return table
     labels = table[found[0]].dropna().unique().tolist()
-    if len(found) > 1 or (len(labels) > 1 and not human_like([source.stem])):
+    if len(found) > 1 or (len(labels) > 1 and not sources.human_like([source.stem])):
         with located(source.label):
-            raise judge_or_people(found, labels, partial_labels(table, found[0]))
+            partial = sources.partial_labels(table, found[0])
+            raise sources.judge_or_people(found, labels, partial)
     role = "judge" if len(labels) == 1 else "rater"
     if role in table:
         return table

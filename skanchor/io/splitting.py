@@ -14,14 +14,8 @@ from skanchor._comparisons.outcomes import WINNER_VALUES
 from skanchor._comparisons.people import as_text, listed
 from skanchor._comparisons.table import require_columns
 from skanchor.exceptions import AssumptionWarning, BattlesError, Verbatim
+from skanchor.io._plain_tables import sources
 from skanchor.io._plain_tables.plain import read_plain
-from skanchor.io._plain_tables.sources import (
-    human_like,
-    judge_columns,
-    judge_or_people,
-    may_be_else,
-    partial_labels,
-)
 from skanchor.io._plain_tables.understood import needs_names
 from skanchor.io._plain_tables.winners import refuse_losers_as_winners
 from skanchor.io.columns import distinct
@@ -224,13 +218,13 @@ def _sources(
     """
     said = []
     if "judge" not in frame.columns:
-        found = [n for n in judge_columns(frame.columns) if not may_be_else(n)]
+        found = sources.who_columns(frame.columns)
         if not found:
             return frame, None, []
         if len(found) > 1 or not named:
-            partial = partial_labels(frame.to_pandas(), found[0])
+            partial = sources.partial_labels(frame.to_pandas(), found[0])
             labels = _distinct(frame[found[0]])
-            raise judge_or_people(found, labels, partial)
+            raise sources.judge_or_people(found, labels, partial)
         frame = frame.rename({found[0]: "judge"})
         said.append(f"judges are in {found[0]!r}")
     labels = _distinct(frame["judge"])
@@ -239,7 +233,7 @@ def _sources(
         if joined:
             labels = _distinct(frame["judge"])
         said += joined
-    people = human_like(labels)
+    people = sources.human_like(labels)
     if told or not people or people == [HUMAN]:
         return frame, None, said
     shown = ", ".join(map(repr, people))
@@ -264,7 +258,7 @@ def _one_spelling(frame: Frame, labels: list[Any]) -> tuple[Frame, list[str]]:
     if not isinstance(frame["judge"].dtype, _TEXTS):
         return frame, []
     alike: dict[str, list[Any]] = {}
-    for label in sorted(human_like(labels)):
+    for label in sorted(sources.human_like(labels)):
         alike.setdefault(label.strip().casefold(), []).append(label)
     several = {key: same for key, same in alike.items() if len(same) > 1}
     judge = as_text("judge")

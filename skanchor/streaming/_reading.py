@@ -32,13 +32,7 @@ from skanchor._comparisons.table import require_columns
 from skanchor._numerics.machine import available_bytes
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, located
-from skanchor.io import (
-    judge_columns,
-    may_be_else,
-    may_be_swapped,
-    names_loser,
-    words_of,
-)
+from skanchor.io import may_be_swapped, names_loser, who_columns, words_of
 from skanchor.sample import FEATURE_BYTES, ROW_BYTES, check_weight
 from skanchor.streaming._columns import FeatureColumns
 from skanchor.streaming._hashes import group_hashes, row_hash
@@ -423,7 +417,7 @@ def _refuse_unnamed_judges(names: Sequence[str], columns: dict[str, str]) -> Non
     would be people's, in silence.
     """
     known = [columns.get(name, name) for name in names]
-    like = [name for name in judge_columns(known) if not may_be_else(name)]
+    like = who_columns(known)
     if "judge" not in known and like:
         raise BattlesError(
             f"There is no column 'judge', and a stream reads columns by their exact "

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from skanchor.exceptions import Advice, BattlesError, Call, Remedy
-from skanchor.io._plain_tables import terms
+from skanchor.io._plain_tables import sources, terms
 from skanchor.io._plain_tables.counts import is_count
 from skanchor.io._plain_tables.names import (
     candidates,
@@ -29,12 +29,6 @@ from skanchor.io._plain_tables.ratings import (
     models_in_columns,
 )
 from skanchor.io._plain_tables.several import fits_outcomes
-from skanchor.io._plain_tables.sources import (
-    human_like,
-    is_people_flag,
-    judges_by_label,
-    names_machine,
-)
 from skanchor.io._plain_tables.winners import names_loser
 from skanchor.io._tools._cells import FAILED
 from skanchor.io._tools.recognition import nearest
@@ -292,15 +286,15 @@ def _guesses(
     if not pairs:
         models_are = dict(zip(sides, ("model_a", "model_b"), strict=True))
     known = candidates(names, terms.WHO | terms.ALL_PROMPTS)
-    known += judges_by_label(raw)
+    known += sources.judges_by_label(raw)
     rest = [name for name in few if name not in (*sides, *known)]
     rest = [
         name
         for name in rest
-        if not (is_people_flag(name) or may_be_swapped([name]))
+        if not (sources.is_people_flag(name) or may_be_swapped([name]))
         and not (is_count(name) and is_numeric(raw[name]))
         and not {*words_of(name)} & terms.MEASURES
-        and not human_like(distinct(raw[name]))
+        and not sources.human_like(distinct(raw[name]))
     ]
     sided = pairs_of_sides(rest, sides)
     rest = [name for name in rest if not any(name in two for two in sided.values())]
@@ -402,7 +396,7 @@ def _meanings(
         return [call({})]
     texts = outcome.dropna().astype("str").str.strip()
     words = texts[texts.ne("")].unique().tolist()
-    if not 2 <= len(words) <= 4 or any(map(names_machine, words)):
+    if not 2 <= len(words) <= 4 or any(map(sources.names_machine, words)):
         return []
     if {*words} & {*one, *two}:
         return []

@@ -350,9 +350,9 @@ def absent_people_file() -> str:
     return next(name for name in names if not os.path.lexists(name))
 
 
-def may_be_else(name: str) -> bool:
-    """Whether a column that may name judges may as well hold something else."""
-    return name_key(name) in _ELSE
+def who_columns(names: Iterable[str]) -> list[str]:
+    """Columns that name judges or people, without those that may say something else."""
+    return [name for name in judge_columns(names) if name_key(name) not in _ELSE]
 
 
 def partial_labels(table: pd.DataFrame, name: str) -> list[Any]:

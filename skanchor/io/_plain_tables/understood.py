@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, Call
-from skanchor.io._plain_tables import terms
+from skanchor.io._plain_tables import sources, terms
 from skanchor.io._plain_tables.measures import says_who_won
 from skanchor.io._plain_tables.names import (
     candidates,
@@ -38,14 +38,6 @@ from skanchor.io._plain_tables.outcomes import (
 from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._plain_tables.refusals import unknown_outcomes
 from skanchor.io._plain_tables.several import fits_outcomes, not_read
-from skanchor.io._plain_tables.sources import (
-    human_like,
-    is_people_flag,
-    judge_columns,
-    judges_by_label,
-    names_machine,
-    people_column,
-)
 from skanchor.io._plain_tables.winners import (
     flags,
     is_flag,
@@ -108,7 +100,7 @@ def needs_names(names: Sequence[str]) -> bool:
     some += [] if "prompt_id" in names else [*terms.ALL_PROMPTS]
     told = candidates([n for n in names if n != "rater"], some)
     told += [*may_be_swapped(names), *may_be_tie_flag(names)]
-    return bool(told or any(map(is_people_flag, names)))
+    return bool(told or any(map(sources.is_people_flag, names)))
 
 
 def models_and_outcome(
@@ -418,17 +410,17 @@ def _judge_column(
     """The column of judges, if one of the candidates holds a label of people."""
     if "judge" in rest:
         return {}, []
-    found = judge_columns(rest)
-    people = people_column(raw[list(rest)])
+    found = sources.judge_columns(rest)
+    people = sources.people_column(raw[list(rest)])
     if found == [people] and "rater" not in rest:
         return {found[0]: "rater"}, [f"{people!r} names people"]
     if len(found) == 1 and name_key(found[0]) == "judge":
         return {found[0]: "judge"}, []
     # A column of raters names people, unless one of them is called a human.
     found = [*found, *(name for name in rest if name == "rater")]
-    holds = [n for n in found if human_like(distinct(raw[n]))]
+    holds = [n for n in found if sources.human_like(distinct(raw[n]))]
     if not found:
-        holds = judges_by_label(raw[list(rest)]) or _judging_models(raw, rest)
+        holds = sources.judges_by_label(raw[list(rest)]) or _judging_models(raw, rest)
     if len(holds) != 1:
         # Whether such a column names judges or people, nothing here can tell.
         return {}, []
@@ -444,7 +436,7 @@ def _judging_models(raw: pd.DataFrame, rest: Sequence[str]) -> list[str]:
     return [
         name
         for name, own in labels.items()
-        if own and not own & compared and all(map(names_machine, own))
+        if own and not own & compared and all(map(sources.names_machine, own))
     ]
 
 
