@@ -57,6 +57,12 @@ def require_known(what: str, name: str, known: Collection[str], *more: str) -> N
         raise BadInputError(f"there is no {what} {name!r}{guess} (known: {listed})")
 
 
+def require_at_least(flag: str, value: int | None, least: int, why: str = "") -> None:
+    """Refuse a number below the least one; None is not given."""
+    if value is not None and value < least:
+        raise BadInputError(f"{flag} must be at least {least}, got {value}{why}")
+
+
 @dataclass(frozen=True, slots=True)
 class Flags:
     """Flags and arguments of a parser, or a group of them, to which more are added.

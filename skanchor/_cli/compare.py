@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.check import add_models, models_left_out_of
-from skanchor._cli.command import BadInputError, Command, Flags
+from skanchor._cli.command import BadInputError, Command, Flags, require_at_least
 from skanchor._cli.method import Task, add_method, check_flags, load_task
 from skanchor._cli.methods import (
     ANCHOR,
@@ -71,19 +71,15 @@ def _compare(options: argparse.Namespace) -> None:
         names = list(METHODS)
     check_method_names(names)
     refuse_unread(options, names)
-    if options.bootstrap is not None and options.bootstrap < LEAST_RESAMPLES:
-        raise BadInputError(
-            f"--bootstrap must be at least {LEAST_RESAMPLES}, got {options.bootstrap}: "
-            "limits need more refits"
-        )
+    more = ": limits need more refits"
+    require_at_least("--bootstrap", options.bootstrap, LEAST_RESAMPLES, more)
     if options.bootstrap is not None and not any(map(is_resampled, names)):
         raise BadInputError(
             f"--bootstrap gives intervals to methods that have scores only, which is "
             f"none of {', '.join(names)}; leave it out, or name one such as ScalarJudge"
         )
     chosen = options.judges_by_history
-    if chosen is not None and chosen < 1:
-        raise BadInputError(f"--judges-by-history must be at least 1, got {chosen}")
+    require_at_least("--judges-by-history", chosen, 1)
     task = load_task(options)
     task.pipeline.set_params(n_jobs=None, verbose=0)
     import pandas as pd

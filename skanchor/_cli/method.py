@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from skanchor._cli.command import BadInputError, Flags
+from skanchor._cli.command import BadInputError, Flags, require_at_least
 from skanchor._cli.contexts import contexts_of
 from skanchor._cli.output import check_output
 from skanchor._cli.streams import is_watched
@@ -207,8 +207,7 @@ def refuse_level(options: argparse.Namespace, where: str) -> None:
 
 def check_fold_flags(options: argparse.Namespace) -> None:
     """Refuse an invalid number of folds or seed."""
-    if options.folds < 2:
-        raise BadInputError(f"--folds must be at least 2, got {options.folds}")
+    require_at_least("--folds", options.folds, 2)
     if not 0 <= options.seed < 2**32:
         raise BadInputError(f"--seed must be in 0 ... 2**32 - 1, got {options.seed}")
 

@@ -8,7 +8,13 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command, Flags, require_known
+from skanchor._cli.command import (
+    BadInputError,
+    Command,
+    Flags,
+    require_at_least,
+    require_known,
+)
 from skanchor._cli.method import check_jobs
 from skanchor._cli.output import add_file, add_force, check_file, check_suffix
 from skanchor._cli.resume import FinishedParts, open_parts
@@ -102,10 +108,7 @@ def _check_study_flags(options: argparse.Namespace) -> None:
             "name an experiment, or all",
             ("to see what there is", ["simulate", "--list"]),
         )
-    if options.replications is not None and options.replications < 1:
-        raise BadInputError(
-            f"--replications must be at least 1, got {options.replications}"
-        )
+    require_at_least("--replications", options.replications, 1)
     if options.short and options.replications is not None:
         raise BadInputError("--short sets the replications; drop one of the two")
     check_jobs(options)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from contextlib import suppress
 from typing import Any
 
 from skanchor._cli.command import BadInputError
@@ -50,37 +51,29 @@ def drop_stdout() -> None:
     Otherwise the interpreter, when it ends, would flush into the broken stream and
     print an error.
     """
-    try:
-        stdout = sys.stdout.fileno()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout)
-    except (AttributeError, OSError, ValueError):
-        pass
+    with suppress(AttributeError, OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_error(message: str, *lines: str) -> None:
     """Print an error in one line on stderr, and below it lines of commands."""
     print_line(f"error: {message}")
-    if sys.stderr is None:
-        return
-    try:
-        for line in lines:
-            # Commands are printed as they are, to be copied.
-            print(line, file=sys.stderr, flush=True)
-    except OSError:
-        pass
+    for line in lines:
+        # Commands are printed as they are, to be copied.
+        _print_to_stderr(line)
 
 
 def print_line(message: str) -> None:
     """Print one line on stderr, if it is open."""
+    _print_to_stderr(f"skanchor: {printable(brief(' '.join(message.split())))}")
+
+
+def _print_to_stderr(line: str) -> None:
     # With ``file=None``, ``print`` would write to stdout.
-    if sys.stderr is None:
-        return
-    line = printable(brief(" ".join(message.split())))
-    try:
-        print(f"skanchor: {line}", file=sys.stderr, flush=True)
-    except OSError:
-        # The stream is broken; the exit code still reports the failure.
-        pass
+    if sys.stderr is not None:
+        # If the stream is broken, the exit code still reports the failure.
+        with suppress(OSError):
+            print(line, file=sys.stderr, flush=True)
 
 
 def show_own_warnings() -> list[Warning]:

@@ -451,8 +451,7 @@ def weights_of(
 
 def group_names(options: argparse.Namespace) -> list[str]:
     """Names of the columns of groups, as the user typed them."""
-    given = ",".join(options.groups or []).split(",")
-    return [name.strip() for name in given if name.strip()]
+    return _split_names(",".join(options.groups or [])) or []
 
 
 def typed_label(known: Iterable[Any], name: str | None) -> Any:

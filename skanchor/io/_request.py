@@ -14,7 +14,7 @@ import pandas as pd
 from skanchor.exceptions import Advice, BattlesError, Remedy
 from skanchor.io._format import Format
 from skanchor.io._tools._reader import Reader
-from skanchor.io.columns import label_key
+from skanchor.io.columns import distinct, label_key
 from skanchor.io.generic import column_called
 
 
@@ -37,20 +37,22 @@ class Request:
         By path, the name of the tool as whose file each was read, or ``"table"``.
     assumed : dict
         By path, what was assumed of tables.
+    used_judge : bool
+        Whether a file names no judge, so that the given name was used.
     """
 
-    file_format: str | None
-    encoding: str | None
-    columns: dict[str, str]
-    labels: dict[Any, Any]
-    models: dict[str, str]
-    levels: dict[str, float]
-    tie_margin: float
-    ratings: tuple[str, ...]
-    drop_invalid: bool
-    ids: set[str]
-    codes: bool
-    verbose: int
+    file_format: str | None = None
+    encoding: str | None = None
+    columns: dict[str, str] = field(default_factory=dict)
+    labels: dict[Any, Any] = field(default_factory=dict)
+    models: dict[str, str] = field(default_factory=dict)
+    levels: dict[str, float] = field(default_factory=dict)
+    tie_margin: float = 0.0
+    ratings: Sequence[str] = ()
+    drop_invalid: bool = False
+    ids: set[str] = field(default_factory=set)
+    codes: bool = False
+    verbose: int = 0
     formats: dict[str, str] = field(default_factory=dict)
     assumed: dict[str, list[str]] = field(default_factory=dict)
     _columns_seen: set[str] = field(default_factory=set)
@@ -60,7 +62,7 @@ class Request:
     _has_text: bool = False
     _has_scores: bool = False
     _has_tables: bool = False
-    _judge_used: bool = False
+    used_judge: bool = False
 
     # ----------------------------------------------------------------- what is used
     def saw_file(self, known: Format, names: Iterable[str]) -> None:
@@ -97,26 +99,24 @@ class Request:
         """Record the outcomes of a table, before they are relabelled."""
         self._has_tables = True
         if self.labels:
-            for label in winner.dropna().unique().tolist():
+            for label in distinct(winner):
                 self._outcomes_seen[label_key(label)] = str(label)
             if winner.isna().any():
                 self._outcomes_seen[""] = ""
         if self.levels:
-            known = {label_key(label) for label in winner.dropna().unique().tolist()}
+            known = set(map(label_key, distinct(winner)))
             used = {level for level in self.levels if label_key(level) in known}
-            # Two numbers are the ends of a scale, and need not occur.
-            ends = pd.to_numeric(pd.Series(list(self.levels)), errors="coerce")
-            self._levels_known.update(self.levels if ends.notna().all() else used)
+            self._levels_known.update(self.levels if self._are_ends() else used)
 
     def saw_ratings(self) -> None:
         """Record that a table holds ratings, to which a margin and a scale apply."""
         self._has_scores = True
-        ends = pd.to_numeric(pd.Series(list(self.levels)), errors="coerce")
-        self._levels_known.update(self.levels if ends.notna().all() else ())
+        self._levels_known.update(self.levels if self._are_ends() else ())
 
-    def used_judge(self) -> None:
-        """Record that a file names no judge, so that the given name was used."""
-        self._judge_used = True
+    def _are_ends(self) -> bool:
+        """Whether levels are numbers: the two ends of a scale, which need not occur."""
+        ends = pd.to_numeric(pd.Series(list(self.levels)), errors="coerce")
+        return bool(ends.notna().all())
 
     def refuse_leftovers(self, judge: Any) -> None:
         """Refuse arguments that were used for no file.
@@ -153,7 +153,7 @@ class Request:
                 f"The encoding is given as {self.encoding!r}, but no file is text."
             )
         self._refuse_verdicts()
-        if judge is not None and not self._judge_used:
+        if judge is not None and not self.used_judge:
             raise BattlesError(
                 f"The judge is given as {judge!r}, but the files name their judges."
             )

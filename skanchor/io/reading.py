@@ -57,6 +57,9 @@ PANDALM, RESULTS = "pandalm", "pandalm results"
 
 _IDS = ("model_a", "model_b", "judge", "prompt_id", "rater")
 
+_OF_EACH_FILE = ("path", "format", "judge")
+"""Arguments that may differ from file to file."""
+
 Path = str | os.PathLike[str]
 
 
@@ -242,16 +245,9 @@ def _read(
         raise BattlesError("No file is given to read battles from.")
     if not tie_margin >= 0.0:
         raise ValueError(f"tie_margin must not be negative, got {tie_margin!r}.")
+    known = {n: value for n, value in given.items() if n not in _OF_EACH_FILE}
     request = Request(
-        file_format=given.get("file_format"),
-        encoding=given.get("encoding"),
-        columns=columns,
-        labels=given.get("labels", {}),
-        models=given.get("models", {}),
-        levels={str(k): value for k, value in given.get("levels", {}).items()},
-        tie_margin=tie_margin,
-        ratings=tuple(given.get("ratings", ())),
-        drop_invalid=given.get("drop_invalid", False),
+        **{**known, "levels": {str(k): v for k, v in given.get("levels", {}).items()}},
         verbose=verbose,
         ids={*_IDS, *ids, *(new for old, new in columns.items() if old in ids)},
         codes=codes and len(paths) == 1,
@@ -304,7 +300,7 @@ def _read_file(
         if tool == "auto" and several and result_column(raw) is not None:
             # The pairs are in another file: `_with_results` joins them.
             name = judge if judge is not None else _judge_of(source, judge)
-            request.used_judge()
+            request.used_judge = True
             request.formats[source.path] = RESULTS
             return raw.assign(judge=name)
         reader, kind = _reader(raw, tool), "table"
@@ -328,7 +324,7 @@ def _read_file(
         judge is not None or several or (reader is not None and reader.needs_judge)
     ):
         table.insert(0, "judge", _judge_of(source, judge))
-        request.used_judge()
+        request.used_judge = True
     elif judge is not None and told_each:
         _check_judge(table["judge"], judge, where)
     if reader is not None or request.drop_invalid:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ class Overview:
         ``name`` of what groups the rows, their number ``n`` and the ``largest`` one.
     order_known : float
         Share of rows whose display order is known.
-    parts : list of list
+    connected_by_people : list of list
         Models that human rows connect, the largest part first.
     left_out : list of Warning
         What a fit would warn of before it begins: copies, rows, models and judges that
@@ -68,32 +68,26 @@ class Overview:
     ignored: list[str]
     groups: dict[str, Any] | None
     order_known: float
-    parts: list[list[Any]]
+    connected_by_people: list[list[Any]]
     left_out: list[Warning]
     refusal: BattlesError | None
 
     def to_dict(self, words: Callable[[Any], str] = str) -> dict[str, Any]:
         """Return plain data; ``words`` turns warnings and errors into text."""
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
         return {
-            "rows": self.rows,
+            **found,
             "models": records_of(self.models, "model"),
             "judges": records_of(self.judges, "judge"),
-            "n_raters": self.n_raters,
-            "outcomes": self.outcomes,
-            "features": self.features,
-            "ignored": self.ignored,
-            "groups": self.groups,
-            "order_known": self.order_known,
-            "connected_by_people": self.parts,
             "left_out": [words(each) for each in self.left_out],
-            "refusal": None if self.refusal is None else words(self.refusal),
+            "refusal": self.refusal and words(self.refusal),
         }
 
     def lines(self, words: Callable[[Any], str] = str) -> list[str]:
         """Return lines of text; ``words`` turns warnings and errors into text."""
         new = self.models.index[self.models["is_new"]].tolist()
         old = self.models.index[~self.models["is_new"]].tolist()
-        out = self.outcomes
+        out, parts = self.outcomes, self.connected_by_people
         lines = [
             f"Rows: {self.rows['human']} by people, {self.rows['judge']} by judges.",
             f"Models with human rows: {_some(old)}.",
@@ -125,9 +119,9 @@ class Overview:
             f"{self.groups['largest']} rows.",
             f"Display order: known in {self.order_known:.0%} of rows.",
             "Connectivity: human rows join all models that have them."
-            if len(self.parts) <= 1
-            else f"Connectivity: human rows leave {len(self.parts)} separate groups of "
-            f"models: {'; '.join(_some(part) for part in self.parts[:3])}.",
+            if len(parts) <= 1
+            else f"Connectivity: human rows leave {len(parts)} separate groups of "
+            f"models: {'; '.join(_some(part) for part in parts[:3])}.",
         ]
         n = len(self.left_out)
         lines.append(
@@ -230,7 +224,7 @@ def overview(
         ignored=[] if sample.inputs is None else list(sample.inputs.ignored),
         groups=groups_found,
         order_known=float(np.mean(rows.order != 0.0)),
-        parts=_connected_parts(rows, human),
+        connected_by_people=_connected_parts(rows, human),
         left_out=list(log.distinct),
         refusal=refusal,
     )

@@ -153,12 +153,8 @@ def _of_shares(
             flagged = won
     if not found:
         return None
-    shares = [
-        value if side == 0 else 1.0 - value
-        for side, value in (
-            (side, _as_share(raw[name])) for side, name in found.items()
-        )
-    ]
+    values = {side: _as_share(raw[name]) for side, name in found.items()}
+    shares = [1.0 - value if side else value for side, value in values.items()]
     if flagged and len(shares) == 2 and (shares[0] + 1.0 - shares[1]).max() > 1.0:
         # Where both have won, these may be two outcomes, and no flags of the sides.
         return None

@@ -159,13 +159,9 @@ def _about_sides(
     if outcomes:
         return raw, []
     one, two = (as_texts(raw[side]).str.strip() for side in sides)
-    first, signs, second = (
-        cells.map({cell: of(ranked) for cell, ranked in parsed.items()})
-        for of in (
-            lambda ranked: ranked[0][0],
-            lambda ranked: ranked[1][0],
-            lambda ranked: ranked[0][1],
-        )
+    parts = {cell: (*models, *signs) for cell, (models, signs) in parsed.items()}
+    first, second, signs = (
+        cells.map({cell: part[at] for cell, part in parts.items()}) for at in range(3)
     )
     turned = first.eq(two) & second.eq(one)
     fits = turned | (first.eq(one) & second.eq(two))
@@ -196,11 +192,7 @@ def _pairs_of(
             rows.append((cell, models[first], models[second], wins if between else tie))
     table = pd.DataFrame(rows, columns=["cell", "first", "second", "winner"])
     at = pd.DataFrame({"cell": cells.to_numpy(), "row": np.arange(len(cells))})
-    merged = (
-        at.dropna()
-        .merge(table, on="cell", how="inner")
-        .sort_values("row", kind="stable")
-    )
+    merged = at.dropna().merge(table, on="cell").sort_values("row", kind="stable")
     return merged["row"].to_numpy(), merged.reset_index(drop=True)
 
 

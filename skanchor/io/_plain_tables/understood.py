@@ -203,14 +203,8 @@ def find_names(raw: pd.DataFrame) -> Names | None:
         for name, pair in features.items():
             renames |= {pair[0]: f"{name}_a", pair[1]: f"{name}_b"}
         says.append(f"pairs of features are {_listed_readings(list(features))}")
-    return Names(
-        {old: new for old, new in renames.items() if old != new},
-        copies,
-        sides,
-        outcome,
-        tuple(says),
-        tie,
-    )
+    renames = {old: new for old, new in renames.items() if old != new}
+    return Names(renames, copies, sides, outcome, tuple(says), tie)
 
 
 def read_outcomes(
@@ -394,14 +388,8 @@ def _winner_and_loser(raw: pd.DataFrame) -> Names | None:
         says += f"; {tied!r} says which rows are ties"
     judge, said = _judge_column(raw, rest)
     prompt, told = _prompt(rest)
-    return Names(
-        {sides[0]: "model_a", sides[1]: "model_b", **judge, **prompt},
-        {},
-        sides,
-        None,
-        (says, *said, *told),
-        tied,
-    )
+    renames = {sides[0]: "model_a", sides[1]: "model_b", **judge, **prompt}
+    return Names(renames, {}, sides, None, (says, *said, *told), tied)
 
 
 def _judge_column(
