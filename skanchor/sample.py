@@ -26,10 +26,9 @@ from skanchor._comparisons.features import check_scales
 from skanchor._comparisons.grouping import (
     FEW_GROUPS,
     RowGroups,
-    default_groups,
     default_raters,
     effective_number,
-    resolve_groups,
+    find_groups,
 )
 from skanchor._comparisons.labels import to_numpy
 from skanchor._comparisons.oddities import warn_of_odd_rows
@@ -179,7 +178,7 @@ class Sample:
         X: Battles,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | str | None = "auto",
+        groups: ArrayLike | RowGroups | str | None = "auto",
     ) -> Sample:
         """Validate and encode the arguments of ``fit``; warn of unusual rows.
 
@@ -205,6 +204,17 @@ class Sample:
         BattlesError
             If battles, outcomes or groups cannot be used.
         """
+        return cls.admit_with_labels(X, y, sample_weight, groups)[0]
+
+    @classmethod
+    def admit_with_labels(
+        cls,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | RowGroups | str | None,
+    ) -> tuple[Sample, NDArray[Any] | None]:
+        """As :meth:`admit`, with the labels of the groups by code; None without any."""
         if y is None:
             raise ValueError(
                 "requires y to be passed, but the target y is None: give the outcomes "
@@ -230,8 +240,8 @@ class Sample:
             )
         outcomes = outcomes.marked(_marked_both_bad(frame))
         raters = default_raters(groups, X, encoded.is_human & (weight > 0))
-        groups = default_groups(groups, X)
-        codes = resolve_groups(groups, X, len(encoded))
+        found = find_groups(groups, X, len(encoded))
+        codes = found.prompts
         if not isinstance(X, Comparisons):
             rows = encoded.rows
             check_scales(rows.features_left, rows.features_right, rows.feature_names)
@@ -240,13 +250,15 @@ class Sample:
             )
             if sample_weight is None:
                 warn_of_unused_counts(frame)
-        inputs = Inputs.of(X, encoded, groups, sample_weight)
+        named = None if codes is None else found
+        inputs = Inputs.of(X, encoded, named, sample_weight)
         if raters is not None:
             enough = effective_number(raters) >= FEW_GROUPS
             n_raters = len(np.unique(raters[raters >= 0]))
             inputs = inputs.with_raters(n_raters, by_rater=enough)
             raters = raters if enough else None
-        return cls(encoded, outcomes, weight, codes, inputs, raters=raters)
+        sample = cls(encoded, outcomes, weight, codes, inputs, raters=raters)
+        return sample, found.labels
 
     def __len__(self) -> int:
         return len(self.X)

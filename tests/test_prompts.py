@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor, SourceKFold
-from skanchor._comparisons.grouping import FEW_GROUPS, default_groups
+from skanchor._comparisons.grouping import FEW_GROUPS, find_groups
 from skanchor.baselines import JointBTL
 from skanchor.bootstrap import bootstrap
 from skanchor.evaluation import leave_one_model_out
@@ -113,23 +113,26 @@ def test_groups_reach_the_last_step_of_a_pipeline(battles):
 
 def test_prompts_that_do_not_repeat_are_no_groups(battles):
     X, _ = battles
-    assert default_groups("auto", X.assign(prompt_id=np.arange(len(X)))) is None
-    assert default_groups("auto", X.drop(columns="prompt_id")) is None
-    assert default_groups("auto", X.to_numpy()) is None
-    assert default_groups("auto", X) == "prompt_id"
-    assert default_groups(None, X) is None and default_groups("x", X) == "x"
+    single = X.assign(prompt_id=np.arange(len(X)))
+    for table in (single, X.drop(columns="prompt_id"), X.to_numpy()):
+        assert find_groups("auto", table, len(X)).prompts is None
+    assert find_groups("auto", X, len(X)).name == "prompt_id"
+    assert find_groups(None, X, len(X)).prompts is None
 
 
 def test_rows_without_a_prompt_are_groups_of_their_own(battles):
     X, y = battles
     prompts = X["prompt_id"].astype(object).mask(np.arange(len(X)) % 4 == 0)
-    groups = default_groups("auto", X.assign(prompt_id=prompts))
+    table = X.assign(prompt_id=prompts)
+    found = find_groups("auto", table, len(X))
+    groups = pd.Series(found.labels[found.prompts])
+    assert_array_equal(found.prompts, pd.factorize(groups)[0])
     lost = prompts.isna().to_numpy()
-    assert groups.name == "prompt_id" and groups[lost].is_unique
+    assert found.name == "prompt_id" and groups[lost].is_unique
     assert not set(groups[lost]) & set(groups[~lost])
     known = pd.factorize(prompts[~lost])[0]
     assert_array_equal(pd.factorize(groups[~lost])[0], known)
-    fitted = ANCHOR.fit(X.assign(prompt_id=prompts), y)
+    fitted = ANCHOR.fit(table, y)
     assert_array_equal(errors(fitted), errors(ANCHOR.fit(X, y, groups=groups)))
 
 

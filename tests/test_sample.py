@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skanchor import Comparisons
-from skanchor._comparisons.grouping import resolve_groups
+from skanchor._comparisons.grouping import find_groups
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.sample import Sample, check_weight
 
@@ -123,7 +123,7 @@ def test_bare_arrays_need_both_classes_among_rows_that_weigh():
 def test_of_many_columns_the_first_twenty_are_named():
     wide = TABLE.assign(**{f"c{i:02d}": 0.0 for i in range(30)})
     with pytest.raises(BattlesError, match=r"lacks \(columns: .*'c15'\]\)"):
-        resolve_groups("nobody", wide, 5)
+        find_groups("nobody", wide, 5)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +189,8 @@ def test_weights_and_groups_alone():
     assert check_weight(None, X).tolist() == [1.0] * 5
     given = np.arange(1.0, 6.0)
     assert_array_equal(check_weight(given.tolist(), X), given)
-    assert resolve_groups(None, TABLE, 5) is None
+    assert find_groups(None, TABLE, 5).prompts is None
     # Codes follow first appearance, whatever the labels are.
-    assert resolve_groups([9, 3, 9, 3, 1], TABLE, 5).tolist() == [0, 1, 0, 1, 2]
+    found = find_groups([9, 3, 9, 3, 1], TABLE, 5)
+    assert found.prompts.tolist() == [0, 1, 0, 1, 2]
+    assert found.labels.tolist() == [9, 3, 1]

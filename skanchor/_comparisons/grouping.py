@@ -17,12 +17,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from skanchor._checks import check_unmasked
-from skanchor._comparisons.in_chunks import first_rows
 from skanchor._comparisons.labels import (
     exact_values,
     factorize,
     given_values,
-    is_text_column,
 )
 from skanchor._comparisons.table import as_frame
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy, Term
@@ -54,10 +52,16 @@ class RowGroups:
         Code of the prompt of each row; None where rows have no groups.
     raters : ndarray of shape (n_rows,) or None
         Code of the rater of each vote; -1 in other rows. None without raters.
+    labels : ndarray of shape (n_prompts,) or None
+        What the codes of the prompts stand for; None if nobody needs to know.
+    name : str or None
+        Column that has the prompts; None for other groups.
     """
 
     prompts: NDArray[np.intp] | None
     raters: NDArray[np.intp] | None = None
+    labels: NDArray[Any] | None = None
+    name: str | None = None
 
 
 def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:
@@ -114,32 +118,54 @@ def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:
     return groups.astype(np.intp)
 
 
-def default_groups(groups: Any, table: Any) -> Any:
-    """What ``groups="auto"`` stands for; other groups as they are.
+def find_groups(groups: Any, table: Any, n_rows: int) -> RowGroups:
+    """Groups of the rows of a table, as codes with their labels.
 
     Rows of one prompt depend on each other, whoever judges them. So the default is the
     column of prompts, where there is one and its values repeat.
 
     Parameters
     ----------
-    groups : array-like, str or None
-        As a user gave them.
+    groups : array-like of shape (n_rows,), str, RowGroups or None
+        As a user gave them: groups, the column of the table with that name, or "auto".
     table : battles table, array or Comparisons
         The rows. Encoded rows have no column of prompts any more.
+    n_rows : int
+        Number of rows.
 
     Returns
     -------
-    array-like, str or None
+    RowGroups
+
+    Raises
+    ------
+    BattlesError
+        If there is no such column, or if labels are missing or of two types.
     """
-    if not isinstance(groups, str) or groups != AUTO:
+    if isinstance(groups, RowGroups):
         return groups
-    frame = as_frame(table)
+    if groups is None:
+        return RowGroups(None)
+    if isinstance(groups, str) and groups == AUTO:
+        return _repeated_prompts(as_frame(table))
+    codes, labels = factorize(_group_values(groups, table, n_rows), "groups")
+    if (codes < 0).any():
+        raise BattlesError(
+            f"groups has missing values, the first in row {int(np.argmin(codes))}."
+        )
+    _refuse_two_forms(labels)
+    name = groups if isinstance(groups, str) else getattr(groups, "name", None)
+    return RowGroups(codes, labels=labels, name=name)
+
+
+def _repeated_prompts(frame: nw.DataFrame[Any] | None) -> RowGroups:
+    """Groups by the column of prompts; none where it has no repeated or few values."""
     if frame is None or PROMPT_COLUMN not in frame.columns:
-        return None
-    codes, labels = _prompts(frame)
-    n_groups = len(labels) + int(np.count_nonzero(codes < 0))
+        return RowGroups(None)
+    codes, labels = _coded_prompts(frame)
+    n_groups = len(labels)
     if n_groups == len(codes):
-        return None
+        return RowGroups(None)
     if n_groups < FEW_GROUPS:
         warn(
             DataWarning(
@@ -149,36 +175,39 @@ def default_groups(groups: Any, table: Any) -> Any:
                 advice=Advice(Remedy.GROUP_BY_PROMPT),
             )
         )
-        return None
-    return _by_prompt(codes, labels)
+        return RowGroups(None)
+    return _named_by_prompt(codes, labels)
 
 
-def prompt_groups(frame: Any) -> Any:
+def prompt_groups(frame: nw.DataFrame[Any]) -> RowGroups:
     """Groups by the column of prompts of a table, whether they repeat in it or not."""
-    column = frame[PROMPT_COLUMN]
-    is_plain = column.dtype.is_integer() or is_text_column(column)
-    if is_plain and not column.is_null().any():
-        # The column itself, which need not be coded to see that.
-        return PROMPT_COLUMN
-    return _by_prompt(*_prompts(frame))
+    return _named_by_prompt(*_coded_prompts(frame))
 
 
-def _prompts(frame: Any) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Codes of the prompts, -1 in a row without one, and their labels."""
-    return factorize(exact_values(frame[PROMPT_COLUMN]), f"Column {PROMPT_COLUMN!r}")
+def _named_by_prompt(codes: NDArray[np.intp], labels: NDArray[Any]) -> RowGroups:
+    _refuse_two_forms(labels)
+    return RowGroups(codes, labels=labels, name=PROMPT_COLUMN)
 
 
-def _by_prompt(codes: NDArray[np.intp], labels: NDArray[Any]) -> str | pd.Series:
-    """Groups of rows; a row without a prompt is a group of its own."""
+def _coded_prompts(
+    frame: nw.DataFrame[Any],
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Code of the prompt of each row, in the order of first appearance, and labels.
+
+    A row without a prompt is a group of its own.
+    """
+    values = exact_values(frame[PROMPT_COLUMN])
+    codes, labels = factorize(values, f"Column {PROMPT_COLUMN!r}")
     lost = np.flatnonzero(codes < 0)
-    if not len(lost):
-        return PROMPT_COLUMN
-    names = np.empty(len(labels) + len(lost), dtype=object)
-    names[: len(labels)] = labels.tolist()
-    names[len(labels) :] = [own_label(row) for row in lost.tolist()]
-    codes = codes.copy()
-    codes[lost] = len(labels) + np.arange(len(lost))
-    return pd.Series(names[codes], name=PROMPT_COLUMN)
+    if len(lost):
+        names = np.empty(len(labels) + len(lost), dtype=object)
+        names[: len(labels)] = labels.tolist()
+        names[len(labels) :] = [own_label(row) for row in lost.tolist()]
+        codes = codes.copy()
+        codes[lost] = len(labels) + np.arange(len(lost))
+        codes, known = pd.factorize(codes)
+        labels = names[known]
+    return codes, labels
 
 
 def own_label(row: int | str) -> str:
@@ -242,48 +271,6 @@ def effective_number(codes: NDArray[np.intp]) -> float:
     """
     sizes = np.bincount(codes[codes >= 0]).astype(np.float64)
     return float(sizes.sum() ** 2 / max((sizes**2).sum(), 1.0))
-
-
-def resolve_groups(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp] | None:
-    """Group codes from an array, or from the column of the table with that name."""
-    if isinstance(groups, RowGroups):
-        return groups.prompts
-    return None if groups is None else group_codes(groups, table, n_rows)
-
-
-def group_codes(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp]:
-    """Codes of groups.
-
-    Parameters
-    ----------
-    groups : array-like of shape (n_rows,) or str
-        Groups, or the column of the table with that name.
-    table : battles table
-        One row per comparison.
-    n_rows : int
-        Number of its rows.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-    """
-    codes, labels = factorize(_group_values(groups, table, n_rows), "groups")
-    if (codes < 0).any():
-        raise BattlesError(
-            f"groups has missing values, the first in row {int(np.argmin(codes))}."
-        )
-    _refuse_two_forms(labels)
-    return codes
-
-
-def group_labels(groups: Any, table: Any, codes: NDArray[np.intp]) -> NDArray[Any]:
-    """Labels that the codes of :func:`group_codes` stand for, by code.
-
-    They are texts or numbers, see :func:`as_texts_or_numbers`.
-    """
-    first = first_rows(codes, int(codes.max(initial=-1)) + 1)
-    found = np.asarray(_group_values(groups, table, len(codes))[first])
-    return as_texts_or_numbers(found)
 
 
 def as_texts_or_numbers(labels: NDArray[Any]) -> NDArray[Any]:

@@ -20,8 +20,7 @@ from skanchor._comparisons import (
 )
 from skanchor._comparisons.grouping import (
     RowGroups,
-    default_groups,
-    resolve_groups,
+    find_groups,
 )
 from skanchor._comparisons.labels import factorize
 from skanchor._folds._plan import Split
@@ -157,7 +156,7 @@ class SourceKFold(BaseCrossValidator):
                 "Use fewer folds.",
             )
         given = self.groups if groups is None else groups
-        codes = resolve_groups(default_groups(given, X), X, n_rows)
+        codes = find_groups(given, X, n_rows).prompts
         # Codes are small integers, so that counting finds those in use without a sort.
         n_groups = None if codes is None else np.count_nonzero(np.bincount(codes))
         if n_groups is not None and n_groups < self.n_splits:

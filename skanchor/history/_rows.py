@@ -16,8 +16,7 @@ from skanchor._comparisons import Comparisons, as_frame
 from skanchor._comparisons.grouping import (
     AUTO,
     PROMPT_COLUMN,
-    default_groups,
-    group_labels,
+    as_texts_or_numbers,
     is_own_label,
     prompt_groups,
 )
@@ -74,10 +73,8 @@ class HistoryRows:
         labels : ndarray or None
             Labels of the groups, by code.
         """
-        sample = Sample.admit(X, y, sample_weight, groups)
-        labels = None
-        if sample.groups is not None:
-            labels = group_labels(default_groups(groups, X), X, sample.groups)
+        sample, labels = Sample.admit_with_labels(X, y, sample_weight, groups)
+        labels = None if labels is None else as_texts_or_numbers(labels)
         if sample.raters is not None:
             sample = sample.without_raters()
             warn(
@@ -104,7 +101,7 @@ def groups_of_arrivals(groups: Any, X: Battles, known: GroupFolds | None) -> Any
 
     Returns
     -------
-    array-like, str or None
+    array-like, str, RowGroups or None
     """
     if not isinstance(groups, str) or groups != AUTO:
         return groups

@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 from skanchor import BTLRegressor, Comparisons
 from skanchor._comparisons import Outcomes, join_groups, read_contexts
-from skanchor._comparisons.grouping import group_codes
+from skanchor._comparisons.grouping import find_groups
 from skanchor._comparisons.labels import code_labels, factorize, label_index
 from skanchor.exceptions import BattlesError
 
@@ -215,21 +215,21 @@ def test_empty_cells_of_a_dictionary_are_no_labels(labels):
             with pytest.raises(
                 BattlesError, match="missing values, the first in row 1"
             ):
-                group_codes(groups, table, 4)
+                find_groups(groups, table, 4)
         with pytest.raises(BattlesError, match="1 rows have no context, the first is"):
             read_contexts(table["prompt_id"], table, 4)
 
 
 def test_labels_in_a_list_keep_their_types():
-    codes = group_codes([1, "2", "p", 1], None, 4)
-    assert codes.tolist() == [0, 1, 2, 0]
+    found = find_groups([1, "2", "p", 1], None, 4)
+    assert found.prompts.tolist() == [0, 1, 2, 0]
     for one in (17, 17.0):
         table = pd.DataFrame({"prompt_id": pd.Series([one, "17", "p"], dtype=object)})
         for groups in ("prompt_id", table["prompt_id"].tolist()):
             with pytest.raises(BattlesError, match="such as 17 and '17', which would"):
-                group_codes(groups, table, 3)
+                find_groups(groups, table, 3)
     with pytest.raises(BattlesError, match="missing values, the first in row 1"):
-        group_codes(["p", float("nan"), "q"], None, 3)
+        find_groups(["p", float("nan"), "q"], None, 3)
 
 
 @pytest.mark.parametrize("of", [pl.DataFrame, pa.table])

@@ -437,7 +437,7 @@ def test_the_id_of_a_file_is_its_group_by_default(name, monkeypatch):
     X, _ = split_battles(read(name))
     # As votes and verdicts on one prompt, or two games of a pair, repeat it.
     twice = pd.concat([X, X], ignore_index=True)
-    assert grouping.default_groups("auto", twice) == "prompt_id"
+    assert grouping.find_groups("auto", twice, len(twice)).name == "prompt_id"
 
 
 def test_points_that_are_none_are_refused(tmp_path):
