@@ -207,7 +207,19 @@ def _squares(products: Array, of_people: Array, columns: Array) -> Array:
     """
     n_people, n = of_people.shape
     of_judges = columns.reshape(-1, n)
-    both = products[:, n_people:] @ of_judges
-    cross = of_people.T @ both[:n_people]
-    human = of_people.T @ products[:n_people, :n_people] @ of_people
-    return np.array([human, of_judges.T @ both[n_people:], cross + cross.T])
+    people, judges = slice(n_people), slice(n_people, None)
+    cross = of_people.T @ (products[people, judges] @ of_judges)
+    human = of_people.T @ products[people, people] @ of_people
+    judge = _symmetric(products[judges, judges], of_judges)
+    return np.array([human, judge, cross + cross.T])
+
+
+def _symmetric(products: Array, columns: Array) -> Array:
+    """C' P C of a symmetric P, of whose blocks off the diagonal one is enough."""
+    half = len(columns) // 2
+    first, last = slice(half), slice(half, None)
+    cross = columns[first].T @ (products[first, last] @ columns[last])
+    found = cross + cross.T
+    for own in (first, last):
+        found += columns[own].T @ (products[own, own] @ columns[own])
+    return found

@@ -163,15 +163,10 @@ def among_groups(
             "rows cannot have any.",
             advice=Advice(Remedy.FIT_HISTORY_AGAIN),
         )
-    code = known.index.get_indexer(pd.Index(labels.astype(object), dtype=object))
-    lost = np.flatnonzero(code < 0)
-    others = list(map(_other_form, labels[lost].tolist()))
-    code[lost] = known.index.get_indexer(pd.Index(others, dtype=object))
-    lost = np.flatnonzero(code < 0)
-    others = labels[lost].tolist()
-    if any(map(_looks_like_a_time, others)):
-        times = _as_times(known.index.tolist())
-        code[lost] = _first_of_times(times, _as_times(others))
+    if known.are_whole_numbers and labels.dtype.kind in "iu":
+        code = known.index.get_indexer(pd.Index(labels))
+    else:
+        code = _codes_among(known, labels)
     # Rows without a prompt have labels by their number in their own table.
     is_new = np.zeros(len(labels), dtype=bool)
     if labels.dtype.kind in "OU":
@@ -180,6 +175,23 @@ def among_groups(
     is_new |= (code < 0) | (known.folds[:, code] < 0).any(axis=0)
     code[is_new] = len(known.labels) + np.arange(np.count_nonzero(is_new))
     return replace(sample, groups=code[sample.groups])
+
+
+def _codes_among(known: GroupFolds, labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Codes of labels in a history, in which they may be written differently.
+
+    Those that it does not have are -1.
+    """
+    code = known.index.get_indexer(pd.Index(labels, dtype=object))
+    lost = np.flatnonzero(code < 0)
+    others = list(map(_other_form, labels[lost].tolist()))
+    code[lost] = known.index.get_indexer(pd.Index(others, dtype=object))
+    lost = np.flatnonzero(code < 0)
+    others = labels[lost].tolist()
+    if any(map(_looks_like_a_time, others)):
+        times = _as_times(known.index.tolist())
+        code[lost] = _first_of_times(times, _as_times(others))
+    return code
 
 
 def _looks_like_a_time(label: Any) -> bool:

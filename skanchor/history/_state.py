@@ -63,10 +63,16 @@ class GroupFolds:
 
     @cached_property
     def index(self) -> pd.Index:
-        """The labels, to look up codes by."""
+        """The labels, to look up codes by; whole numbers as such, others as objects."""
+        if self.are_whole_numbers:
+            return pd.Index(self.labels)
         # Files of earlier versions may have times or booleans.
-        labels = as_texts_or_numbers(self.labels)
-        return pd.Index(labels.astype(object), dtype=object)
+        return pd.Index(as_texts_or_numbers(self.labels), dtype=object)
+
+    @property
+    def are_whole_numbers(self) -> bool:
+        """Whether no label can be a text."""
+        return self.labels.dtype.kind in "iu"
 
     @classmethod
     def of(
