@@ -68,7 +68,7 @@ class Chain:
 
     def without_rows(self) -> Chain:
         """The same chain without the rows that it was fitted on."""
-        return replace(self, X=self.X[:0], two_step=None)
+        return replace(self, X=self.X.without_rows(), two_step=None)
 
     def annotate(self, X: Comparisons) -> Comparisons:
         """Other rows, in the roles of the fit, with all that this chain has learned."""

@@ -110,7 +110,7 @@ class StoredFold:
                 advice=Advice(Remedy.KEEP_LINEAR),
             )
         sums = SplitSums(rows.training_sums(learners), rest.held_out_sums(learners))
-        return cls(known.btl, known.calibrator, known.X[:0], learners, sums)
+        return cls(known.btl, known.calibrator, known.X.without_rows(), learners, sums)
 
     def place(
         self,

@@ -196,6 +196,13 @@ class Comparisons(FieldState):
             biases=None if self.biases is None else self.biases[rows],
         )
 
+    def without_rows(self) -> Comparisons:
+        """The same labels, and what has been learned of them.
+
+        Unlike an empty slice it does not keep the rows in memory.
+        """
+        return self[np.empty(0, dtype=np.intp)]
+
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         """Raise: codes, labels and learned columns do not form one array."""
         raise TypeError(

@@ -85,6 +85,10 @@ class HistoricalFit:
         btl.unbounded_ = np.abs(scores) >= btl.score_bound
         return replace(self, btl=btl, X=X)
 
+    def without_rows(self) -> HistoricalFit:
+        """The same fit without the rows that it was made on."""
+        return replace(self, X=self.X.without_rows(), two_step=None)
+
 
 def fit_history(
     stages: Stages,

@@ -232,7 +232,7 @@ class HistoryState:
             return result
         # Add the models that were left out: their scores are those of the votes, and
         # the numbers of rows are those of the history plus those of the arrivals.
-        X = everyone.X[:0]
+        X = everyone.X.without_rows()
         models = with_models(self.board.scores.index.to_numpy(X.models.dtype),
                              X.models[X.is_new])  # fmt: skip
         X = X.relabel(models, X.judges)

@@ -95,6 +95,8 @@ class Builder:
         Reads the stream.
     max_passes : int
         Largest number of passes for one purpose.
+    pilot : HistoricalFit or None
+        Fit of the sample, which gives the starting values; None once it has.
     """
 
     stages: Stages
@@ -102,14 +104,13 @@ class Builder:
     settings: PassSettings
     runs: Runs
     max_passes: int
+    pilot: HistoricalFit | None
 
-    def build(self, pilot: HistoricalFit, item_effects: Any, item_prior: Any) -> Built:
+    def build(self, item_effects: Any, item_prior: Any) -> Built:
         """Fit all rows, then every fold, and store the sums of each.
 
         Parameters
         ----------
-        pilot : HistoricalFit
-            Fit of the sample, which gives the starting values.
         item_effects : str, array or None
             As in :class:`skanchor.AnchorPipeline`.
         item_prior : tuple of (float, float)
@@ -119,7 +120,8 @@ class Builder:
         -------
         Built
         """
-        whole, check, point = self._start(pilot)
+        assert self.pilot is not None
+        whole, check, point = self._start(self.pilot)
         treatments = choose_treatments(
             item_effects, whole.X, check, prior=read_prior(item_prior)
         )
@@ -132,9 +134,16 @@ class Builder:
             # The dispersion of the residuals is taken before item effects are fitted.
             noise = point.noise(whole)
             whole, items, point = self._fit_items(whole, point, noise, treatments)
-        states, held = self._fit_folds(whole, point, items)
-        stored = self._store(states, point, held, items)
+        states = self._fit_folds(whole, point, items)
         sums = fit_sums(point, whole, noise)
+        # Sums by group take memory: the sampled rows, of no more use, make room.
+        del whole
+        self.pilot, states = None, [state.without_rows() for state in states]
+        self.layout = replace(
+            self.layout, surveyed=self.layout.surveyed.without_sample()
+        )
+        point = replace(point, layout=self.layout)
+        stored = self._store(states, point, self._hold_out(states), items)
         return Built(stored, sums, check, treatments.reported)
 
     # ------------------------------------------------------------------- the whole
@@ -239,16 +248,8 @@ class Builder:
     # ------------------------------------------------------------------- the folds
     def _fit_folds(
         self, whole: HistoricalFit, point: Expansion, items: ItemCovariance | None
-    ) -> tuple[list[HistoricalFit], list[Any]]:
-        """Fit every training set from the point, and sum its held-out rows.
-
-        Returns
-        -------
-        states : list of HistoricalFit
-            The fit of each view: all rows first, then one for each fold.
-        held : list of SourceSums or GroupedHeld
-            By judge, residuals of the held-out rows, with an axis of folds.
-        """
+    ) -> list[HistoricalFit]:
+        """Fit every training set from the point: all rows first, then each fold."""
         joint = self.stages.fits_jointly(whole.X)
         start = Chain(whole.btl, whole.calibrator, self.stages.arrival, whole.X, joint)
         states = [whole]
@@ -257,6 +258,16 @@ class Builder:
             if not joint:
                 known = self._voted(whole, view, start)
             states.append(self._refit(self.stages, known, point, items, view)[0])
+        return states
+
+    def _hold_out(self, states: list[HistoricalFit]) -> list[Any]:
+        """Sum the rows that each fold holds out.
+
+        Returns
+        -------
+        list of SourceSums or GroupedHeld
+            By judge, residuals of the held-out rows, with an axis of folds.
+        """
         # From lists by fold, then judge, to one array (n_folds, n_local) by judge.
         local = [self.layout.theta(state) for state in states[1:]]
         theta = [np.array(own) for own in zip(*local, strict=True)]
@@ -265,7 +276,7 @@ class Builder:
         )
         # That was the last pass: which group each row has is of no more use.
         self.runs.groups = None
-        return states, list(held)
+        return list(held)
 
     def _voted(
         self, known: HistoricalFit, view: int, start: Chain | None
@@ -384,9 +395,9 @@ class Builder:
             # The Riesz criterion weights rows by w V: its ridge is that of kind one.
             ridge = point.ridge(m, view, kind=1, theta=theta[m])
             learners.append(WeightLearner(learner, ridge))
-        # No row is stored: ``X[:0]`` only carries scores, sensitivities and effects.
-        split = SplitSums(known, residuals)
-        return StoredFold(state.btl, state.calibrator, X[:0], learners, split)
+        # No row is stored: X only carries scores, sensitivities and effects.
+        split, X = SplitSums(known, residuals), X.without_rows()
+        return StoredFold(state.btl, state.calibrator, X, learners, split)
 
 
 def _squared(learner: Any) -> Any:

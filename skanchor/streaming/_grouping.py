@@ -136,7 +136,7 @@ def check_memory(surveyed: SurveyResult, widths: Sequence[int], n_repeats: int) 
     """
     if surveyed.groups is None:
         return
-    n_groups, n_models = len(surveyed.groups.hashes), len(surveyed.models)
+    n_groups, n_models = len(surveyed.groups), len(surveyed.models)
     rows = surveyed.verdicts.groupby("judge")["n"].sum().reindex(surveyed.judges)
     size = 0.0
     for n_rows, width in zip(rows.tolist(), widths, strict=True):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -41,28 +40,33 @@ class LocalLayout:
         For each judge its fitted bias learner, or None without features.
     displayed : ndarray of shape (n_judges,)
         Whether the judge has a position effect; else its display order is not used.
+    samples : list of StreamedRows
+        Sampled rows of each judge, weighted to represent all of its rows.
     """
 
     surveyed: SurveyResult
     folds: Folds
     learners: list[Any]
     displayed: Array
+    samples: list[StreamedRows]
 
-    @cached_property
-    def samples(self) -> list[StreamedRows]:
-        """Sampled rows of each judge, weighted to represent all of its rows."""
-        X, found = self.surveyed.sample.X, []
+    @classmethod
+    def of(
+        cls, surveyed: SurveyResult, folds: Folds, learners: list[Any], displayed: Array
+    ) -> Self:
+        """Take the local columns of the sampled rows."""
+        X, found = surveyed.sample.X, []
+        y, weight = surveyed.sample.y, surveyed.sample.weight
         for m, (learner, fold) in enumerate(
-            zip(self.learners, self.surveyed.sample_folds, strict=True)
+            zip(learners, surveyed.sample_folds, strict=True)
         ):
             cut = X.by_judge(m)
             span = [] if learner is None else [learner.span(cut.pairs)]
             columns = np.column_stack([cut.order, *span])
-            y, weight = self.surveyed.sample.y, self.surveyed.sample.weight
             # ``by_judge`` may reorder rows: this restores the order of ``fold``.
             drawn = np.argsort(cut.rows)
             own, squares = cut.rows[drawn], None
-            if self.alphas[m].any():
+            if _alpha(learner).any():
                 squares = span_squares(learner, cut.pairs)[drawn]
             left, right = cut.left[drawn], cut.right[drawn]
             found.append(
@@ -70,7 +74,7 @@ class LocalLayout:
                     left, right, columns[drawn], y[own], weight[own], fold, squares
                 )
             )
-        return found
+        return cls(surveyed, folds, learners, displayed, found)
 
     @property
     def n_items(self) -> int:
@@ -83,7 +87,7 @@ class LocalLayout:
 
         Each is of shape (), or (n_span,) where columns have penalties of their own.
         """
-        return [np.asarray(0.0 if one is None else one.alpha) for one in self.learners]
+        return list(map(_alpha, self.learners))
 
     def theta(self, known: HistoricalFit) -> list[Array]:
         """Local coefficients of a history, for each judge of shape (n_local,)."""
@@ -95,6 +99,10 @@ class LocalLayout:
         found = np.ones(n_local)
         found[self.n_items] = self.displayed[m]
         return found
+
+
+def _alpha(learner: Any) -> Array:
+    return np.asarray(0.0 if learner is None else learner.alpha)
 
 
 @dataclass(frozen=True, eq=False)

@@ -104,8 +104,7 @@ class Runs:
                 with suppress(OSError, ValueError):
                     self.journal.save()
                 raise
-        # Memory of the columns that were read is of use to others.
-        pa.default_memory_pool().release_unused()
+        release_memory()
         if stored.result is None:
             raise BattlesError("The stream has no rows.")
         self._check(layout)
@@ -178,6 +177,11 @@ class Runs:
                 job = []
         if job:
             yield job
+
+
+def release_memory() -> None:
+    """Return memory of columns that were read, which Arrow keeps for later ones."""
+    pa.default_memory_pool().release_unused()
 
 
 def _length(job: list[Part]) -> int:

@@ -53,7 +53,7 @@ def state_of_stream(
     }
     groups = None
     if surveyed.groups is not None and isinstance(folds, FoldsOfGroups):
-        groups = GroupFolds(surveyed.groups.labels, folds.table)
+        groups = GroupFolds(surveyed.groups, folds.table)
     return HistoryState(
         built.stored,
         built.sums,

@@ -30,7 +30,7 @@ from skanchor.streaming._parts import DatasetData, open_data
 from skanchor.streaming._pass import PassSettings
 from skanchor.streaming._point import LocalLayout
 from skanchor.streaming._reading import Folds, Reading
-from skanchor.streaming._runs import Runs
+from skanchor.streaming._runs import Runs, release_memory
 from skanchor.streaming._state import state_of_stream
 from skanchor.streaming._survey import Survey, survey_parts
 from skanchor.streaming._survey_result import SurveyResult
@@ -288,12 +288,16 @@ def stream_history(
         later, dealt = reading, folds
         if survey.groups is not None:
             later, dealt = _numbered_groups(survey, reading, folds, runs)
+            survey = replace(survey, hashes={})
+            release_memory()
         # Starting values from the sample, and the columns of the sums.
         surveyed = SurveyResult.of(survey, stages, reading)
+        survey = replace(survey, group_votes=None, sample={})
+        release_memory()
         pilot = surveyed.pilot(stages)
         learners = span_learners(stages, pilot)
         displayed = pilot.calibrator.has_position_effect_.reindex(surveyed.judges)
-        layout = LocalLayout(surveyed, dealt, learners, displayed.to_numpy(bool))
+        layout = LocalLayout.of(surveyed, dealt, learners, displayed.to_numpy(bool))
         check_memory(surveyed, [own.columns.shape[1] for own in layout.samples],
                      n_repeats)  # fmt: skip
         same = PassSettings(
@@ -307,15 +311,16 @@ def stream_history(
             learners,
             any(alpha.any() for alpha in layout.alphas),
             survey.digests,
-            surveyed.group_limits(),
+            surveyed.group_limits(survey.groups),
         )
-        # The counts and samples have been read off it.
-        n_rows = survey.n_rows
-        del survey
         # All further passes.
-        builder = Builder(stages, layout, same, runs, options.max_passes)
-        with limited_to_inference(pilot.X, item_effects):
-            built = builder.build(pilot, item_effects, settings.item_prior)
+        n_rows, few = survey.n_rows, pilot.X.without_rows()
+        builder = Builder(stages, layout, same, runs, options.max_passes, pilot)
+        # The builder lets go of sampled rows once they have been of use.
+        del survey, surveyed, layout, pilot
+        with limited_to_inference(few, item_effects):
+            built = builder.build(item_effects, settings.item_prior)
+        surveyed = builder.layout.surveyed
         state = state_of_stream(built, surveyed, stages, fingerprints or {}, dealt)
     log.issue()
     return StreamedHistory(

@@ -79,8 +79,8 @@ class SurveyResult:
         Mean weight of the rows that are fitted, in which all weights are counted.
     group_votes : VotesByGroup or None
         Votes by group, too; None without groups.
-    groups : GroupLabels or None
-        Labels of the groups; None without groups.
+    groups : ndarray of shape (n_groups,) or None
+        Labels of the groups, by number; None without groups.
     """
 
     models: NDArray[Any]
@@ -95,7 +95,7 @@ class SurveyResult:
     rows: Array
     unit: float
     group_votes: VotesByGroup | None = None
-    groups: GroupLabels | None = None
+    groups: NDArray[Any] | None = None
 
     @classmethod
     def of(cls, survey: Survey, stages: Stages, reading: Reading) -> SurveyResult:
@@ -151,17 +151,21 @@ class SurveyResult:
         known = [votes[votes["repeat"] == 0], verdicts]
         total, n = (sum(each[name].sum() for each in known) for name in ("weight", "n"))
         unit = float(total / n)
-        grouped = None
+        grouped = labels = None
         if survey.group_votes is not None:
             assert survey.groups is not None
-            hashes = survey.groups.hashes
+            hashes, labels = survey.groups.hashes, survey.groups.labels
             grouped = VotesByGroup.of(survey.group_votes, first, models, unit, hashes)
         votes, verdicts = (_in_units(each, unit) for each in (votes, verdicts))
         return cls(
             models, judges, survey.features, votes, verdicts, survey.ranges,
             sample.in_units(unit), sample_folds, everyone.in_units(unit), counts, unit,
-            grouped, survey.groups,
+            grouped, labels,
         )  # fmt: skip
+
+    def without_sample(self) -> SurveyResult:
+        """The same without the sampled rows, where the fits need these no more."""
+        return replace(self, sample=self.sample[np.empty(0, np.intp)])
 
     def verdict_counts(self, m: int, what: str) -> Array:
         """Sum over a judge's rows by ordered pair of models.
@@ -182,22 +186,20 @@ class SurveyResult:
         values = own[what].to_numpy(np.float64)
         return pair_sums(left, right, values, len(self.models))
 
-    def group_limits(self) -> list[int]:
+    def group_limits(self, groups: GroupLabels | None) -> list[int]:
         """For each judge the largest number of a group in its sample of groups.
 
         Of the sampled groups a judge has about ``SAMPLED`` rows or more, or all of its
         rows.
         """
-        if self.groups is None:
+        if groups is None:
             return []
         n_rows = self.verdicts.groupby("judge")["n"].sum()
-        most = np.minimum(
-            n_rows.reindex(self.judges).to_numpy(), len(self.groups.hashes)
-        )
+        most = np.minimum(n_rows.reindex(self.judges).to_numpy(), len(groups.hashes))
         # Hashes are spread evenly over the integers of 64 bits.
         part = np.minimum(SAMPLED / most, 1.0).tolist()
         limits = [min(int(p * 2.0**64), (1 << 64) - 1) - (1 << 63) for p in part]
-        known = np.searchsorted(self.groups.hashes, limits, side="right")
+        known = np.searchsorted(groups.hashes, limits, side="right")
         return [stop - 1 for stop in known.tolist()]
 
     def vote_cells(self, folds: Folds, view: int) -> VoteCells:

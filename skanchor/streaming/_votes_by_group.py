@@ -18,6 +18,9 @@ from skanchor.streaming._groups import GroupTable, item_squares, item_totals
 from skanchor.streaming._hashes import label_hashes, row_hash
 from skanchor.streaming._reading import Folds
 
+_STEP = 1 << 16
+"""Votes whose sums by group are squared at a time."""
+
 
 def cell_hashes(
     left: NDArray[np.int64], right: NDArray[np.int64], y: Array
@@ -98,7 +101,14 @@ class VotesByGroup:
 
     def squares(self, values: Array, n_items: int) -> Array:
         """Products of these sums, summed over the groups: (n_items, n_items)."""
-        return item_squares(*self._pairs(), values, n_items)
+        total = np.zeros((n_items, n_items))
+        # Some groups at a time, as their sums take several times as much memory.
+        stops = np.arange(_STEP, len(self.group), _STEP)
+        stops = np.searchsorted(self.group, self.group[stops]).tolist()
+        for start, stop in pairwise([0, *stops, len(self.group)]):
+            some = slice(start, stop)
+            total += item_squares(*self._some(some)._pairs(), values[some], n_items)
+        return total
 
     def nothing(self) -> VotesByGroup:
         """None of the votes."""

@@ -1,5 +1,7 @@
 """A kept history places new models where a fit of all rows places them."""
 
+import gc
+import tracemalloc
 import warnings
 from decimal import Decimal
 
@@ -330,6 +332,22 @@ def test_the_file_does_not_grow_with_the_rows(tmp_path):
         sizes.append((tmp_path / "history").stat().st_size)
     # What is kept of features of the first 500 rows of each judge.
     assert sizes[1] < 1.2 * sizes[0] + 3 * 500 * 2 * 8
+
+
+def test_a_history_keeps_no_rows_in_memory():
+    kept = []
+    for n in (2000, 2000, 12_000):
+        # The first fit loads modules, and fills caches that do not grow.
+        data = simulate_battles(n, 10, n_models=4, n_features=2, random_state=0)
+        gc.collect()
+        tracemalloc.start()
+        history, *_ = fitted(data.X, np.asarray(data.y), ["new-model"])
+        gc.collect()
+        kept.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+        del history
+    # One number for each of 10,000 rows would take 80 kB.
+    assert kept[2] < kept[1] + 80_000
 
 
 def test_damaged_foreign_and_newer_files_are_refused(simple, tmp_path):

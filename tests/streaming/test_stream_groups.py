@@ -18,6 +18,7 @@ from skanchor.streaming import (
     _groups,
     _reading,
     _survey_result,
+    _votes_by_group,
     stream_history,
 )
 from skanchor.streaming._groups import (
@@ -436,12 +437,14 @@ def test_sums_of_columns_are_gathered_in_any_order():
     np.add.at(dense, at, np.hstack([items.toarray(), others]))
     fold = rng.integers(0, 3, len(names))
     for table in (found, total):
-        numbers, one, other = table.merged()
-        assert_array_equal(numbers, names)
-        assert_allclose(np.hstack([one.toarray(), other]), dense)
-        for k, own in enumerate(table.of_folds(fold, 3)):
-            assert_array_equal(own.groups, np.flatnonzero(fold == k))
-            assert_allclose(own.toarray(), dense[fold == k])
+        # Before and after its parts are merged.
+        for _ in range(2):
+            for k, own in enumerate(table.of_folds(fold, 3)):
+                assert_array_equal(own.groups, np.flatnonzero(fold == k))
+                assert_allclose(own.toarray(), dense[fold == k])
+            numbers, one, other = table.merged()
+            assert_array_equal(numbers, names)
+            assert_allclose(np.hstack([one.toarray(), other]), dense)
 
 
 def test_sums_are_merged_where_that_halves_them():
@@ -485,6 +488,21 @@ def test_squares_of_sums_by_group(shares):
         has_deviations=False,
     )  # fmt: skip
     assert_allclose(found, 0.5 * (dense**2).sum() / known.sum())
+
+
+@pytest.mark.parametrize("step", [1, 7, 1000])
+def test_squares_of_votes_are_summed_some_groups_at_a_time(monkeypatch, step):
+    rng, n_items = np.random.default_rng(6), 4
+    monkeypatch.setattr(_votes_by_group, "_STEP", step)
+    group = np.sort(rng.integers(0, 20, 60)).astype(np.int32)
+    pairs = np.array([(i, j) for i in range(n_items) for j in range(n_items) if i != j])
+    cell = rng.integers(0, len(pairs), 60).astype(np.int32)
+    votes = _votes_by_group.VotesByGroup(
+        group, cell, np.ones(60), *pairs.T, np.ones(len(pairs))
+    )
+    values = rng.normal(size=60)
+    own = votes.totals(values, n_items).items
+    assert_allclose(votes.squares(values, n_items), (own.T @ own).toarray(), atol=1e-13)
 
 
 def test_dispersion_of_a_sample_of_groups():
