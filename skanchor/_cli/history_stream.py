@@ -16,6 +16,7 @@ from skanchor._cli.table import (
     feature_choice,
     flags_of_files,
     group_names,
+    values_of,
 )
 
 if TYPE_CHECKING:
@@ -62,10 +63,7 @@ def check_stream(options: argparse.Namespace) -> None:
     refused = {
         "--demo": options.demo,
         **flags_of_files(options),
-        "--hide-votes-of": options.hide_votes_of,
-        "--judges": options.judges,
-        "--drop-judges": options.drop_judges,
-        "--pool-judges": options.pool_judges,
+        **values_of(options, "hide-votes-of", "judges", "drop-judges", "pool-judges"),
         "--text-columns": options.text_columns,
         "--style": options.style != "ignored",
         "--judge-scale": options.judge_scale != "straight",

@@ -159,6 +159,10 @@ def _add_feature_choice(flags: Flags) -> None:
 # ------------------------------------------------------------------------------ use
 # Flags that take several values, and so also a FILE that comes after them.
 _MANY_VALUES = ("new", "hide_votes_of", "human", "judges", "drop_judges", "judge")
+_OF_FILES = (
+    "encoding labels rename-models judge levels tie-margin ratings drop-invalid".split()
+)
+"""Flags of how files are read, but those whose options have other names."""
 
 
 def check_table(options: argparse.Namespace) -> None:
@@ -188,18 +192,13 @@ def check_table(options: argparse.Namespace) -> None:
 
 def flags_of_files(options: argparse.Namespace) -> dict[str, Any]:
     """Values of the flags of how files are read, false where a flag is not given."""
-    return {
-        "--from": options.tools != "auto",
-        "--format": options.file_format,
-        "--encoding": options.encoding,
-        "--labels": options.labels,
-        "--rename-models": options.rename_models,
-        "--judge": options.judge,
-        "--levels": options.levels,
-        "--tie-margin": options.tie_margin,
-        "--ratings": options.ratings,
-        "--drop-invalid": options.drop_invalid,
-    }
+    others = {"--from": options.tools != "auto", "--format": options.file_format}
+    return {**others, **values_of(options, *_OF_FILES)}
+
+
+def values_of(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Values of some flags, by the flags."""
+    return {f"--{name}": getattr(options, name.replace("-", "_")) for name in names}
 
 
 def column_renames(options: argparse.Namespace) -> dict[str, str]:

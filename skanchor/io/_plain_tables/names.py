@@ -81,7 +81,7 @@ def side_pairs(names: Iterable[str]) -> list[tuple[str, str]]:
     list of (str, str)
     """
     found = pairs_called(names, (*terms.SIDES.items(), *terms.COMPARED))
-    standard = [(a, b) for a, b in found if name_key(a) + name_key(b) == "modelamodelb"]
+    standard = [pair for pair in found if tuple(map(name_key, pair)) == terms.STANDARD]
     return standard or found
 
 

@@ -347,8 +347,9 @@ def _of_numbers(
     places = known in _PLACED and bool({*words_of(outcome.name)} & _PLACES)
     ways = _PLACED[known] if places else _NUMBERED.get(known)
     if ways is not None:
+        prefix = "places from 0: " if places else ""
         for label in ways:
-            add_labels([label[n] for n in numbers], "places from 0: " * places)
+            add_labels([label[n] for n in numbers], prefix)
         return []
     low, high = _scale(min(known), max(known))
     share = (pd.to_numeric(outcome, errors="coerce") - low) / (high - low)

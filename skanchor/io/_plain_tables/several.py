@@ -267,8 +267,8 @@ def _two_outcomes(
     raw: pd.DataFrame, first: str, second: str, flag: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
     """Rows of both outcomes, with a flag of swapped sides or else an unknown order."""
-    name, *cells = (flag, "no", "yes") if flag else ("shown_first", "model_a", "")
-    marks = {first: {name: cells[0]}, second: {name: cells[1]}}
+    name, one, two = (flag, "no", "yes") if flag else ("shown_first", "model_a", "")
+    marks = {first: {name: one}, second: {name: two}}
     said = f"each row holds two outcomes, {first!r} and {second!r}"
     return _stacked_columns(raw, marks), [said]
 

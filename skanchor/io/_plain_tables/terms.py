@@ -31,24 +31,25 @@ _ROLES = pairs(
     "treatment/control"
 )
 
-SIDES: dict[str, str] = {
-    **dict(
-        pairs(
-            "left/right first/second white/black a/b sidea/sideb lhs/rhs links/rechts "
-            "gauche/droite"
-        )
-    ),
-    **dict(_ROLES),
-    **{
-        order(noun, first): order(noun, second)
-        for noun, (first, second) in product(NOUNS, MARKS)
-        for order in (
-            lambda noun, mark: noun + mark,
-            lambda noun, mark: mark + noun,
-            lambda noun, mark: f"{noun}{mark}name",
-            lambda noun, mark: f"{noun}{mark}id",
-        )
-    },
+STANDARD = ("modela", "modelb")
+"""Keys of the documented columns of the two models."""
+
+SIDES = dict(
+    pairs(
+        "left/right first/second white/black a/b sidea/sideb lhs/rhs links/rechts "
+        "gauche/droite"
+    )
+    + _ROLES
+)
+SIDES |= {
+    order(noun, first): order(noun, second)
+    for noun, (first, second) in product(NOUNS, MARKS)
+    for order in (
+        lambda noun, mark: noun + mark,
+        lambda noun, mark: mark + noun,
+        lambda noun, mark: f"{noun}{mark}name",
+        lambda noun, mark: f"{noun}{mark}id",
+    )
 }
 """Keys of the columns of the first model, and of the second one that goes with each."""
 
