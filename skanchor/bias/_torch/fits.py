@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import threading
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from skanchor.bias._network_head import columns_of_targets, fit_linear_start
 from skanchor.bias._rows import TrainingRows
 from skanchor.bias._torch.bodies import ReLUBody, check_body
 from skanchor.bias._torch.stack import StackData
-from skanchor.bias._torch.training import TrainedStack, TrainingSettings, train_stack
+from skanchor.bias._torch.training import TrainedStack, train_stack
 
 GLOBAL_GENERATOR = threading.RLock()
 """Held by the one fit at a time that borrows torch's global generator."""
@@ -60,7 +59,7 @@ def _train(net: Any, fits: Sequence[TrainingRows], seed: int) -> TrainedStack:
     if net.max_epochs == 0:
         return TrainedStack(bodies, [], np.zeros(len(fits), dtype=np.intp))
     data = _stack_data(net, fits, n_rows, seed)
-    return train_stack(bodies, width, data, _settings(net, n_rows), seed)
+    return train_stack(net, bodies, width, data, seed)
 
 
 def _make_body(net: Any, n_features: int, n_rows: int, seed: int) -> Any:
@@ -80,40 +79,19 @@ def _make_body(net: Any, n_features: int, n_rows: int, seed: int) -> Any:
     return ReLUBody(n_features, **sizes, generator=generator)
 
 
-def _settings(net: Any, n_rows: int) -> TrainingSettings:
-    optimizer = torch.optim.AdamW if net.optimizer == "adamw" else net.optimizer
-    options: dict[str, Any] = {}
-    if "weight_decay" in inspect.signature(optimizer).parameters:
-        options["optimizer__weight_decay"] = net.weight_decay
-    options |= {
-        name: value
-        for name, value in net.get_params().items()
-        if name.startswith("optimizer__")
-    }
-    return TrainingSettings(
-        logistic=net.loss == "logistic",
-        max_epochs=net.max_epochs,
-        batch_size=n_rows if net.batch_size == -1 else min(net.batch_size, n_rows),
-        lr=net.lr,
-        l1=net.l1,
-        patience=net.patience if net.validation_fraction else None,
-        device=net.device,
-        optimizer=optimizer,
-        options=options,
-        callbacks=net.callbacks or (),
-    )
-
-
 def _stack_data(
     net: Any, fits: Sequence[TrainingRows], n_rows: int, seed: int
 ) -> StackData:
     """Pad the rows of each fit to ``n_rows``, and set some apart for validation."""
 
-    def padded(values: Sequence[Array]) -> Array:
+    def tensor(values: Array) -> Any:
+        return torch.as_tensor(values, dtype=torch.float32, device=net.device)
+
+    def padded(values: Sequence[Array]) -> Any:
         out = np.zeros((len(values), n_rows, *values[0].shape[1:]))
         for s, one in enumerate(values):
             out[s, : len(one)] = one
-        return out
+        return tensor(out)
 
     weights, valid = [], []
     for rows in fits:
@@ -127,14 +105,18 @@ def _stack_data(
         valid.append(outside / max(outside.sum(), 1e-300))
     starts = [fit_linear_start(rows, net.loss) for rows in fits]
     return StackData(
-        left=padded([rows.pairs.left for rows in fits]),
-        right=padded([rows.pairs.right for rows in fits]),
-        parametric=padded([rows.parametric for rows in fits]),
+        X={
+            "left": padded([rows.pairs.left for rows in fits]),
+            "right": padded([rows.pairs.right for rows in fits]),
+            "parametric": padded([rows.parametric for rows in fits]),
+        },
         y=padded([columns_of_targets(rows, net.loss) for rows in fits]),
         weight=padded(weights),
         valid=padded(valid),
-        lower=np.stack([rows.lower for rows in fits]),
-        upper=np.stack([rows.upper for rows in fits]),
-        skip=np.stack([coef for coef, _ in starts]),
-        coef=np.stack([parametric for _, parametric in starts]),
+        bounds=(
+            tensor(np.stack([rows.lower for rows in fits])),
+            tensor(np.stack([rows.upper for rows in fits])),
+        ),
+        skip=tensor(np.stack([coef for coef, _ in starts])),
+        coef=tensor(np.stack([parametric for _, parametric in starts])),
     )

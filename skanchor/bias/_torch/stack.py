@@ -11,43 +11,37 @@ from typing import Any
 import torch
 from torch.func import functional_call, stack_module_state
 
-from skanchor._typing import Array
-
 
 @dataclass(frozen=True, slots=True)
 class StackData:
-    """Padded data of S fits; a padding row has weight zero.
+    """Padded data of S fits, as tensors; a padding row has weight zero.
 
     Attributes
     ----------
-    left, right : ndarray of shape (S, n, n_features)
-        Standardised features.
-    parametric : ndarray of shape (S, n, n_parametric)
-        Parametric columns.
-    y : ndarray of shape (S, n, n_targets)
+    X : dict of str to tensor
+        ``left`` and ``right``, standardised features of shape (S, n, n_features), and
+        ``parametric``, columns of shape (S, n, n_parametric).
+    y : tensor of shape (S, n, n_targets)
         Outcomes, or standardised targets.
-    weight : ndarray of shape (S, n)
+    weight : tensor of shape (S, n)
         Row weights, of sum n where a row is trained on.
-    valid : ndarray of shape (S, n)
+    valid : tensor of shape (S, n)
         Row weights of the rows kept for early stopping, of sum one; or zero.
-    lower, upper : ndarray of shape (S, n_parametric)
-        Bounds of the parametric coefficients.
-    skip : ndarray of shape (S, n_features, n_targets)
+    bounds : tuple of tensors of shape (S, n_parametric)
+        Lower and upper bounds of the parametric coefficients.
+    skip : tensor of shape (S, n_features, n_targets)
         First coefficients of the features themselves.
-    coef : ndarray of shape (S, n_parametric)
+    coef : tensor of shape (S, n_parametric)
         First parametric coefficients.
     """
 
-    left: Array
-    right: Array
-    parametric: Array
-    y: Array
-    weight: Array
-    valid: Array
-    lower: Array
-    upper: Array
-    skip: Array
-    coef: Array
+    X: dict[str, Any]
+    y: Any
+    weight: Any
+    valid: Any
+    bounds: tuple[Any, Any]
+    skip: Any
+    coef: Any
 
 
 class Stack(torch.nn.Module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,39 +14,8 @@ from numpy.typing import NDArray
 from skorch import NeuralNet
 from skorch.callbacks import Callback, LRScheduler, PassthroughScoring
 
-from skanchor._typing import Array
 from skanchor.bias._torch.stack import Stack, StackData
 from skanchor.exceptions import LearnerError
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingSettings:
-    """How a stack is trained, most by parameters of ``NetworkBias`` of these names.
-
-    Attributes
-    ----------
-    logistic : bool
-        Whether the loss is the logistic one, rather than the squared one.
-    batch_size : int
-        Rows of each gradient step.
-    patience : int or None
-        None trains for all epochs.
-    optimizer : torch optimizer class
-        Optimizer.
-    options : dict
-        Parameters ``optimizer__...`` of skorch.
-    """
-
-    logistic: bool
-    max_epochs: int
-    batch_size: int
-    lr: float
-    l1: float
-    patience: int | None
-    device: str
-    optimizer: Any
-    options: dict[str, Any]
-    callbacks: Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +79,11 @@ class _Batches:
 class _Watch(Callback):
     """Keeps bounds and sparsity, refuses divergence, remembers each best state."""
 
-    def __init__(self, data: Any, bounds: Any, settings: TrainingSettings):
-        self.data, self.bounds = data, bounds
-        self.logistic, self.l1 = settings.logistic, settings.l1
-        self.patience = settings.patience
+    def __init__(self, learner: Any, data: StackData):
+        self.data, self.l1 = data, learner.l1
+        self.logistic = learner.loss == "logistic"
+        # None trains for all epochs.
+        self.patience = learner.patience if learner.validation_fraction else None
 
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
         size = net.module_.head.shape[0]
@@ -125,7 +96,7 @@ class _Watch(Callback):
         stack = net.module_
         with torch.no_grad():
             if stack.coef.shape[1]:
-                stack.coef.clamp_(*self.bounds)
+                stack.coef.clamp_(*self.data.bounds)
             if self.l1:
                 # Proximal step of the l1 norm: weights become exactly zero.
                 lr = net.optimizer_.param_groups[0]["lr"]
@@ -136,9 +107,9 @@ class _Watch(Callback):
                         )
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
-        X, (y, weight, valid) = self.data
+        data = self.data
         if not math.isfinite(net.history[-1]["train_loss"]):
-            losses = self._losses(net, X, y, weight / y.shape[1])
+            losses = self._losses(net, data.weight / data.y.shape[1])
             bad = int(torch.argmax((~torch.isfinite(losses)).int()))
             raise LearnerError(
                 f"the network diverged in epoch {len(net.history)}: its loss is "
@@ -148,7 +119,7 @@ class _Watch(Callback):
             )
         if self.patience is None:
             return
-        losses = self._losses(net, X, y, valid).cpu()
+        losses = self._losses(net, data.valid).cpu()
         better = losses < self.best
         self.best = torch.where(better, losses, self.best)
         self.since = torch.where(better, 0, self.since + 1)
@@ -163,11 +134,12 @@ class _Watch(Callback):
         if int(self.since.min()) >= self.patience:
             raise StopIteration
 
-    def _losses(self, net: Any, X: Any, y: Any, weight: Any) -> Any:
+    def _losses(self, net: Any, weight: Any) -> Any:
         stack = net.module_
         stack.eval()
         with torch.no_grad():
-            return (weight * _loss_terms(self.logistic, stack(**X), y)).sum(dim=1)
+            eta = stack(**self.data.X)
+            return (weight * _loss_terms(self.logistic, eta, self.data.y)).sum(dim=1)
 
     def restore(self, net: Any) -> NDArray[np.intp]:
         """Go back to the best state of each fit; return the epochs of these states."""
@@ -200,24 +172,20 @@ class _StackNet(NeuralNet):
 
 
 def train_stack(
-    bodies: Sequence[Any],
-    width: int,
-    data: StackData,
-    settings: TrainingSettings,
-    seed: int,
+    learner: Any, bodies: Sequence[Any], width: int, data: StackData, seed: int
 ) -> TrainedStack:
     """Train bodies together.
 
     Parameters
     ----------
+    learner : NetworkBias
+        Its parameters say how.
     bodies : sequence of modules
         Of one architecture, one for each fit.
     width : int
         Number of hidden features that each gives.
     data : StackData
         What they are trained on.
-    settings : TrainingSettings
-        How.
     seed : int
         Seed of the head's first weights and of the batches.
 
@@ -225,49 +193,51 @@ def train_stack(
     -------
     TrainedStack
     """
-
-    def tensor(values: Array) -> Any:
-        return torch.as_tensor(values, dtype=torch.float32, device=settings.device)
-
-    X = {
-        "left": tensor(data.left),
-        "right": tensor(data.right),
-        "parametric": tensor(data.parametric),
-    }
-    y, weight, valid = tensor(data.y), tensor(data.weight), tensor(data.valid)
-    bounds = (tensor(data.lower), tensor(data.upper))
-    watch = _Watch((X, (y, weight, valid)), bounds, settings)
+    watch = _Watch(learner, data)
     generator = torch.Generator().manual_seed(seed)
-    stack = Stack(bodies, width, tensor(data.skip), tensor(data.coef), generator)
-    net = _stack_net(stack, watch, settings, generator)
-    net.notify("on_train_begin", X=X, y=y)
+    stack = Stack(bodies, width, data.skip, data.coef, generator)
+    net = _stack_net(learner, stack, watch, generator)
+    net.notify("on_train_begin", X=data.X, y=data.y)
     try:
         # Not fit: skorch's swallows an interrupt and hands back a half-trained net.
-        net.fit_loop(X, (y, weight))
+        net.fit_loop(data.X, (data.y, data.weight))
     except StopIteration:
         pass
-    net.notify("on_train_end", X=X, y=y)
+    net.notify("on_train_end", X=data.X, y=data.y)
     epochs = watch.restore(net)
     return TrainedStack(net.module_.bodies(bodies), net.history, epochs)
 
 
-def _stack_net(
-    stack: Stack, watch: _Watch, settings: TrainingSettings, generator: Any
-) -> _StackNet:
-    schedule = LRScheduler("CosineAnnealingLR", T_max=settings.max_epochs)
+def _stack_net(learner: Any, stack: Stack, watch: _Watch, generator: Any) -> _StackNet:
+    optimizer = torch.optim.AdamW if learner.optimizer == "adamw" else learner.optimizer
+    options = {}
+    if "weight_decay" in inspect.signature(optimizer).parameters:
+        options["optimizer__weight_decay"] = learner.weight_decay
+    options |= {
+        name: value
+        for name, value in learner.get_params().items()
+        if name.startswith("optimizer__")
+    }
+    n_rows = watch.data.y.shape[1]
+    whole = learner.batch_size == -1
+    schedule = LRScheduler("CosineAnnealingLR", T_max=learner.max_epochs)
     return _StackNet(
         stack,
         criterion=_Criterion,
-        criterion__logistic=settings.logistic,
-        optimizer=settings.optimizer,
-        lr=settings.lr,
-        max_epochs=settings.max_epochs,
-        batch_size=settings.batch_size,
+        criterion__logistic=watch.logistic,
+        optimizer=optimizer,
+        lr=learner.lr,
+        max_epochs=learner.max_epochs,
+        batch_size=n_rows if whole else min(learner.batch_size, n_rows),
         iterator_train=_Batches,
         iterator_train__generator=generator,
         train_split=None,
-        device=settings.device,
+        device=learner.device,
         verbose=0,
-        callbacks=[("watch", watch), ("schedule", schedule), *settings.callbacks],
-        **settings.options,
+        callbacks=[
+            ("watch", watch),
+            ("schedule", schedule),
+            *(learner.callbacks or ()),
+        ],
+        **options,
     ).initialize()
