@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -10,7 +11,6 @@ from sklearn.base import clone
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from skanchor._folds import run_plan
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.features.transformer import TextTransformer
@@ -170,19 +170,9 @@ class EmbeddingFeatures(TextTransformer):
         """Embeddings of texts, of shape (n_texts, n_dimensions), checked as finite."""
         encodes = hasattr(self.encoder_, "encode")
         embed = self.encoder_.encode if encodes else self.encoder_.transform
-        chunks = [
-            (embed, texts[start : start + _CHUNK])
-            for start in range(0, len(texts), _CHUNK)
-        ]
-        parts = run_plan(
-            _embed_chunk,
-            chunks,
-            # An encoder may not be picklable, so it stays in this process.
-            n_jobs=None if encodes else self.n_jobs,
-            verbose=self.verbose,
-            description="texts",
-        )
-        embedded = np.vstack(parts)
+        task = partial(_embed_chunk, embed)
+        # An encoder may not be picklable, so it stays in this process.
+        embedded = np.vstack(self._in_chunks(task, texts, _CHUNK, here=encodes))
         if not np.isfinite(embedded).all():
             row = int(np.argmin(np.isfinite(embedded).all(axis=1)))
             raise BattlesError(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils._param_validation import StrOptions
 
-from skanchor._folds import run_plan
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.features.arena import (
@@ -170,22 +170,12 @@ class ResponseFeatures(TextTransformer):
         count, known = _COUNTS[self.style]
         # Densities need the length even if it is not among the chosen features.
         names = list(known) if self.scale in _CONTRASTS else self._names()
-        jobs = [
-            (count, texts[start : start + _CHUNK], names)
-            for start in range(0, len(texts), _CHUNK)
-        ]
-        parts = run_plan(
-            _count_all,
-            jobs,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-            description="texts",
-        )
+        parts = self._in_chunks(partial(_count_all, count, names), texts, _CHUNK)
         return np.vstack(parts) if parts else np.empty((0, len(names)))
 
 
 def _count_all(
-    count: Callable[[str], dict[str, int]], texts: list[str], names: list[str]
+    count: Callable[[str], dict[str, int]], names: list[str], texts: list[str]
 ) -> Array:
     found = [count(text) for text in texts]
     return np.array([[one[name] for name in names] for one in found], dtype=np.float64)

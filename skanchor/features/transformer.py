@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -16,6 +17,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._documented import DocumentedMixin
+from skanchor._folds import run_plan
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.features.sources import (
@@ -47,6 +49,8 @@ class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
     columns: Any
     keep_text: bool
     missing: str
+    n_jobs: int | None
+    verbose: int
 
     # ------------------------------------------------------------------- for subclasses
     def _learn(self, texts: list[str]) -> None:
@@ -192,6 +196,23 @@ class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
         if counts and warns:
             warn(DataWarning(f"Missing texts are read as empty ones: {counts}."))
         return texts
+
+    def _in_chunks(
+        self,
+        task: Callable[[list[str]], Array],
+        texts: list[str],
+        size: int,
+        *,
+        here: bool = False,
+    ) -> list[Array]:
+        """What a task returns for chunks of the texts; ``here`` is without workers."""
+        return run_plan(
+            task,
+            [(texts[start : start + size],) for start in range(0, len(texts), size)],
+            n_jobs=None if here else self.n_jobs,
+            verbose=self.verbose,
+            description="texts",
+        )
 
     def _blocks(self, columns: list[list[str]]) -> list[Array]:
         """Features of every column, each of shape (n_rows, n_features)."""
