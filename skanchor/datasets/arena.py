@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import pandas as pd
-
-from skanchor.datasets.bunch import as_bunch
+from skanchor.datasets.bunch import COLUMNS, as_bunch
 from skanchor.datasets.published import PublishedFile, PublishedSet
 from skanchor.io import read_battles
 
@@ -103,19 +101,14 @@ def fetch_arena(
     >>> from skanchor.datasets import fetch_arena
     >>> X, y = fetch_arena(return_X_y=True)  # doctest: +SKIP
     """
-    paths = _SET.paths(_SET.files, data_home, download_if_missing)
+    paths = _SET.paths(data_home, download_if_missing)
     rows = read_battles(
-        paths, "table", judge=list(_HASHES), labels={"tie (bothbad)": "tie"}
+        list(paths.values()),
+        "table",
+        judge=list(_HASHES),
+        labels={"tie (bothbad)": "tie"},
     )
-    frame = pd.DataFrame(
-        {
-            # Ids of questions repeat, so the number of the battle is the prompt id. It
-            # is the same in the files of all judges.
-            "prompt_id": rows["num"],
-            "model_a": rows["model_a"],
-            "model_b": rows["model_b"],
-            "judge": rows["judge"],
-            "winner": rows["winner"],
-        }
-    )
+    # Ids of questions repeat, so the number of the battle is the prompt id. It is the
+    # same in the files of all judges.
+    frame = rows.assign(prompt_id=rows["num"])[[*COLUMNS]]
     return as_bunch(frame, return_X_y=return_X_y, as_frame=as_frame, DESCR=_DESCR)

@@ -9,6 +9,9 @@ from sklearn.utils import Bunch
 
 _TARGET = "winner"
 
+COLUMNS = ("prompt_id", "model_a", "model_b", "judge", _TARGET)
+"""First columns of every published table."""
+
 
 def as_bunch(
     frame: pd.DataFrame, *, return_X_y: bool, as_frame: bool, **more: Any
@@ -33,6 +36,8 @@ def as_bunch(
         With entries ``data``, ``target``, ``frame`` (None if not `as_frame`),
         ``feature_names``, ``target_names`` and those given.
     """
+    # Where files were read is of this machine alone.
+    frame.attrs.clear()
     data: Any = frame.drop(columns=_TARGET)
     target: Any = frame[_TARGET]
     columns = list(data.columns)

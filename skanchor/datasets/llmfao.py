@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import pandas as pd
-
-from skanchor.datasets.bunch import as_bunch
+from skanchor.datasets.bunch import COLUMNS, as_bunch
 from skanchor.datasets.published import PublishedFile, PublishedSet, read_json_lines
 from skanchor.datasets.surface import add_features, add_texts
 from skanchor.io import read_battles
@@ -114,26 +112,16 @@ def fetch_llmfao(
     >>> from skanchor.datasets import fetch_llmfao
     >>> X, y = fetch_llmfao(return_X_y=True)  # doctest: +SKIP
     """
-    names = list(_SET.files)
-    paths = dict(
-        zip(names, _SET.paths(names, data_home, download_if_missing), strict=True)
-    )
+    paths = _SET.paths(data_home, download_if_missing)
     rows = read_battles(
         [paths[name] for name in _JUDGES], "llmfao", judge=list(_JUDGES.values())
     )
     # Comparisons name prompts by number, responses by slug.
     prompts = read_json_lines(paths["prompts.jsonl"])
     slugs = {str(prompt["id"]): prompt["slug"] for prompt in prompts}
-    rows = pd.DataFrame(
-        {
-            "prompt_id": rows["prompt_id"].map(slugs),
-            "model_a": rows["model_a"],
-            "model_b": rows["model_b"],
-            "judge": rows["judge"],
-            "winner": rows["winner"],
-            "rater": "w" + rows["rater"],
-        }
-    )
+    rows = rows.assign(
+        prompt_id=rows["prompt_id"].map(slugs), rater="w" + rows["rater"]
+    )[[*COLUMNS, "rater"]]
     # Responses by prompt and model.
     texts = {
         (result["slug"], result["name"]): result["result"]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import pandas as pd
-
-from skanchor.datasets.bunch import as_bunch
+from skanchor.datasets.bunch import COLUMNS, as_bunch
 from skanchor.datasets.published import PublishedFile, PublishedSet, read_json_lines
 from skanchor.datasets.surface import add_features, add_texts
 from skanchor.io import read_battles
@@ -142,22 +140,13 @@ def fetch_mt_bench(
     >>> from skanchor.datasets import fetch_mt_bench
     >>> X, y = fetch_mt_bench(return_X_y=True)  # doctest: +SKIP
     """
-    names = list(_SET.files)
-    paths = dict(
-        zip(names, _SET.paths(names, data_home, download_if_missing), strict=True)
-    )
+    paths = _SET.paths(data_home, download_if_missing)
     rows = read_battles([paths["human.jsonl"], paths["gpt4_pair.jsonl"]], "mt_bench")
-    rows = pd.DataFrame(
-        {
-            # Each turn of a question has its own answers, so it is a prompt of its own.
-            "prompt_id": rows["prompt_id"] + "_t" + rows["turn"].astype("str"),
-            "model_a": rows["model_a"],
-            "model_b": rows["model_b"],
-            "judge": rows["judge"].replace({"gpt4_pair": "gpt-4"}),
-            "winner": rows["winner"],
-            "rater": rows["rater"],
-        }
-    )
+    rows = rows.assign(
+        # Each turn of a question has its own answers, so it is a prompt of its own.
+        prompt_id=rows["prompt_id"] + "_t" + rows["turn"].astype("str"),
+        judge=rows["judge"].replace({"gpt4_pair": "gpt-4"}),
+    )[[*COLUMNS, "rater"]]
     # Answers by prompt (question and turn) and model.
     texts = {
         (prompt, model): text

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,16 +62,13 @@ class PublishedSet:
 
     def paths(
         self,
-        names: Iterable[str],
         data_home: str | os.PathLike[str] | None = None,
         download_if_missing: bool = True,
-    ) -> list[Path]:
-        """Find files on this machine, and download those that are missing.
+    ) -> dict[str, Path]:
+        """Find the files on this machine, and download those that are missing.
 
         Parameters
         ----------
-        names : iterable of str
-            Names of files of this set.
         data_home : path, optional
             See :func:`data_folder`.
         download_if_missing : bool, default=True
@@ -79,8 +76,8 @@ class PublishedSet:
 
         Returns
         -------
-        list of Path
-            Paths of the files, whose hashes were checked.
+        dict of str to Path
+            Paths of the files by name, whose hashes were checked.
 
         Raises
         ------
@@ -89,9 +86,11 @@ class PublishedSet:
         """
         mirror = os.environ.get(_MIRROR)
         if mirror:
-            return [self._mirrored(Path(mirror), name) for name in names]
+            return {name: self._mirrored(Path(mirror), name) for name in self.files}
         folder = data_folder(data_home) / self.name
-        return [self._stored(folder, name, download_if_missing) for name in names]
+        return {
+            name: self._stored(folder, name, download_if_missing) for name in self.files
+        }
 
     def _mirrored(self, mirror: Path, name: str) -> Path:
         """Path of a file in the mirror; its hash is checked."""

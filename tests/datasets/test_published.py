@@ -146,13 +146,13 @@ def test_file_is_fetched_once_and_kept(offline, monkeypatch):
 
     monkeypatch.setattr(pooch, "retrieve", retrieve)
     for _ in range(2):
-        (path,) = SMALL.paths(["x.jsonl"])
+        (path,) = SMALL.paths().values()
     assert path == offline / "small" / "x.jsonl"
     assert calls == [(FILE.url, f"sha256:{FILE.sha256}")]
     assert [row["a"] for row in published.read_json_lines(path)] == ["one\u2028line", 2]
     # Damaged files are fetched anew.
     path.write_bytes(CONTENT[:5])
-    SMALL.paths(["x.jsonl"])
+    SMALL.paths()
     assert len(calls) == 2
 
 
@@ -167,24 +167,24 @@ def test_pooch_takes_these_arguments(offline, monkeypatch):
 
 def test_no_network_is_told_with_what_to_do(offline):
     with pytest.raises(OSError, match="could not be fetched") as caught:
-        SMALL.paths(["x.jsonl"])
+        SMALL.paths()
     for part in (FILE.url, "SKANCHOR_DATA_MIRROR", "small/x.jsonl", FILE.sha256):
         assert part in str(caught.value)
 
 
 def test_nothing_is_fetched_where_that_is_not_wanted(offline):
     with pytest.raises(OSError, match="download_if_missing=True"):
-        SMALL.paths(["x.jsonl"], download_if_missing=False)
+        SMALL.paths(download_if_missing=False)
 
 
 def test_mirror_is_read_where_it_is(offline, monkeypatch, tmp_path):
     monkeypatch.setenv("SKANCHOR_DATA_MIRROR", str(tmp_path))
     with pytest.raises(OSError, match=r"there is no small/x\.jsonl"):
-        SMALL.paths(["x.jsonl"])
+        SMALL.paths()
     (tmp_path / "small").mkdir()
     path = tmp_path / "small" / "x.jsonl"
     path.write_bytes(b"other")
     with pytest.raises(OSError, match="is not the published file"):
-        SMALL.paths(["x.jsonl"])
+        SMALL.paths()
     path.write_bytes(CONTENT)
-    assert SMALL.paths(["x.jsonl"]) == [path]
+    assert SMALL.paths() == {"x.jsonl": path}
