@@ -6,7 +6,6 @@ from skanchor._comparisons.contexts import (
     Items,
     has_contexts,
     read_contexts,
-    with_contexts,
 )
 from skanchor._comparisons.encoded import Comparisons
 from skanchor._comparisons.equal_rows import EqualRows, equal_texts, number_rows
@@ -15,10 +14,7 @@ from skanchor._comparisons.in_chunks import chunks, first_rows, look_up
 from skanchor._comparisons.inputs import Inputs
 from skanchor._comparisons.judge_rows import JudgeRows
 from skanchor._comparisons.labels import align, constant, is_constant, label_list
-from skanchor._comparisons.oddities import (
-    advice_on_spellings,
-    warn_of_people_as_judges,
-)
+from skanchor._comparisons.oddities import advice_on_spellings
 from skanchor._comparisons.outcomes import Outcomes
 from skanchor._comparisons.pairs import FeaturePairs
 from skanchor._comparisons.people import HUMAN
@@ -56,6 +52,4 @@ __all__ = [
     "split_table",
     "usable_features",
     "warn_of_contradicting_judges",
-    "warn_of_people_as_judges",
-    "with_contexts",
 ]

@@ -1,13 +1,9 @@
 """Signs that an interval should not be trusted, read off a fitted chain."""
 
-from skanchor._diagnostics._arrivals import ArrivalCheck, check_arrivals
+from skanchor._diagnostics._arrivals import check_arrivals
 from skanchor._diagnostics._collect import diagnose
 from skanchor._diagnostics._historical import historical_table, with_noise
-from skanchor._diagnostics._interval_check import (
-    Direction,
-    IntervalCheck,
-    Miss,
-)
+from skanchor._diagnostics._interval_check import IntervalCheck
 from skanchor._diagnostics._item_check import (
     DETECTED,
     RULED_OUT,
@@ -28,10 +24,8 @@ __all__ = [
     "DETECTED",
     "KINDS",
     "RULED_OUT",
-    "ArrivalCheck",
     "CommonDeviation",
     "Diagnostics",
-    "Direction",
     "FitSums",
     "FittedSource",
     "HistoricalFeatures",
@@ -39,7 +33,6 @@ __all__ = [
     "ItemCheck",
     "ItemTestSums",
     "JudgeErrors",
-    "Miss",
     "check_arrivals",
     "diagnose",
     "historical_table",

@@ -12,7 +12,7 @@ from skanchor._refits._arrivals import Arrivals, JudgeFits
 from skanchor._refits._batched import BatchedFits
 from skanchor._refits._cells import CellSums
 from skanchor._refits._fits import BaseFits
-from skanchor._refits._layout import Cut, Layout, columns_of
+from skanchor._refits._layout import Layout, columns_of
 from skanchor._refits._stages import StageFits, check_plain
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "BaseFits",
     "BatchedFits",
     "CellSums",
-    "Cut",
     "JudgeFits",
     "Layout",
     "StageFits",
