@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from skanchor._checks import is_number
 from skanchor._comparisons import HUMAN, usable_features
-from skanchor._inference import combine_repeats, satterthwaite, t_quantile
+from skanchor._inference import combine_targets, satterthwaite, t_quantile
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._riesz import RowEvidence, WeightLearner
 from skanchor._served import check_served
@@ -189,7 +189,17 @@ class Forecast:
                     coefficients[own.index(label), t] = sign
                     reported[whole.index(label), t] = sign
         vectors = self.information.targets(coefficients)
-        variance, items, estimate = _reported(self.result, reported)
+
+        def quadratic(c: Array) -> Array:
+            return np.einsum("it,rij,jt->rt", reported, c, reported)
+
+        result = self.result
+        estimate, variance, items = combine_targets(
+            result.estimates @ reported,
+            quadratic,
+            result.covariances,
+            result.item_covariances,
+        )
         sampling, from_items = self.information.split(
             vectors, self.information.weights(vectors)
         )
@@ -354,22 +364,6 @@ def check_costs(costs: Mapping[Any, float], known: Sequence[Any]) -> dict[Any, f
             )
         found[label] = float(cost)
     return found
-
-
-def _reported(result: AnchorResult, contrasts: Array) -> tuple[Array, Array, Array]:
-    """Variance, item part and estimate of linear targets, as reported."""
-
-    def quadratic(c: Array) -> Array:
-        return np.einsum("it,rij,jt->rt", contrasts, c, contrasts)
-
-    estimates = result.estimates @ contrasts
-    estimate, variance = combine_repeats(
-        estimates, np.maximum(quadratic(result.covariances), 0.0)
-    )
-    items = np.zeros(len(estimate))
-    if result.item_covariances is not None:
-        items = np.median(quadratic(result.item_covariances), axis=0)
-    return variance, items, estimate
 
 
 def _penalty(X: Any, curvature: Array, m: int, learner: Any) -> Array:

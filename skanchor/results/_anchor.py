@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skanchor._comparisons import Comparisons
 from skanchor._typing import Array
 from skanchor.results._exposed import ExposedResult
-from skanchor.results._exposures import Exposures
+from skanchor.results._exposures import Exposures, pad_scores
 
 if TYPE_CHECKING:
     from skanchor._diagnostics import Diagnostics
@@ -37,10 +37,7 @@ class PaddedInfluence:
 
     def values(self) -> Array:
         """Influence of each row on each score, of shape (n_rows, n_models)."""
-        inner = self.inner.values()
-        values = np.zeros((len(inner), self.size))
-        values[:, self.place] = inner
-        return values
+        return pad_scores(self.inner.values(), self.place, self.size)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -123,14 +120,11 @@ class AnchorResult(ExposedResult):
             kept = np.intersect1d(place, np.flatnonzero(inside))
             scores[inside] -= np.nanmean(scores[kept])
 
-        def padded(values: Any, fill: Any = 0.0) -> Array:
-            result = np.full((*values.shape[:-1], size), fill)
-            result[..., place] = values
-            return result
+        padded = partial(pad_scores, place=place, size=size)
 
         def square(values: Array, fill: float = 0.0) -> Array:
-            turned = np.swapaxes(padded(values, fill), -1, -2)
-            return np.swapaxes(padded(turned, fill), -1, -2)
+            turned = np.swapaxes(padded(values, fill=fill), -1, -2)
+            return np.swapaxes(padded(turned, fill=fill), -1, -2)
 
         outside = np.ones(size, dtype=bool)
         outside[place] = False
@@ -150,7 +144,7 @@ class AnchorResult(ExposedResult):
             else square(self.item_covariances),
             rows=PaddedInfluence(self.rows, place, size),
             part_covariances=square(self.part_covariances, np.nan),
-            lower_bound=padded(self.lower_bound, np.nan),
+            lower_bound=padded(self.lower_bound, fill=np.nan),
             plug_in=plug_in,
             exposures=None
             if self.exposures is None

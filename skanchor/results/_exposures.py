@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,15 @@ NO_EXPOSURE = 1e-9
 """Exposure below which a judge cannot move a score: what is left is rounding."""
 
 Indices = NDArray[np.intp]
+
+
+def pad_scores(
+    values: NDArray[Any], place: Indices, size: int, fill: float = 0.0
+) -> Array:
+    """Values by score, the last axis, at their places among ``size`` scores."""
+    result = np.full((*values.shape[:-1], size), fill)
+    result[..., place] = values
+    return result
 
 
 def check_gammas(gamma: float | Sequence[float]) -> list[float]:
@@ -91,23 +101,9 @@ class Exposures:
     def padded(self, place: Indices, size: int) -> Exposures:
         """The same among more models, of which these have the ``place``."""
 
-        def wider(values: Array, *axes: int) -> Array:
-            for axis in axes:
-                shape = list(values.shape)
-                shape[axis] = size
-                result = np.zeros(shape)
-                np.moveaxis(result, axis, 0)[place] = np.moveaxis(values, axis, 0)
-                values = result
-            return values
-
-        return replace(
-            self,
-            favour=wider(self.favour, 1, 2),
-            drift=None if self.drift is None else wider(self.drift, 1),
-            recorded=wider(self.recorded, 1),
-            whole=wider(self.whole, 1),
-            rows=None if self.rows is None else wider(self.rows, 2),
-        )
+        pad = partial(pad_scores, place=place, size=size)
+        rows = None if self.rows is None else pad(self.rows)
+        return replace(self.mixed(pad, pad, pad), rows=rows)
 
     def mixed(
         self,

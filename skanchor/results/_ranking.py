@@ -14,7 +14,7 @@ from scipy.special import expit
 from skanchor._checks import check_level
 from skanchor._comparisons import Inputs
 from skanchor._inference import (
-    combine_repeats,
+    combine_targets,
     limits_on_log_scale,
     one_sided_p,
     satterthwaite,
@@ -95,15 +95,12 @@ class RankingResult(ModelResult):
         self, estimates: Array, quadratic: Any, unbounded: NDArray[np.bool_]
     ) -> tuple[Array, Array, Array]:
         """Estimate, standard error and degrees of freedom of linear targets."""
-        # By repeat and target, (n_repeats, n_targets), then one number for each target.
-        variances = np.maximum(quadratic(self.covariances), 0.0)
-        estimate, variance = combine_repeats(estimates, variances)
-        df = np.full(len(estimate), np.inf)
-        if self.item_covariances is not None:
-            # Only the part of the item effects has a variance that is estimated from
-            # few numbers, so that the degrees of freedom depend on its share.
-            items = np.median(quadratic(self.item_covariances), axis=0)
-            df = satterthwaite(variance, items, self.item_df)
+        estimate, variance, items = combine_targets(
+            estimates, quadratic, self.covariances, self.item_covariances
+        )
+        # Only the part of the item effects has a variance that is estimated from few
+        # numbers, so that the degrees of freedom depend on its share.
+        df = satterthwaite(variance, items, self.item_df)
         return estimate, np.where(unbounded, np.inf, np.sqrt(variance)), df
 
     def _pairs(
