@@ -286,7 +286,9 @@ class StoredHistory(FieldState):
                 self._folds, splits, training, tests, strict=True
             ):
                 with located(f"Fold {number}"), WarningLog() as log:
-                    found = self._place(fold, arrivals, own, test, items, chain)
+                    _, found = fold.place(
+                        self.stages, arrivals, own, test, items, chain
+                    )
                 done.append((found, log.found))
         else:
             chain, sums = placed.chain, placed.sums
@@ -317,18 +319,6 @@ class StoredHistory(FieldState):
         if key not in self._inflated:
             self._inflated[key] = self.items.for_judges(seen)
         return self._inflated[key]
-
-    def _place(
-        self,
-        fold: StoredFold,
-        arrivals: Sample,
-        training: Array,
-        test: NDArray[np.intp],
-        items: ItemCovariance | None,
-        near: Chain,
-    ) -> FoldFit:
-        """Place the arrivals by one fold."""
-        return fold.place(self.stages, arrivals, training, test, items, near)[1]
 
     def _admit(self, arrivals: Sample) -> Sample:
         """Encode rows by all models and judges, models sorted by label."""

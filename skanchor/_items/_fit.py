@@ -100,13 +100,14 @@ def fit_deviations(
         held = model.layout.of_judge(m)
         historical[held], parameters[held] = False, own[held]
     if old.any() and joint:
-        parameters, converged = model.newton(
-            parameters, factor, old & included, historical | scores
-        )
+        free = historical | scores
+        found = model.minimum(parameters, factor, old & included, free)
+        parameters[free], converged = found.coef, found.converged
     if old.any() and not (joint and included.all()):
         # Excluded judges get deviations at the scores that the others determine.
-        parameters, again = model.newton(parameters, factor, old, historical)
-        converged = converged and again
+        found = model.minimum(parameters, factor, old, historical)
+        parameters[historical] = found.coef
+        converged = converged and found.converged
     if arrival.any():
         limits = _of_new_scores(bounds, len(parameters), int(model.X.is_new.sum()))
         parameters, again = _fit_new_scores(

@@ -435,25 +435,6 @@ class ItemLikelihood:
         """Summed loss of rows sorted by source at these logits, without prior."""
         return float(weight @ log_loss_terms(self._laid[1], eta))
 
-    def newton(
-        self,
-        parameters: Array,
-        factor: Array,
-        rows: NDArray[np.bool_],
-        free: NDArray[np.bool_],
-        *,
-        tol: float = NEAR_MODE,
-        max_iter: int = 50,
-    ) -> tuple[Array, bool]:
-        """Minimise the penalised loss of ``rows`` over the ``free`` parameters.
-
-        Returns all parameters, and whether the fit converged.
-        """
-        found = self.minimum(parameters, factor, rows, free, tol=tol, max_iter=max_iter)
-        parameters = parameters.copy()
-        parameters[free] = found.coef
-        return parameters, found.converged
-
     def minimum(
         self,
         parameters: Array,
@@ -461,11 +442,11 @@ class ItemLikelihood:
         rows: NDArray[np.bool_],
         free: NDArray[np.bool_],
         *,
-        tol: float,
+        tol: float = NEAR_MODE,
         bounds: tuple[Array, Array] | None = None,
         max_iter: int = 50,
     ) -> SolverResult:
-        """As :meth:`newton`, but return the solver's result for the free parameters.
+        """Minimise the penalised loss of ``rows`` over the ``free`` parameters.
 
         ``bounds`` are those of all parameters; by default they are ``self.bounds``.
         """
