@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
-from skanchor.sample import Sample, counts_rows, warn_of_counts
+from skanchor.sample import Sample, warn_of_counts
 from skanchor.warning_log import warn
 
 TIES = ("half", "drop")
@@ -23,8 +23,20 @@ def drops_ties(estimator: Any) -> bool:
 
     The rows are those of the whole, so that what a part says holds for all of it.
     """
+    return _is_set(estimator, "ties", "drop")
+
+
+def counts_rows(estimator: Any) -> bool:
+    """Whether an estimator, or a part of it, takes weights for numbers of equal rows.
+
+    The rows are those of the whole, so that what a part says holds for all of it.
+    """
+    return _is_set(estimator, "weights", "frequency")
+
+
+def _is_set(estimator: Any, setting: str, wanted: str) -> bool:
     return any(
-        name.rpartition("__")[2] == "ties" and value == "drop"
+        name.rpartition("__")[2] == setting and value == wanted
         for name, value in estimator.get_params().items()
     )
 

@@ -524,18 +524,6 @@ def check_weight(sample_weight: Any, X: Comparisons) -> Array:
     return weight
 
 
-def counts_rows(estimator: Any) -> bool:
-    """Whether an estimator, or a part of it, takes weights for numbers of equal rows.
-
-    The rows are those of the whole, so that what a part says holds for all of it.
-    """
-    parameters = estimator.get_params()
-    return any(
-        name.rpartition("__")[2] == "weights" and value == "frequency"
-        for name, value in parameters.items()
-    )
-
-
 def warn_of_counts(sample: Sample) -> None:
     """Warn of importance weights that look like counts.
 

@@ -247,11 +247,11 @@ class JudgeCalibrator(ComparisonEstimator):
         else:
             self.choices_ = start.choices_
         self.sensitivities_, self.position_effects_, self.has_position_effect_ = (
-            pd.Series(np.asarray(values), label_index(self.judges_, "judge"), name=name)
+            pd.Series(values, label_index(self.judges_, "judge"), name=name)
             for name, values in (
                 ("sensitivity", without_rounding(np.array(sensitivities))),
-                ("position", positions),
-                ("has_position_effect", displayed),
+                ("position", np.array(positions)),
+                ("has_position_effect", np.array(displayed, dtype=bool)),
             )
         )
 
@@ -367,15 +367,8 @@ class NoJudges(JudgeCalibrator):
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         self.judges_ = np.array([], dtype=object)
-        nobody = pd.Index(self.judges_, name="judge")
-        self.sensitivities_ = pd.Series(index=nobody, dtype=float, name="sensitivity")
-        self.position_effects_ = pd.Series(index=nobody, dtype=float, name="position")
-        self.has_position_effect_ = pd.Series(
-            index=nobody, dtype=bool, name="has_position_effect"
-        )
         self.features_ = np.array(sample.X.feature_names, dtype=object)
-        self.biases_ = {}
-        self.choices_ = pd.DataFrame()
+        self._keep({}, {}, None)
 
 
 def _choice(auto: AutoBias) -> dict[str, Any]:

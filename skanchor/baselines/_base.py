@@ -98,8 +98,11 @@ class PlugIn(TwoStages, ScoreEstimator):
 
     # ---------------------------------------------------------------------- definition
     def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
-        """Scores of the new models, of shape (n_replicates, n_new)."""
-        raise NotImplementedError
+        """Scores of the new models, of shape (n_replicates, n_new).
+
+        By default those of the likelihood, which weights rows by their sensitivity.
+        """
+        return arrivals.root("sensitivity")
 
     def _emphasis(self, fits: BaseFits) -> Array | None:
         """Factors of the weights of historical judge rows, None if all are one.

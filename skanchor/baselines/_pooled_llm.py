@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from skanchor._refits import Arrivals, BaseFits
-from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 
 
@@ -44,6 +42,3 @@ class PooledLLM(PlugIn):  # numpydoc ignore=PR02
     """
 
     _pooled = True
-
-    def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
-        return arrivals.root("sensitivity")

@@ -6,7 +6,8 @@ from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.optimize import brentq
+from scipy.special import expit
 
 from skanchor._admission import admit_to_ranking
 from skanchor._btl import BTLRegressor
@@ -85,20 +86,11 @@ class RankOnly(RankOnlyEstimator):
         for i in np.flatnonzero(~np.isfinite(scores)):
             # Rates may lie outside (0, 1), where no score is finite.
             rate = np.clip(self.result_.estimates[i], 1e-6, 1.0 - 1e-6)
-            t = logit(rate) + old.mean()
-            low, high = -40.0, 40.0
-            # The mean win rate increases with t: Newton's method, with bisection where
-            # a step leaves the bracket.
-            for _ in range(100):
-                p = expit(t - old)
-                gap = p.mean() - rate
-                low, high = (t, high) if gap < 0 else (low, t)
-                step = t - gap / max((p * (1.0 - p)).mean(), 1e-12)
-                new = step if low < step < high else 0.5 * (low + high)
-                if abs(new - t) < 1e-12:
-                    break
-                t = new
-            scores[i] = t
+            # The mean win rate increases with t.
+            scores[i] = brentq(
+                lambda t, rate=rate: expit(t - old).mean() - rate, -40.0, 40.0,
+                xtol=1e-12,
+            )  # fmt: skip
         return scores
 
     def _annotate(self, X: Comparisons) -> Comparisons:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from skanchor._refits import Arrivals, BaseFits
-from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 
 
@@ -45,6 +43,3 @@ class ScalarJudge(PlugIn):  # numpydoc ignore=PR02
     """
 
     _features = False
-
-    def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
-        return arrivals.root("sensitivity")
