@@ -21,7 +21,7 @@ from skanchor import (
 from skanchor._admission import admit_to_ranking
 from skanchor._chain import Chain, complete, fit_stages
 from skanchor._engine import FullFit, _instability, _unstable, cross_fit, sum_up
-from skanchor._folds import Fold, training_weights
+from skanchor._folds import Fold
 from skanchor._items import ItemCovariance
 from skanchor._judges import WEAK_SENSITIVITY
 from skanchor._numerics.groups import Membership
@@ -70,7 +70,7 @@ def by_hand(full, plan):
     influence = np.zeros((len(sample), len(sample.X.models)))
     plug_in, prior, item_part = [], [], []
     for train, test in plan:
-        training = sample.weighted(training_weights(sample, train))
+        training = Fold(train, test).training(sample)
         plugged = fit_stages(STAGES, training, full.plugged)
         chain = complete(STAGES, plugged, training, full.items, full.chain)
         influence[test] = chain.debiaser.influence(chain.X, sample.y)[test]

@@ -9,7 +9,6 @@ from skanchor._folds._plan import (
     check_training_sets,
     fold_of_rows,
     plan_weights,
-    training_weights,
 )
 from skanchor._folds._run import run_plan, stream_plan
 from skanchor._folds._source_kfold import SourceKFold
@@ -26,5 +25,4 @@ __all__ = [
     "plan_weights",
     "run_plan",
     "stream_plan",
-    "training_weights",
 ]

@@ -98,7 +98,18 @@ class Fold:
     rated: Crossed | None = None
 
     def training(self, sample: Sample) -> Sample:
-        """The sample with the weights of :func:`training_weights`."""
+        """The sample with weights of a training set that stands for all rows.
+
+        They are ``weight * omega`` on the training rows, zero elsewhere, with omega the
+        ratio of a source's whole weight to its weight in training. A source of a new
+        model that leaves the training set is done without as long as another one
+        places that model.
+
+        Raises
+        ------
+        ValueError
+            If the training set keeps no row of another source.
+        """
         weights, whole, kept = _shared_weights(sample, self._weights(sample, 0)[None])
         _check_sources(sample, whole, kept[0])
         return self._divided(sample, weights[0], self.train, self.train_times)
@@ -241,33 +252,6 @@ def _row_mask(rows: Any, n_rows: int, number: int, listed: str) -> NDArray[np.bo
     return mask
 
 
-def training_weights(sample: Sample, train: NDArray[np.intp]) -> Array:
-    """Weights of a training set that stands for all rows of each source.
-
-    A source of a new model that leaves the training set is done without as long as
-    another one places that model.
-
-    Parameters
-    ----------
-    sample : Sample
-        Rows whose roles are decided.
-    train : ndarray
-        Row numbers of the training set.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        ``weight * omega`` on the training rows, zero elsewhere, with omega the ratio
-        of a source's whole weight to its weight in training.
-
-    Raises
-    ------
-    ValueError
-        If the training set keeps no row of a source that it needs.
-    """
-    return Fold(train, np.arange(0)).training(sample).weight
-
-
 def check_training_sets(sample: Sample, plan: Sequence[Fold] | Sequence[Split]) -> None:
     """Refuse folds that keep no row of a source, before anything is fitted.
 
@@ -281,7 +265,7 @@ def check_training_sets(sample: Sample, plan: Sequence[Fold] | Sequence[Split]) 
     Raises
     ------
     ValueError
-        As :func:`training_weights`, with the number of the fold.
+        As :meth:`Fold.training`, with the number of the fold.
     """
     size, bins = len(sample.X.rows.source_keys) + 1, sample.X.rows.sources + 1
     whole = np.bincount(bins, sample.weight, size)[1:]
@@ -302,7 +286,7 @@ def plan_weights(sample: Sample, plan: FoldPlan) -> list[Array]:
     Returns
     -------
     list of ndarray of shape (n_rows,)
-        Those of :func:`training_weights`.
+        Those of :meth:`Fold.training`.
 
     Raises
     ------

@@ -31,14 +31,11 @@ class FeatureSeparation:
         Names of the features that separate the verdicts.
     alone : bool
         Whether each of them does so alone.
-    n_rows : int
-        Historical rows of the judge.
     """
 
     judge: Any
     columns: list[str]
     alone: bool
-    n_rows: int
 
 
 def feature_separated_judges(sample: Sample, bias: Any) -> list[FeatureSeparation]:
@@ -90,7 +87,7 @@ def feature_separated_judges(sample: Sample, bias: Any) -> list[FeatureSeparatio
         if len(split.columns) and 2 * split.n_rows >= n_rows:
             names = span_names(learner, tuple(X.feature_names), span.shape[1])
             columns = [names[free[k]] for k in split.columns]
-            found.append(FeatureSeparation(judge, columns, split.alone, n_rows))
+            found.append(FeatureSeparation(judge, columns, split.alone))
     return found
 
 

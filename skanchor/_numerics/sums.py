@@ -37,24 +37,12 @@ class ItemRows(Protocol):
     """Rows of one source, each a comparison of two items."""
 
     @property
-    def left(self) -> NDArray[np.intp]:
-        """Code of the first item of each row."""
-
-    @property
-    def right(self) -> NDArray[np.intp]:
-        """Code of the second item of each row."""
-
-    @property
     def order(self) -> Array:
         """Display order of each row: 1, -1, or 0 where unknown."""
 
     @property
     def n_models(self) -> int:
         """Number of items."""
-
-    @property
-    def pairs(self) -> Any:
-        """Features of the rows, as the bias learner takes them."""
 
     @property
     def incidence(self) -> csr_array:

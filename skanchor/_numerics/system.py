@@ -22,7 +22,6 @@ from skanchor._numerics.information import JudgeBlock, Projection
 from skanchor._numerics.joint_information import diagonal_by_model, joint_information
 from skanchor._numerics.linalg import SymmetricSolver, has_common_column, standardised
 from skanchor._numerics.parameters import PEOPLE, Parameters
-from skanchor._numerics.sums import SourceSums
 from skanchor._numerics.types import Array
 
 
@@ -481,28 +480,6 @@ class RieszSystem(RieszSolution):
         return np.asarray(
             np.sum(np.einsum("mn,nir->mir", factor, by_effect) ** 2, axis=2)
         )
-
-    def gain(self, m: int, known: SourceSums) -> Array:
-        """Decrease of each target's variance by more rows, ``sum w V a^2``.
-
-        a is the Riesz weight of a row. To first order, a share s more of such rows
-        lowers the variance by s times this sum.
-
-        Parameters
-        ----------
-        m : int
-            Judge, or ``PEOPLE``.
-        known : SourceSums
-            Information of rows of this source, which need not be rows of the system.
-
-        Returns
-        -------
-        ndarray of shape (n_targets,)
-        """
-        assert known.information is not None
-        # With a = x'k, k a column of ``columns``, the sum is k' (sum w V x x') k.
-        columns = self.all_columns(m)
-        return np.asarray(np.einsum("ij,ik,kj->j", columns, known.information, columns))
 
     def lower_bound(self, scores: Array) -> Array:
         """Lower bound of each target's variance, however many judge rows there are.

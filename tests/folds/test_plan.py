@@ -7,11 +7,11 @@ from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, Comparisons
 from skanchor._folds import (
+    Fold,
     SourceKFold,
     check_training_sets,
     make_plans,
     plan_weights,
-    training_weights,
 )
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
@@ -30,7 +30,8 @@ def test_training_weights_stand_for_the_whole_source():
             }
         )
         X = Comparisons.from_battles(table, new_models=sorted({*new} - {"x"}))
-        return training_weights(Sample.admit(X, np.ones(6) / 2, weight), train)
+        sample = Sample.admit(X, np.ones(6) / 2, weight)
+        return Fold(train, np.arange(0)).training(sample).weight
 
     votes = ["human"] * 3 + ["gpt"] * 2
     got = weights(votes, ["x"] * 5, np.array([0, 1, 3]))
@@ -82,7 +83,7 @@ def test_weights_of_a_plan_are_those_of_each_training_set():
     # The second has one source less, which it is done without.
     without = (table["judge"] != "gpt") | (table["model_a"] != "n")
     for some in (plan, [plan[0], (np.flatnonzero(without), plan[1][1])]):
-        expected = [training_weights(sample, train) for train, _ in some]
+        expected = [Fold(*split).training(sample).weight for split in some]
         assert_allclose(plan_weights(sample, some), expected)
     none = np.flatnonzero((table["judge"] != "gpt") | (table["model_a"] == "n"))
     with pytest.raises(ValueError, match="Fold 1: A training set keeps no row of"):

@@ -13,7 +13,7 @@ from skanchor import AnchorPipeline
 from skanchor._numerics.parameters import PEOPLE
 from skanchor.exceptions import BattlesError
 from skanchor.planning import worth_of
-from skanchor.planning._votes import rows_until
+from skanchor.planning._outlook import rows_until
 
 OF_ONE = ("paper", "default", "items")
 

@@ -25,7 +25,7 @@ from streams import (
 
 from skanchor import AnchorPipeline, BTLRegressor, RieszDebiaser
 from skanchor._chain import fit_stages
-from skanchor._folds import training_weights
+from skanchor._folds import Fold
 from skanchor._historical import HistoricalFit, _fit
 from skanchor._items import ItemLikelihood, estimate_item_covariance
 from skanchor._stored_folds import StoredFold
@@ -48,7 +48,7 @@ def streamed(data, stages, options=None, **settings):
 def exact(monkeypatch):
     """The engine in memory fits its folds to the last digit, too."""
     monkeypatch.setattr(_fit, "NEAR", 1e-10)
-    monkeypatch.setitem(ItemLikelihood.newton.__kwdefaults__, "tol", 1e-10)
+    monkeypatch.setitem(ItemLikelihood.minimum.__kwdefaults__, "tol", 1e-10)
 
 
 @pytest.mark.parametrize("historical_fit", ["two-step", "joint"])
@@ -105,7 +105,7 @@ def test_sums_are_those_of_the_rows_at_the_same_nuisances():
         X = kept.calibrator.transform(kept.btl.transform(sample.X))
         X = X.with_columns(scores=kept.X.scores)
         known = HistoricalFit(kept.btl, kept.calibrator, X)
-        training = sample.weighted(training_weights(sample, train))
+        training = Fold(train, test).training(sample)
         rows = StoredFold.of(stages, known, training, sample, test)
         for m, one in rows.sums.training.items():
             other = kept.sums.training[m]
