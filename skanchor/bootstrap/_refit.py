@@ -21,10 +21,9 @@ from skanchor._folds import stream_plan
 from skanchor._refits import BatchedFits, Layout
 from skanchor._row_rules import RowRules
 from skanchor._typing import Array, Seed
-from skanchor.bootstrap._checkpoint import Checkpoint
+from skanchor.bootstrap._checkpoint import Checkpoint, run_key
 from skanchor.bootstrap._resampler import Resampler
 from skanchor.bootstrap._result import BootstrapResult
-from skanchor.bootstrap._run_key import run_key
 from skanchor.exceptions import DataWarning
 from skanchor.sample import WEIGHTS, Battles, Sample
 from skanchor.warning_log import WarningLog

@@ -26,8 +26,7 @@ from skanchor.planning._offer import (
     chosen_prices,
     target_pairs,
 )
-from skanchor.planning._outlook import evenly
-from skanchor.planning._votes import rows_until
+from skanchor.planning._outlook import evenly, rows_until
 
 FLOOR = 0.1
 """Least share of each judge in the spend on verdicts where there are item effects."""

@@ -8,7 +8,7 @@ are all that is needed of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,10 @@ from skanchor.sample import Sample
 
 _DRAWS = 64
 """Responses of each model from which those of an untried pair are drawn."""
+
+
+_BY_KIND = ("model", "opponent", "delta", "unit", "seen", "n_rows")
+"""Attributes of the kinds of a source that have an entry for each of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,16 +64,7 @@ class SourceKinds:
         return len(self.model)
 
     def __getitem__(self, some: Any) -> SourceKinds:
-        return SourceKinds(
-            self.source,
-            self.model[some],
-            self.opponent[some],
-            self.delta[some],
-            self.n_models,
-            self.unit[some],
-            self.seen[some],
-            self.n_rows[some],
-        )
+        return replace(self, **{name: getattr(self, name)[some] for name in _BY_KIND})
 
     @property
     def _heads(self) -> Array:

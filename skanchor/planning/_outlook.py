@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
 
 from skanchor._checks import check_level
 from skanchor._numerics.parameters import PEOPLE
@@ -15,7 +16,11 @@ from skanchor._plain_state import PlainState
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.planning._forecast import Forecast, Targets
-from skanchor.planning._votes import rows_until
+
+MOST_ROWS = 1e12
+"""Number of rows beyond which more of them are taken to change nothing."""
+
+_FEWEST = 1e-6
 
 WAYS = ("votes", "verdicts", "both")
 """What may be bought: human votes, verdicts, or as many of one as of the other."""
@@ -210,3 +215,40 @@ def evenly(forecast: Forecast, model: Hashable, sources: Sequence[int]) -> Array
         if len(kinds):
             grams[m] = kinds.bought(1.0 / (len(sources) * len(kinds)))
     return forecast.information.sum(grams)
+
+
+def rows_until(
+    error: Callable[[float], float], wanted: float, limit: float | None = None
+) -> float:
+    """Smallest number of rows with which an error is at most a given one.
+
+    Parameters
+    ----------
+    error : callable
+        Of the number of rows; it falls as the number grows.
+    wanted : float
+        Error to reach.
+    limit : float, optional
+        What the error tends to; None where it is not known.
+
+    Returns
+    -------
+    float
+        Zero where no row is needed, infinite where no number of rows suffices.
+    """
+    # What is reached in the limit only is never reached; less than a millionth is
+    # rounding.
+    if limit is not None and not limit < wanted * (1.0 - 1e-9):
+        return np.inf
+    low, high = _FEWEST, 1.0
+    if error(low) <= wanted:
+        return 0.0
+    while error(high) > wanted:
+        low, high = high, 10.0 * high
+        if high > MOST_ROWS:
+            return np.inf
+    found = brentq(
+        lambda x: np.log(error(np.exp(x)) / wanted), np.log(low), np.log(high),
+        xtol=1e-10, rtol=1e-12,
+    )  # fmt: skip
+    return float(np.exp(found))

@@ -15,7 +15,7 @@ from skanchor._plain_state import PlainState
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.planning._forecast import Forecast, Targets
-from skanchor.planning._votes import rows_until
+from skanchor.planning._outlook import rows_until
 
 ALL_JUDGES = "all judges"
 """In place of a judge, for all of them together."""
