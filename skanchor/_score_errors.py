@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import expit
 
 from skanchor._numerics.groups import positive_part
 from skanchor._numerics.linalg import SymmetricSolver
@@ -140,12 +139,9 @@ class ScoreErrors:
         on = (self.scale[votes.left] >= 0) & (
             self.scale[votes.left] == self.scale[votes.right]
         )
-        left, right, y = votes.left[on], votes.right[on], votes.y[on]
+        left, right = votes.left[on], votes.right[on]
         gap = self.scores[left] - self.scores[right]
-        # Neither side of a rare event is lost in rounding.
-        residual = y * expit(-gap) - (1.0 - y) * expit(gap)
-        residual *= votes.weight if votes.weight.size == 1 else votes.weight[on]
-        return left, right, residual, votes.groups[on]
+        return left, right, votes.residuals(on, gap), votes.groups[on]
 
     def _warn_of_silence(self) -> None:
         """Warn of models whose outcomes are what their scores predict."""
@@ -206,12 +202,11 @@ class OrderedErrors:
         member = self.problem.member
         on = (member.T @ member > 0)[votes.left, votes.right]
         on &= votes.left != votes.right
-        left, right, y, order = (
-            column[on] for column in (votes.left, votes.right, votes.y, votes.order)
+        left, right, order = (
+            column[on] for column in (votes.left, votes.right, votes.order)
         )
         gap = self.coef[left] - self.coef[right] + self.coef[-1] * order
-        residual = y * expit(-gap) - (1.0 - y) * expit(gap)
-        residual *= votes.weight if votes.weight.size == 1 else votes.weight[on]
+        residual = votes.residuals(on, gap)
         # Score vectors w eps x of the rows, x = (e_a - e_b, order), summed by group:
         # the product of (n_groups, n_rows) and (n_rows, n_models + 1).
         rows, ones = np.arange(len(left)), np.ones(len(left))

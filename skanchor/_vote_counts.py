@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from skanchor._comparisons.labels import is_constant
 from skanchor._numerics.groups import Membership
@@ -45,6 +46,13 @@ class GroupedVotes:
     weight: Array
     groups: NDArray[np.intp]
     order: Array
+
+    def residuals(self, rows: NDArray[np.bool_], gap: Array) -> Array:
+        """Weighted residuals of some rows, of which ``gap`` has the logits."""
+        # Neither side of a rare event is lost in rounding.
+        y = self.y[rows]
+        residual = y * expit(-gap) - (1.0 - y) * expit(gap)
+        return residual * (self.weight if self.weight.size == 1 else self.weight[rows])
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,7 +255,7 @@ class Sample:
         if raters is not None:
             enough = effective_number(raters) >= FEW_GROUPS
             n_raters = len(np.unique(raters[raters >= 0]))
-            inputs = inputs.with_raters(n_raters, by_rater=enough)
+            inputs = replace(inputs, n_raters=n_raters, by_rater=enough)
             raters = raters if enough else None
         sample = cls(encoded, outcomes, weight, codes, inputs, raters=raters)
         return sample, found.labels
@@ -328,7 +328,7 @@ class Sample:
         """The same sample for errors that do not allow for raters."""
         if self.raters is None:
             return self
-        inputs = self.inputs.with_raters(self.inputs.n_raters, by_rater=False)
+        inputs = replace(self.inputs, by_rater=False)
         return replace(self, raters=None, inputs=inputs)
 
     @property

@@ -132,22 +132,6 @@ class Inputs:
         ignored = tuple(column for column in self.ignored if column != name)
         return replace(self, ignored=ignored, context=name)
 
-    def with_raters(self, n_raters: int, *, by_rater: bool) -> Inputs:
-        """Return the record with raters noted.
-
-        Parameters
-        ----------
-        n_raters : int
-            Number of people who voted.
-        by_rater : bool
-            Whether errors allow for votes of one rater that depend on each other.
-
-        Returns
-        -------
-        Inputs
-        """
-        return replace(self, n_raters=n_raters, by_rater=by_rater)
-
     def without_features(self) -> Inputs:
         """Return the record of a method without features: their columns are ignored.
 

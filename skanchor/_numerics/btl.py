@@ -23,6 +23,11 @@ _WELL_JOINED = 1e4
 enough."""
 
 
+def shortening(longest: float) -> float:
+    """Factor by which a step that moves logits so far has to be multiplied."""
+    return min(1.0, LONGEST_LOGIT_STEP / longest) if longest > 0 else 1.0
+
+
 def pair_sums(
     left: NDArray[np.intp], right: NDArray[np.intp], values: NDArray, size: int
 ) -> Array:
@@ -184,12 +189,7 @@ class _BTLLoss:
         step = self._plain_step(gradient, curvature.hessian)
         if step is None:
             step = self._tree_step(point, curvature.hessian)
-        longest = self._longest(step)
-        return (
-            step
-            if longest <= LONGEST_LOGIT_STEP
-            else step * (LONGEST_LOGIT_STEP / longest)
-        )
+        return step * shortening(self._longest(step))
 
     def _plain_step(self, gradient: Array, hessian: Array) -> Array | None:
         """Step by the Hessian of the scores; None where that is badly conditioned.

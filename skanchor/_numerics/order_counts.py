@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.btl import LONGEST_LOGIT_STEP, laplacian
+from skanchor._numerics.btl import laplacian, shortening
 from skanchor._numerics.graph import strong_components
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import FLAT_LOGIT, FLAT_LOSS
@@ -245,12 +245,7 @@ class OrderedBTL:
     ) -> Array:
         """Newton step, shortened where it would move a logit too far."""
         step = -curvature.solver.solve(gradient)
-        longest = self.longest(step)
-        return (
-            step
-            if longest <= LONGEST_LOGIT_STEP
-            else step * (LONGEST_LOGIT_STEP / longest)
-        )
+        return step * shortening(self.longest(step))
 
     def diverges(self, point: _OrderedPoint, decrement: float) -> bool:
         """Whether the loss is flat while logits still move."""

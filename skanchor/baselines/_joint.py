@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from skanchor._comparisons import FeaturePairs, count_rows
 from skanchor._numerics.batched import JointModel, LinearRows
+from skanchor._numerics.groups import Membership
 from skanchor._numerics.linalg import zero_sum_basis
 from skanchor._numerics.pair_counts import LEAST_NOISE
 from skanchor._numerics.parameters import Parameters, selectors
@@ -234,9 +235,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
             )
         if groups is not None:
             # Rows of a group depend on each other: sum their influences, then square.
-            sums = np.zeros((int(groups.max()) + 1, n_models))
-            np.add.at(sums, groups, influence)
-            influence = sums
+            influence = Membership.of(groups).totals(influence).totals
         # If rows are independent, sums over groups have the same expected squares as
         # single rows: ``expected`` is due with and without groups.
         covariance, expected = influence.T @ influence, chance.T @ chance

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from skanchor._admission import check_ranking
 from skanchor._arrivals import ArrivalScorer
 from skanchor._comparisons import Comparisons, count_rows, decide_roles
+from skanchor._numerics.groups import Membership
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._ranking import RankingEstimator
 from skanchor._typing import Array
@@ -164,10 +165,7 @@ class Oracle(RankingEstimator):
         bread = design.T @ (design * (weight[rows] * p * (1.0 - p))[:, None])
         terms = design * (weight[rows] * (sample.y[rows] - p))[:, None]
         if groups is not None:
-            _, code = np.unique(groups[rows], return_inverse=True)
-            sums = np.zeros((code.max() + 1, terms.shape[1]))
-            np.add.at(sums, code, terms)
-            terms = sums
+            terms = Membership.of(groups[rows]).totals(terms).totals
         inverse = SymmetricSolver.factorise(bread).inverse()
         return np.asarray(inverse @ (terms.T @ terms) @ inverse)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -166,7 +167,7 @@ class ExposedResult(RankingResult):
             low, _ = self._biased_limits(estimate, error, df, level, up)
             _, high = self._biased_limits(estimate, error, df, level, down)
             ranks = insertion_sets(
-                tests.allowing(partial(_upward, favour, size)), new, others, level
+                replace(tests, bias=partial(_upward, favour, size)), new, others, level
             )
             of_model = {
                 name: limit[place[first]]
@@ -303,7 +304,7 @@ class ExposedResult(RankingResult):
         others = np.tile(old, (len(new), 1))
 
         def sets(size: float) -> NDArray[np.intp]:
-            own = tests.allowing(partial(_upward, favour, size))
+            own = replace(tests, bias=partial(_upward, favour, size))
             return np.column_stack(insertion_sets(own, new, others, level))
 
         steps = {0.0: sets(0.0), CHECKED_UP_TO: sets(CHECKED_UP_TO)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -70,10 +70,6 @@ class BetterTests:
     pairs: Callable[[Indices, Indices], tuple[Array, Array, Array]]
     errors: JointErrors | None
     bias: Callable[[Indices, Indices], Array] | None = None
-
-    def allowing(self, bias: Callable[[Indices, Indices], Array]) -> BetterTests:
-        """The same tests of scores that may be biased."""
-        return replace(self, bias=bias)
 
     def __call__(
         self, better: Indices, worse: Indices, alpha: float
