@@ -289,6 +289,14 @@ def _ascends(hashes: NDArray[np.int64]) -> bool:
     return bool((hashes[1:] > hashes[:-1]).all())
 
 
+def places_of(hashes: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Place of the hash of each row among all, which are in ascending order."""
+    # Rows of a group often come one after another.
+    begins = _changes(hashes)
+    places = np.searchsorted(known, hashes[begins]).astype(np.int32)
+    return places[np.cumsum(begins) - 1]
+
+
 def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Whether each value differs from the one before."""
     found = np.ones(len(values), dtype=bool)

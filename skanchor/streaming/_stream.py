@@ -25,6 +25,7 @@ from skanchor.history import AnchorHistory, HistoryState
 from skanchor.streaming._build import Builder, span_learners
 from skanchor.streaming._folds_of_groups import FoldsOfGroups
 from skanchor.streaming._grouping import check_memory, find_groups
+from skanchor.streaming._groups import places_of
 from skanchor.streaming._journal import Journal
 from skanchor.streaming._parts import DatasetData, open_data
 from skanchor.streaming._pass import PassSettings
@@ -346,10 +347,7 @@ def _numbered_groups(
     """
     assert survey.groups is not None
     known = survey.groups.hashes
-    runs.groups = {
-        start: np.searchsorted(known, own).astype(np.int32)
-        for start, own in survey.hashes.items()
-    }
+    runs.groups = {start: places_of(own, known) for start, own in survey.hashes.items()}
     return replace(reading, groups=None), FoldsOfGroups.of(folds, known)
 
 
