@@ -20,6 +20,7 @@ from skanchor._comparisons import (
     usable_features,
     warn_of_contradicting_judges,
 )
+from skanchor._comparisons.grades import graded_shares, warn_of_other_grades
 from skanchor._judges import FeatureSeparation, feature_separated_judges
 from skanchor._numerics.graph import describe_connectivity
 from skanchor._typing import Array
@@ -103,6 +104,7 @@ def admit_to_inference(
     check_ranking(battles, new_models)
     warn_of_contradicting_judges(battles, sample.y, sample.weight, sample.multiplicity)
     everyone = sample.with_battles(battles)
+    _look_at_grades(everyone)
     if btl.bias is not None:
         # Before anything is fitted: those of new models are no votes of the BTL.
         usable_features(battles, everyone.counts & battles.is_human)
@@ -115,6 +117,16 @@ def admit_to_inference(
     known = leave_out_little_history(leave_out_judges(bounded))
     warn_of_thin_judges(known)
     return everyone, leave_out_feature_separated(known, bias)
+
+
+def _look_at_grades(sample: Sample) -> None:
+    """Warn of judges who graded the verdicts on old models or on new ones alone."""
+    X, times = sample.X, sample.multiplicity
+    (old, _), (new, n_new) = (
+        graded_shares(X, sample.y, times, sample.counts & which)
+        for which in (~X.involves_new, X.involves_new)
+    )
+    warn_of_other_grades(X.judges, old, new, n_new)
 
 
 def warn_of_thin_judges(sample: Sample) -> None:
@@ -158,11 +170,8 @@ def warn_of_no_judges(sample: Sample) -> None:
 
 def _partial_judges(X: Comparisons) -> list[Any]:
     """Judges that have not compared every model."""
-    seen = np.zeros((len(X.judges), len(X.models)), dtype=bool)
-    verdicts = X.judge >= 0
-    for side in (X.left, X.right):
-        seen[X.judge[verdicts], side[verdicts]] = True
-    return X.judges[~seen.all(axis=1)].tolist()
+    seen = X.rows.appearances_by_judge(X.is_usable) > 0
+    return X.judges[~seen[:-1].all(axis=1)].tolist()
 
 
 def check_ranking(X: Comparisons, new_models: Any) -> None:

@@ -58,6 +58,17 @@ def used(admitted):
 
 
 # ----------------------------------------------------------------------------- refusals
+def test_advice_names_judges_that_know_every_model_of_the_ranking():
+    rows = [*OLD, ("a", "b", "k", 1), ("c", "z", "l", 1), ("a", "b", "l", 1)]
+    X = raw(*rows).X
+    # Of model z, which the ranking does not know, no row says anything.
+    known = X.relabel(np.array(["a", "b", "c"], dtype=object), X.judges)
+    with pytest.raises(BattlesError, match="No row is by a human") as caught:
+        check_ranking(known.with_columns(new_models=()), None)
+    values = caught.value.advice[0].values
+    assert values == {"judges": ["j", "k", "l"], "partial": ["k", "l"]}
+
+
 def test_a_plain_table_is_admitted_whole():
     admitted = admit_to_ranking(raw(*ROUND, *OLD, *NEW), None)
     assert admitted.X.models.tolist() == ["a", "b", "c", "n"]

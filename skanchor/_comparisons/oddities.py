@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons.encoded import Comparisons
 from skanchor._comparisons.equal_rows import number_rows
+from skanchor._comparisons.grades import warn_of_unclear_votes
 from skanchor._comparisons.in_chunks import chunks
 from skanchor._comparisons.labels import constant, exact_values, factorize
 from skanchor._comparisons.people import HUMAN, human_like
@@ -38,10 +39,10 @@ def warn_of_odd_rows(
 ) -> None:
     """Warn of rows and labels that are probably mistakes in the table.
 
-    These are a column of judges under another name, labels that look alike, models
-    whose names differ slightly between judge rows and human rows, comparisons of a
-    model with itself, and, where a column ``prompt_id`` identifies battles, copies of a
-    battle.
+    These are a column of judges under another name, labels that look alike, votes of
+    people of which none is a clear win, models whose names differ slightly between
+    judge rows and human rows, comparisons of a model with itself, and, where a column
+    ``prompt_id`` identifies battles, copies of a battle.
 
     Parameters
     ----------
@@ -56,6 +57,7 @@ def warn_of_odd_rows(
     """
     _warn_of_misspelt_judge(frame, X)
     _warn_of_look_alikes(X, weight)
+    warn_of_unclear_votes(X, y, weight)
     known = X.rows.appearances_by_judge(weight > 0)
     warn_of_people_as_judges(X.judges[known[:-1].any(axis=1)])
     _warn_of_other_spellings(X, known)

@@ -67,20 +67,14 @@ class HistoricalFeatures:
             sample.multiplicity_of(cut.rows[old]),
         )
 
-    def __add__(self, other: HistoricalFeatures) -> HistoricalFeatures:
-        return HistoricalFeatures(
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-            np.concatenate([self.contrasts, other.contrasts]),
-        )
-
     def thinned(self) -> HistoricalFeatures:
         """The same with so few rows, evenly chosen, that they may be kept."""
         n = len(self.contrasts)
         if n <= MAX_ROWS:
             return self
         chosen = np.linspace(0, n - 1, MAX_ROWS).astype(np.intp)
-        return replace(self, contrasts=self.contrasts[chosen])
+        times = None if self.times is None else self.times[chosen]
+        return replace(self, contrasts=self.contrasts[chosen], times=times)
 
     @cached_property
     def _solver(self) -> SymmetricSolver:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from skanchor._comparisons import Comparisons, usable_features
+from skanchor._comparisons.grades import graded_shares, warn_of_other_grades
 from skanchor._comparisons.labels import argsort_labels, is_in
 from skanchor._folds import FoldPlan, SourceKFold
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
@@ -88,6 +89,25 @@ def admit_arrivals(
         )
     admitted = usable_features(admitted, used & ~admitted.is_human)
     return sample.with_battles(everyone), sample.with_battles(admitted)
+
+
+def look_at_grades(admitted: Sample, facts: Mapping[str, Any]) -> None:
+    """Warn of judges who graded the verdicts on old models or on new ones alone.
+
+    Parameters
+    ----------
+    admitted : Sample
+        Arrivals that the history can use.
+    facts : mapping
+        Facts about the history; those of earlier versions say nothing of grades.
+    """
+    known = facts.get("graded_verdicts")
+    if known is None:
+        return
+    X = admitted.X
+    old = np.array([known.get(str(judge), 0.0) for judge in X.judges.tolist()])
+    new = graded_shares(X, admitted.y, admitted.multiplicity, admitted.counts)
+    warn_of_other_grades(X.judges, old, *new)
 
 
 def with_models(models: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:

@@ -26,6 +26,7 @@ from skanchor.history._arrivals import (
     admit_arrivals,
     arrival_plans,
     check_groups_in_folds,
+    look_at_grades,
 )
 from skanchor.history._format import pack_state, unpack_state
 from skanchor.history._identity import check_fingerprints
@@ -403,6 +404,7 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
         sample = among_groups(sample.in_units(state.unit), labels, state.groups)
         known = state.history.whole.X
         everyone, admitted = admit_arrivals(sample, known, state.lost)
+        look_at_grades(admitted, state.facts)
         group_folds = None if state.groups is None else state.groups.folds
         sizes = self._sizes
         if cv is None:

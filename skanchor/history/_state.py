@@ -17,6 +17,7 @@ from skanchor._assembly import (
     set_undetermined_apart,
 )
 from skanchor._comparisons import count_rows
+from skanchor._comparisons.grades import graded_shares, shares_by_label
 from skanchor._comparisons.grouping import as_texts_or_numbers
 from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._engine import FullFit
@@ -109,7 +110,8 @@ class HistoryState:
     fingerprints : dict
         Fingerprint of each judge for which one was given.
     facts : dict
-        Numbers of rows and votes, and whether the rows were streamed.
+        Numbers of rows and votes, whether the rows were streamed, and the share of
+        graded verdicts of each judge that has any.
     counts : RowCounts or None
         The rows as counts; None if rows have features, groups or weights.
     unit : float
@@ -186,6 +188,12 @@ class HistoryState:
         facts = {
             "rows": sample.number(sample.counts),
             "votes": sample.number(sample.counts & sample.X.is_human),
+            "graded_verdicts": shares_by_label(
+                sample.X.judges,
+                graded_shares(sample.X, sample.y, sample.multiplicity, sample.counts)[
+                    0
+                ],
+            ),
         }
         return cls(
             history,

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor._assembly import scores_of_everyone
+from skanchor._comparisons.grades import CLEAR, shares_by_label
 from skanchor._stages import Stages
 from skanchor.history import Board, GroupFolds, HistoryState
 from skanchor.streaming._build import Built
@@ -49,6 +50,7 @@ def state_of_stream(
     facts = {
         "rows": n_votes + int(surveyed.verdicts["n"].sum()),
         "votes": n_votes,
+        "graded_verdicts": _graded(surveyed),
         "streamed": True,
     }
     groups = None
@@ -65,6 +67,14 @@ def state_of_stream(
         facts,
         unit=surveyed.unit,
     )
+
+
+def _graded(surveyed: SurveyResult) -> Mapping[str, float]:
+    """Share of graded verdicts of each judge that has any."""
+    verdicts = surveyed.verdicts
+    by_judge = verdicts.assign(g=verdicts["n"].where(~verdicts["y"].isin(CLEAR), 0))
+    n = by_judge.groupby("judge")[["g", "n"]].sum().reindex(surveyed.judges)
+    return shares_by_label(surveyed.judges, (n["g"] / n["n"]).to_numpy(np.float64))
 
 
 def _board(surveyed: SurveyResult, stages: Stages) -> Board | None:

@@ -148,6 +148,7 @@ def test_a_bias_that_a_ridge_holds_at_zero_is_none():
     pd.testing.assert_frame_equal(*tables, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:Verdicts of judges .* on new models are graded")
 @pytest.mark.parametrize("item_effects", ["none", "random"])
 def test_arrivals_that_go_as_the_history_foretells_show_no_change(item_effects):
     data = small(n_judges=3, item_sd=0.5)

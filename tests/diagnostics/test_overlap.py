@@ -107,3 +107,10 @@ def test_nothing_to_compare():
     assert overlap(battles(OLD, late), np.array([False] * 3 + [True])) == {}
     bare = battles(OLD, late).without_features()
     assert overlap(bare) == {}
+
+
+def test_thinned_rows_keep_how_many_each_stands_for(rng):
+    contrasts, times = rng.normal(size=(1200, 2)), rng.integers(1, 9, 1200) * 1.0
+    few = HistoricalFeatures(*np.ones((2, 2)), contrasts, times).thinned()
+    at = [np.flatnonzero((contrasts == row).all(axis=1))[0] for row in few.contrasts]
+    assert len(at) == 500 and (few.times == times[at]).all()

@@ -1,0 +1,131 @@
+"""Graded outcomes, between a win and a tie: of people, and of judges on new models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._comparisons.encoded import Comparisons
+from skanchor._typing import Array
+from skanchor.exceptions import DataWarning
+from skanchor.warning_log import warn
+
+CLEAR = (0.0, 0.5, 1.0)
+"""Outcomes that are not graded."""
+
+_FEW, _MANY = 0.01, 0.1
+"""Shares of graded verdicts up to which rows are not graded, from which they are."""
+
+_ENOUGH = 20
+"""New rows of a judge from which their share is looked at."""
+
+_DISTANCE = 0.45
+"""Distance from a tie that the clearest vote of people has at least."""
+
+_MOST_GRADES = 7
+"""Number of different outcomes up to which they are grades."""
+
+
+def graded_shares(
+    X: Comparisons, y: Array, times: Array | None, rows: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Share of graded verdicts, and number of verdicts, by judge.
+
+    Parameters
+    ----------
+    X : Comparisons
+        The battles.
+    y : ndarray of shape (n_rows,)
+        Outcomes.
+    times : ndarray of shape (n_rows,) or None
+        How many equal rows each stands for; None is one for each.
+    rows : ndarray of shape (n_rows,)
+        Which rows count; those of people do not.
+
+    Returns
+    -------
+    shares, n_rows : ndarray of shape (n_judges,)
+    """
+    at = np.flatnonzero(rows & (X.judge >= 0))
+    judge, known = X.judge[at], y[at]
+    number = np.ones(len(at)) if times is None else times[at]
+    graded = ~np.isin(known, CLEAR)
+    of_judge, n_rows = (
+        np.bincount(judge, each, len(X.judges)).astype(np.float64)
+        for each in (number * graded, number)
+    )
+    return of_judge / np.maximum(n_rows, 1.0), n_rows
+
+
+def warn_of_other_grades(
+    judges: NDArray[Any], old: Array, new: Array, n_new: Array
+) -> None:
+    """Warn of judges who graded the verdicts on old models or on new ones alone.
+
+    The sensitivity of a judge is that of its historical verdicts.
+
+    Parameters
+    ----------
+    judges : ndarray of shape (n_judges,)
+        Labels.
+    old, new : ndarray of shape (n_judges,)
+        Shares of graded verdicts on historical and on new models.
+    n_new : ndarray of shape (n_judges,)
+        Number of verdicts on new models.
+    """
+    late = (old < _FEW) & (new > _MANY)
+    early = (old > _MANY) & (new < _FEW)
+    for found, where, elsewhere, shares in (
+        (late, "new", "historical", new),
+        (early, "historical", "new", old),
+    ):
+        at = np.flatnonzero(found & (n_new >= _ENOUGH))
+        if len(at):
+            names = judges[at].tolist()
+            warn(
+                DataWarning(
+                    f"Verdicts of judges {names[:5]} on {where} models are graded "
+                    f"({shares[at].max():.0%} lie between a win and a tie), those on "
+                    f"{elsewhere} models are not. A sensitivity that is learned from "
+                    "one kind is used for the other, so that scores of new models are "
+                    "too close to the mean or too far from it, unless a grade is the "
+                    "probability of a win. Give both in the same kind."
+                )
+            )
+
+
+def warn_of_unclear_votes(X: Comparisons, y: Array, weight: Array) -> None:
+    """Warn of graded votes of people of which none is a clear win.
+
+    Parameters
+    ----------
+    X : Comparisons
+        The battles.
+    y, weight : ndarray of shape (n_rows,)
+        Outcomes and row weights.
+    """
+    votes = y[X.is_human & X.is_usable & (weight > 0)]
+    if not len(votes):
+        return
+    low, high = float(votes.min()), float(votes.max())
+    is_unclear = low < high and max(high - 0.5, 0.5 - low) < _DISTANCE
+    # Probabilities have more values than grades.
+    if is_unclear and len(np.unique(votes)) <= _MOST_GRADES:
+        warn(
+            DataWarning(
+                f"People's outcomes lie between {low:.3g} and {high:.3g}, so that none "
+                "is a clear win. Scores are log-odds of their mean, so that all "
+                "differences are smaller than those of votes. If the outer grades mean "
+                "a preference, and not a share of votes, give them as 1 and 0."
+            )
+        )
+
+
+def shares_by_label(judges: NDArray[Any], shares: Array) -> Mapping[str, float]:
+    """Shares that are not zero, by the text of the judge's label, to be stored."""
+    rounded = np.round(shares, 4).tolist()
+    known = zip(map(str, judges.tolist()), rounded, strict=True)
+    return {judge: share for judge, share in known if share}

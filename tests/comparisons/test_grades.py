@@ -1,0 +1,99 @@
+"""Graded outcomes that scores would silently be wrong by."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
+from skanchor.exceptions import DataWarning
+from skanchor.simulation import simulate_battles
+from skanchor.streaming import stream_history
+
+ANCHOR = AnchorPipeline(cv=2, item_effects=None, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def battles():
+    data = simulate_battles(2400, 240, new_score=1.0, random_state=0)
+    late = data.X[["model_a", "model_b"]].eq("new-model").any(axis=1).to_numpy()
+    y = np.asarray(data.y, dtype=float)
+    y[::11] = 0.5
+    return data.X[["model_a", "model_b", "judge"]], y, late
+
+
+def said(call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [
+        str(each.message)
+        for each in caught
+        if "graded" in str(each.message) or "clear win" in str(each.message)
+    ]
+
+
+def graded(y, which):
+    """Sure answers, as 0.8 and 0.2, where ``which`` says so."""
+    return np.where(which, 0.2 + 0.6 * y, y)
+
+
+def test_verdicts_graded_on_new_models_alone_are_told(battles):
+    X, y, late = battles
+    judged = (X["judge"] != "human").to_numpy()
+    assert said(lambda: ANCHOR.fit(X, y)) == []
+    # A sensitivity absorbs grades that history has, too.
+    assert said(lambda: ANCHOR.fit(X, graded(y, judged))) == []
+    (found,) = said(lambda: ANCHOR.fit(X, graded(y, judged & late)))
+    assert "['judge-1', 'judge-2', 'judge-3'] on new models are graded (" in found
+    (found,) = said(lambda: ANCHOR.fit(X, graded(y, judged & ~late)))
+    assert "on historical models are graded (" in found
+    # One judge of three.
+    first = (X["judge"] == "judge-1").to_numpy()
+    (found,) = said(lambda: ANCHOR.fit(X, graded(y, late & first)))
+    assert "Verdicts of judges ['judge-1'] on new" in found
+    # A few soft verdicts are no other kind.
+    few = first & late & (np.arange(len(y)) % 20 == 0)
+    assert said(lambda: ANCHOR.fit(X, graded(y, few))) == []
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_history_knows_which_judges_graded(battles, streamed, tmp_path):
+    X, y, late = battles
+    judged = (X["judge"] != "human").to_numpy()
+    for old in (y, graded(y, judged)):
+        if streamed:
+            rows = X[~late].assign(winner=old[~late])
+            history = stream_history([rows], ANCHOR).history
+        else:
+            history = AnchorHistory(ANCHOR).fit(X[~late], old[~late])
+        shares = history.state_.facts["graded_verdicts"]
+        history.save(tmp_path / "history", overwrite=True)
+        history = AnchorHistory.load(tmp_path / "history")
+        for new in (y, graded(y, judged)):
+            found = said(lambda: history.place(X[late], new[late]))  # noqa: B023
+            assert len(found) == ((old is y) != (new is y))
+    assert shares.keys() == {"judge-1", "judge-2", "judge-3"}
+    mine = (X["judge"] == "judge-1").to_numpy() & ~late
+    assert shares["judge-1"] == round(np.mean(y[mine] != 0.5), 4)
+
+
+def test_votes_none_of_which_is_a_clear_win_are_told(battles):
+    X, y, late = battles
+    people = (X["judge"] == "human").to_numpy()
+    (found,) = said(lambda: ANCHOR.fit(X, graded(y, people)))
+    assert "People's outcomes lie between 0.2 and 0.8" in found
+    votes, outcomes = X[people], graded(y, people)[people]
+    with pytest.warns(DataWarning, match="none is a clear win"):
+        BTLRegressor().fit(votes, outcomes)
+    assert len(said(lambda: stream_history(
+        [X[~late].assign(winner=graded(y, people)[~late])], ANCHOR
+    ))) == 1  # fmt: skip
+    # Shares of votes, and probabilities, reach from nearly zero to nearly one.
+    shares = np.where(people, np.round(0.4 * y + 0.6 * y[::-1], 1), y)
+    assert said(lambda: ANCHOR.fit(X, shares)) == []
+    soft = pd.Series(expit(np.linspace(-3.5, 3.5, people.sum())))
+    assert said(lambda: BTLRegressor().fit(votes, soft.to_numpy())) == []
