@@ -105,6 +105,20 @@ def test_all_folds_at_once_are_one_by_one(name, features, monkeypatch):
     assert_same(*both_ways(history, X[late], y[late], monkeypatch=monkeypatch))
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("features", [True, False])
+def test_a_judge_need_not_compare_new_models(features, grouped, monkeypatch):
+    X, y, late = battles(features)
+    groups = np.random.default_rng(1).integers(0, 400, len(X)) if grouped else None
+    history = history_of(X, y, late, groups)
+    last = X["judge"].mask(X["judge"] == "human").max()
+    rows = late & (X["judge"] != last).to_numpy()
+    given = (X[rows], y[rows], None, groups[rows] if grouped else None)
+    one, other = both_ways(history, *given, monkeypatch=monkeypatch)
+    assert_allclose(one.estimates, other.estimates, rtol=0, atol=1e-11)
+    assert_allclose(one.covariances, other.covariances, rtol=0, atol=1e-11)
+
+
 def test_folds_of_which_one_leaves_out_a_position_effect_are_not_of_a_kind():
     X, y, late = battles()
     folds = history_of(X, y, late, item_effects=None).state_.history.repeats[0]

@@ -6,7 +6,12 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from skanchor._cli.command import BadInputError, Flags, require_at_least
+from skanchor._cli.command import (
+    BadInputError,
+    Flags,
+    require_at_least,
+    require_known,
+)
 from skanchor._cli.contexts import contexts_of
 from skanchor._cli.output import check_output
 from skanchor._cli.streams import is_watched
@@ -272,6 +277,7 @@ def load_task(options: argparse.Namespace) -> Task:
     meaning, rows = load_rows(options, None)
     pipeline = pipeline_of(options, meaning)
     context, mix = contexts_of(rows[0], options)
+    _check_families(rows[0], options)
     pipeline.set_params(
         context=context,
         context_mix=mix,
@@ -280,6 +286,15 @@ def load_task(options: argparse.Namespace) -> Task:
         verbose=int(is_watched()),
     )
     return Task(pipeline, *rows)
+
+
+def _check_families(X: Any, options: argparse.Namespace) -> None:
+    """Refuse families of models that no row compares."""
+    families = read_families(options)
+    if families is not None:
+        known = {*X["model_a"].astype(str), *X["model_b"].astype(str)}
+        for model in families:
+            require_known("model", model, sorted(known))
 
 
 def pipeline_of(

@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 
 from skanchor._cli.command import BadInputError, Command, Flags
-from skanchor._cli.contexts import add_contexts, check_mix_flag
+from skanchor._cli.contexts import add_contexts, check_contexts
 from skanchor._cli.history import add_history, check_history, place_new_models
 from skanchor._cli.layout import add_layout, board_forms, check_layout
 from skanchor._cli.method import add_families, add_method, check_flags, fit_method
@@ -31,7 +31,7 @@ def _rank(options: argparse.Namespace) -> None:
         place_new_models(options)
         return
     check_flags(options)
-    check_mix_flag(options)
+    check_contexts(options)
     check_layout(options)
     if options.report is not None:
         check_report(options, "report")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from skanchor._cli.check import check_of_task
 from skanchor._cli.command import BadInputError, Command, Flags, require_package
-from skanchor._cli.contexts import add_contexts, check_mix_flag
+from skanchor._cli.contexts import add_contexts, check_contexts
 from skanchor._cli.layout import add_layout, check_layout, layout_of
 from skanchor._cli.method import (
     add_families,
@@ -115,7 +115,7 @@ def _add_arguments(flags: Flags) -> None:
 def _report(options: argparse.Namespace) -> None:
     check_table(options)
     check_method(options)
-    check_mix_flag(options)
+    check_contexts(options)
     check_layout(options)
     if options.check and options.context is not None:
         raise BadInputError(

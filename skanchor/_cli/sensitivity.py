@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command, Flags
-from skanchor._cli.contexts import add_contexts, check_mix_flag
+from skanchor._cli.contexts import add_contexts, check_contexts
 from skanchor._cli.history import add_history, check_history, placed_by_history
 from skanchor._cli.method import add_method, check_flags, fit_method
 from skanchor._cli.output import Forms, add_output, deliver
@@ -70,7 +70,7 @@ def _fitted_or_placed(options: argparse.Namespace) -> AnchorPipeline | AnchorRes
     check_history(options)
     if options.history is None:
         check_flags(options)
-        check_mix_flag(options)
+        check_contexts(options)
         return fit_method(options)
     if options.exact or options.shape == "rowwise":
         raise BadInputError(

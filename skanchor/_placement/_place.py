@@ -71,7 +71,10 @@ def _arrival_information(rows: PlacedRows, fits: Fits) -> tuple[SourceSums, Sour
         others = np.empty((n_fits, x.shape[1] - n, len(x)))
         others[:, 0], others[:, 1:] = of_fit, x[:, after_delta].T
         others *= w[:, None]
-        edge = (others.reshape(-1, len(x)) @ x).reshape(*others.shape[:2], -1)
+        n_others = others.shape[1]
+        # A judge may have no rows, from which a length of -1 cannot be computed.
+        edge = others.reshape(n_fits * n_others, len(x)) @ x
+        edge = edge.reshape(n_fits, n_others, x.shape[1])
         edge[:, 1:, delta] = edge[:, 0, after_delta]
         edge[:, 0, delta] = (others[:, 0] * of_fit).sum(axis=1)
         information[:, m, rest] = edge

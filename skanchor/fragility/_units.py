@@ -143,8 +143,8 @@ class Units:
         if by == "group":
             if sample.groups is None:
                 raise BattlesError(
-                    "by='group' drops whole groups, but the rows of this fit have "
-                    "none. Give groups to fit, or take by='row'."
+                    "There are no whole groups to drop, as the rows of this fit have "
+                    "none. Name their groups, or drop single rows."
                 )
             _, unit[allowed] = np.unique(sample.groups[allowed], return_inverse=True)
             size = int(unit.max()) + 1

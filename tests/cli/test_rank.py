@@ -538,6 +538,10 @@ BAD_FLAGS = {
     "plot ranks --demo": "-o ranks.png",
     "plot ranks --demo -o x.bmp": "known are .png, .svg, .pdf",
     "plot ranks --demo --model owl -o x.png": "--model goes with contrasts",
+    "rank --demo --family owls=owl,ivory-lynx": "there is no model 'owl'",
+    "rank --demo --family f=ivory-lynx --context judge": "--family does not go with",
+    "report --demo --style controlled --context judge": "--style does not go with",
+    "rank x.csv --history h --family f=owl": "--family does not go with --history",
     "compare --demo --methods JointBTL --bootstrap 20": "none of JointBTL; leave",
     "compare --demo --methods JointBTL --folds 5": "would not read --folds",
     "plot overlap --demo --level 0.9 -o x.png": "--level does not go with overlap",
@@ -671,7 +675,7 @@ def test_a_mix_of_contexts(run, kinds):
         (["--context", "kind", "--mix", "1=0.5,1=0.5"], "has 1 twice"),
         (["--context", "kind", "--mix", "poetry=1"], "names poetry; column kind holds"),
         (["--context", "topic"], "there is no column topic"),
-        (["--context", "kind", "--style", "controlled"], "cannot be combined"),
+        (["--context", "kind", "--style", "controlled"], "does not go with --context"),
     ],
 )
 def test_contexts_that_cannot_be_are_one_line(run, kinds, flags, said):

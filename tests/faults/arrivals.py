@@ -52,6 +52,10 @@ def one_opponent():
     return frame[~meets(NEW, frame) | meets(FIRST, frame)].reset_index(drop=True)
 
 
+see(
+    "A new model that one of a history's judges has not compared",
+    "test_placement::test_a_judge_need_not_compare_new_models",
+)
 table("A new model with one opponent", one_opponent, check=infinite())
 table(
     "A new model with one row",
