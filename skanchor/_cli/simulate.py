@@ -108,6 +108,10 @@ def _check_study_flags(options: argparse.Namespace) -> None:
             "name an experiment, or all",
             ("to see what there is", ["simulate", "--list"]),
         )
+    idle = ("replications", "jobs", "output", "resume", "force")
+    given = [f"--{name}" for name in idle if getattr(options, name)]
+    if options.list and given:
+        raise BadInputError(f"--list runs nothing, so that it takes no {given[0]}")
     require_at_least("--replications", options.replications, 1)
     if options.short and options.replications is not None:
         raise BadInputError("--short sets the replications; drop one of the two")

@@ -148,6 +148,16 @@ def test_a_journal_of_another_run_is_refused(run_tiny, tmp_path):
     assert path.exists() and not journal.exists()
 
 
+def test_a_list_takes_no_flags_of_a_run(run_tiny, tmp_path):
+    journal = tmp_path / "x.parquet.journal"
+    journal.write_text("draws of a run that was stopped")
+    for flags in (["--replications", 3], ["-o", tmp_path / "x.parquet", "--force"]):
+        code, out, err = run_tiny("tiny", "--list", *flags)
+        assert (code, out, len(err)) == (2, "", 1)
+        assert "--list runs nothing, so that it takes no --" in err[0]
+    assert journal.exists()
+
+
 def test_experiments_are_listed(run_tiny):
     code, out, _ = run_tiny("--list")
     assert code == 0 and all(f"{name}: " in out for name in EXPERIMENTS)
