@@ -85,8 +85,14 @@ def split_table(
 
 
 def require_columns(present: Iterable[str], wanted: Iterable[str]) -> None:
-    """Raise if a table lacks one of the wanted columns."""
+    """Raise if a table lacks one of the wanted columns, or a name is no text."""
     present = list(present)
+    other = [name for name in present if not isinstance(name, str)]
+    if other:
+        raise BattlesError(
+            f"The name of column {other[0]!r} is no text; rename it, or all with "
+            "table.columns = table.columns.map(str)."
+        )
     missing = [name for name in wanted if name not in present]
     if missing:
         raise BattlesError(

@@ -245,7 +245,7 @@ def _distinct(column: nw.Series[Any]) -> list[Any]:
     native = column.to_native()
     if isinstance(native, pd.Series):
         return distinct(native, nulls=True)
-    return column.unique().to_list()
+    return column.unique(maintain_order=True).to_list()
 
 
 def _one_spelling(frame: Frame, labels: list[Any]) -> tuple[Frame, list[str]]:

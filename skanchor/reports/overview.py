@@ -24,6 +24,9 @@ from skanchor.warning_log import WarningLog
 _LISTED = 10
 """Largest number of models, judges or features that a line lists."""
 
+_KEYS = {"parts": "connected_by_people"}
+"""Keys of the plain data that are not the names of the attributes."""
+
 
 @dataclass(frozen=True, eq=False)
 class Overview:
@@ -50,7 +53,7 @@ class Overview:
         ``name`` of what groups the rows, their number ``n`` and the ``largest`` one.
     order_known : float
         Share of rows whose display order is known.
-    connected_by_people : list of list
+    parts : list of list
         Models that human rows connect, the largest part first.
     left_out : list of Warning
         What a fit would warn of before it begins: copies, rows, models and judges that
@@ -68,13 +71,14 @@ class Overview:
     ignored: list[str]
     groups: dict[str, Any] | None
     order_known: float
-    connected_by_people: list[list[Any]]
+    parts: list[list[Any]]
     left_out: list[Warning]
     refusal: BattlesError | None
 
     def to_dict(self, words: Callable[[Any], str] = str) -> dict[str, Any]:
         """Return plain data; ``words`` turns warnings and errors into text."""
-        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        names = [each.name for each in fields(self)]
+        found = {_KEYS.get(name, name): getattr(self, name) for name in names}
         return {
             **found,
             "models": records_of(self.models, "model"),
@@ -87,7 +91,7 @@ class Overview:
         """Return lines of text; ``words`` turns warnings and errors into text."""
         new = self.models.index[self.models["is_new"]].tolist()
         old = self.models.index[~self.models["is_new"]].tolist()
-        out, parts = self.outcomes, self.connected_by_people
+        out, parts = self.outcomes, self.parts
         lines = [
             f"Rows: {self.rows['human']} by people, {self.rows['judge']} by judges.",
             f"Models with human rows: {_some(old)}.",
@@ -224,7 +228,7 @@ def overview(
         ignored=[] if sample.inputs is None else list(sample.inputs.ignored),
         groups=groups_found,
         order_known=float(np.mean(rows.order != 0.0)),
-        connected_by_people=_connected_parts(rows, human),
+        parts=_connected_parts(rows, human),
         left_out=list(log.distinct),
         refusal=refusal,
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from skanchor.datasets import load_demo
+from skanchor.reports import overview
 
 
 def test_the_demo_is_described(run):
@@ -84,6 +85,9 @@ def test_parts_and_what_is_left_out_are_said(run, tmp_path):
     assert code == 0
     assert "human rows leave 2 separate groups of models" in out
     assert "compare a model with itself" in out
+    found = overview(table.drop(columns="winner"), table["winner"])
+    assert sorted(map(sorted, found.parts)) == [["u", "v"], ["x", "y"]]
+    assert found.to_dict()["connected_by_people"] == found.parts
 
 
 def test_one_of_a_kind_is_said_in_the_singular(run, tmp_path):

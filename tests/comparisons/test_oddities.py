@@ -7,8 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from skanchor import BTLRegressor
-from skanchor.exceptions import DataWarning
+from skanchor import BTLRegressor, split_battles
+from skanchor.exceptions import BattlesError, DataWarning
 
 
 @pytest.mark.parametrize("of", [pd.DataFrame, pl.DataFrame])
@@ -54,3 +54,16 @@ def test_a_late_row_against_itself_is_told():
     y = np.arange(n) % 2
     with pytest.warns(DataWarning, match="1 rows compare a model with itself"):
         BTLRegressor().fit(pd.DataFrame({"model_a": a, "model_b": b}), y)
+
+
+@pytest.mark.parametrize("name", [5, ("a", "b"), pd.Timestamp("2024-01-01")])
+@pytest.mark.parametrize("read", [split_battles, BTLRegressor().fit])
+def test_a_column_whose_name_is_no_text_is_refused(read, name):
+    """It ended in an AttributeError."""
+    table = pd.DataFrame({"model_a": ["x", "y"], "model_b": ["y", "x"]})
+    table["winner"] = ["model_a", "tie"]
+    table = pd.concat([table, pd.Series([1, 2], name=name)], axis=1)
+    table.columns = pd.Index([*table.columns[:-1], name], tupleize_cols=False)
+    outcomes = () if read is split_battles else (table["winner"],)
+    with pytest.raises(BattlesError, match="is no text; rename it"):
+        read(table, *outcomes)

@@ -27,6 +27,17 @@ def test_spellings_of_the_label_of_people_are_one(library):
     assert "rater" not in X.columns
 
 
+def test_labels_of_a_polars_table_are_said_in_its_order():
+    """They had another order in each run."""
+    judges = [f"gpt-{k}" for k in range(8)]
+    table = battles(*judges).rename(columns={"judge": "user_id"}).assign(voter_id="x")
+    with pytest.raises(BattlesError) as refused:
+        split_battles(pl.from_pandas(table))
+    places = [str(refused.value).find(repr(label)) for label in judges]
+    shown = [place for place in places if place >= 0]
+    assert len(shown) > 1 and shown == sorted(shown) and places[0] >= 0
+
+
 def test_spellings_of_another_label_are_one():
     with pytest.warns(AssumptionWarning, match="'Crowd', 'crowd' are one label"):
         X, _ = split_battles(battles("Crowd", "crowd", "gpt-4"))
