@@ -61,7 +61,10 @@ def find_groups(
     if groups != AUTO:
         return replace(reading, groups=groups)
     column, raters = map(reading.own_name, (PROMPT_COLUMN, RATER_COLUMN))
-    if raters in known and sketch_groups(_values_of(data, raters, n_rows), 1)[0]:
+    if (
+        raters in known
+        and sketch_groups(_values_of(data, raters, n_rows), 1, raters)[0]
+    ):
         warn(
             DataWarning(
                 "A stream stores no sums by rater, so that its errors do not allow for "
@@ -71,7 +74,9 @@ def find_groups(
         )
     if column not in known:
         return replace(reading, groups=None)
-    repeats, n_groups = sketch_groups(_values_of(data, column, n_rows), FEW_GROUPS)
+    repeats, n_groups = sketch_groups(
+        _values_of(data, column, n_rows), FEW_GROUPS, column
+    )
     if not repeats:
         return replace(reading, groups=None)
     if n_groups < FEW_GROUPS:

@@ -442,7 +442,9 @@ def _dense(group: NDArray[Any]) -> tuple[NDArray[np.intp], int]:
     return np.cumsum(first) - 1, int(np.count_nonzero(first))
 
 
-def sketch_groups(columns: Iterable[pa.ChunkedArray], enough: int) -> tuple[bool, int]:
+def sketch_groups(
+    columns: Iterable[pa.ChunkedArray], enough: int, name: str = "groups"
+) -> tuple[bool, int]:
     """Whether a group has several rows, and how many groups there are.
 
     Reading ends once a group has several rows and there are enough groups. Of more than
@@ -454,6 +456,8 @@ def sketch_groups(columns: Iterable[pa.ChunkedArray], enough: int) -> tuple[bool
         Labels of the rows; those without one are no group.
     enough : int
         Number of groups.
+    name : str
+        Name of the column.
 
     Returns
     -------
@@ -463,7 +467,7 @@ def sketch_groups(columns: Iterable[pa.ChunkedArray], enough: int) -> tuple[bool
     """
     sizes, repeats = pd.Series(dtype=np.int64), False
     for column in columns:
-        hashes = group_hashes(column.drop_null())
+        hashes = group_hashes(column.drop_null(), name=name)
         if len(sizes) == _SKETCH:
             hashes = hashes[hashes <= sizes.index[-1]]
         own = pd.Series(hashes).value_counts(sort=False)

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skanchor._comparisons.grouping import label_text, own_label
+from skanchor.exceptions import BattlesError
 
 # Multipliers and increment of SplitMix64 (Steele, Lea and Flood 2014).
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -52,7 +53,9 @@ def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return mixed
 
 
-def group_hashes(column: pa.ChunkedArray, start: int = 0) -> NDArray[np.int64]:
+def group_hashes(
+    column: pa.ChunkedArray, start: int = 0, name: str = "groups"
+) -> NDArray[np.int64]:
     """Hash of the group of each row.
 
     Parameters
@@ -61,12 +64,26 @@ def group_hashes(column: pa.ChunkedArray, start: int = 0) -> NDArray[np.int64]:
         Labels. A row without one is a group of its own.
     start : int
         Number of the first row in the stream.
+    name : str
+        Name of the column.
 
     Returns
     -------
     ndarray of shape (n_rows,)
+
+    Raises
+    ------
+    BattlesError
+        If values of this type are neither texts nor numbers, nor become texts.
     """
-    found = [_hashes(chunk) for chunk in column.chunks]
+    try:
+        found = [_hashes(chunk) for chunk in column.chunks]
+    except pa.ArrowNotImplementedError:
+        # Lists, structs, and types of other libraries, such as periods of pandas.
+        raise BattlesError(
+            f"Column {name!r} of groups has the type {column.type}, which a stream "
+            "cannot read as labels. Convert it to text or numbers."
+        ) from None
     hashes = np.concatenate([*found, np.empty(0, np.uint64)])
     if column.null_count:
         lost = np.flatnonzero(column.is_null().to_numpy())

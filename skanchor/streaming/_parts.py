@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -322,6 +323,21 @@ def to_arrow(table: Any) -> pa.Table:
             f"A table of the stream mixes types in one column: {said}. Convert it to "
             "one type, such as text."
         ) from None
+    except (pa.ArrowNotImplementedError, OverflowError):
+        raise BattlesError(
+            f"Column {_not_of_arrow(frame)!r} of a table of the stream holds values "
+            "that Arrow has no type for. Convert it to text or numbers."
+        ) from None
+
+
+def _not_of_arrow(frame: nw.DataFrame[Any]) -> str:
+    """Name of the first column of which Arrow makes none, such as complex numbers."""
+    for name in frame.columns:
+        try:
+            frame.select(name).to_arrow()
+        except (pa.ArrowNotImplementedError, OverflowError):
+            return name
+    return ""
 
 
 def open_data(data: Any) -> Data:

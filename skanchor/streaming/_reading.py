@@ -368,7 +368,7 @@ class Reading:
         if self.groups is not None:
             require_columns(X.column_names, [self.groups])
             column = X[self.groups]
-            group = group_hashes(column, start)
+            group = group_hashes(column, start, self.groups)
             labels = group, column, start
             X = X.drop_columns([self.groups])
         features = FeatureColumns.of(X, like)

@@ -147,6 +147,9 @@ for title, where in {
     "Groups that are times, dates, decimals or bytes, in a history or a stream":
         "history.test_anchor_history::"
         "test_groups_that_are_times_or_the_like_meet_again",
+    "Groups that are periods, intervals, lists or structs, in a stream":
+        "streaming.test_stream_groups::"
+        "test_groups_that_are_no_labels_are_refused_by_name",
     "New rows of fewer than 30 prompts, or of prompts that do not repeat, beside a "
     "history with groups":
         "history.test_anchor_history::"

@@ -220,9 +220,9 @@ def test_labels_are_read_in_the_first_pass_alone(prompted, monkeypatch):
     expected = streamed(table, anchor)
     hashed = []
 
-    def counted(column, start=0):
+    def counted(column, start=0, name=""):
         hashed.append(len(column))
-        return group_hashes(column, start)
+        return group_hashes(column, start, name)
 
     monkeypatch.setattr(_reading, "group_hashes", counted)
     rows = battles(table).assign(winner=table["winner"])
@@ -405,6 +405,32 @@ def test_labels_are_those_that_arrivals_have(values, labels):
     coded = pa.chunked_array([column.dictionary_encode()])
     assert_array_equal(group_hashes(coded, 7), hashes)
     assert GroupLabels.of(hashes, coded, 7).labels.tolist() == known
+
+
+def test_groups_that_are_no_labels_are_refused_by_name(prompted):
+    table = prompted[0]
+    n = np.arange(len(table))
+    months = pd.period_range("2000-01", periods=600, freq="M")[n % 600]
+    for odd in (
+        months,
+        pd.Categorical(months),
+        pd.arrays.IntervalArray.from_breaks(np.arange(len(n) + 1)),
+        [[k] for k in n],
+        [{"k": k} for k in n],
+    ):
+        for column, groups in (("month", "month"), ("prompt_id", "auto")):
+            found = table.assign(**{column: odd})
+            with pytest.raises(BattlesError, match=f"Column '{column}' of groups has"):
+                streamed(
+                    found, AnchorPipeline(cv=2), options=StreamOptions(groups=groups)
+                )
+    # What Arrow has no type for, in any column.
+    for odd in (1j * n, pd.Series(2**70 + n.astype(object))):
+        with pytest.raises(BattlesError, match="Column 'z' of a table"):
+            streamed(table.assign(z=odd), AnchorPipeline(cv=2))
+    mixed = pd.Series(n, dtype=object).where(n > 3, "a")
+    with pytest.raises(TypeError, match="for column z with type"):
+        streamed(table.assign(z=mixed), AnchorPipeline(cv=2))
 
 
 def test_sums_by_group_are_gathered_in_any_order():
