@@ -20,7 +20,7 @@ from skanchor._comparisons import (
     usable_features,
     warn_of_contradicting_judges,
 )
-from skanchor._comparisons.grades import graded_shares, warn_of_other_grades
+from skanchor._comparisons.grades import shares_on_old_and_new, warn_of_other_grades
 from skanchor._judges import FeatureSeparation, feature_separated_judges
 from skanchor._numerics.graph import describe_connectivity
 from skanchor._typing import Array
@@ -121,12 +121,9 @@ def admit_to_inference(
 
 def _look_at_grades(sample: Sample) -> None:
     """Warn of judges who graded the verdicts on old models or on new ones alone."""
-    X, times = sample.X, sample.multiplicity
-    (old, _), (new, n_new) = (
-        graded_shares(X, sample.y, times, sample.counts & which)
-        for which in (~X.involves_new, X.involves_new)
-    )
-    warn_of_other_grades(X.judges, old, new, n_new)
+    X = sample.X
+    shares = shares_on_old_and_new(X, sample.y, sample.multiplicity, sample.counts)
+    warn_of_other_grades(X.judges, *shares)
 
 
 def warn_of_thin_judges(sample: Sample) -> None:

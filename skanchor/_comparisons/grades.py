@@ -60,6 +60,47 @@ def graded_shares(
     return of_judge / np.maximum(n_rows, 1.0), n_rows
 
 
+def shares_on_old_and_new(
+    X: Comparisons, y: Array, times: Array | None, counts: NDArray[np.bool_]
+) -> tuple[Array, Array, Array]:
+    """Shares of graded verdicts on historical and on new models, and number of these.
+
+    Parameters
+    ----------
+    X, y, times
+        As in :func:`graded_shares`.
+    counts : ndarray of shape (n_rows,)
+        Which rows count.
+
+    Returns
+    -------
+    old, new, n_new : ndarray of shape (n_judges,)
+    """
+    (old, _), (new, n_new) = (
+        graded_shares(X, y, times, counts & which)
+        for which in (~X.involves_new, X.involves_new)
+    )
+    return old, new, n_new
+
+
+def graded_in_part(
+    old: Array, new: Array, n_new: Array
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which judges graded the verdicts on new models alone, and on old ones alone.
+
+    Parameters
+    ----------
+    old, new, n_new : ndarray of shape (n_judges,)
+        As :func:`shares_on_old_and_new` gives them.
+
+    Returns
+    -------
+    late, early : ndarray of shape (n_judges,)
+    """
+    many = n_new >= _ENOUGH
+    return many & (old < _FEW) & (new > _MANY), many & (old > _MANY) & (new < _FEW)
+
+
 def warn_of_other_grades(
     judges: NDArray[Any], old: Array, new: Array, n_new: Array
 ) -> None:
@@ -76,13 +117,12 @@ def warn_of_other_grades(
     n_new : ndarray of shape (n_judges,)
         Number of verdicts on new models.
     """
-    late = (old < _FEW) & (new > _MANY)
-    early = (old > _MANY) & (new < _FEW)
+    late, early = graded_in_part(old, new, n_new)
     for found, where, elsewhere, shares in (
         (late, "new", "historical", new),
         (early, "historical", "new", old),
     ):
-        at = np.flatnonzero(found & (n_new >= _ENOUGH))
+        at = np.flatnonzero(found)
         if len(at):
             names = judges[at].tolist()
             warn(

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from skanchor._comparisons.grades import graded_in_part, shares_on_old_and_new
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
 from skanchor.sample import Sample
@@ -23,6 +24,8 @@ PEOPLE = "human"
 APART, APART_Z = 0.2, 3.0
 """Difference between two levels, and that over its standard error, beyond which it is
 reported."""
+
+_UNKNOWN = {"level": np.nan, "level_error": np.nan}
 
 FEWEST = 10
 """Ties, and rows that are none, below which a level is not estimated."""
@@ -43,12 +46,16 @@ def tie_table(sample: Sample) -> pd.DataFrame:
         ``both_bad``, ties that call both responses bad; ``level``, by how much the
         log-odds of a tie rise with the mean score of the two models, beside how close
         they are, and its ``level_error``. The level is NaN where ties are left out or
-        too few; without a tie it is zero, as then nothing depends on it.
+        too few, or where a judge graded its verdicts on historical or on new models
+        alone: only these then have ties. Without a tie it is zero, as then nothing
+        depends on it.
     """
     X, tied, both_bad = sample.X, sample.tied, sample.both_bad
     rows = sample.counts | (X.is_usable & tied)
     eta = X.logits()
     fitted = np.isfinite(eta) & sample.counts & (sample.left_out is None)
+    shares = shares_on_old_and_new(X, sample.y, sample.multiplicity, sample.counts)
+    in_part = np.logical_or(*graded_in_part(*shares))
     table = {}
     for m, source in enumerate([PEOPLE, *X.judges.tolist()], start=-1):
         cut = X.by_judge(m)
@@ -57,7 +64,11 @@ def tie_table(sample: Sample) -> pd.DataFrame:
             "rows": sample.number(cut.rows[rows[cut.rows]]),
             "ties": sample.number(cut.rows[tied[cut.rows]]),
             "both_bad": sample.number(cut.rows[both_bad[cut.rows]]),
-            **_level(sample, at, eta[at], tied[at]),
+            **(
+                _UNKNOWN
+                if m >= 0 and in_part[m]
+                else _level(sample, at, eta[at], tied[at])
+            ),
         }
     return pd.DataFrame.from_dict(table, orient="index").rename_axis("source")
 
@@ -91,12 +102,11 @@ def _level(
     Beside it stands closeness, ``-log(2 cosh(eta / 2))``, whose coefficient is one
     under Davidson's model of ties.
     """
-    unknown = {"level": np.nan, "level_error": np.nan}
     n_ties = sample.number(at[tied])
     if not n_ties and sample.left_out is None:
         return {"level": 0.0, "level_error": 0.0}
     if min(n_ties, sample.number(at) - n_ties) < FEWEST:
-        return unknown
+        return _UNKNOWN
     X, weight = sample.X, sample.weight[at]
     assert X.scores is not None
     level = 0.5 * (X.scores[X.left[at]] + X.scores[X.right[at]])
@@ -106,7 +116,7 @@ def _level(
     y = tied.astype(np.float64)
     fit = fit_logistic(design, y, weight)
     if not fit.converged or np.linalg.cond(fit.hessian) > 1e12:
-        return unknown
+        return _UNKNOWN
     p = expit(design @ fit.coef)
     score, groups = design * (weight * (y - p))[:, None], sample.membership(at)
     # That of the fit may belong to a step before the last.

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
+from sklearn.base import clone
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
 from skanchor.exceptions import DataWarning
@@ -57,6 +58,25 @@ def test_verdicts_graded_on_new_models_alone_are_told(battles):
     # A few soft verdicts are no other kind.
     few = first & late & (np.arange(len(y)) % 20 == 0)
     assert said(lambda: ANCHOR.fit(X, graded(y, few))) == []
+
+
+def test_ties_of_grades_in_part_do_not_depend_on_the_level():
+    """Verdicts on one kind alone have ties, so that these seem to follow the level."""
+    data = simulate_battles(4000, 600, new_score=1.0, random_state=0)
+    X = data.X[["model_a", "model_b", "judge"]]
+    y = np.asarray(data.y, dtype=float)
+    late = X[["model_a", "model_b"]].eq("new-model").any(axis=1).to_numpy()
+    judged = (X["judge"] != "human").to_numpy()
+    sure = np.random.default_rng(0).choice([0.0, 0.25, 0.5], len(y))
+    for which in (late, ~late):
+        outcomes = np.where(judged & which, sure + (1.0 - 2.0 * sure) * y, y)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fitted = clone(ANCHOR).fit(X, outcomes)
+        texts = " ".join(str(each.message) for each in caught)
+        assert "models are graded" in texts and "How often two models tie" not in texts
+        level = fitted.result_.diagnostics.ties["level"]
+        assert level["human"] == 0.0 and level.drop("human").isna().all()
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
