@@ -48,6 +48,7 @@ class Term(StrEnum):
     AMONG_NEW_MODELS = "in new_models"
     GROUPS = "groups"
     N_FOLDS = "n_splits"
+    POOL = "pool"
 
 
 class Remedy(Enum):

@@ -29,6 +29,7 @@ from skanchor._comparisons.grouping import (
     default_raters,
     effective_number,
     find_groups,
+    warn_of_groups_of_a_feature,
 )
 from skanchor._comparisons.labels import to_numpy
 from skanchor._comparisons.oddities import warn_of_odd_rows
@@ -245,6 +246,7 @@ class Sample:
         if not isinstance(X, Comparisons):
             rows = encoded.rows
             check_scales(rows.features_left, rows.features_right, rows.feature_names)
+            warn_of_groups_of_a_feature(found.name, rows.feature_names)
             warn_of_odd_rows(
                 frame, encoded, outcomes.values, weight, grouped=codes is not None
             )

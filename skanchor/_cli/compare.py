@@ -12,6 +12,7 @@ from skanchor._cli.methods import (
     ANCHOR,
     METHODS,
     check_method_names,
+    has_own_intervals,
     is_resampled,
     make_method,
     refuse_unread,
@@ -70,7 +71,13 @@ def _compare(options: argparse.Namespace) -> None:
     if names == ["all"]:
         names = list(METHODS)
     check_method_names(names)
-    refuse_unread(options, names)
+    if options.bootstrap is None:
+        has_intervals = any(map(has_own_intervals, names))
+        refuse_unread(
+            options, names, ["--seed", *([] if has_intervals else ["--level"])]
+        )
+    else:
+        refuse_unread(options, names)
     more = ": limits need more refits"
     require_at_least("--bootstrap", options.bootstrap, LEAST_RESAMPLES, more)
     if options.bootstrap is not None and not any(map(is_resampled, names)):

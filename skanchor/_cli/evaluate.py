@@ -93,9 +93,10 @@ def _evaluation_forms(table: pd.DataFrame, method: str) -> Forms:
 EVALUATE = Command(
     name="evaluate",
     help="see how well held-out votes and verdicts are predicted",
-    description="Predict every row by a fit to the rows of other folds, and say how "
-    "accurate these predictions are for people and for each judge. A judge that is "
-    "predicted no better than by chance says nothing about the models.",
+    description="Divide the rows into five folds, predict those of each fold by a fit "
+    "to the others, and say how accurate these predictions are for people and for each "
+    "judge. A judge that is predicted no better than by chance says nothing about the "
+    "models. --folds is the number of folds within each of these fits.",
     examples=(
         ("how well each judge is understood", "battles.csv"),
         ("by another method", "battles.csv --method JointBTL"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -217,13 +218,17 @@ def check_fold_flags(options: argparse.Namespace) -> None:
         raise BadInputError(f"--seed must be in 0 ... 2**32 - 1, got {options.seed}")
 
 
-def flags_of_method(options: argparse.Namespace) -> list[str]:
+def flags_of_method(
+    options: argparse.Namespace, *more: Callable[[Flags], None]
+) -> list[str]:
     """Flags of the ranking that the user typed, whatever their values.
 
     Parameters
     ----------
     options : Namespace
         Parsed arguments, with those that were typed in ``typed``.
+    *more : callable
+        Functions that add further flags to look for.
 
     Returns
     -------
@@ -231,9 +236,8 @@ def flags_of_method(options: argparse.Namespace) -> list[str]:
         Full names of the flags, such as ``["--ties"]``.
     """
     parser = argparse.ArgumentParser(add_help=False)
-    add_ranking(Flags(parser))
-    add_families(Flags(parser))
-    add_jobs(Flags(parser))
+    for add in (add_ranking, add_families, add_jobs, *more):
+        add(Flags(parser))
     # Typed flags without a value after "=". argparse accepts shortened names, so that
     # a typed one may be the beginning of a flag.
     typed = [each.partition("=")[0] for each in options.typed if each[:2] == "--"]

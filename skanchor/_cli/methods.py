@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from skanchor._cli.command import BadInputError, Flags, require_known
-from skanchor._cli.method import flags_of_method
+from skanchor._cli.method import add_level, flags_of_method
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
@@ -62,21 +62,34 @@ def check_method_names(names: Sequence[str]) -> None:
         raise BadInputError(f"{twice[0]} is named twice")
 
 
-def refuse_unread(options: argparse.Namespace, names: Sequence[str]) -> None:
-    """Refuse flags of the ranking that none of the named methods reads."""
+def refuse_unread(
+    options: argparse.Namespace, names: Sequence[str], further: Collection[str] = ()
+) -> None:
+    """Refuse flags of the ranking that none of the named methods reads.
+
+    ``further`` are flags that only the pipeline would read, as the command uses them.
+    """
     if ANCHOR in names:
         return
     from skanchor.baselines import BASELINES
 
-    unread = _OF_ANCHOR
+    unread = _OF_ANCHOR.union(further)
     if not any("calibrator" in BASELINES[name]().get_params(False) for name in names):
         unread |= {_OF_CALIBRATOR}
-    typed = [flag for flag in flags_of_method(options) if flag in unread]
+    typed = [flag for flag in flags_of_method(options, add_level) if flag in unread]
     if typed:
         raise BadInputError(
             f"{', '.join(names)} would not read {', '.join(typed)}: leave that out, or "
             f"name {ANCHOR}, too"
         )
+
+
+def has_own_intervals(name: str) -> bool:
+    """Whether a method has intervals without refits."""
+    from skanchor._ranking import RankingEstimator
+    from skanchor.baselines import BASELINES
+
+    return name == ANCHOR or issubclass(BASELINES[name], RankingEstimator)
 
 
 def is_resampled(name: str) -> bool:

@@ -18,6 +18,7 @@ TERMS = {
     Term.AMONG_NEW_MODELS: "named by --new",
     Term.GROUPS: "--groups",
     Term.N_FOLDS: "--folds",
+    Term.POOL: "--pool-judges",
 }
 """Names in statements, such as parameters, which are flags here."""
 

@@ -158,6 +158,33 @@ def find_groups(groups: Any, table: Any, n_rows: int) -> RowGroups:
     return RowGroups(codes, labels=labels, name=name)
 
 
+def other_side(name: str) -> str | None:
+    """Name of the other column of a pair such as ``length_a`` and ``length_b``."""
+    sides = {"_a": "_b", "_b": "_a"}
+    return name[:-2] + sides[name[-2:]] if name[-2:] in sides else None
+
+
+def warn_of_groups_of_a_feature(name: str | None, features: Sequence[str]) -> None:
+    """Warn of groups by a column that is a feature of the responses, too.
+
+    Parameters
+    ----------
+    name : str or None
+        Column of the groups.
+    features : sequence of str
+        Names of the features.
+    """
+    if isinstance(name, str) and other_side(name) and name[:-2] in features:
+        warn(
+            DataWarning(
+                f"Groups are the values of {name!r}, a column of feature "
+                f"{name[:-2]!r}, so that rows with equal values count as dependent. "
+                "Groups are meant for rows that depend on each other, such as those "
+                "of one prompt: name a column of these."
+            )
+        )
+
+
 def _repeated_prompts(frame: nw.DataFrame[Any] | None) -> RowGroups:
     """Groups by the column of prompts; none where it has no repeated or few values."""
     if frame is None or PROMPT_COLUMN not in frame.columns:

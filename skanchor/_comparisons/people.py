@@ -11,7 +11,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from skanchor._comparisons.spellings import name_key
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import BattlesError, Term
 
 _HUMAN = re.compile(
     r"humans?\d*|people|persons?|crowd(workers?)?\d*|volunteers?\d*|"
@@ -196,12 +196,14 @@ def pool_judges(frame: nw.DataFrame[Any], name: Any) -> nw.DataFrame[Any]:
     Raises
     ------
     BattlesError
-        If the name is no text, or that of people.
+        If the name is no text, or a label of people.
     """
-    if not isinstance(name, str) or not name.strip() or name == HUMAN:
+    if not isinstance(name, str) or not name.strip() or human_like([name]):
+        meaning = ", which is a label of people" if human_like([name]) else ""
         raise BattlesError(
-            f"pool is the name that all judges get, a text other than "
-            f"{HUMAN!r}, got {name!r}."
+            Term.POOL,
+            f" is the name that all judges get, such as 'judges', got {name!r}"
+            f"{meaning}.",
         )
     judge = as_text("judge")
     is_judge = (judge != HUMAN) & ~judge.is_null()

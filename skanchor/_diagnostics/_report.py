@@ -136,8 +136,8 @@ class Diagnostics(WithTables):
         ``level``, by how much the log-odds of a tie rise with the mean score of the
         two models, with its ``level_error``. Where a judge's level differs from that of
         people by more than .2 and three standard errors, it warns: half-wins then bend
-        the scale. It is NaN for a judge that graded its verdicts on new models alone, or
-        on historical ones alone.
+        the scale. It is NaN for a judge that graded its verdicts on new models alone,
+        or on historical ones alone.
     style : DataFrame
         By column of people's bias, where it is linear: ``coefficient`` in human logits
         per unit of the column, ``standard_error``, ``z``. Empty without one.

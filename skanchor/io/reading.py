@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from skanchor._comparisons.grouping import other_side
 from skanchor.exceptions import (
     Advice,
     AssumptionWarning,
@@ -470,6 +471,8 @@ def _with_types(
 ) -> pd.DataFrame:
     """Table whose columns have their types, those of labels text."""
     ids = {column_called(raw.columns, name) or name for name in request.ids}
+    # As texts, one side of a feature would be of another type than the other.
+    ids -= {name for name in ids if {other_side(name)} & set(raw.columns) - ids}
     if request.codes:
         ids -= {name for name in CODED if name in raw and is_coded(raw[name])}
     try:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from skanchor._checks import is_number
 from skanchor._comparisons import HUMAN, usable_features
+from skanchor._comparisons.people import human_like
 from skanchor._inference import combine_targets, satterthwaite, t_quantile
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._riesz import RowEvidence, WeightLearner
@@ -356,6 +357,7 @@ def check_costs(costs: Mapping[Any, float], known: Sequence[Any]) -> dict[Any, f
             raise BattlesError(
                 f"costs names {label!r}, which is no source of rows; sources are "
                 f"{list(known)[:12]}."
+                + (f" People are {HUMAN!r}." if human_like([label]) else "")
             )
         if not is_number(cost) or not 0.0 < cost < np.inf:
             raise BattlesError(

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skanchor._comparisons import HUMAN
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._plain_state import PlainState
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
-from skanchor.planning._forecast import Forecast, Targets
+from skanchor.planning._forecast import EVERY_JUDGE, Forecast, Targets
 from skanchor.planning._outlook import rows_until
 
 ALL_JUDGES = "all judges"
@@ -124,7 +125,7 @@ def worth_of(
     model : label, optional
         A new model; None means all.
     costs : mapping of label to float, optional
-        Cost of a verdict, by judge.
+        Cost of a verdict, by judge; that of a vote, ``"human"``, is not used.
 
     Returns
     -------
@@ -147,6 +148,13 @@ def worth_of(
     if not judges:
         raise BattlesError(
             "There is no judge, so there are no verdicts whose worth could be computed."
+        )
+    if prices is not None and prices.keys() == {PEOPLE}:
+        raise BattlesError(
+            f"costs has the price of a vote ({HUMAN!r}) alone. What verdicts cost for "
+            "each vote that they replace follows from the prices of verdicts: give "
+            f"that of a judge, such as {forecast.label(judges[0])!r}, or of "
+            f"{EVERY_JUDGE!r}."
         )
     found = {}
     for label in forecast.check_model(model):

@@ -26,6 +26,7 @@ from skanchor._comparisons import (
     as_frame,
     split_table,
 )
+from skanchor._comparisons.grouping import other_side, warn_of_groups_of_a_feature
 from skanchor._comparisons.people import people_among, people_of
 from skanchor._comparisons.suspects import DECLARED
 from skanchor._comparisons.table import require_columns
@@ -370,8 +371,10 @@ class Reading:
             column = X[self.groups]
             group = group_hashes(column, start, self.groups)
             labels = group, column, start
-            X = X.drop_columns([self.groups])
+            if other_side(self.groups) not in X.column_names:
+                X = X.drop_columns([self.groups])
         features = FeatureColumns.of(X, like)
+        warn_of_groups_of_a_feature(self.groups, features.names)
         if not featured:
             X = X.drop_columns(features.columns())
         encoded = Comparisons.from_battles(X)

@@ -138,3 +138,25 @@ def test_bad_input_costs_one_line(run, command, said):
     code, out, err = run(name, *FAST, *flags)
     assert (code, out) == (2, "")
     assert len(err) == 1 and said in err[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["worth", "--cost", "human=1"],
+         "the price of a vote ('human') alone. What verdicts cost for each vote that "
+         "they replace follows from the prices of verdicts: give that of a judge, such "
+         "as 'judge-alpha', or of 'judges'."),
+        (["design", "--budget", "9", "--cost", "crowd=1"],
+         "costs names 'crowd', which is no source of rows; sources are ['human', "
+         "'judge-alpha', 'judge-beta', 'judge-gamma']. People are 'human'."),
+        (["rank", "--pool-judges", "human"],
+         "--pool-judges is the name that all judges get, such as 'judges', got "
+         "'human', which is a label of people."),
+        (["rank", "--pool-judges", "volunteers"], "all judges get, such as 'judges'"),
+    ],
+)  # fmt: skip
+def test_labels_of_people_are_refused(run, command, said):
+    code, out, (error,) = run(command[0], *FAST, *command[1:])
+    assert (code, out) == (2, "")
+    assert said in error

@@ -234,3 +234,21 @@ def test_flags_that_no_method_reads_are_refused(run, names, flags, unread):
     assert f"{', '.join(names)} would not read {unread}: leave that out" in error
     code, _, (error,) = run("evaluate", "--demo", "--method", names[0], *flags)
     assert code == 2 and unread in error
+
+
+@pytest.mark.parametrize(
+    ("names", "flags", "unread"),
+    [
+        (["HistoricalPPR", "ScalarJudge"], ["--level", "0.9"], "--level"),
+        (["ScalarJudge"], ["--seed=3", "--level", "0.95"], "--seed, --level"),
+        (["JointBTL", "ScalarJudge"], ["--level", "0.9", "--seed", "3"], "--seed"),
+    ],
+)
+def test_a_level_without_intervals_and_a_seed_without_draws(run, names, flags, unread):
+    command = ["compare", "--demo", "--methods", *names, *flags]
+    code, out, (error,) = run(*command)
+    assert (code, out) == (2, "")
+    assert f"{', '.join(names)} would not read {unread}: leave that out" in error
+    # Refits have intervals, and are drawn; here the file is missing.
+    command[1:2] = ["absent.csv", "--bootstrap", "20"]
+    assert "absent.csv" in run(*command)[2][0]

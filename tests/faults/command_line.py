@@ -29,6 +29,8 @@ for title, where in {
         "cli.test_following::test_one_command_mends_two_faults",
     "Flags that contradict each other or name what is not there":
         "cli.test_rank::test_bad_flags",
+    "A price of votes alone, or a label of people as a price or as the name of all "
+    "judges": "cli.test_plans::test_labels_of_people_are_refused",
     "A flag that a command has no use for": "cli.test_rank::test_bad_flags",
     "A file of no tool that is known, without columns that can be recognised":
         "io.test_tools::test_unknown_file_says_what_it_comes_near",

@@ -37,6 +37,10 @@ table(
     groups="topic",
     flags=("--groups", "topic"),
 )
+see(
+    "A group column that is a feature, in one table or a stream",
+    "streaming.test_stream_groups::test_groups_of_a_feature_are_told",
+)
 table(
     "Fewer groups than folds",
     lambda: FRAME.assign(topic=np.arange(len(FRAME)) % 3),

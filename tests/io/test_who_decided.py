@@ -84,9 +84,9 @@ def test_judges_become_one_by_name():
     assert table["judge"].tolist()[2] == "gpt-4"
 
 
-@pytest.mark.parametrize("name", ["human", " ", 3])
+@pytest.mark.parametrize("name", ["human", "Crowd", " ", 3])
 def test_what_is_no_name_of_a_judge(name):
-    with pytest.raises(BattlesError, match="a text other than 'human', got"):
+    with pytest.raises(BattlesError, match="all judges get, such as 'judges', got"):
         split_battles(battles("human", "gpt-4"), pool=name)
     with pytest.raises(BattlesError, match="lacks the columns"):
         split_battles(battles("human").drop(columns="judge"), pool="panel")

@@ -11,6 +11,7 @@ from streams import battles, in_pieces, tables
 from skanchor import AnchorHistory, AnchorPipeline
 from skanchor._numerics.groups import ColumnTotals
 from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.io.reading import read_given
 from skanchor.streaming import (
     StreamOptions,
     _folds_of_groups,
@@ -431,6 +432,21 @@ def test_groups_that_are_no_labels_are_refused_by_name(prompted):
     mixed = pd.Series(n, dtype=object).where(n > 3, "a")
     with pytest.raises(TypeError, match="for column z with type"):
         streamed(table.assign(z=mixed), AnchorPipeline(cv=2))
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.AssumptionWarning")
+def test_groups_of_a_feature_are_told(prompted, tmp_path):
+    """In memory, in a stream, and from a file, whose labels are read as texts."""
+    table = prompted[0].drop(columns="prompt_id")
+    table = table.assign(x1_a=table["x1_a"].round(1) + 0.0)
+    anchor = AnchorPipeline(cv=2, item_effects="none", random_state=0)
+    with pytest.warns(DataWarning, match="values of 'x1_a', a column of feature 'x1'"):
+        found = streamed(table, anchor, options=StreamOptions(groups="x1_a"))
+    assert len(found.history.state_.groups.labels) == table["x1_a"].nunique()
+    with pytest.warns(DataWarning, match="values of 'x1_a', a column of feature 'x1'"):
+        AnchorHistory(anchor).fit(battles(table), table["winner"], groups="x1_a")
+    table.to_csv(path := tmp_path / "battles.csv", index=False)
+    assert read_given({"path": [path]}, ["x1_a"], 0)["x1_a"].dtype == float
 
 
 def test_sums_by_group_are_gathered_in_any_order():
