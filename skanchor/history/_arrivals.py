@@ -106,8 +106,10 @@ def look_at_grades(admitted: Sample, facts: Mapping[str, Any]) -> None:
         return
     X = admitted.X
     old = np.array([known.get(str(judge), 0.0) for judge in X.judges.tolist()])
-    new = graded_shares(X, admitted.y, admitted.multiplicity, admitted.counts)
-    warn_of_other_grades(X.judges, old, *new)
+    new, n_new = graded_shares(X, admitted.y, admitted.multiplicity, admitted.counts)
+    # A history does not say how many verdicts a judge has there: many, by its purpose.
+    many = np.full(len(old), 1e9)
+    warn_of_other_grades(X.judges, old, new, many, n_new)
 
 
 def with_models(models: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:

@@ -9,7 +9,9 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
+from skanchor._comparisons.grades import graded_in_part
 from skanchor.exceptions import DataWarning
+from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 from skanchor.streaming import stream_history
 
@@ -117,3 +119,51 @@ def test_votes_none_of_which_is_a_clear_win_are_told(battles):
     assert said(lambda: ANCHOR.fit(X, shares)) == []
     soft = pd.Series(expit(np.linspace(-3.5, 3.5, people.sum())))
     assert said(lambda: BTLRegressor().fit(votes, soft.to_numpy())) == []
+
+
+def simulated_votes(rng, n_votes, n_rows, n_models=6):
+    """Rows of close models, each the share of some votes, beside verdicts."""
+    left = rng.integers(0, n_models, n_rows)
+    right = (left + rng.integers(1, n_models, n_rows)) % n_models
+    names = np.array([f"m{k}" for k in range(n_models)])
+    X = pd.DataFrame({"model_a": names[left], "model_b": names[right]})
+    return X, rng.binomial(n_votes, 0.5, n_rows) / n_votes
+
+
+@pytest.mark.parametrize(("n_votes", "n_rows"), [(3, 20), (6, 20), (10, 20), (10, 60)])
+def test_shares_of_votes_are_no_grades(n_votes, n_rows):
+    """Whether or not a row was unanimous; an alarm in a thousand tables at most."""
+    rng = np.random.default_rng(0)
+    tables = [simulated_votes(rng, n_votes, n_rows) for _ in range(20)]
+    # Some have no clear win, as grades; those of a scale are told, whatever it is.
+    assert not any(said_of_votes(X, np.round(y, 2)) for X, y in tables)
+    X, y = simulated_votes(rng, 1, 150)
+    for scale in ([0.2], [0.25, 0.5], [0.3], [0.4], [0.2, 0.4], [1 / 3, 0.5]):
+        lower = rng.choice(scale, len(y))
+        (found,) = said_of_votes(X, np.where(y == 1.0, 1.0 - lower, lower))
+        assert "none is a clear win" in found
+
+
+def test_rates_of_wins_are_no_grades():
+    X, y = simulated_votes(np.random.default_rng(0), 100, 3, n_models=3)
+    X["model_a"], X["model_b"] = list("abc"), list("bca")
+    assert said_of_votes(X, y) == []
+    many = np.repeat(np.arange(3), 100)
+    assert said_of_votes(X.iloc[many].reset_index(drop=True), y[many]) == []
+
+
+def said_of_votes(X, y):
+    return said(lambda: Sample.admit(X.assign(judge="human"), y))
+
+
+def test_few_verdicts_without_grades_are_so_by_chance():
+    few, many = np.array([0.2]), np.array([30.0])
+    none, rows = np.array([0.0]), np.array([1e3])
+    assert not np.any(graded_in_part(few, none, rows, many))
+    assert not np.any(graded_in_part(none, few, many, many))
+    # A judge without historical verdicts has none that differ.
+    assert not np.any(graded_in_part(none, few, none, rows))
+    late, early = graded_in_part(none, few, rows, many)
+    assert late.all() and not early.any()
+    late, early = graded_in_part(few, none, many, 2 * many)
+    assert early.all() and not late.any()
