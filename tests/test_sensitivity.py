@@ -483,6 +483,7 @@ def test_a_family_of_the_new_model_alone_is_a_favour(fits):
     assert_allclose(row["gamma_sign"], abs(row["difference"]) / due)
 
 
+@pytest.mark.filterwarnings("ignore:Verdicts of judges .* on new models are graded")
 def test_a_favour_in_the_verdicts_moves_the_score_by_the_exposure():
     """Outcomes are the probabilities, without and with a favour: no noise hides it."""
     data = small(item_sd=0.0)
