@@ -25,8 +25,9 @@ from skanchor.reports.document import (
     word,
 )
 from skanchor.reports.fragile import influence_lines
+from skanchor.reports.summary import result_with_errors
 from skanchor.reports.tables import table_of
-from skanchor.results import RankingResult, new_by_score
+from skanchor.results import new_by_score
 
 IN_FULL = 3
 """Largest number of new models that have sentences and tables of their own."""
@@ -399,7 +400,7 @@ def change_section(
         None where nothing is known of favours: for other methods, and where no new
         model is determined.
     """
-    result = fitted if isinstance(fitted, RankingResult) else fitted.result_
+    result = result_with_errors(fitted)
     if not hasattr(fitted, "breakdown"):
         return None
     try:

@@ -82,10 +82,10 @@ def result_json(
     >>> found["schema_version"], found["level"]
     (2, 0.95)
     """
+    facts = summarize(pipeline, level) if summary is None else summary
     result = pipeline.result_
     board = result.leaderboard(level, **layout)
     scale = Scale.of(layout.get("scale", "logit"), layout.get("anchor"))
-    facts = summarize(pipeline, level) if summary is None else summary
     check = None if result.diagnostics is None else result.diagnostics.check
     record: dict[str, Any] = as_json_value(
         {

@@ -44,7 +44,7 @@ from skanchor.reports.figures import (
     judge_figures,
     variance_figure,
 )
-from skanchor.reports.summary import RunSummary, summarize
+from skanchor.reports.summary import RunSummary, result_with_errors, summarize
 from skanchor.reports.summary_text import again_lines, used_lines
 from skanchor.reports.tables import table_of
 from skanchor.reports.uncertainty import uncertainty_section
@@ -116,7 +116,7 @@ def report_document(
     >>> [section.title for section in document.sections][:2]
     ['Before you rely on this', 'Leaderboard']
     """
-    result = fitted if isinstance(fitted, RankingResult) else fitted.result_
+    result = result_with_errors(fitted)
     facts = summarize(fitted, level) if summary is None else summary
     board = result.leaderboard(level, **layout)
     scale = Scale.of(layout.get("scale", "logit"), layout.get("anchor"))
@@ -153,7 +153,7 @@ def _add_figures(
     scale: Scale,
 ) -> None:
     """Add to each section the figures that belong to it."""
-    result = fitted if isinstance(fitted, RankingResult) else fitted.result_
+    result = result_with_errors(fitted)
     by_name = {section.name: section.blocks for section in sections}
     by_name["leaderboard"] += board_figures(result, level, scale)
     if "errors" in by_name:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.validation import check_is_fitted
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import Inputs
@@ -170,6 +171,30 @@ class RunSummary:
         }
 
 
+def result_with_errors(fitted: Any) -> RankingResult:
+    """The result of a fitted method, or the given one; refused without errors.
+
+    Parameters
+    ----------
+    fitted : ranking estimator or result
+        A fitted estimator, or its result.
+
+    Returns
+    -------
+    RankingResult
+    """
+    if hasattr(fitted, "fit"):
+        check_is_fitted(fitted)
+    result = getattr(fitted, "result_", fitted)
+    if not isinstance(result, RankingResult):
+        raise TypeError(
+            "A report needs a fitted method with standard errors, such as "
+            f"AnchorPipeline; {type(fitted).__name__} has none. Its leaderboard() has "
+            "its scores and ranks."
+        )
+    return result
+
+
 def summarize(
     fitted: Any,
     level: float = 0.95,
@@ -208,7 +233,7 @@ def summarize(
     >>> summary.item_effects.reported
     'none'
     """
-    result = fitted if isinstance(fitted, RankingResult) else fitted.result_
+    result = result_with_errors(fitted)
     known: dict[str, Any] = {
         "method": type(fitted).__name__,
         "level": level,

@@ -16,11 +16,11 @@ from skanchor.exceptions import BattlesError
 from skanchor.planning import Outlook
 from skanchor.reports.answers import label, percent
 from skanchor.reports.document import Block, Cell, Section, Table, Text, number
+from skanchor.reports.summary import result_with_errors
 from skanchor.reports.tables import table_of
 from skanchor.results import (
     AnchorResult,
     ContextResult,
-    RankingResult,
     Scale,
     new_by_score,
 )
@@ -113,7 +113,7 @@ def reach_of(fitted: Any, level: float = 0.95) -> list[Reach]:
     effects, the mean correlation of two judges times the smallest variance of one, in
     units of the score.
     """
-    result = fitted if isinstance(fitted, RankingResult) else fitted.result_
+    result = result_with_errors(fitted)
     if not isinstance(result, AnchorResult):
         return []
     variance, errors = result.variance, result.standard_errors

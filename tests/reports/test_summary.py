@@ -8,15 +8,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from skanchor import AnchorPipeline, JudgeCalibrator
-from skanchor.baselines import JointBTL
+from skanchor.baselines import JointBTL, PooledLLM
 from skanchor.datasets import load_demo
 from skanchor.exceptions import DataWarning, DiagnosticWarning, WeakJudgeWarning
 from skanchor.reports import (
     SCHEMA_VERSION,
     leaderboard_text,
     render,
+    report_document,
     result_json,
     summarize,
     summary_lines,
@@ -32,6 +34,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "json.md"
 def anchor():
     X, y = load_demo(return_X_y=True)
     return AnchorPipeline(cv=2, random_state=0).fit(X, y, groups="prompt_id")
+
+
+@pytest.mark.parametrize("of", [report_document, result_json, summarize])
+def test_methods_without_errors_and_unfitted_ones_are_refused(of):
+    X, y = load_demo(return_X_y=True)
+    with pytest.raises(TypeError, match=r"PooledLLM has none. Its leaderboard\(\) has"):
+        of(PooledLLM().fit(X, y))
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        of(AnchorPipeline())
 
 
 def test_every_fact_has_its_place(anchor):
