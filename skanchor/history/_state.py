@@ -185,15 +185,12 @@ class HistoryState:
         codes = inference.cells.groups
         if group_labels is not None and codes is not None:
             groups = GroupFolds.of(group_labels, codes, inference.fold_plan)
+        X, y, times = sample.X, sample.y, sample.multiplicity
+        graded, _ = graded_shares(X, y, times, sample.counts)
         facts = {
             "rows": sample.number(sample.counts),
             "votes": sample.number(sample.counts & sample.X.is_human),
-            "graded_verdicts": shares_by_label(
-                sample.X.judges,
-                graded_shares(sample.X, sample.y, sample.multiplicity, sample.counts)[
-                    0
-                ],
-            ),
+            "graded_verdicts": shares_by_label(X.judges, graded),
         }
         return cls(
             history,

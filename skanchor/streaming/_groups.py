@@ -7,10 +7,10 @@ over the whole stream, and take memory in proportion to the number of groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -182,7 +182,7 @@ class ColumnTable(_Gathered):
     def merged(self) -> tuple[NDArray[Any], csr_array, Array]:
         """Numbers, ascending, each once, and the sums of each."""
         if len(self.parts) > 1 or not _ascends(self.parts[0][0]):
-            found = ColumnTotals.of(*_joined(self.parts))
+            found = ColumnTotals.of(*self._rows())
             self.parts = [(found.groups, found.items, found.others)]
         return self.parts[0]  # type: ignore[no-any-return]
 
@@ -196,19 +196,23 @@ class ColumnTable(_Gathered):
         n_folds : int
             Number of folds.
         """
-        rows = []
-        for groups, _, _ in self.parts:
-            # 16-bit integers sort in linear time.
-            own = fold[groups].astype(np.int16)
-            order = np.argsort(own, kind="stable").astype(np.int32)
-            rows.append(np.split(order, np.searchsorted(own[order], range(1, n_folds))))
-        # Part by part, so that not all rows are in memory twice.
-        for of_parts in zip(*rows, strict=True):
-            cut = [
-                tuple(one[some] for one in part)
-                for part, some in zip(self.parts, of_parts, strict=True)
-            ]
-            yield ColumnTotals.of(*_joined(cut))
+        # One part, so that the rows are not in memory twice.
+        self.parts = [self._rows()]
+        groups, items, others = self.parts[0]
+        # 16-bit integers sort in linear time.
+        own = fold[groups].astype(np.int16)
+        order = np.argsort(own, kind="stable").astype(np.int32)
+        stops = np.cumsum(np.bincount(own, minlength=n_folds)).tolist()
+        for start, stop in pairwise([0, *stops]):
+            rows = order[start:stop]
+            yield ColumnTotals.of(groups[rows], items[rows], others[rows])
+
+    def _rows(self) -> tuple[NDArray[Any], csr_array, Array]:
+        """The rows of all parts."""
+        if len(self.parts) == 1:
+            return self.parts[0]
+        groups, items, others = zip(*self.parts, strict=True)
+        return np.concatenate(groups), vstack(items, format="csr"), np.vstack(others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,14 +263,6 @@ class GroupedHeld:
             n_items, n_others = by_group.items.shape[1], by_group.others.shape[1]
             blocks = streamed_columns(n_items, n_others - 1)
             yield SourceSums(blocks, score=score, by_group=by_group)
-
-
-def _joined(parts: Sequence[Any]) -> tuple[NDArray[Any], csr_array, Array]:
-    """Numbers of groups, sums by item and sums of other columns of all parts."""
-    if len(parts) == 1:
-        return parts[0]  # type: ignore[no-any-return]
-    groups, items, others = zip(*parts, strict=True)
-    return np.concatenate(groups), vstack(items, format="csr"), np.vstack(others)
 
 
 def _summed_by_key(
