@@ -146,6 +146,8 @@ def warn_of_thin_judges(sample: Sample) -> None:
                 f"{ROWS_OF_SENSITIVITY} hardly show the sensitivity of a judge, so "
                 "intervals are likely very wide.",
                 advice=Advice(Remedy.POOL_JUDGES),
+                code="thin-judges",
+                subject=[judge for judge, _, _ in history.judges],
             )
         )
 
@@ -161,6 +163,8 @@ def warn_of_no_judges(sample: Sample) -> None:
                 f"There is no column 'judge', so all {n_rows} rows count as human "
                 "votes, and no row is by a judge.",
                 advice=Advice(Remedy.NAME_JUDGES),
+                code="no-judges",
+                subject=["judge"],
             )
         )
 
@@ -296,6 +300,8 @@ def leave_out_feature_separated(
                 f"almost nothing about the models. All {n} are left out. This happens "
                 "if a feature is made from the outcome.",
                 advice=_against_features(found),
+                code="separated-by-features",
+                subject=[found.judge],
             )
         )
     return sample.with_battles(kept)
@@ -435,6 +441,8 @@ def _without_models(
             f"The {sample.number(seen)} rows of models {lost[:5]}, whose scores {why}, "
             "are left out.",
             advice=advice,
+            code="models-left-out",
+            subject=lost,
         )
     )
     return sample.with_battles(kept)
@@ -480,7 +488,9 @@ class _JudgeHistory:
                 DataWarning(
                     f"{len(known)} judges have {what} to calibrate them{why}: {listed} "
                     f"and {len(known) - MANY_JUDGES} more; their "
-                    f"{sum(every for _, _, every in known)} rows are left out."
+                    f"{sum(every for _, _, every in known)} rows are left out.",
+                    code="uncalibrated-judge",
+                    subject=[judge for judge, _, _ in known],
                 )
             )
             return
@@ -490,7 +500,9 @@ class _JudgeHistory:
             warn(
                 DataWarning(
                     f"Judge {judge!r} has {what} to calibrate it{why}; its {every} "
-                    "rows are left out."
+                    "rows are left out.",
+                    code="uncalibrated-judge",
+                    subject=[judge],
                 )
             )
 

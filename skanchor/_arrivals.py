@@ -142,7 +142,9 @@ class ArrivalScorer(ComparisonEstimator):
             warn(
                 BoundWarning(
                     f"Scores of new models {names} lie on the bounds {(low, high)}: "
-                    "they won or lost every comparison. Their errors are infinite."
+                    "they won or lost every comparison. Their errors are infinite.",
+                    code="new-scores-at-bound",
+                    subject=names,
                 )
             )
 

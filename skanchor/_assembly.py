@@ -236,6 +236,8 @@ def _only_about(names: list[Any], warning: Warning) -> Warning:
         f"The scores of {names[:5]}{more} are not determined. They keep the plug-in "
         "score, with an infinite error.",
         advice=warning.advice,
+        code=warning.code,
+        subject=names,
     )
 
 
@@ -395,7 +397,9 @@ def _of_hidden_scale(X: Comparisons, hidden: NDArray[np.bool_]) -> InstabilityWa
         f"{n_old} historical models are so close to each other that what judges like "
         "or dislike in single models hides how sensitive they are to quality. Add "
         "historical models that are clearly better or worse. They keep the plug-in "
-        "score, with an infinite error."
+        "score, with an infinite error.",
+        code="hidden-scale",
+        subject=names,
     )
 
 

@@ -334,12 +334,17 @@ class ComparisonEstimator(
             )
             if getattr(self, "unseen", "warn") == "raise":
                 raise BattlesError(message)
-            warnings.warn(message, DataWarning, stacklevel=4)
+            warnings.warn(
+                DataWarning(message, code="models-without-score", subject=names),
+                stacklevel=4,
+            )
         if self_rows.any():
             warnings.warn(
-                f"{self_rows.sum()} rows compare a model with itself; they are given "
-                "probability 1/2.",
-                DataWarning,
+                DataWarning(
+                    f"{self_rows.sum()} rows compare a model with itself; they are "
+                    "given probability 1/2.",
+                    code="self-comparisons",
+                ),
                 stacklevel=4,
             )
         return np.where(missing | self_rows, 0.0, eta)

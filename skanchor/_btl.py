@@ -320,7 +320,8 @@ class BTLRegressor(ComparisonEstimator):
         if not self.converged_:
             warn(
                 ConvergenceWarning(
-                    f"BTL scores did not converge in {self.n_iter_} steps."
+                    f"BTL scores did not converge in {self.n_iter_} steps.",
+                    code="scores-not-converged",
                 )
             )
         if self.alpha:
@@ -361,7 +362,8 @@ class BTLRegressor(ComparisonEstimator):
         self.position_effect_ = self.position_effect_error_ = 0.0
         warn(
             SeparationWarning(
-                "Every human row compares a model with itself: no model has a score."
+                "Every human row compares a model with itself: no model has a score.",
+                code="only-self-comparisons",
             )
         )
 

@@ -304,7 +304,9 @@ def _warn_of_narrow_weights(calibrator: JudgeCalibrator, debiaser: Any) -> None:
                 f"The bias of judges {narrow[:5]} has a flexible learner, but the "
                 "Riesz weights have one that is linear in fixed columns: the "
                 "correction then misses the part of the bias that is not linear, and "
-                "intervals may be too short. "
-                "Set the debiaser's learner to 'calibrator', or leave debiaser at None."
+                "intervals may be too short. Set the debiaser's learner to "
+                "'calibrator', or leave debiaser at None.",
+                code="narrow-weights",
+                subject=narrow,
             )
         )

@@ -395,7 +395,8 @@ def sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
         warn(
             DataWarning(
                 "The outcomes show no noise: each is what the fit predicts. The errors "
-                "are those that independent votes would have."
+                "are those that independent votes would have.",
+                code="no-noise",
             )
         )
         sums = replace(sums, outer=expected)
@@ -468,4 +469,6 @@ def _instability(
         + ". They keep the plug-in score, with an infinite error."
         + (f" Sensitivities are weak: {'; '.join(causes)}." if causes else ""),
         advice=Advice(Remedy.STEADY_CORRECTION, {"alpha": 0.01}),
+        code="undetermined-scores",
+        subject=names,
     )

@@ -262,7 +262,12 @@ class _Joined:
                     "finite bias of people fits them.",
                     advice=Advice(Remedy.SHRINK_STYLE),
                 )
-            warn(ConvergenceWarning("Scores and bias of people did not converge."))
+            warn(
+                ConvergenceWarning(
+                    "Scores and bias of people did not converge.",
+                    code="people-not-converged",
+                )
+            )
         return cls(columns, offset, penalty, fit, n_scores)
 
     @property

@@ -41,7 +41,8 @@ def _begin(written_by: str, make: Callable[..., Any], arguments: Any) -> Any:
                 f"This pickle was written by skanchor {written_by}, and you use "
                 f"skanchor {_this_version()}. It may fail to load, or give wrong "
                 "results. Fit again. AnchorHistory.save writes files that later "
-                "versions read."
+                "versions read.",
+                code="other-version",
             ),
             stacklevel=2,
         )

@@ -140,6 +140,8 @@ def _check_what_is_left(sample: Sample, tied: NDArray[np.bool_]) -> None:
                 f"All human votes on models {models[:_LISTED]} are ties, which are "
                 "left out: they count as models without votes.",
                 advice=advice,
+                code="models-with-ties-only",
+                subject=models,
             )
         )
     verdicts = counts & (X.judge >= 0)
@@ -154,5 +156,7 @@ def _check_what_is_left(sample: Sample, tied: NDArray[np.bool_]) -> None:
                 f"All verdicts of judges {judges[:_LISTED]} are ties, which are left "
                 "out.",
                 advice=advice,
+                code="judges-with-ties-only",
+                subject=judges,
             )
         )

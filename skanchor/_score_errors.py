@@ -106,7 +106,8 @@ class ScoreErrors:
                 DataWarning(
                     f"Residuals of human rows cancel within their {n_groups} groups, "
                     "and leave differences of models without an error. The "
-                    "errors are those that independent votes would have."
+                    "errors are those that independent votes would have.",
+                    code="residuals-cancel",
                 )
             )
             return independent
@@ -148,17 +149,19 @@ class ScoreErrors:
         silent = np.asarray(self.silent.any(axis=1))
         if not silent.any():
             return
-        where, what = "", "The errors are"
+        where, what, names = "", "The errors are", []
         if not silent[self.scale >= 0].all():
-            names = self.models[silent].tolist()[:5]
+            names = self.models[silent].tolist()
             where, what = (
-                f" where models {names} hang on each other",
+                f" where models {names[:5]} hang on each other",
                 "Errors there are",
             )
         warn(
             DataWarning(
                 f"Human rows show no noise{where}: every outcome is what the scores "
-                f"predict. {what} those that independent votes would have."
+                f"predict. {what} those that independent votes would have.",
+                code="no-noise",
+                subject=names,
             )
         )
 
@@ -245,7 +248,8 @@ class OrderedErrors:
             DataWarning(
                 "Residuals of human rows cancel, and leave differences of models or "
                 "the position effect without an error. The errors are those that "
-                "independent votes would have."
+                "independent votes would have.",
+                code="residuals-cancel",
             )
         )
         return independent

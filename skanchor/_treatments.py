@@ -176,7 +176,8 @@ def choose_treatments(
                 "have too many item effects to estimate the correlation of each pair "
                 "of judges. All pairs get one mean correlation; each judge has its own "
                 "variance. item_effects='random' estimates every pair, in a time that "
-                "grows with the cube of judges times models."
+                "grows with the cube of judges times models.",
+                code="mean-correlation",
             )
         )
         _warn_of_time(X, SECONDS_BY_JUDGE * n_effects**2, "square")
@@ -199,7 +200,8 @@ def _warn_of_time(X: Comparisons, seconds: float, power: str, more: str = "") ->
             f"{n_judges:,} judges and {n_models:,} models have "
             f"{n_judges * n_models:,} item effects, whose fit takes about "
             f"{max(seconds / 60.0, 1.0):.0f} minutes. Fewer judges or models take "
-            f"less, with the {power} of their number{more}."
+            f"less, with the {power} of their number{more}.",
+            code="slow-item-effects",
         ),
         stacklevel=4,
     )
@@ -373,14 +375,16 @@ def warn_of_covariance(
                 f"The features tell the {n_historical} historical models apart so "
                 "well that the item effects are estimated from information worth "
                 f"{shown:.1f} models, and intervals may be too short. Use fewer "
-                "features, or give the bias learner a ridge."
+                "features, or give the bias learner a ridge.",
+                code="uncertain-item-covariance",
             )
         )
     if not found.converged:
         warn(
             ConvergenceWarning(
                 "The covariance of the item effects did not converge. If the intervals "
-                "look odd, give item_effects an array."
+                "look odd, give item_effects an array.",
+                code="item-covariance-not-converged",
             )
         )
 

@@ -71,7 +71,9 @@ def check_graph(
         warn(
             SeparationWarning(
                 f"{message} Add comparisons between the groups; each group is "
-                "centred on its own."
+                "centred on its own.",
+                code="separate-groups",
+                subject=[model for part in graph.components for model in part],
             )
         )
     if graph.is_separated and alpha == 0.0:
@@ -82,6 +84,8 @@ def check_graph(
                 f"most {score_bound} logits from zero, and have infinite standard "
                 "errors. They do not change the other scores.",
                 advice=Advice(Remedy.BOUND_SCORES),
+                code="separated-scores",
+                subject=graph.one_sided,
             )
         )
 
@@ -147,6 +151,8 @@ def warn_of_bound(models: list[Any], score_bound: float) -> None:
             BoundWarning(
                 f"Scores of {models[:5]} lie beyond the bound of {score_bound} logits "
                 "and are held there; their intervals fail. The other scores are as "
-                "without the bound."
+                "without the bound.",
+                code="scores-at-bound",
+                subject=models,
             )
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons import is_constant, number_rows
+from skanchor._comparisons import HUMAN, is_constant, number_rows
 from skanchor._comparisons.grouping import FEW_GROUPS
 from skanchor.exceptions import DataWarning
 from skanchor.sample import Sample
@@ -101,29 +101,31 @@ def _warn_of_few_groups(sample: Sample) -> None:
     if n_groups < FEW_GROUPS or few:
         what = f"{n_groups} groups"
         if n_groups >= FEW_GROUPS:
-            what = f"few groups of some rows ({', '.join(few[:5])})"
+            what = f"few groups of some rows ({', '.join([*few.values()][:5])})"
         warn(
             DataWarning(
                 f"There are {what}: with fewer than {FEW_GROUPS} the "
                 "variance between groups is poorly known, training sets differ much, "
-                "and intervals may be off. Use finer groups if there are any."
+                "and intervals may be off. Use finer groups if there are any.",
+                code="few-groups",
+                subject=few,
             )
         )
 
 
-def _sources_of_few_groups(sample: Sample) -> list[str]:
+def _sources_of_few_groups(sample: Sample) -> dict[str, str]:
     """Sources whose rows are few groups, and how many; judges of few rows aside."""
     X, used = sample.X, sample.counts
     assert sample.groups is not None
     verdicts = int((used & (X.judge >= 0)).sum())
-    found = []
-    for m, source in enumerate([None, *X.judges.tolist()], start=-1):
+    found = {}
+    for m, source in enumerate([HUMAN, *X.judges.tolist()], start=-1):
         rows = used & (X.judge == m)
         n_groups = _n_groups(sample.groups[rows])
         matters = rows.sum() >= (PART_OF_VERDICTS * verdicts if m >= 0 else 1)
         if matters and n_groups < FEW_GROUPS:
-            who = "people" if source is None else f"judge {source!r}"
-            found.append(f"{n_groups} of {who}")
+            who = f"judge {source!r}" if m >= 0 else "people"
+            found[source] = f"{n_groups} of {who}"
     return found
 
 

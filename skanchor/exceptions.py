@@ -8,7 +8,7 @@ a message is in the words for Python.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
@@ -370,6 +370,26 @@ class Advised(Exception):  # noqa: N818 (the base of warnings, too)
 class SkanchorWarning(Advised, UserWarning):
     """Base class of every warning that skanchor issues itself.
 
+    Parameters
+    ----------
+    *statement : str or Term
+        What is wrong, and where.
+    advice : Advice, Call or sequence of them, optional
+        What to do about it.
+    code : str, default=""
+        Name of the finding, such as ``"graded-verdicts"``. It does not change when the
+        words of the message do.
+    subject : iterable of labels, default=()
+        Models, judges, columns or contexts that the warning is about: all of them, also
+        where the message names only the first.
+
+    Attributes
+    ----------
+    code : str
+        Name of the finding.
+    subject : tuple of str
+        Each label once, in order.
+
     Examples
     --------
     >>> import warnings
@@ -378,7 +398,21 @@ class SkanchorWarning(Advised, UserWarning):
     >>> warnings.warn(DataWarning("3 rows are left out."))
     >>> issubclass(DataWarning, SkanchorWarning)
     True
+    >>> warning = DataWarning("Judge 'j' is left out.", code="weak", subject=["j"])
+    >>> warning.code, warning.subject
+    ('weak', ('j',))
     """
+
+    def __init__(
+        self,
+        *statement: str,
+        advice: Advice | Call | Sequence[Advice | Call] = (),
+        code: str = "",
+        subject: Iterable[Any] = (),
+    ):
+        super().__init__(*statement, advice=advice)
+        self.code = code
+        self.subject = tuple(dict.fromkeys(map(str, subject)))
 
 
 class ConvergenceWarning(SkanchorWarning, _ConvergenceWarning):

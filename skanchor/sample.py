@@ -546,6 +546,7 @@ def warn_of_counts(sample: Sample) -> None:
                 "as importance: if they count equal rows, errors are too long and "
                 "item effects are overlooked.",
                 advice=Advice(Remedy.COUNT_ROWS),
+                code="weights-like-counts",
             )
         )
 
@@ -565,5 +566,7 @@ def warn_of_unused_counts(frame: nw.DataFrame[Any] | None) -> None:
                 f"Column {COUNT_COLUMN!r} holds whole numbers, up to {most:.0f}, and "
                 "each row is taken for one comparison.",
                 advice=Advice(Remedy.USE_COUNTS),
+                code="counts-not-used",
+                subject=[COUNT_COLUMN],
             )
         )

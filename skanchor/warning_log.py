@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from copy import copy
+from itertools import chain
 from typing import Any, Self
 
-from skanchor.exceptions import Remedy, locate
+from skanchor.exceptions import Remedy, SkanchorWarning, locate
 
 __all__ = [
     "WarningLog",
@@ -209,14 +210,16 @@ def warn_of_parts(
     log = _open_log.get()
     seen = {_gist(warning) for warning in known}
     seen |= {_gist(warning) for warning in (log.known if log is not None else [])}
-    merged: dict[tuple[Any, ...], tuple[Warning, list[Any]]] = {}
-    for label, own in by_part.items():
-        for warning in own:
+    merged: dict[tuple[Any, ...], list[tuple[Any, Warning]]] = {}
+    for label, warnings_of_part in by_part.items():
+        for warning in warnings_of_part:
             if _gist(warning) not in seen:
-                parts = merged.setdefault(_gist(warning), (warning, []))[1]
-                parts += [] if label in parts else [label]
-    for warning, parts in merged.values():
-        located = copy(warning)
+                merged.setdefault(_gist(warning), []).append((label, warning))
+    for alike in merged.values():
+        parts = list(dict.fromkeys(label for label, _ in alike))
+        located = copy(alike[0][1])
+        if isinstance(located, SkanchorWarning):
+            located.subject = _subjects(warning for _, warning in alike)
         more = f" and {len(parts) - 10} more" if len(parts) > 10 else ""
         locate(located, where.format(f"{parts[:10]}{more}"))
         warn(located)
@@ -237,7 +240,8 @@ def in_short(found: Iterable[Warning]) -> Iterator[Warning]:
     kinds: dict[Any, list[Warning]] = {}
     for warning in found:
         opening, name, verb = _sentence(warning)
-        kind = type(warning), _unnumbered(opening), _unnumbered(verb)
+        code = getattr(warning, "code", "")
+        kind = type(warning), code, _unnumbered(opening), _unnumbered(verb)
         # Only names tell which the others are.
         kinds.setdefault(kind if name else warning, []).append(warning)
     for alike in kinds.values():
@@ -246,10 +250,20 @@ def in_short(found: Iterable[Warning]) -> Iterator[Warning]:
             continue
         yield from alike[:5]
         names = [_sentence(warning)[1] for warning in alike[5:]]
-        yield type(alike[0])(
+        others = type(alike[0])(
             f"{_sentence(alike[5])[0]}{', '.join(names[:5])} and {len(names) - 5} "
             "more: much as in the five warnings before."
         )
+        if isinstance(others, SkanchorWarning):
+            others.code = getattr(alike[5], "code", "")
+            others.subject = _subjects(alike[5:])
+        yield others
+
+
+def _subjects(alike: Iterable[Warning]) -> tuple[str, ...]:
+    """Each label that one of the warnings is about, once."""
+    subjects = (getattr(warning, "subject", ()) for warning in alike)
+    return tuple(dict.fromkeys(chain.from_iterable(subjects)))
 
 
 def _sentence(warning: Warning) -> tuple[str, str, str]:

@@ -17,6 +17,7 @@ from skanchor.exceptions import (
     Remedy,
     SkanchorWarning,
     Term,
+    locate,
     located,
 )
 from skanchor.warning_log import WarningLog, warn_of_folds
@@ -41,6 +42,22 @@ def test_parts_survive(kind, again):
     words = "Set a ridge penalty, such as LinearBias(alpha=0.5)."
     assert str(error) == f"Not in new_models. {words}"
     assert isinstance(error.args[1], Term)
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if issubclass(k, SkanchorWarning)])
+@pytest.mark.parametrize(
+    "again", [copy, lambda error: pickle.loads(pickle.dumps(error))]
+)
+def test_code_and_subject_survive(kind, again):
+    warning = kind("Odd.", code="odd-rows", subject=["m", 3, "m"])
+    locate(warning, "Fold 3")
+    warning = again(warning)
+    assert (warning.code, warning.subject) == ("odd-rows", ("m", "3"))
+    assert str(warning) == "Fold 3: Odd."
+
+
+def test_a_warning_may_have_no_code_and_no_subject():
+    assert (DataWarning("Odd.").code, DataWarning("Odd.").subject) == ("", ())
 
 
 def test_message_without_advice_is_its_statement():

@@ -212,3 +212,32 @@ def test_what_nobody_hears_of_is_left_out():
             warn(DataWarning("heard"))
         warn(DiagnosticWarning("heard again"))
     assert [str(each) for each in log.found] == ["heard", "heard again"]
+
+
+def test_merged_warnings_are_about_all_their_subjects():
+    def message(number, *judges):
+        text = f"{number} judges are odd."
+        return DataWarning(text, code="odd-judges", subject=judges)
+
+    with WarningLog() as log:
+        warn_of_folds({0: [message(2, "a", "b")], 3: [message(2, "b", "c")]})
+    (merged,) = log.found
+    assert str(merged) == "In folds [0, 3], not on all rows: 2 judges are odd."
+    assert (merged.code, merged.subject) == ("odd-judges", ("a", "b", "c"))
+
+
+def test_the_warning_about_the_others_has_their_subjects():
+    names = [f"j-{i}" for i in range(12)]
+    log = WarningLog()
+    log.found += [
+        WeakJudgeWarning(f"Judge {name!r} is weak.", code="weak", subject=[name])
+        for name in names
+    ]
+    with pytest.warns(WeakJudgeWarning) as records:
+        log.issue()
+    shown = [record.message for record in records]
+    assert {warning.code for warning in shown} == {"weak"}
+    assert [warning.subject for warning in shown] == [
+        *((name,) for name in names[:5]),
+        tuple(names[5:]),
+    ]

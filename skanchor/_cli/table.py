@@ -298,7 +298,9 @@ def _without_votes(X: Any, y: Any, models: list[str]) -> tuple[Any, Any]:
     warn(
         DataWarning(
             f"A dry run: {hidden.sum()} human rows of "
-            f"{', '.join(dict.fromkeys(models))} are left out."
+            f"{', '.join(dict.fromkeys(models))} are left out.",
+            code="hidden-votes",
+            subject=dict.fromkeys(models),
         )
     )
     return X[~hidden].reset_index(drop=True), y[~hidden].reset_index(drop=True)

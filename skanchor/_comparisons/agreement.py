@@ -63,6 +63,8 @@ def warn_of_contradicting_judges(
             DataWarning(
                 f"Judge {judge!r} sides with people in {good / n:.0%} of its {n} "
                 "verdicts on pairs of models that both decided. Its outcomes may be "
-                "coded the other way round, 'model_a' for 'model_b'."
+                "coded the other way round, 'model_a' for 'model_b'.",
+                code="reversed-judge",
+                subject=[judge],
             )
         )

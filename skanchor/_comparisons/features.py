@@ -86,7 +86,9 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
             warn(
                 DataWarning(
                     f"Columns {stem}_a and {stem}_b hold numbers as text, which is no "
-                    "feature; convert them to numbers to use them."
+                    "feature; convert them to numbers to use them.",
+                    code="numbers-as-text",
+                    subject=sides,
                 ),
                 stacklevel=7,
             )
@@ -97,6 +99,8 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
                 f"Columns {names} are left out: by their names they hold the outcome "
                 "or ids, no features of responses.",
                 advice=Advice(Remedy.CHOOSE_FEATURES, {"names": suspects}),
+                code="suspect-features",
+                subject=[stem + side for stem in suspects for side in ("_a", "_b")],
             ),
             stacklevel=7,
         )

@@ -149,7 +149,9 @@ def warn_of_other_grades(
                     "one kind is used for the other, so that scores of new models are "
                     "too close to the mean or too far from it, unless a grade is the "
                     "probability of a win, or a share of verdicts. Give both in the "
-                    "same kind."
+                    "same kind.",
+                    code="graded-verdicts",
+                    subject=names,
                 )
             )
 
@@ -179,7 +181,8 @@ def warn_of_unclear_votes(X: Comparisons, y: Array, weight: Array) -> None:
                 f"People's outcomes lie between {low:.3g} and {high:.3g}, so that none "
                 "is a clear win. Scores are log-odds of their mean, so that all "
                 "differences are smaller than those of votes. If the outer grades mean "
-                "a preference, and not a share of votes, give them as 1 and 0."
+                "a preference, and not a share of votes, give them as 1 and 0.",
+                code="graded-votes",
             )
         )
 

@@ -180,7 +180,9 @@ def warn_of_groups_of_a_feature(name: str | None, features: Sequence[str]) -> No
                 f"Groups are the values of {name!r}, a column of feature "
                 f"{name[:-2]!r}, so that rows with equal values count as dependent. "
                 "Groups are meant for rows that depend on each other, such as those "
-                "of one prompt: name a column of these."
+                "of one prompt: name a column of these.",
+                code="groups-of-a-feature",
+                subject=[name],
             )
         )
 
@@ -200,6 +202,8 @@ def _repeated_prompts(frame: nw.DataFrame[Any] | None) -> RowGroups:
                 "few for errors by prompt. Rows count as independent, so that errors "
                 "may be too short.",
                 advice=Advice(Remedy.GROUP_BY_PROMPT),
+                code="few-prompts",
+                subject=[PROMPT_COLUMN],
             )
         )
         return RowGroups(None)

@@ -72,7 +72,9 @@ def warn_of_odd_rows(
         warn(
             DataWarning(
                 f"{alone.sum()} rows compare a model with itself and are ignored"
-                + (f"; models {lost} appear in no other row." if lost else ".")
+                + (f"; models {lost} appear in no other row." if lost else "."),
+                code="self-comparisons",
+                subject=lost,
             )
         )
     copies = constant(False, len(X))
@@ -84,7 +86,8 @@ def warn_of_odd_rows(
                     f"{copies.sum()} rows are copies of earlier ones (same prompt_id, "
                     "models, judge, verdict and features), the first in row "
                     f"{int(np.argmax(copies))}. Drop them, unless different people "
-                    "cast them; a column 'rater' then tells them apart."
+                    "cast them; a column 'rater' then tells them apart.",
+                    code="copied-rows",
                 )
             )
     has_features = X.features_left.shape[1] > 0
@@ -114,7 +117,8 @@ def _warn_of_equal_rows(X: Comparisons, y: Array, rows: NDArray[np.bool_]) -> No
                 f"{equal.sum()} of {len(at)} rows equal an earlier one in all columns, "
                 f"the first in row {int(at[np.argmax(equal)])}. Copies make errors too "
                 "short. Drop them, or give rows of one prompt the same value in a "
-                "column 'prompt_id'."
+                "column 'prompt_id'.",
+                code="equal-rows",
             )
         )
 
@@ -130,6 +134,8 @@ def _warn_of_misspelt_judge(frame: nw.DataFrame[Any] | None, X: Comparisons) -> 
                 f"There is no column 'judge', so all rows count as human; {like} may "
                 "be meant.",
                 advice=Advice(Remedy.RENAME_COLUMNS),
+                code="misspelt-judge-column",
+                subject=like,
             )
         )
 
@@ -156,6 +162,8 @@ def _warn_of_look_alikes(X: Comparisons, weight: Array) -> None:
                 f"The models {_in_groups(groups)} {difference}, and each counts as a "
                 "model of its own.",
                 advice=_merged(names),
+                code="look-alike-models",
+                subject=[label for alike in groups for label in alike],
             )
         )
     for alike in _look_alike(judges):
@@ -164,12 +172,21 @@ def _warn_of_look_alikes(X: Comparisons, weight: Array) -> None:
             warn(
                 DataWarning(
                     f"{said} of its own (only {HUMAN!r} marks human rows). Give them "
-                    "one name if they are one."
+                    "one name if they are one.",
+                    code="look-alike-judges",
+                    subject=alike,
                 )
             )
             continue
         names = dict.fromkeys(alike[1:], alike[0])
-        warn(DataWarning(f"{said} of its own.", advice=_merged(names)))
+        warn(
+            DataWarning(
+                f"{said} of its own.",
+                advice=_merged(names),
+                code="look-alike-judges",
+                subject=alike,
+            )
+        )
 
 
 def warn_of_people_as_judges(judges: Iterable[Any]) -> None:
@@ -187,6 +204,8 @@ def warn_of_people_as_judges(judges: Iterable[Any]) -> None:
                 f"Judges {found[:5]} have labels of people, but count as LLM judges: "
                 f"only {HUMAN!r} marks human rows.",
                 advice=Advice(Remedy.LABEL_HUMANS),
+                code="people-as-judges",
+                subject=found,
             )
         )
 
@@ -222,6 +241,8 @@ def _warn_of_other_spellings(X: Comparisons, known: NDArray[np.intp]) -> None:
                 f"Models without human rows have names that are nearly those of models "
                 f"with human rows: {listed}{more}. Each counts as a model of its own.",
                 advice=_merged(dict(pairs)),
+                code="misspelt-models",
+                subject=[label for pair in pairs for label in pair],
             )
         )
 

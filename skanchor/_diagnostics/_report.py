@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -17,10 +17,10 @@ from skanchor.exceptions import Advice, DiagnosticWarning, Remedy
 from skanchor.warning_log import MANY_ALIKE, is_heard, warn
 
 KINDS = (
-    "item effects",
+    "item-effects",
     "scale",
-    "weak judge",
-    "few votes",
+    "weak-judge",
+    "few-votes",
     "information",
     "overlap",
     "influence",
@@ -28,7 +28,7 @@ KINDS = (
     "beyond",
     "self-judged",
     "change",
-    "curved scale",
+    "curved-scale",
     "ties",
     "disagreement",
 )
@@ -75,6 +75,28 @@ OUTSIDE = 0.1
 
 EFFECTIVE_SHARE = 0.1
 """Effective share of the historical rows after weighting them like arrivals."""
+
+
+_Statements: TypeAlias = Iterator[tuple[str, Sequence[Any]]]
+"""What was found, in words, and the models and judges that it is about."""
+
+
+class Finding(NamedTuple):
+    """A threshold that is crossed.
+
+    Attributes
+    ----------
+    kind : str
+        A member of `KINDS`.
+    statement : str
+        What was found, in words.
+    subject : tuple
+        Models and judges that the statement is about.
+    """
+
+    kind: str
+    statement: str
+    subject: tuple[Any, ...] = ()
 
 
 @with_lazy_tables("deviations", "ties")
@@ -189,15 +211,14 @@ class Diagnostics(WithTables):
 
     def messages(self) -> list[str]:
         """Say in words which thresholds are crossed."""
-        return [said for _, said in self.findings()]
+        return [finding.statement for finding in self.findings()]
 
-    def findings(self) -> list[tuple[str, str]]:
-        """Say which thresholds are crossed, and of which kind each is.
+    def findings(self) -> list[Finding]:
+        """Say which thresholds are crossed, of which kind each is, and by whom.
 
         Returns
         -------
-        list of (str, str)
-            A member of `KINDS`, and what `messages` says.
+        list of Finding
         """
         said = (
             self._about_item_effects(),
@@ -213,41 +234,47 @@ class Diagnostics(WithTables):
             self._about_changes(),
             self._about_curvature(),
             self._about_ties(),
-            self.disagreements(),
+            self._about_disagreements(),
         )
         return [
-            (kind, each)
+            Finding(kind, statement, tuple(subject))
             for kind, about in zip(KINDS, said, strict=True)
-            for each in about
+            for statement, subject in about
         ]
 
-    def findings_in_short(self) -> list[tuple[str, str]]:
+    def findings_in_short(self) -> list[Finding]:
         """Say the same of many alike by five of them and the number of the others.
 
         Returns
         -------
-        list of (str, str)
+        list of Finding
         """
-        by_kind: dict[str, list[str]] = {}
-        for kind, each in self.findings():
-            by_kind.setdefault(kind, []).append(each)
-        for kind, own in by_kind.items():
-            if len(own) > MANY_ALIKE:
-                by_kind[kind] = [*own[:5], f"And {len(own) - 5} more of this kind."]
-        return [(kind, each) for kind, own in by_kind.items() for each in own]
+        by_kind: dict[str, list[Finding]] = {}
+        for finding in self.findings():
+            by_kind.setdefault(finding.kind, []).append(finding)
+        for kind, alike in by_kind.items():
+            if len(alike) > MANY_ALIKE:
+                others = Finding(
+                    kind,
+                    f"And {len(alike) - 5} more of this kind.",
+                    tuple(label for finding in alike[5:] for label in finding.subject),
+                )
+                by_kind[kind] = [*alike[:5], others]
+        return [finding for alike in by_kind.values() for finding in alike]
 
-    def _about_item_effects(self) -> Iterator[str]:
+    def _about_item_effects(self) -> _Statements:
         if self.item_p < OVERLOOKED and not self.with_items:
-            yield (
+            text = (
                 "Judges deviate from models in ways that score and features do not "
                 f"explain (p = {self.item_p:.2g}), which these intervals leave out: "
                 "they are likely too short."
             )
+            yield text, []
 
-    def _about_scale(self) -> Iterator[str]:
+    def _about_scale(self) -> _Statements:
         if self.scale_z < SCALE_Z:
             needed = (SCALE_Z / self.scale_z) ** 2 if self.scale_z > 0 else np.inf
-            yield (
+            text = (
                 "The human votes hardly determine the scale of the scores: it is "
                 f"{self.scale_z:.2g} standard errors from zero. Intervals that miss "
                 "the true score then lie too near zero."
@@ -257,113 +284,125 @@ class Diagnostics(WithTables):
                     else ""
                 )
             )
+            yield text, []
         if self.ridge_share < RIDGE_SHARE:
-            yield (
+            text = (
                 "The ridge shrinks the differences of the human scores to "
                 f"{self.ridge_share:.0%} of those that the correction finds. The "
                 "correction removes most of this from the scores, but not from their "
                 "errors, so intervals are too short by about the same factor. Choose "
                 "a smaller ridge."
             )
+            yield text, []
 
-    def _about_judges(self) -> Iterator[str]:
+    def _about_judges(self) -> _Statements:
         for judge, z in _outside(self.judges, "sensitivity_z", low=SENSITIVITY_Z):
-            yield (
+            text = (
                 f"Judge {judge!r} hardly tells models apart: its sensitivity is "
                 f"{z:.2g} times its standard error."
             )
+            yield text, [judge]
 
-    def _about_thin_models(self) -> Iterator[str]:
+    def _about_thin_models(self) -> _Statements:
         if "score_noise" not in self.historical:
             return
         if not any(_outside(self.historical, "score_noise", high=SCORE_NOISE)):
             return
         for model, row in self.historical.iterrows():
             if SCORE_NOISE < row["score_noise"] < np.inf:
-                yield (
+                text = (
                     f"Historical model {model!r} has {row['votes']:.0f} human votes: "
                     f"the error of its human score is {row['human_error']:.2f} logits. "
                     "Judges are calibrated to this score, so its error affects all new "
                     "models. Fit people and judges jointly, add votes, or treat the "
                     "model as new."
                 )
+                yield text, [model]
 
-    def _about_information(self) -> Iterator[str]:
+    def _about_information(self) -> _Statements:
         for table, what in ((self.judges, "Judge"), (self.models, "New model")):
             for name, share in _outside(table, "residual_share", low=RESIDUAL_SHARE):
-                yield (
+                text = (
                     f"{what} {name!r}: the features tell models apart so well that "
                     f"only {share:.1%} of the information on it is left. Use fewer "
                     "features or a simpler bias."
                 )
+                yield text, [name]
 
         if "residual_share" not in self.historical:
             return
         for name, share in _outside(
             self.historical, "residual_share", low=RESIDUAL_SHARE
         ):
-            yield (
+            text = (
                 f"Historical model {name!r}: its style tells it apart so well that "
                 f"only {share:.1%} of the information in its votes is left to score "
                 "it at equal style. Use fewer features in the bias of people."
             )
+            yield text, [name]
 
-    def _about_overlap(self) -> Iterator[str]:
+    def _about_overlap(self) -> _Statements:
         for judge, share in _outside(self.judges, "outside_features", high=OUTSIDE):
-            yield (
+            text = (
                 f"Judge {judge!r}: a feature of the new models lies outside the "
                 f"range of its historical rows in {share:.0%} of the rows; its "
                 "bias is extrapolated there."
             )
+            yield text, [judge]
         for judge, share in _outside(
             self.judges, "effective_share", low=EFFECTIVE_SHARE
         ):
-            yield (
+            text = (
                 f"Judge {judge!r}: the features of the new models are rare among "
                 f"its historical rows (effective share {share:.1%})."
             )
+            yield text, [judge]
 
-    def _about_influence(self) -> Iterator[str]:
+    def _about_influence(self) -> _Statements:
         flagged = _outside(self.models, "largest_influence", high=LARGEST_INFLUENCE)
         found = sorted(flagged, key=lambda each: -each[1])
         if found:
             (model, share), *others = found
             likewise = ", ".join(f"{part:.0%} for {other!r}" for other, part in others)
-            yield (
+            text = (
                 f"One {'group' if self.grouped else 'row'} carries {share:.0%} of "
                 f"the variance of new model {model!r}"
                 + (f" (and likewise {likewise})." if others else ".")
             )
+            yield text, [name for name, _ in found]
 
-    def _about_corrections(self) -> Iterator[str]:
+    def _about_corrections(self) -> _Statements:
         for model, z in _outside(self.models, "correction_z", -CORRECTION, CORRECTION):
-            yield (
+            text = (
                 f"The correction moves new model {model!r} by {z:+.1f} standard "
                 "errors: the fitted judges do not describe its rows."
             )
+            yield text, [model]
 
-    def _about_outliers(self) -> Iterator[str]:
+    def _about_outliers(self) -> _Statements:
         for model, distance in _outside(self.models, "outside_scores", high=BEYOND):
-            yield (
+            text = (
                 f"New model {model!r} lies far beyond the historical scores "
                 f"({distance:.0%} of their range), where no historical model shows how "
                 "judges respond."
             )
+            yield text, [model]
 
-    def _about_self_judgement(self) -> Iterator[str]:
+    def _about_self_judgement(self) -> _Statements:
         for model, share in _outside(self.models, "self_judged", high=0):
-            yield (
+            text = (
                 f"New model {model!r} gave {share:.0%} of the verdicts on itself. Its "
                 "interval does not allow for a favour of its own answers. Leave these "
                 "rows out if other judges have compared it."
             )
+            yield text, [model]
 
     @property
     def _determined(self) -> pd.Index:
         """New models of finite error: what judges make of others is anything."""
         return self.models.index[self.models["largest_influence"] > 0]
 
-    def _about_changes(self) -> Iterator[str]:
+    def _about_changes(self) -> _Statements:
         if not self.arrivals.least[0] < CHANGED:
             return
         table = self.arrivals.changes
@@ -383,14 +422,15 @@ class Diagnostics(WithTables):
                 else f"favour{verb} the side shown first by {row['value']:+.2f} logits"
             )
             than = "as in" if change == "sensitivity" else "against"
-            yield (
+            text = (
                 f"{who} {what} on the rows of new models {than} the historical rows "
                 f"(p = {row['p_adjusted']:.1g}), as if version or prompt had changed. "
                 f"Taking this into account changes the score of {row['model']!r} by "
                 f"{row['shift']:+.2f}."
             )
+            yield text, [row["model"]] if judge == TOGETHER else [judge, row["model"]]
 
-    def _about_curvature(self) -> Iterator[str]:
+    def _about_curvature(self) -> _Statements:
         if not self.arrivals.least[1] < CHANGED:
             return
         for judge, row in self._curved().iterrows():
@@ -401,12 +441,13 @@ class Diagnostics(WithTables):
                 if np.isfinite(row["shift"])
                 else ""
             )
-            yield (
+            text = (
                 f"Judge {judge!r} distinguishes models that are far apart {how} "
                 "sharply than its verdicts on close models suggest (p = "
                 f"{row['p_adjusted']:.1g}), but the fit assumes log-odds in proportion "
                 f"to the score difference.{moved}"
             )
+            yield text, [judge, row["model"]] if moved else [judge]
 
     def _curved(self) -> pd.DataFrame:
         """Judges whose scales are curved, where straight ones are supposed."""
@@ -416,7 +457,7 @@ class Diagnostics(WithTables):
         flagged = (table["p_adjusted"] < CHANGED) & clear & (len(self._determined) > 0)
         return table[flagged & (not self.allows_curves)]
 
-    def _about_ties(self) -> Iterator[str]:
+    def _about_ties(self) -> _Statements:
         if self.ties.empty:
             return
         apart = apart_from_people(self.ties)
@@ -424,7 +465,7 @@ class Diagnostics(WithTables):
             people = float(self.ties["level"][PEOPLE])
             judge = apart.index[int(apart.abs().argmax())]
             others = f" (and {len(apart) - 1} more)" if len(apart) > 1 else ""
-            yield (
+            text = (
                 "How often two models tie depends on how good they are. Per logit of "
                 "their mean score, the log-odds of a tie change by "
                 f"{people:+.2f} where people vote, and by "
@@ -432,20 +473,23 @@ class Diagnostics(WithTables):
                 "a tie counts as half a win, scores of new models near the top or the "
                 "bottom of the leaderboard may be biased."
             )
+            yield text, apart.index.tolist()
 
     def disagreements(self) -> list[str]:
         """Say about which new models the judges disagree, and what was done."""
+        return [statement for statement, _ in self._about_disagreements()]
+
+    def _about_disagreements(self) -> _Statements:
         if not self.arrivals.least[2] < DISAGREE:
-            return []
+            return
         table = self.arrivals.models
         new = table.index.isin(self.models.index)
         known = table.index.isin(self._determined)
         most = (table["chi2"] / table["df"])[~new].max()
-        said = []
         for model, row in table[known & (table["p_value"] < DISAGREE)].iterrows():
             above = row["chi2"] / row["df"] > most
             than = "about any old model" if above else "chance allows"
-            said.append(
+            text = (
                 f"Judges disagree about {model!r} more than {than}: they place it "
                 f"from {row['lowest']:.1f} to {row['highest']:.1f} "
                 f"(p = {row['p_value']:.1g}). "
@@ -455,20 +499,27 @@ class Diagnostics(WithTables):
                     else "Its error does not allow for that."
                 )
             )
-        return said
+            yield text, [model]
 
     def warn(self) -> None:
         """Warn of the thresholds crossed, in one warning."""
         if not is_heard(DiagnosticWarning):
             return
-        said = [each for _, each in self.findings_in_short()]
+        said = self.findings_in_short()
         if said:
             advice = []
             if self.arrivals.least[1] < CHANGED and len(self._curved()):
                 advice.append(Advice(Remedy.ALLOW_CURVES))
             if not self.ties.empty and len(apart_from_people(self.ties)):
                 advice.append(Advice(Remedy.COMPARE_WITHOUT_TIES))
-            warn(DiagnosticWarning(" ".join(said), advice=advice))
+            warn(
+                DiagnosticWarning(
+                    " ".join(finding.statement for finding in said),
+                    advice=advice,
+                    code="diagnostics",
+                    subject=[label for finding in said for label in finding.subject],
+                )
+            )
 
 
 def _outside(

@@ -261,6 +261,8 @@ def _of_drift(judges: Collection[Any]) -> WeakJudgeWarning:
         "separated by the scores, or nearly so: no finite sensitivity fits them. They "
         "are calibrated, but are excluded from the joint fit of those scores.",
         advice=Advice(Remedy.DROP_JUDGES, {"judges": named}),
+        code="separated-in-joint-fit",
+        subject=sorted(judges, key=str),
     )
 
 

@@ -105,7 +105,12 @@ def fit_jointly(
     minimum = model.minimum(parameters, factor, rows, free, tol=tol)
     parameters[free] = minimum.coef
     if not minimum.converged:
-        warn(ConvergenceWarning("The joint fit of the history did not converge."))
+        warn(
+            ConvergenceWarning(
+                "The joint fit of the history did not converge.",
+                code="history-not-converged",
+            )
+        )
     # Of all parameters; zero for those that were held.
     assert minimum.hessian is not None
     hessian = among(minimum.hessian, free)

@@ -115,7 +115,12 @@ def fit_deviations(
         )
         converged = converged and again
     if not converged:
-        warn(ConvergenceWarning("The fit of the item effects did not converge."))
+        warn(
+            ConvergenceWarning(
+                "The fit of the item effects did not converge.",
+                code="item-effects-not-converged",
+            )
+        )
     fitted = model.annotate(parameters, factor, sample.X)
     if old.any():
         calibrator = model.calibrated(parameters, calibrator)

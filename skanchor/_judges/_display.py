@@ -105,6 +105,8 @@ class Display:
                     "historical rows do not show models in both orders. If it favours "
                     "a side, its verdicts mislead where that is not shared evenly.",
                     advice=Advice(Remedy.SWAP_SIDES),
+                    code="position-effect-not-shown",
+                    subject=[judge],
                 )
             )
 

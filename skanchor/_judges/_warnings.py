@@ -63,7 +63,9 @@ class JudgeWarnings:
                 WeakJudgeWarning(
                     f"The position effect of judge {self.judge!r} lies on its bound, "
                     f"{self.learner.parametric_coef_[1]:.3g}: its verdicts follow the "
-                    "display order and say next to nothing of the models."
+                    "display order and say next to nothing of the models.",
+                    code="position-effect-at-bound",
+                    subject=[self.judge],
                 )
             )
         if not converged and found is None:
@@ -72,6 +74,8 @@ class JudgeWarnings:
                     f"The fit of judge {self.judge!r} did not converge; its verdicts "
                     "may be nearly separated.",
                     advice=Advice(Remedy.SHRINK_BIAS, {"alpha": 0.01}),
+                    code="judge-not-converged",
+                    subject=[self.judge],
                 )
             )
 
@@ -87,6 +91,8 @@ class JudgeWarnings:
                     f"Judge {self.judge!r} prefers the side shown {side} in all of its "
                     f"historical rows ({number}), whatever the models.",
                     advice=Advice(Remedy.SHOW_ORDER),
+                    code="one-sided-judge",
+                    subject=[self.judge],
                 )
             )
         return same
@@ -100,6 +106,8 @@ class JudgeWarnings:
                     f"Judge {self.judge!r} favours the side shown {side} by about "
                     f"{abs(effect):.2g} logits (p = {p:.1g}), which is left out.",
                     advice=Advice(Remedy.FIT_POSITION),
+                    code="position-effect-left-out",
+                    subject=[self.judge],
                 )
             )
 
@@ -129,6 +137,8 @@ class JudgeWarnings:
             SeparationWarning(
                 f"{cause}{what}{outcome}",
                 advice=Advice(remedy, {"alpha": 0.01, "judge": repr(self.judge)}),
+                code="separated-judge",
+                subject=[self.judge],
             )
         )
 
@@ -138,7 +148,9 @@ class JudgeWarnings:
             warn(
                 WeakJudgeWarning(
                     f"Sensitivity of judge {self.judge!r} lies on its bound, "
-                    f"{sensitivity:.3g}; intervals that use this judge are not valid."
+                    f"{sensitivity:.3g}; intervals that use this judge are not valid.",
+                    code="sensitivity-at-bound",
+                    subject=[self.judge],
                 )
             )
         elif sensitivity < WEAK_SENSITIVITY and not separated:
@@ -151,7 +163,9 @@ class JudgeWarnings:
                         "its verdicts run against the human ranking."
                         if sensitivity < -WEAK_SENSITIVITY
                         else "its verdicts carry little of the human ranking."
-                    )
+                    ),
+                    code="weak-sensitivity",
+                    subject=[self.judge],
                 )
             )
 

@@ -58,6 +58,12 @@ class Connectivity:
         """Text that lists some models of the first components."""
         return in_braces(self.components)
 
+    @property
+    def one_sided(self) -> tuple[Any, ...]:
+        """Models that show why some scores are bounded on one side only."""
+        never = (*self.never_won, *self.never_lost)
+        return never or self.strong_components[-1]
+
     def separation(self) -> str:
         """Text that explains why some scores are bounded on one side only."""
         named = {"never won": self.never_won[:5], "never lost": self.never_lost[:5]}

@@ -115,6 +115,7 @@ class StageFits(BaseFits):
                         "Rows bound the scores of some models on one side only, and no "
                         "finite scores fit them: they are what the solver ended with.",
                         advice=Advice(Remedy.BOUND_SCORES),
+                        code="separated-scores",
                     )
                 )
         bound = self.btl_.score_bound

@@ -359,7 +359,10 @@ class RieszDebiaser(ComparisonEstimator):
             warn(
                 SkanchorWarning(
                     "The rows do not determine the scores of "
-                    f"{self.models_[lost].tolist()[:5]}; their intervals are not valid."
+                    f"{self.models_[lost].tolist()[:5]}; their intervals are not "
+                    "valid.",
+                    code="unidentified-scores",
+                    subject=self.models_[lost],
                 )
             )
 

@@ -164,6 +164,8 @@ def check_scores(X: Comparisons, scores: Array) -> None:
         warn(
             BoundWarning(
                 f"Scores of new models {X.models[far].tolist()} lie on the bounds "
-                f"{(-SCORE_BOUND, SCORE_BOUND)}: they won or lost every comparison."
+                f"{(-SCORE_BOUND, SCORE_BOUND)}: they won or lost every comparison.",
+                code="new-scores-at-bound",
+                subject=X.models[far],
             )
         )

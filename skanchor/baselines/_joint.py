@@ -120,7 +120,8 @@ class JointLikelihood(TwoStages, RankingEstimator):
             warn(
                 ConvergenceWarning(
                     "The joint likelihood did not converge; a model or a feature may "
-                    "be separated."
+                    "be separated.",
+                    code="joint-not-converged",
                 )
             )
         # Separated parameters drift to infinity; the bound keeps exponentials finite.
@@ -248,7 +249,8 @@ class JointLikelihood(TwoStages, RankingEstimator):
                 why = "The residuals of the rows cancel within their groups."
             warn(
                 DataWarning(
-                    f"{why} The errors are those that independent rows would have."
+                    f"{why} The errors are those that independent rows would have.",
+                    code="no-noise" if groups is None else "residuals-cancel",
                 )
             )
             covariance = expected

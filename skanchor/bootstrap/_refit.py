@@ -372,7 +372,8 @@ def _collect(
             DataWarning(
                 f"{name} could not be fitted on {result.failed} of {n} resamples, "
                 "which lack a model or a judge or leave the models unconnected. They "
-                "are left out of the intervals."
+                "are left out of the intervals.",
+                code="failed-resamples",
             ),
             stacklevel=3,
         )

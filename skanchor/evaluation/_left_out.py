@@ -377,7 +377,9 @@ def _true_scores(
         warn(
             DataWarning(
                 f"Models {without} have no true score that is finite; they and their "
-                "rows are left out."
+                "rows are left out.",
+                code="no-true-score",
+                subject=without,
             )
         )
         bounded = human.models_[~human.unbounded_]

@@ -194,7 +194,13 @@ class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
                 f"Texts are missing: {counts}. Drop the rows, or set missing='empty'."
             )
         if counts and warns:
-            warn(DataWarning(f"Missing texts are read as empty ones: {counts}."))
+            warn(
+                DataWarning(
+                    f"Missing texts are read as empty ones: {counts}.",
+                    code="missing-texts",
+                    subject=[name for name, n in missing.items() if n],
+                )
+            )
         return texts
 
     def _in_chunks(

@@ -71,6 +71,7 @@ def admit_arrivals(
                 f"{past.sum()} rows compare historical models with each other; they "
                 "place nobody and are left out.",
                 advice=Advice(Remedy.UPDATE_HISTORY),
+                code="historical-rows",
             )
         )
     inputs = replace(sample.inputs, features=known.feature_names)
@@ -137,7 +138,9 @@ def warn_of_features(names: Sequence[str]) -> None:
         warn(
             DataWarning(
                 f"The features {list(names[:5])} are not used: the history was fitted "
-                "without them."
+                "without them.",
+                code="unused-features",
+                subject=names,
             )
         )
 
@@ -153,7 +156,9 @@ def _warn_of_judges(
             DataWarning(
                 f"The history does not know the judges {X.judges[strange].tolist()[:5]}"
                 f" (it knows {judges.tolist()[:10]}); their {counts[strange].sum()} "
-                "rows are left out."
+                "rows are left out.",
+                code="unknown-judges",
+                subject=X.judges[strange],
             )
         )
 

@@ -61,7 +61,10 @@ def check_fingerprints(
             warn(
                 DataWarning(
                     f"The history has fingerprints of judges {list(known)[:5]}, and "
-                    "none was given here, so nothing shows whether a judge has changed."
+                    "none was given here, so nothing shows whether a judge has "
+                    "changed.",
+                    code="no-fingerprints",
+                    subject=known,
                 )
             )
         return
@@ -80,6 +83,8 @@ def check_fingerprints(
         warn(
             DataWarning(
                 f"The history has no fingerprint of judges {unknown[:5]}, so it is "
-                f"unknown whether they have changed."
+                f"unknown whether they have changed.",
+                code="judges-without-fingerprint",
+                subject=unknown,
             )
         )

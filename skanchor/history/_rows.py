@@ -82,6 +82,7 @@ class HistoryRows:
                     "A history stores no sums by rater, so that its errors do not "
                     f"allow for {sample.inputs.n_raters} raters who may differ.",
                     advice=Advice(Remedy.FIT_RATERS_TOGETHER),
+                    code="raters-ignored",
                 )
             )
         return self.rules.apply(sample), labels
@@ -116,6 +117,8 @@ def groups_of_arrivals(groups: Any, X: Battles, known: GroupFolds | None) -> Any
                         f"rows count as independent, although {PROMPT_COLUMN!r} "
                         "repeats among them.",
                         advice=Advice(Remedy.FIT_HISTORY_AGAIN),
+                        code="history-without-groups",
+                        subject=[PROMPT_COLUMN],
                     )
                 )
         return None

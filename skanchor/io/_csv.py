@@ -85,7 +85,9 @@ def _parsed_lines(
         warn(
             AssumptionWarning(
                 f"{source.label}: the names of columns are in line {skipped + 1}; what "
-                f"stands above, such as {titles[0][:40]!r}, is not read."
+                f"stands above, such as {titles[0][:40]!r}, is not read.",
+                code="text-above-header",
+                subject=(),
             ),
             stacklevel=6,
         )

@@ -49,7 +49,9 @@ def warn_of_lost_lines(label: str, lost: Sequence[int], kept: int, what: str) ->
     warn(
         DataWarning(
             f"{label}: {len(lost)} of {len(lost) + kept} lines {what} and are left "
-            f"out: {listed}{more}."
+            f"out: {listed}{more}.",
+            code="lines-left-out",
+            subject=(),
         ),
         stacklevel=6,
     )

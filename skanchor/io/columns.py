@@ -205,9 +205,12 @@ def _parsed(column: pd.Series, name: str, *, is_id: bool) -> pd.Series:
     if name[-2:] in ("_a", "_b") and is_number.mean() > 0.5:
         row = int(values.index[~is_number][0])
         warnings.warn(
-            f"Column {name!r} is taken as text, not as a feature: row {row} holds "
-            f"{column[row]!r}.",
-            DataWarning,
+            DataWarning(
+                f"Column {name!r} is taken as text, not as a feature: row {row} holds "
+                f"{column[row]!r}.",
+                code="text-feature",
+                subject=[name],
+            ),
             stacklevel=4,
         )
     # In a column of text, "NA" and the like are text; only in ``shown_first`` they
@@ -225,9 +228,12 @@ def _has_decimal_commas(values: pd.Series, name: str) -> bool:
     is_clear = bool(values.str.fullmatch(_CLEAR_COMMA).any())
     if not is_clear:
         warnings.warn(
-            f"Column {name!r} is taken as text: the comma of {head.iloc[0]!r} may mark "
-            "decimals or thousands.",
-            DataWarning,
+            DataWarning(
+                f"Column {name!r} is taken as text: the comma of {head.iloc[0]!r} may "
+                "mark decimals or thousands.",
+                code="unclear-commas",
+                subject=[name],
+            ),
             stacklevel=5,
         )
     return is_clear

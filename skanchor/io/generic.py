@@ -259,7 +259,9 @@ def drop_failed(table: pd.DataFrame, where: str) -> pd.DataFrame:
     warn(
         DataWarning(
             f"{where}: {len(lost)} of {len(table)} rows hold no verdict and are left "
-            f"out: {'; '.join(counts)}."
+            f"out: {'; '.join(counts)}.",
+            code="failed-verdicts",
+            subject=dict.fromkeys([*lost.get("judge", ()), *models]),
         ),
         stacklevel=5,
     )

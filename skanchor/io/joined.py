@@ -51,7 +51,8 @@ def refuse_twice(paths: Sequence[str]) -> None:
             warn(
                 DataWarning(
                     f"{one} and {two} hold the same bytes, so that their rows count "
-                    "twice. Leave one of them out if it is a copy."
+                    "twice. Leave one of them out if it is a copy.",
+                    code="equal-files",
                 ),
                 stacklevel=5,
             )

@@ -270,7 +270,14 @@ def _read(
     table, said = without_blanks(table)
     if said:
         request.assumed.setdefault(", ".join(paths), []).extend(said)
-        warn(AssumptionWarning(f"{', '.join(paths)}: {'; '.join(said)}."), stacklevel=5)
+        warn(
+            AssumptionWarning(
+                f"{', '.join(paths)}: {'; '.join(said)}.",
+                code="blanks-in-labels",
+                subject=(),
+            ),
+            stacklevel=5,
+        )
     table.attrs["formats"] = request.formats
     table.attrs["assumed"] = request.assumed
     return table
@@ -440,7 +447,12 @@ def _of_plain(
         request.saw_outcomes(found.outcomes)
     if found.says:
         request.assumed[where] = list(found.says)
-        warn(AssumptionWarning(f"{where}: {'; '.join(found.says)}."), stacklevel=6)
+        warn(
+            AssumptionWarning(
+                f"{where}: {'; '.join(found.says)}.", code="table-read-as"
+            ),
+            stacklevel=6,
+        )
     return found.table, COUNTED if found.counted else "table"
 
 
@@ -462,7 +474,12 @@ def _with_source(table: pd.DataFrame, source: Source, request: Request) -> pd.Da
         return table
     said = f"{found[0]!r} names {'the judge' if role == 'judge' else 'people'}"
     request.assumed.setdefault(source.label, []).append(said)
-    warn(AssumptionWarning(f"{source.label}: {said}."), stacklevel=6)
+    warn(
+        AssumptionWarning(
+            f"{source.label}: {said}.", code="column-of-labels", subject=[found[0]]
+        ),
+        stacklevel=6,
+    )
     return table.rename(columns={found[0]: role})
 
 
@@ -527,7 +544,14 @@ def _say_left_out(
     request.assumed.setdefault(where, []).append(said)
     numbers = raw[list(names)].select_dtypes("number").columns.tolist()
     if any(name.casefold().endswith(("_a", "_b")) for name in numbers):
-        warn(AssumptionWarning(f"{said}, and so are no features."), stacklevel=6)
+        warn(
+            AssumptionWarning(
+                f"{said}, and so are no features.",
+                code="columns-not-read",
+                subject=names,
+            ),
+            stacklevel=6,
+        )
 
 
 def _check_judge(judges: pd.Series, given: str, where: str) -> None:

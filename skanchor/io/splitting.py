@@ -137,7 +137,10 @@ def split_battles(
         )
         raise
     if said or more:
-        warn(AssumptionWarning(f"{'; '.join([*said, *more])}."), stacklevel=2)
+        warn(
+            AssumptionWarning(f"{'; '.join([*said, *more])}.", code="table-read-as"),
+            stacklevel=2,
+        )
     return split_table(
         frame.to_native(),
         human=people or human,

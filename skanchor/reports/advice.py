@@ -14,12 +14,12 @@ from skanchor.results import AnchorResult, RankingResult
 from skanchor.warning_log import in_short
 
 TO_DO = {
-    "item effects": "Rank again with item effects as random, and compare the "
+    "item-effects": "Rank again with item effects as random, and compare the "
     "intervals.",
     "scale": "Add human votes between models that differ clearly.",
-    "weak judge": "Leave the judge out and see whether the answer changes; if it is "
+    "weak-judge": "Leave the judge out and see whether the answer changes; if it is "
     "all there is, add verdicts or a better judge.",
-    "few votes": "",
+    "few-votes": "",
     "information": "",
     "overlap": "Compare the new model's answers with those of the old ones (longer, "
     "other markup), and add old models that answer like it.",
@@ -32,7 +32,7 @@ TO_DO = {
     "self-judged": "",
     "change": "Find out whether the judge's version or prompt changed; if so, have it "
     "judge some old models again.",
-    "curved scale": "Rank again with curved scales of the judges, and compare.",
+    "curved-scale": "Rank again with curved scales of the judges, and compare.",
     "ties": "Rank again with ties left out, and compare.",
     "disagreement": "Ask people about this model.",
 }
@@ -84,8 +84,8 @@ def points(
     others = [each for each in warnings if not isinstance(each, DiagnosticWarning)]
     if diagnostics is not None:
         pairs += [
-            (statement, TO_DO[kind])
-            for kind, statement in diagnostics.findings_in_short()
+            (finding.statement, TO_DO[finding.kind])
+            for finding in diagnostics.findings_in_short()
         ]
     pairs += _about_judges(judges)
     pairs += [(words(warning), "") for warning in in_short(others)]

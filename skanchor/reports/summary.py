@@ -160,7 +160,12 @@ class RunSummary:
             "item_effects": self.item_effects and self.item_effects.to_dict(),
             "families": self.families and self.families.to_dict(),
             "warnings": [
-                {"category": type(warning).__name__, "message": words(warning)}
+                {
+                    "category": type(warning).__name__,
+                    "code": getattr(warning, "code", ""),
+                    "subject": list(getattr(warning, "subject", ())),
+                    "message": words(warning),
+                }
                 for warning in self.warnings
             ],
             "settings": dict(self.settings),
@@ -331,7 +336,10 @@ def _warnings_of(
     ]
     diagnostics = getattr(fitted.result_, "diagnostics", None)
     if diagnostics is not None:
-        log.found += map(DiagnosticWarning, diagnostics.messages())
+        log.found += [
+            DiagnosticWarning(statement, code=kind, subject=subject)
+            for kind, statement, subject in diagnostics.findings()
+        ]
     return tuple(log.distinct)
 
 

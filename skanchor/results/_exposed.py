@@ -152,7 +152,8 @@ class ExposedResult(RankingResult):
                 SkanchorWarning(
                     f"gamma={max(gammas):g} is beyond {CHECKED_UP_TO:g} judge logits, "
                     "up to which the first order was compared with refits; "
-                    "AnchorPipeline.breakdown(exact=True) makes refits."
+                    "AnchorPipeline.breakdown(exact=True) makes refits.",
+                    code="large-gamma",
                 )
             )
         first, second = self._new_pairs()

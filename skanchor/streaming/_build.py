@@ -317,7 +317,8 @@ class Builder:
         warn(
             ConvergenceWarning(
                 f"After {self.max_passes} passes the fit of the stream ({what}) still "
-                "moves by more than a standard error; raise max_passes."
+                "moves by more than a standard error; raise max_passes.",
+                code="stream-not-converged",
             )
         )
 

@@ -63,7 +63,8 @@ def warn_of_copies(sample: Sample, n_rows: Mapping[Any, int]) -> None:
                 f"all columns: about {share:.0%} of the {total:.0f} verdicts of the "
                 "stream are copies of others, and votes may be, too. Copies make "
                 "errors too short. Drop them, or give rows of one prompt the same "
-                "value in a column 'prompt_id'."
+                "value in a column 'prompt_id'.",
+                code="equal-rows",
             )
         )
 

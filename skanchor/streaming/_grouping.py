@@ -70,6 +70,8 @@ def find_groups(
                 "A stream stores no sums by rater, so that its errors do not allow for "
                 f"raters who may differ, whom column {raters!r} names.",
                 advice=Advice(Remedy.FIT_RATERS_TOGETHER),
+                code="raters-ignored",
+                subject=[raters],
             )
         )
     if column not in known:
@@ -86,6 +88,8 @@ def find_groups(
                 "values, too few for errors by prompt. Rows count as independent, so "
                 "that errors may be too short.",
                 advice=Advice(Remedy.GROUP_BY_PROMPT),
+                code="few-prompts",
+                subject=[PROMPT_COLUMN],
             )
         )
         return replace(reading, groups=None)

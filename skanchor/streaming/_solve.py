@@ -107,7 +107,12 @@ def solve(
     start, every = model.start(factor), np.ones(len(model.X), dtype=bool)
     found = model.minimum(start, factor, every, free, tol=EXACT)
     if not found.converged:
-        warn(ConvergenceWarning("A fit between two passes of the stream did not end."))
+        warn(
+            ConvergenceWarning(
+                "A fit between two passes of the stream did not end.",
+                code="stream-not-converged",
+            )
+        )
     parameters = start.copy()
     parameters[free] = found.coef
     assert found.hessian is not None

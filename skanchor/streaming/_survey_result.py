@@ -320,7 +320,9 @@ def _historical_roles(survey: Survey) -> tuple[Sample, Array]:
         warn(
             DataWarning(
                 f"Models {unknown[:5]} have no human row, and are not historical: "
-                f"their {n} rows are left out. Place them as arrivals."
+                f"their {n} rows are left out. Place them as arrivals.",
+                code="models-without-votes",
+                subject=unknown,
             )
         )
         roles = roles.relabel(roles.models[~roles.is_new], roles.judges)
@@ -358,7 +360,9 @@ def _with_enough_rows(
         warn(
             DataWarning(
                 f"Judges {few[:5]} have fewer rows than the {needed} that their "
-                f"features need; their rows are left out."
+                f"features need; their rows are left out.",
+                code="uncalibrated-judge",
+                subject=few,
             )
         )
     return np.array([j for j in judges.tolist() if j not in few], dtype=object)

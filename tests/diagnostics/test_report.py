@@ -121,11 +121,13 @@ def test_many_judges_with_one_fault_are_told_in_short(n_judges):
     if n_judges == 10:
         assert short == every
     else:
-        rest = (every[0][0], "And 6 more of this kind.")
+        rest = ("weak-judge", "And 6 more of this kind.", tuple(index[5:]))
         assert short == [*every[:5], rest, every[-1]]
     with pytest.warns(DiagnosticWarning) as issued:
         seen.warn()
-    assert [str(each.message) for each in issued] == [" ".join(t for _, t in short)]
+    assert [str(each.message) for each in issued] == [" ".join(t for _, t, _ in short)]
+    assert issued[0].message.code == "diagnostics"
+    assert issued[0].message.subject == (*index, *models.index)
 
 
 def test_coverage_on_request():
@@ -165,8 +167,8 @@ def test_nothing_is_said_of_what_judges_make_of_undetermined_models():
     assert (seen.models["largest_influence"] == 0).all()
     assert (seen.arrivals.changes["p_adjusted"] < 1e-6).any()
     assert (seen.arrivals.models["p_value"] < 1e-6).any()
-    told = {kind for kind, _ in seen.findings()}
-    assert not told & {"change", "disagreement", "curved scale"}
+    kinds = {finding.kind for finding in seen.findings()}
+    assert not kinds & {"change", "disagreement", "curved-scale"}
 
 
 def test_names_that_a_user_gives_a_table_stay_with_it():

@@ -359,7 +359,8 @@ def _of_ratings(
         warn(
             DataWarning(
                 f"{int(alone.sum())} of {len(rated)} ratings are compared with no "
-                "other: their rater has rated one model only for that prompt."
+                "other: their rater has rated one model only for that prompt.",
+                code="single-ratings",
             ),
             stacklevel=5,
         )
