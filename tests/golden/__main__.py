@@ -1,12 +1,13 @@
 """Keep new records: ``python -m golden [CASE ...]`` in ``tests``; all without names.
 
-``--compare`` writes nothing and prints how far each case is from its record.
+``--compare`` writes nothing and prints how far each case is from its record, in units
+of the largest number of an array, and in units of the gates of another engine.
 """
 
 import sys
 
 from golden.cases import CASES
-from golden.records import TOLERANCE, distance, file_of, known, taken, write
+from golden.records import TOLERANCE, distances, file_of, gates, known, taken, write
 
 names = [name for name in sys.argv[1:] if name != "--compare"] or list(CASES)
 for name in names:
@@ -15,9 +16,6 @@ for name in names:
         write(name, kept)
         continue
     old, new = known(name), taken(name)
-    told = all(new[key] == old[key] for key in ("error", "warnings"))
-    gaps = {
-        key: distance(new["numbers"].get(key, []), value)
-        for key, value in old["numbers"].items()
-    }
-    print(f"{max(gaps.values(), default=0.0):8.1e} {'' if told else 'TEXT'} {name}")
+    same = all(new[key] == old[key] for key in ("error", "warnings"))
+    far = [max(f(new, old).values(), default=0.0) for f in (distances, gates)]
+    print(f"{far[0]:8.1e} {far[1]:8.1e} {'' if same else 'FACTS'} {name}")

@@ -1,45 +1,31 @@
-"""Fits whose results are kept: one of every option, on tables drawn from fixed seeds.
+"""Answers that are recorded: one of every option, on tables drawn from fixed seeds.
 
-A case is a function without arguments. It returns a mapping of names to numbers, and
-what it warns of, or the error that it ends in, is recorded beside them.
+A case is a function without arguments. It returns a mapping of names to numbers; what
+it warns of, or the refusal that it ends in, is recorded beside them. How the package is
+called is said in ``adapter.py`` alone.
 """
 
-import tempfile
+import json
 from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-from fuzz import answers, options, tables
-from sklearn.base import clone
-from sklearn.model_selection import KFold
-from sklearn.preprocessing import SplineTransformer
-from streams import battles, in_pieces
-from streams import tables as stream_tables
+from fuzz import tables as fuzz_tables
+from golden import adapter
 
-from skanchor import (
-    AnchorHistory,
-    AnchorPipeline,
-    ArrivalScorer,
-    BTLRegressor,
-    JudgeCalibrator,
-    RieszDebiaser,
+SETTINGS_OF_FUZZ = json.loads(
+    Path(__file__).with_name("fuzz_settings.json").read_text(encoding="utf-8")
 )
-from skanchor.baselines import BASELINES
-from skanchor.bias import BoostedBias, LinearBias
-from skanchor.simulation import simulate_battles
-from skanchor.streaming import stream_history
-
-# Left out: two that rounding decides, scores with infinite errors or with none.
-FUZZED = [seed for seed in range(40) if seed not in (5, 8)]
+"""Methods that were drawn once with all options, by the seed of their table."""
 
 
+# ------------------------------------------------------------------------------ rows
 @cache
-def table(n_new_models=1):
+def drawn(n_new_models=1, seed=11):
     """Battles with ties, weights, counts, groups, contexts and display orders."""
-    data = simulate_battles(
-        1500, 200, n_models=6, n_new_models=n_new_models, item_sd=0.3, random_state=11
+    X, y = adapter.simulate(
+        n_models=6, n_new_models=n_new_models, item_sd=0.3, random_state=seed
     )
-    X, y = data.X.copy(), np.array(data.y, dtype=float)
     rng = np.random.default_rng(7)
     X["shown_first"] = rng.choice(["model_a", "model_b"], len(X))
     X["kind"] = rng.choice(["chat", "code"], len(X))
@@ -49,253 +35,443 @@ def table(n_new_models=1):
     return X, y, weight, rng.integers(0, 3, len(X))
 
 
-def _is_new(X):
+def is_new(X):
+    """Rows with a new model."""
     names = X["model_a"] + " " + X["model_b"]
     return names.str.contains("new").to_numpy()
 
 
-def _bare(X):
+def bare(X):
     """The table without features, which any two rows may share."""
     return X[["model_a", "model_b", "judge", "shown_first", "kind", "prompt"]]
 
 
-def _numbers(result):
-    """All that a result says in numbers."""
-    found = {
-        "leaderboard": result.leaderboard().select_dtypes("number"),
-        "variance": result.variance,
-        "contrasts": result.contrasts().select_dtypes("number"),
-        "rank_sets": result.rank_sets(),
-    }
-    return {name: np.asarray(value, dtype=float) for name, value in found.items()}
+def rated(X):
+    """The table with raters of the votes, and prompts that group its rows."""
+    rng = np.random.default_rng(5)
+    rater = rng.integers(0, 25, len(X)).astype(str).astype(object)
+    rater[(X["judge"] != "human").to_numpy()] = None
+    return X.rename(columns={"prompt": "prompt_id"}).assign(rater=rater)
 
 
-def _fit(n_new_models=1, weighted=False, grouped=False, bare=False, **settings):
-    X, y, weight, _ = table(n_new_models)
-    given = {"cv": 3, "random_state": 0} | settings
-    fitted = AnchorPipeline(**given).fit(
-        _bare(X) if bare else X,
+def small(n_new_models=1):
+    """Fewer rows, for what fits many times."""
+    X, y, *_ = drawn(n_new_models)
+    keep = np.random.default_rng(2).random(len(X)) < np.where(is_new(X), 0.8, 0.5)
+    return X[keep].reset_index(drop=True), y[keep]
+
+
+# -------------------------------------------------------------------------- pipelines
+def fitted(n_new_models=1, weighted=False, grouped=False, without=False, **settings):
+    """A fitted pipeline; ``without`` leaves features out."""
+    X, y, weight, _ = drawn(n_new_models)
+    return adapter.fit(
+        adapter.pipeline(**settings),
+        bare(X) if without else X,
         y,
-        sample_weight=weight if weighted else None,
-        groups="prompt" if grouped else None,
+        weight if weighted else None,
+        "prompt" if grouped else None,
     )
-    influence = fitted.influence_
-    return _numbers(fitted.result_) | {
-        "influence": np.stack([influence.sum(axis=0), (influence**2).sum(axis=0)]),
-        "summary": np.asarray(fitted.summary().select_dtypes("number"), dtype=float),
-    }
 
 
-def _favours(exact=False, **settings):
-    """What unrecorded favours would change."""
-    X, y, _, _ = table(2)
-    fitted = AnchorPipeline(**{"cv": 3, "random_state": 0} | settings).fit(X, y)
-    family = ["new-model-1", "model-01"]
-    found = {
-        "favour": fitted.breakdown(exact=exact),
-        "drift": fitted.breakdown("drift"),
-        "family": fitted.breakdown("family", family=family),
-        "rowwise": fitted.breakdown("rowwise"),
-        "intervals": fitted.sensitivity([0.0, 0.1, 0.4]),
-        "benchmarks": fitted.benchmarks(),
-    }
-    return {name: one.select_dtypes("number") for name, one in found.items()}
+def fit(**settings):
+    """Numbers of a fitted pipeline."""
+    return adapter.of_fit(fitted(**settings))
 
 
-def _plug_in():
-    X, y, _, _ = table()
-    anchor = AnchorPipeline(cv=3, random_state=0, debiaser="passthrough").fit(X, y)
-    return {"scores": np.asarray(anchor.leaderboard()["score"], dtype=float)}
+def change(edit, groups=None, **settings):
+    """A pipeline fitted to a table after an edit of its rows and outcomes."""
+    X, y, *_ = drawn()
+    X, y = edit(X.copy(), y.copy())
+    return adapter.of_fit(adapter.fit(adapter.pipeline(**settings), X, y, None, groups))
 
 
-def _counted():
-    X, y, _, times = table()
-    anchor = AnchorPipeline(cv=3, random_state=0, weights="frequency")
-    return _numbers(anchor.fit(_bare(X), y, sample_weight=times).result_)
+def with_raters(X, y):
+    """An edit: votes have raters."""
+    return rated(X), y
 
 
-def _in_contexts():
-    X, y, _, _ = table()
-    anchor = AnchorPipeline(cv=3, random_state=0, context="kind")
-    return _board(anchor.fit(X, y))
+def lost_all(X, y):
+    """An edit: people never prefer one of the old models."""
+    human = (X["judge"] == "human").to_numpy()
+    y[human & (X["model_a"] == "model-06").to_numpy()] = 0.0
+    y[human & (X["model_b"] == "model-06").to_numpy()] = 1.0
+    return X, y
 
 
-def _board(method):
-    """The leaderboard of any fitted method."""
-    frame = answers.board_of(method).select_dtypes("number")
-    return {"leaderboard": np.asarray(frame, dtype=float)}
+def of_old(X, y):
+    """An edit: no row has a new model."""
+    old = ~is_new(X)
+    return X[old], y[old]
 
 
-def _board_of_history():
+def apart(X, y):
+    """An edit: people compare two groups of the old models, but never across."""
+    first = {"model-01", "model-02", "model-03"}
+    crosses = X["model_a"].isin(first) != X["model_b"].isin(first)
+    keep = ~(crosses & (X["judge"] == "human")).to_numpy()
+    return X[keep].reset_index(drop=True), y[keep]
+
+
+def bridged():
+    """Two groups of models that one pair of votes of hardly any weight connects."""
+    X, y, *_ = drawn()
+    human = X[(X["judge"] == "human") & ~is_new(X)]
+    first = {"model-01", "model-02", "model-03"}
+    crosses = (human["model_a"].isin(first) != human["model_b"].isin(first)).to_numpy()
+    rows = human.index.to_numpy()
+    bridge = [rows[crosses & (y[rows] == won)][0] for won in (0.0, 1.0)]
+    keep = np.concatenate([rows[~crosses], bridge])
+    weight = np.where(np.isin(keep, bridge), 1e-8, 1.0)
+    btl = adapter.make("BTLRegressor").fit(X.loc[keep], y[keep], sample_weight=weight)
+    return {"scores": btl.scores_, "errors": btl.standard_errors_}
+
+
+def plug_in():
+    """Scores without a correction."""
+    return adapter.of_board(fitted(debiaser="passthrough"))
+
+
+def counted(method="AnchorPipeline", **settings):
+    """A table of counts."""
+    X, y, _, times = drawn()
+    method = adapter.make(method, **settings)
+    return adapter.of_board(adapter.fit(method, bare(X), y, times, None))
+
+
+def in_contexts(**settings):
+    """Scores by the kind of prompt, and under another mix."""
+    method = fitted(context="kind", **settings)
+    return adapter.of_board(method) | adapter.of_mix(method, {"chat": 0.8, "code": 0.2})
+
+
+def no_new_models():
     """The historical leaderboard."""
-    X, y, _, _ = table()
-    old = ~_is_new(X)
-    anchor = AnchorPipeline(cv=3, random_state=0, new_models=[])
-    return _board(anchor.fit(X[old], y[old]))
+    X, y, *_ = drawn()
+    old = ~is_new(X)
+    method = adapter.pipeline(new_models=[])
+    return adapter.of_board(adapter.fit(method, X[old], y[old], None, None))
 
 
-def _stages():
-    """The four stages one after the other."""
-    X, y, weight, _ = table()
-    found = {}
-    for stage in (BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), RieszDebiaser()):
-        stage.fit(X, y, sample_weight=weight)
-        X = stage.transform(X)
-        found[type(stage).__name__] = stage.score(X, y, sample_weight=weight)
-    return found | {"scores": X.scores, "sensitivities": X.sensitivities}
+def votes_alone(edit=None, **settings):
+    """Stage one by itself."""
+    X, y, *_ = drawn()
+    if edit is not None:
+        X, y = edit(X.copy(), y.copy())
+    rows = ((X["judge"] == "human") & ~is_new(X)).to_numpy()
+    return adapter.votes_alone(X[rows], y[rows], **settings)
 
 
-def _baseline(name):
-    X, y, _, _ = table()
-    method = BASELINES[name]()
+def ranked(n_new_models=1, **settings):
+    """Every way to ask for ranks."""
+    return adapter.of_ranking(fitted(n_new_models, **settings).result_)
+
+
+# ----------------------------------------------------------------- other capabilities
+def baseline(name, weighted=False, without=False, **settings):
+    """A baseline."""
+    X, y, weight, _ = drawn()
     if name == "HumanOnly":
-        method.set_params(new_models=["model-01"])
-    return _board(method.fit(X, y))
+        settings = {"new_models": ["model-01"]} | settings
+    method = adapter.make(name, **settings)
+    rows = bare(X) if without else X
+    return adapter.of_board(adapter.fit(method, rows, y, weight if weighted else None))
 
 
-def _kept(weighted=False, grouped=False, bare=False, **settings):
-    """A history that is kept, read again, and places arrivals."""
-    X, y, weight, _ = table()
-    new = _is_new(X)
-    X = _bare(X) if bare else X
-
-    def rows(which):
-        return {
-            "X": X[which],
-            "y": y[which],
-            "sample_weight": weight[which] if weighted else None,
-            "groups": "prompt" if grouped else None,
-        }
-
-    given = {"cv": 3, "random_state": 0} | settings
-    history = AnchorHistory(AnchorPipeline(**given)).fit(**rows(~new))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "history.anchor")
-        history.save(path)
-        history = AnchorHistory.load(path)
-    found = _numbers(history.place(**rows(new)))
-    if history.state_.counts is not None:
-        late = np.flatnonzero(~new)[:100]
-        updated = history.update(X.iloc[late], y[late])
-        again = _numbers(updated.place(**rows(new)))
-        found |= {f"updated {name}": value for name, value in again.items()}
-    return found
+def oracle():
+    """The baseline that knows the scores, sensitivities and biases of the draw."""
+    X, y, truth = adapter.truth(n_models=6, random_state=3)
+    return adapter.of_board(adapter.fit(adapter.make("Oracle", truth=truth), X, y))
 
 
-def _updated_without_counts():
-    """What the owner of a history is told that cannot be updated."""
-    X, y, _, _ = table()
-    old = ~_is_new(X)
-    history = AnchorHistory(AnchorPipeline(cv=3, random_state=0)).fit(X[old], y[old])
-    history.update(X[old][:50], y[old][:50])
+def ranks_bootstrapped(name):
+    """Ranks by refits."""
+    return adapter.ranks_bootstrapped(adapter.make(name), *small())
 
 
-def _streamed(anchor=None, update=False, **settings):
-    """A history that is read in pieces, and places arrivals."""
-    history, late = stream_tables()
-    pieces = in_pieces(battles(history).assign(winner=history["winner"]), 700)
-    anchor = anchor or AnchorPipeline(cv=3, random_state=0)
-    found = stream_history(pieces, clone(anchor), **settings).history
-    if update:
-        found.update(battles(history[:50]), history["winner"][:50])
-    return _numbers(found.place(battles(late), late["winner"]))
+def bootstrapped(name, **settings):
+    """Intervals by refits."""
+    X, y = small()
+    return adapter.bootstrapped(adapter.make(name), X, y, **settings)
 
 
-def _fuzzed(seed):
-    """A random table and method, as the fuzzing draws them."""
-    rng = np.random.default_rng([1, seed])
-    case = tables.draw(rng)
-    method = options.draw(rng, case=case)
-    known = method.get_params(deep=True)
-    # No global generator and no learner of trees, whose splits rounding may tip.
-    for name, value in known.items():
-        if isinstance(value, BoostedBias) or str(value) == "boosted":
-            method.set_params(**{name: "linear"})
-    method.set_params(
-        **{
-            name: 0
-            for name in method.get_params(deep=True)
-            if name.endswith("random_state")
-        }
+def favours(n_new_models=2, **settings):
+    """What unrecorded favours would change."""
+    return adapter.of_sensitivity(
+        fitted(n_new_models, **settings), ["new-model-1", "model-01"]
     )
-    given = {"sample_weight": case.weight, "groups": case.groups}
+
+
+def fragile(**settings):
+    """How few rows change a statement."""
+    X, y = small()
+    method = adapter.fit(adapter.pipeline(item_effects=None), X, y, None, None)
+    return adapter.of_fragility(method, X, y, **settings)
+
+
+def plans(**settings):
+    """What rows are worth, how many a width takes, and which to buy."""
+    costs = {"human": 1.0, "judge-1": 0.1, "judge-2": 0.2, "judge-3": 0.1}
+    return adapter.of_plans(fitted(**settings), costs)
+
+
+def left_out(name="AnchorPipeline", **settings):
+    """Historical models in turn as if they were new."""
+    X, y, *_ = drawn()
+    method = adapter.make(name)
+    if name == "AnchorPipeline":
+        method = adapter.pipeline()
+    return adapter.left_out(method, X, y, **settings)
+
+
+def checked(**settings):
+    """Tests of the intervals of the historical models."""
+    X, y, *_ = drawn()
+    return adapter.checked(adapter.pipeline(**settings), X, y)
+
+
+def command(*flags, edit=None):
+    """What the command that ranks says in numbers and codes of warnings."""
+    X, y = small()
+    if edit is not None:
+        X, y = edit(X, y)
+    found, codes = adapter.command("rank", X.assign(winner=y), *flags)
+    return found | {f"code {code}": [codes.count(code)] for code in sorted({*codes})}
+
+
+# ------------------------------------------------------------------------ histories
+def parts(weighted=False, grouped=False, without=False, n_new_models=1):
+    """Rows of the history, and rows of new models."""
+    X, y, weight, _ = drawn(n_new_models)
+    X, new = bare(X) if without else X, is_new(X)
+    groups = "prompt" if grouped else None
+    return [
+        (X[rows], y[rows], weight[rows] if weighted else None, groups)
+        for rows in (~new, new)
+    ]
+
+
+def kept(weighted=False, grouped=False, without=False, n_new_models=1, **settings):
+    """A history that is stored and read, and places new models."""
+    past, new = parts(weighted, grouped, without, n_new_models)
+    return adapter.placed(adapter.history(adapter.pipeline(**settings), past), new)
+
+
+def updated(grouped=False, without=True, again=False, **settings):
+    """A history with further rows, from its counts or from all rows."""
+    past, new = parts(False, grouped, without)
+    first = np.arange(len(past[1])) % 5 > 0
+    old, more = ((past[0][k], past[1][k], None, past[3]) for k in (first, ~first))
+    found = adapter.history(adapter.pipeline(**settings), old)
+    found = adapter.updated(found, more, past=old if again else None)
+    return adapter.placed(adapter.stored(found), new, "updated")
+
+
+def promoted(again=False, **settings):
+    """A history in which a new model has got votes and become an old one."""
+    past, new = parts(False, False, True, 2)
+    names = new[0]["model_a"] + " " + new[0]["model_b"]
+    first = names.str.contains("new-model-1").to_numpy()
+    first = first & ~names.str.contains("new-model-2").to_numpy()
+    voted = new[0][first].copy()
+    voted.loc[voted.index[:40], "judge"] = "human"
+    found = adapter.history(adapter.pipeline(**settings), past)
+    rows = (voted, new[1][first])
+    found = adapter.promoted(found, "new-model-1", rows, past if again else None)
+    second = (new[0][~first], new[1][~first], None, new[3])
+    return adapter.placed(adapter.stored(found), second, "promoted")
+
+
+def of_files(without=False, grouped=False, **settings):
+    """A history of a folder of Parquet files, and new models beside it."""
+    (X, y, *_), (new_X, new_y, *_) = parts(without=without)
+    if grouped:
+        X, new_X = (one.rename(columns={"prompt": "prompt_id"}) for one in (X, new_X))
+    table, cut = X.assign(winner=y), len(X) // 3
+    pieces = [table[:cut], table[cut : 2 * cut], table[2 * cut :]]
+    found = adapter.history_of_files(adapter.pipeline(**settings), pieces)
+    new = (new_X, new_y, None, "prompt_id" if grouped else None)
+    return adapter.placed(found, new)
+
+
+def fuzzed(seed):
+    """A random table and method."""
+    table = fuzz_tables.draw(np.random.default_rng([1, int(seed)]))
+    name, settings = SETTINGS_OF_FUZZ[seed]
+    method = adapter.make(name, **settings)
+    seeds = [p for p in method.get_params(deep=True) if p.endswith("random_state")]
+    method.set_params(**dict.fromkeys(seeds, 0))
+    given = {"sample_weight": table.weight, "groups": table.groups}
     given = {name: value for name, value in given.items() if value is not None}
-    return _board(method.fit(case.X, case.y, **given))
+    return adapter.of_board(method.fit(table.X, table.y, **given))
 
 
 two_step = {"historical_fit": "two-step", "item_effects": None}
+splines = ["LinearBias", {"feature_map": ["SplineTransformer", {"n_knots": 4}],
+                          "alpha": 0.01}]  # fmt: skip
 
-CASES = {
-    "plain": _fit,
-    "bare": partial(_fit, bare=True),
-    "no item effects": partial(_fit, item_effects=None),
-    "random": partial(_fit, item_effects="random"),
-    "conservative": partial(_fit, item_effects="conservative"),
-    "given covariance": partial(_fit, item_effects=0.05 * np.eye(3) + 0.02),
-    "two-step": partial(_fit, **two_step),
-    "two-step, random": partial(_fit, historical_fit="two-step", item_effects="random"),
-    "weights": partial(_fit, weighted=True),
-    "groups": partial(_fit, grouped=True),
-    "weights and groups": partial(_fit, weighted=True, grouped=True),
-    "bare groups": partial(_fit, bare=True, grouped=True, item_effects="random"),
-    "counts": _counted,
-    "ties dropped": partial(_fit, ties="drop"),
-    "contexts": _in_contexts,
-    "repeats": partial(_fit, n_repeats=2),
-    "repeats, groups": partial(_fit, n_repeats=2, grouped=True, item_effects=None),
-    "three new models": partial(_fit, n_new_models=3),
-    "no new models": _board_of_history,
-    "a warm arrival": partial(_fit, new_models=["new-model", "model-01"]),
-    "folds of rows": partial(_fit, cv=KFold(4, shuffle=True, random_state=0)),
-    "no position effect": partial(
-        _fit, calibrator=JudgeCalibrator(position_effect=False)
-    ),
-    "ridge": partial(_fit, calibrator=JudgeCalibrator(LinearBias(alpha=0.1))),
-    "splines": partial(
-        _fit, calibrator=JudgeCalibrator(LinearBias(SplineTransformer(4), alpha=0.01))
-    ),
-    "boosted": partial(
-        _fit,
-        calibrator=JudgeCalibrator(BoostedBias(max_rounds=5, random_state=0)),
-        debiaser=RieszDebiaser("linear"),
-    ),
-    "Riesz weights fitted": partial(_fit, debiaser=RieszDebiaser(route="direct")),
-    "Riesz weights bounded": partial(_fit, debiaser=RieszDebiaser(weight_bound=5.0)),
-    "Riesz weights with a ridge": partial(_fit, debiaser=RieszDebiaser(ridge=0.01)),
-    "favours": partial(_favours, item_effects="random"),
-    "favours, two-step": partial(_favours, exact=True, **two_step),
-    "without a debiaser": _plug_in,
-    "bias of people": partial(_fit, human_bias="linear"),
-    "style included": partial(_fit, human_bias="linear", target="style_included"),
-    "ridge on scores": partial(_fit, btl=BTLRegressor(alpha=0.01)),
-    "Fisher information": partial(
-        _fit, btl=BTLRegressor(covariance="fisher"), **two_step
-    ),
-    "unweighted equation": partial(_fit, arrival=ArrivalScorer(equation="unweighted")),
-    "narrow bounds": partial(
-        _fit, calibrator=JudgeCalibrator(sensitivity_bounds=(0.5, 0.9))
-    ),
-    "stages": _stages,
-    "an unknown new model": partial(_fit, new_models=["nobody"]),
-    "kept": _kept,
-    "kept, bare": partial(_kept, bare=True),
-    "kept, weights and groups": partial(_kept, weighted=True, grouped=True),
-    "kept, random": partial(_kept, item_effects="random"),
-    "kept, two-step": partial(_kept, **two_step),
-    "kept, repeats": partial(_kept, n_repeats=2, item_effects=None),
-    "kept, splines": partial(
-        _kept, calibrator=JudgeCalibrator(LinearBias(SplineTransformer(4), alpha=0.01))
-    ),
-    "kept, boosted": partial(_kept, calibrator=JudgeCalibrator(BoostedBias())),
-    "kept, updated without counts": _updated_without_counts,
-    "streamed": _streamed,
-    "streamed, none": partial(_streamed, item_effects=None),
-    "streamed, random": partial(_streamed, item_effects="random"),
-    "streamed, repeats": partial(_streamed, n_repeats=2, item_effects=None),
-    "streamed, two-step": partial(
-        _streamed, AnchorPipeline(cv=3, random_state=0, **two_step)
-    ),
-    "streamed, updated": partial(_streamed, update=True),
+
+def calibrator(bias="linear", **settings):
+    """Setting of a calibrator."""
+    return ["JudgeCalibrator", {"bias": bias} | settings]
+
+
+boosted = {
+    "calibrator": calibrator(["BoostedBias", {"max_rounds": 5, "random_state": 0}]),
+    "debiaser": ["RieszDebiaser", {"learner": "linear"}],
 }
-CASES |= {name: partial(_baseline, name) for name in BASELINES if name != "Oracle"}
-CASES |= {f"fuzz {seed}": partial(_fuzzed, seed) for seed in FUZZED}
+
+fisher = ["BTLRegressor", {"covariance": "fisher"}]
+rows_of_folds = ["KFold", {"n_splits": 4, "shuffle": True, "random_state": 0}]
+
+PIPELINES = {
+    "plain": {},
+    "bare": {"without": True},
+    "no item effects": {"item_effects": None},
+    "random": {"item_effects": "random"},
+    "item prior": {"item_effects": "random", "item_prior": (0.1, 5.0)},
+    "two-step": two_step,
+    "two-step, random": {"historical_fit": "two-step", "item_effects": "random"},
+    "two-step, groups": {**two_step, "grouped": True},
+    "weights": {"weighted": True},
+    "groups": {"grouped": True},
+    "weights and groups": {"weighted": True, "grouped": True},
+    "bare groups": {"without": True, "grouped": True, "item_effects": "random"},
+    "ties dropped": {"ties": "drop"},
+    "ties dropped, groups": {"ties": "drop", "grouped": True},
+    "repeats": {"n_repeats": 2},
+    "repeats, groups": {"n_repeats": 2, "grouped": True, "item_effects": None},
+    "three new models": {"n_new_models": 3},
+    "three new models, no item effects": {"n_new_models": 3, "item_effects": None},
+    "a warm arrival": {"new_models": ["new-model", "model-01"]},
+    "folds of rows": {"cv": rows_of_folds},
+    "no position effect": {"calibrator": calibrator(position_effect=False)},
+    "ridge": {"calibrator": calibrator(["LinearBias", {"alpha": 0.1}])},
+    "splines": {"calibrator": calibrator(splines)},
+    "boosted": boosted,
+    "automatic": {"calibrator": calibrator(["AutoBias", {"candidates": ["linear"]}])},
+    "bias of people": {"human_bias": "linear"},
+    "bias of people, bare weights": {"human_bias": "linear", "weighted": True},
+    "disagreement ignored": {"disagreement": "ignore"},
+    "ridge on scores": {"btl": ["BTLRegressor", {"alpha": 0.01}]},
+    "Fisher information": {
+        **two_step,
+        "btl": ["BTLRegressor", {"covariance": "fisher"}],
+    },
+    "unweighted equation": {"arrival": ["ArrivalScorer", {"equation": "unweighted"}]},
+    "narrow bounds": {"calibrator": calibrator(sensitivity_bounds=(0.5, 0.9))},
+    "an unknown new model": {"new_models": ["nobody"]},
+}
+
+CASES = {name: partial(fit, **settings) for name, settings in PIPELINES.items()}
+CASES |= {
+    "raters": partial(change, with_raters, "auto"),
+    "raters, two-step": partial(change, with_raters, "auto", **two_step),
+    "a model that lost all votes": partial(change, lost_all),
+    "a model that lost all votes, two-step": partial(change, lost_all, **two_step),
+    "votes in two groups": partial(change, apart),
+    "votes in two groups, two-step": partial(change, apart, **two_step),
+    "bridged": bridged,
+    "without a debiaser": plug_in,
+    "counts": partial(counted, cv=3, random_state=0, weights="frequency"),
+    "counts, ties dropped": partial(
+        counted, cv=3, random_state=0, weights="frequency", ties="drop"
+    ),
+    "contexts": in_contexts,
+    "contexts, no item effects": partial(in_contexts, item_effects=None),
+    "contexts, mixed": partial(in_contexts, context_mix={"chat": 0.3, "code": 0.7}),
+    "no new models": no_new_models,
+    "votes alone": votes_alone,
+    "votes alone, ridge": partial(votes_alone, alpha=0.01),
+    "votes alone, by raters": partial(votes_alone, with_raters),
+    "votes alone, lost all": partial(votes_alone, lost_all),
+    "votes alone, in two groups": partial(votes_alone, apart),
+    "votes alone, in two groups, warned": partial(
+        votes_alone, apart, disconnected="warn"
+    ),
+    "ranks": ranked,
+    "ranks, three new models": partial(ranked, 3, item_effects=None),
+    "ranks, repeats": partial(ranked, n_repeats=2),
+    "stages": lambda: adapter.stages(*drawn()[:3]),
+    "favours": partial(favours, item_effects="random"),
+    "favours, two-step": partial(favours, **two_step),
+    "fragility": fragile,
+    "plans": plans,
+    "plans, random, bare": partial(plans, item_effects="random", without=True),
+    "left out": left_out,
+    "left out, DirectScore": partial(left_out, "DirectScore"),
+    "left out, groups": partial(left_out, groups="prompt"),
+    "checked intervals": checked,
+    "checked intervals, no item effects": partial(checked, item_effects=None),
+    "command": command,
+    "command, votes of a model hidden": partial(
+        command, "--hide-votes-of", "model-03", "--level", "0.9"
+    ),
+    "command, no new models": partial(command, "--no-new", edit=of_old),
+    "command, a model that lost all votes": partial(command, edit=lost_all),
+    "Oracle": oracle,
+}
+CASES |= {
+    f"kept{name}": partial(kept, **settings)
+    for name, settings in {
+        "": {},
+        ", bare": {"without": True},
+        ", groups": {"grouped": True},
+        ", weights and groups": {"weighted": True, "grouped": True},
+        ", random": {"item_effects": "random"},
+        ", two-step": two_step,
+        ", repeats": {"n_repeats": 2, "item_effects": None},
+        ", splines": {"calibrator": calibrator(splines)},
+        ", boosted": {"calibrator": calibrator(["BoostedBias", {}])},
+        ", three new models": {"n_new_models": 3, "without": True},
+        ", ties dropped": {"ties": "drop", "without": True},
+    }.items()
+}
+CASES |= {
+    "updated": updated,
+    "updated, random": partial(updated, item_effects="random"),
+    "updated from all rows": partial(updated, without=False, again=True),
+    "updated from all rows, groups": partial(updated, grouped=True, again=True),
+    "updated without counts": partial(updated, without=False),
+    "promoted": promoted,
+    "promoted from all rows": partial(promoted, again=True, item_effects=None),
+    "files": of_files,
+    "files, bare": partial(of_files, without=True),
+    "files, no item effects": partial(of_files, item_effects=None),
+    "files, two-step": partial(of_files, **two_step),
+    "files, groups": partial(of_files, without=True, grouped=True),
+    "files, features and groups": partial(of_files, grouped=True),
+    "files, random": partial(of_files, without=True, item_effects="random"),
+}
+BASELINES = (
+    "DirectScore", "HistoricalPPI", "HistoricalPPR", "HumanOnly", "IPWOnly", "JointBTL",
+    "JointMLE", "JudgeArenaElo", "JudgeAwareBTL", "LogisticJudge", "MeanShift",
+    "PerJudgeBTL", "PooledLLM", "ScalarJudge", "SoftElo", "ConformalRanking",
+)  # fmt: skip
+CASES |= {name: partial(baseline, name) for name in BASELINES}
+CASES |= {
+    f"{name}, weights": partial(baseline, name, weighted=True)
+    for name in ("DirectScore", "HistoricalPPI", "IPWOnly", "JointMLE", "MeanShift")
+}
+CASES |= {
+    f"{name}, counts": partial(counted, name)
+    for name in ("JointBTL", "ScalarJudge", "PerJudgeBTL")
+}
+CASES |= {
+    "IPWOnly, clipped": partial(baseline, "IPWOnly", clip=1.5),
+    "bootstrap": partial(bootstrapped, "JointBTL"),
+    "bootstrap, percentile": partial(bootstrapped, "DirectScore", kind="percentile"),
+    "bootstrap, ranks alone": partial(ranks_bootstrapped, "HistoricalPPR"),
+}
+CASES |= {f"fuzz {seed}": partial(fuzzed, seed) for seed in SETTINGS_OF_FUZZ}
+
+NEEDS_TORCH = {
+    "network": partial(
+        fit,
+        calibrator=calibrator(
+            ["NetworkBias", {"width": 4, "max_epochs": 3, "random_state": 0}]
+        ),
+        item_effects=None,
+    )
+}
+"""Cases that are left out where torch is not installed."""
