@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable
 from dataclasses import dataclass
 from numbers import Integral
@@ -90,18 +89,14 @@ class Bootstrapped(RankingEstimator):
         :func:`bootstrap` and :meth:`BootstrapResult.rank_intervals` for them.
     n_resamples : int, default=500
         Number of resamples.
-    kind : {"basic", "percentile", "studentized"}, default="basic"
+    kind : {"basic", "percentile"}, default="basic"
         Kind of the intervals, as in :meth:`BootstrapResult.limits`.
-    n_inner : int, default=25
-        Number of resamples of each resample, for studentized intervals only.
     n_jobs : int, optional
         Number of blocks of resamples that run in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
         Seed of the resamples.
     verbose : int, default=0
         Shows a progress bar when positive.
-    checkpoint : path, optional
-        File that stores finished blocks, as in :func:`bootstrap`.
     new_models : sequence of labels, optional
         Models to place; None leaves the choice to the method.
     unseen : {"warn", "raise"}, default="warn"
@@ -139,11 +134,9 @@ class Bootstrapped(RankingEstimator):
         "n_resamples": [Interval(Integral, 2, None, closed="left")],
         # ``_fit`` checks the value, with a message that lists the kinds.
         "kind": [str],
-        "n_inner": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
-        "checkpoint": [str, os.PathLike, None],
         "weights": [StrOptions(set(WEIGHTS))],
     }
 
@@ -153,11 +146,9 @@ class Bootstrapped(RankingEstimator):
         n_resamples: int = 500,
         *,
         kind: Kind = "basic",
-        n_inner: int = 25,
         n_jobs: int | None = None,
         random_state: Seed = None,
         verbose: int = 0,
-        checkpoint: str | os.PathLike[str] | None = None,
         new_models: Any = None,
         unseen: Literal["warn", "raise"] = "warn",
         weights: Literal["importance", "frequency"] = "importance",
@@ -165,11 +156,9 @@ class Bootstrapped(RankingEstimator):
         self.estimator = estimator
         self.n_resamples = n_resamples
         self.kind = kind
-        self.n_inner = n_inner
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-        self.checkpoint = checkpoint
         self.new_models = new_models
         self.unseen = unseen
         self.weights = weights
@@ -194,11 +183,9 @@ class Bootstrapped(RankingEstimator):
             groups=sample.groups,
             weights=self.weights,
             n_resamples=self.n_resamples,
-            n_inner=self.n_inner if self.kind == "studentized" else 0,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
             verbose=self.verbose,
-            checkpoint=self.checkpoint,
         ).values()
         self.estimator_, self.refits_ = refits.estimator, refits
         self.models_, self.new_models_ = refits.models, self.estimator_.new_models_

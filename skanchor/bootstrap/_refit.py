@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_random_state
 
 from skanchor._cells import Cells
 from skanchor._comparisons import decide_roles
@@ -21,7 +19,6 @@ from skanchor._folds import stream_plan
 from skanchor._refits import BatchedFits, Layout
 from skanchor._row_rules import RowRules
 from skanchor._typing import Array, Seed
-from skanchor.bootstrap._checkpoint import Checkpoint, run_key
 from skanchor.bootstrap._resampler import Resampler
 from skanchor.bootstrap._result import BootstrapResult
 from skanchor.exceptions import DataWarning
@@ -41,7 +38,6 @@ class _RefitTask:
     fitted: dict[str, Any]
     layouts: dict[str, tuple[int, Layout]]
     resampler: Resampler
-    n_inner: int
     tol: float
     batched: bool
 
@@ -55,13 +51,11 @@ def bootstrap(
     groups: ArrayLike | str | None = "auto",
     weights: Literal["importance", "frequency"] = "importance",
     n_resamples: int = 500,
-    n_inner: int = 0,
     tol: float = 1e-5,
     batched: bool = True,
     n_jobs: int | None = None,
     random_state: Seed = None,
     verbose: int = 0,
-    checkpoint: str | os.PathLike[str] | None = None,
 ) -> dict[str, BootstrapResult]:
     """Refit methods on resamples that all of them share.
 
@@ -86,9 +80,6 @@ def bootstrap(
         each of which is drawn by itself. The same holds if a method has this setting.
     n_resamples : int, default=500
         Number of resamples.
-    n_inner : int, default=0
-        Number of resamples of each resample, for studentized intervals; 25 is a common
-        choice.
     tol : float, default=1e-5
         Accepted error of the batched solvers, in logits.
     batched : bool, default=True
@@ -100,11 +91,6 @@ def bootstrap(
         Seed of the resamples.
     verbose : int, default=0
         Shows a progress bar when positive.
-    checkpoint : path, optional
-        File that stores the finished blocks. If it exists, and was written for the same
-        data, roles, methods, settings, seed and versions, the run is resumed from it;
-        the number of resamples may be larger. The file of another run, or a damaged
-        one, is an error. Functions among the settings are compared by their names.
 
     Returns
     -------
@@ -127,7 +113,7 @@ def bootstrap(
     >>> bool(0.05 < refits["PPI"].standard_errors["new-model"] < 0.2)
     True
     """
-    _check_counts(n_resamples, n_inner)
+    _check_number(n_resamples)
     if weights not in WEIGHTS:
         raise ValueError(f"weights must be one of {WEIGHTS}, got {weights!r}.")
     methods = _by_name(methods)
@@ -151,60 +137,42 @@ def bootstrap(
     roles = decide_roles(distinct.X, distinct.weight, new_models)
     order = _side_by_side(distinct.with_battles(roles))
     rows = distinct[order]
-    options = {"n_inner": int(n_inner), "tol": tol, "batched": bool(batched)}
-    key = {} if checkpoint is None else run_key(sample, methods, fitted, **options)
-    checkpoints = Checkpoint.open(checkpoint, random_state, key)
-    resampler = Resampler.of(rows.with_battles(roles[order]), checkpoints.seed)
+    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    resampler = Resampler.of(rows.with_battles(roles[order]), seed)
     task = _RefitTask(
         rows.with_battles(rows.X.as_preferences()),
         fitted,
         _layouts(fitted, rows),
         resampler,
-        int(n_inner),
         tol,
         batched,
     )
     sizes = _block_sizes(int(n_resamples), resampler.block)
-    # The last block of an earlier, shorter run may have too few resamples: it is run
-    # again.
-    done, first = checkpoints.blocks, next(iter(fitted))
-    todo = [b for b in sizes if b not in done or len(done[b][first][0]) < sizes[b]]
-    found = stream_plan(
-        _run_block,
-        [(task, number, sizes[number]) for number in todo],
-        n_jobs=n_jobs,
-        verbose=verbose,
-        description="resamples",
-    )
-    for number, block in zip(todo, found, strict=True):
-        checkpoints.add(number, block)
-    return {
-        name: _collect(
-            fitted[name], [done[b][name] for b in sizes], int(n_resamples), name
+    blocks = list(
+        stream_plan(
+            _run_block,
+            [(task, number, size) for number, size in enumerate(sizes)],
+            n_jobs=n_jobs,
+            verbose=verbose,
+            description="resamples",
         )
-        for name in fitted
+    )
+    return {
+        name: _collect(method, np.concatenate([block[name] for block in blocks]), name)
+        for name, method in fitted.items()
     }
 
 
-def _block_sizes(n: int, block: int) -> dict[int, int]:
-    """Number of resamples of each block, by the number of the block."""
-    begins = range(0, n, block)
-    return {number: min(block, n - begin) for number, begin in enumerate(begins)}
+def _block_sizes(n: int, block: int) -> list[int]:
+    """Number of resamples of each block."""
+    return [min(block, n - begin) for begin in range(0, n, block)]
 
 
-def _check_counts(n_resamples: Any, n_inner: Any) -> None:
-    for name, value, least in (
-        ("n_resamples", n_resamples, 2),
-        ("n_inner", n_inner, 0),
-    ):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-            raise ValueError(f"{name} must be an integer, got {value!r}.")
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}.")
-    if n_inner == 1:
-        raise ValueError(
-            "n_inner must be 0 or at least 2: one refit shows no variation."
-        )
+def _check_number(n_resamples: Any) -> None:
+    if isinstance(n_resamples, bool) or not isinstance(n_resamples, (int, np.integer)):
+        raise ValueError(f"n_resamples must be an integer, got {n_resamples!r}.")
+    if n_resamples < 2:
+        raise ValueError(f"n_resamples must be at least 2, got {n_resamples}.")
 
 
 def _fit_on_all_rows(
@@ -270,33 +238,12 @@ def _layouts(fitted: dict[str, Any], sample: Sample) -> dict[str, tuple[int, Lay
     return result
 
 
-def _run_block(
-    task: _RefitTask, number: int, size: int
-) -> dict[str, tuple[Array, Array | None]]:
-    """Refit every method on the first ``size`` resamples of one block.
-
-    Returns for each method the values (size, n_models), and the covariances of the
-    inner refits (size, n_models, n_models) or None.
-    """
-    weights, inner = task.resampler.draw(number, task.n_inner)
-    weights = weights[:size]
+def _run_block(task: _RefitTask, number: int, size: int) -> dict[str, Array]:
+    """Values (size, n_models) of every method on the first resamples of one block."""
     with warnings.catch_warnings():
         # Warnings of a refit are about a resample, and not about the data.
         warnings.simplefilter("ignore")
-        values = _refit(task, weights)
-        errors: dict[str, Array | None] = dict.fromkeys(values)
-        inner_values = [_refit(task, block) for block in islice(inner, size)]
-        if inner_values:
-            for name in values:
-                errors[name] = np.array(
-                    [_refit_covariance(block[name]) for block in inner_values]
-                )
-    return {name: (values[name], errors[name]) for name in values}
-
-
-def _refit_covariance(values: Array) -> Array:
-    """Covariance of the refits without NaN, of shape (n_models, n_models)."""
-    return np.cov(values[~np.isnan(values).any(axis=1)], rowvar=False, ddof=1)
+        return _refit(task, task.resampler.draw(number)[:size])
 
 
 def _refit(task: _RefitTask, weights: Array) -> dict[str, Array]:
@@ -348,19 +295,15 @@ def _fitted_values(fitted: Any) -> pd.Series:
     return values
 
 
-def _collect(
-    fitted: Any, blocks: list[tuple[Array, Array | None]], n: int, name: str
-) -> BootstrapResult:
-    """Result of one method from its blocks; warn of resamples that failed."""
-    errors = [error for _, error in blocks if error is not None]
-    models = fitted.models_
+def _collect(fitted: Any, replicates: Array, name: str) -> BootstrapResult:
+    """Result of one method from its refits; warn of resamples that failed."""
+    models, n = fitted.models_, len(replicates)
     result = BootstrapResult(
         fitted,
         models,
         np.isin(models, fitted.new_models_),
         _fitted_values(fitted).to_numpy(dtype=np.float64),
-        np.concatenate([values for values, _ in blocks])[:n],
-        np.concatenate(errors)[:n] if errors else None,
+        replicates,
     )
     if n - result.failed < 2:
         raise ValueError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -79,64 +78,43 @@ class Resampler:
         """
         return int(np.clip(500_000 // max(len(self.weight), 1), 2, 64))
 
-    def _counts(self, drawn: NDArray[Any], name: str) -> Array:
+    def _counts(self, drawn: NDArray[Any]) -> Array:
         """Row weights (n_resamples, n_rows) from drawn units (n_resamples, n_units)."""
         n_resamples, n_units = drawn.shape
         # How often each unit was drawn; the last column, of unused rows, stays zero.
-        counts = self._work.take(name, (n_resamples, n_units + 1))
+        counts = self._work.take("counts", (n_resamples, n_units + 1))
         for r, units in enumerate(drawn):
             counts[r] = np.bincount(units, minlength=n_units + 1)
         if self._unit is None:
             own = counts[:, :-1]
         else:
-            own = self._work.take(name + " rows", (n_resamples, len(self.weight)))
+            own = self._work.take("rows", (n_resamples, len(self.weight)))
             np.take(counts, self._unit, axis=1, out=own, mode="clip")
         if not self._unit_weights:
             own *= self.weight
         return own
 
-    def draw(self, number: int, n_inner: int = 0) -> tuple[Array, Iterator[Array]]:
+    def draw(self, number: int) -> Array:
         """Draw one block.
 
-        The arrays are reused: each is valid until the next of its kind is drawn.
+        The array is reused: it is valid until the next block is drawn.
 
         Parameters
         ----------
         number : int
             Number of the block.
-        n_inner : int, default=0
-            Number of resamples of each resample.
 
         Returns
         -------
-        weights : ndarray of shape (block, n_rows)
+        ndarray of shape (block, n_rows)
             Weights of the resamples.
-        inner : iterator of ndarrays of shape (n_inner, n_rows)
-            For each resample, weights of its own resamples; empty if n_inner is zero.
         """
-        # The outer draws are the same whether or not there are inner ones.
-        stream = np.random.SeedSequence(self.seed, spawn_key=(number,))
-        outer_seed, inner_seed = stream.spawn(2)
-        drawn = self._draw(np.random.default_rng(outer_seed), self.block, "units")
-        return self._counts(drawn, "outer"), self._inner(drawn, inner_seed, n_inner)
+        stream = np.random.SeedSequence(self.seed, spawn_key=(number, 0))
+        return self._counts(self._draw(np.random.default_rng(stream), self.block))
 
-    def _inner(
-        self, drawn: NDArray[Any], seed: np.random.SeedSequence, n_inner: int
-    ) -> Iterator[Array]:
-        """Weights of the resamples of each resample."""
-        rng = np.random.default_rng(seed)
-        if n_inner:
-            for own in drawn:
-                yield self._counts(self._redraw(rng, n_inner, own), "inner")
-
-    def _redraw(self, rng: np.random.Generator, n: int, own: NDArray[Any]) -> Array:
-        """Resamples of one resample, which is a row of what :meth:`_draw` returns."""
-        # Draw positions within the resample; ``own`` names the units there.
-        return own[self._draw(rng, n, "inner units")]
-
-    def _draw(self, rng: np.random.Generator, n: int, name: str) -> NDArray[Any]:
+    def _draw(self, rng: np.random.Generator, n: int) -> NDArray[Any]:
         """Units drawn within each stratum, of shape (n, n_units)."""
-        drawn = self._work.take(name, (n, int(self._sizes.sum())), np.intp)
+        drawn = self._work.take("units", (n, int(self._sizes.sum())), np.intp)
         begin = 0
         for size in self._sizes.tolist():
             end = begin + size
@@ -167,19 +145,15 @@ class _CellResampler(Resampler):
             for code in np.unique(source)
         ]
 
-    def _draw(self, rng: np.random.Generator, n: int, name: str) -> NDArray[Any]:
-        """Rows drawn of each cell, of shape (n, n_cells)."""
-        return self._redraw(rng, n, self._number)
-
-    def _counts(self, drawn: NDArray[Any], name: str) -> Array:
+    def _counts(self, drawn: NDArray[Any]) -> Array:
         """Weights of cells from the rows drawn of them."""
         return drawn * self.weight
 
-    def _redraw(self, rng: np.random.Generator, n: int, own: NDArray[Any]) -> Array:
-        """As many draws from each source as it has rows, which are ``own``."""
-        counts = np.zeros((n, len(own)))
+    def _draw(self, rng: np.random.Generator, n: int) -> NDArray[Any]:
+        """Rows drawn of each cell, of shape (n, n_cells): as many as a source has."""
+        counts = np.zeros((n, len(self._number)))
         for cells in self._sources:
-            number = own[cells]
+            number = self._number[cells]
             total = number.sum()
             counts[:, cells] = rng.multinomial(int(total), number / total, n)
         return counts

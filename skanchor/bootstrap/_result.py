@@ -1,4 +1,4 @@
-"""Result of refits: replicates, their covariance, and intervals of three kinds."""
+"""Result of refits: replicates, their covariance, and intervals of two kinds."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from skanchor._checks import check_level
 from skanchor._typing import Array
-from skanchor.exceptions import BattlesError
 
-Kind = Literal["basic", "percentile", "studentized"]
-KINDS: tuple[Kind, ...] = ("basic", "percentile", "studentized")
+Kind = Literal["basic", "percentile"]
+KINDS: tuple[Kind, ...] = ("basic", "percentile")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,8 +32,6 @@ class BootstrapResult:
         Values from all rows: scores in logits, or win rates of a rank-only method.
     replicates : ndarray of shape (n_resamples, n_models)
         Values of each resample; NaN where its refit was impossible.
-    inner_covariances : ndarray of shape (n_resamples, n_models, n_models) or None
-        Covariance of the refits on resamples of each resample.
 
     Examples
     --------
@@ -56,7 +53,6 @@ class BootstrapResult:
     is_new: NDArray[np.bool_]
     estimates: Array
     replicates: Array
-    inner_covariances: Array | None = None
 
     def __repr__(self) -> str:
         return (
@@ -104,11 +100,9 @@ class BootstrapResult:
             Coefficients of the functions.
         level : float, default=0.95
             Confidence level in (0, 1).
-        kind : {"basic", "percentile", "studentized"}, default="basic"
+        kind : {"basic", "percentile"}, default="basic"
             ``basic`` reflects the quantiles q of the refits about the estimate t, (2 t
-            - q_high, 2 t - q_low); ``percentile`` takes them as they are;
-            ``studentized`` takes the quantiles of (refit - t) / error, with the error
-            of each refit from ``n_inner`` resamples of its resample.
+            - q_high, 2 t - q_low); ``percentile`` takes them as they are.
 
         Returns
         -------
@@ -117,35 +111,13 @@ class BootstrapResult:
         if kind not in KINDS:
             raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}.")
         tail = (1.0 - check_level(level)) / 2.0
-        good = self._good
         # Targets of the estimate, (n_targets,), and of the refits, (n_good, n_targets).
-        estimate, values = self.estimates @ targets, self.replicates[good] @ targets
-        if kind != "studentized":
-            low, high = np.quantile(values, [tail, 1.0 - tail], axis=0)
-            if kind == "percentile":
-                return low, high
-            return 2.0 * estimate - high, 2.0 * estimate - low
-        if self.inner_covariances is None:
-            raise ValueError(
-                "Studentized intervals need the error of every refit: give n_inner, "
-                "such as 25, to draw resamples of each resample."
-            )
-        covariance = self.inner_covariances[good]
-        # Variance of each target in each resample, l' C_r l of shape (n_good,
-        # n_targets). Where values do not differ, rounding may make it negative.
-        inner = np.einsum("pt,rpq,qt->rt", targets, covariance, targets)
-        inner = np.sqrt(np.maximum(inner, 0.0))
-        error = values.std(axis=0, ddof=1)
-        usable = (inner > 0).all(axis=1)
-        if not usable.any():
-            raise BattlesError(
-                "Studentized intervals need an error of every refit, and the resamples "
-                "of no resample show one: their values do not differ. Draw more of "
-                "them, n_inner=25 or more, or take kind='basic'."
-            )
-        t = (values - estimate)[usable] / inner[usable]
-        low, high = np.quantile(t, [tail, 1.0 - tail], axis=0)
-        return estimate - high * error, estimate - low * error
+        estimate = self.estimates @ targets
+        values = self.replicates[self._good] @ targets
+        low, high = np.quantile(values, [tail, 1.0 - tail], axis=0)
+        if kind == "percentile":
+            return low, high
+        return 2.0 * estimate - high, 2.0 * estimate - low
 
     def conf_int(
         self,
@@ -158,7 +130,7 @@ class BootstrapResult:
         ----------
         level : float, default=0.95
             Confidence level in (0, 1).
-        kind : {"basic", "percentile", "studentized"}, default="basic"
+        kind : {"basic", "percentile"}, default="basic"
             As in :meth:`limits`.
 
         Returns

@@ -64,8 +64,8 @@ def test_a_score_on_its_bound_has_no_error_of_zero():
     assert contrast[["low", "high"]].tolist() == [-np.inf, np.inf]
 
 
-def test_bootstrapped_studentized_and_leave_one_model_out(data):
-    fit = Bootstrapped(kind="studentized", n_resamples=40, n_inner=8, random_state=0)
+def test_bootstrapped_percentiles_and_leave_one_model_out(data):
+    fit = Bootstrapped(kind="percentile", n_resamples=40, random_state=0)
     fit.fit(data.X, data.y)
     assert fit.contrasts().notna().all(axis=None)
     table = leave_one_model_out(

@@ -24,7 +24,7 @@ def in_roles(data, weight=None, groups=None):
 def test_rows_are_drawn_within_their_source_with_replacement(data):
     sample = in_roles(data)
     sampler = Resampler(sample, seed=3)
-    counts = np.vstack([sampler.draw(b)[0].copy() for b in range(6)])
+    counts = np.vstack([sampler.draw(b).copy() for b in range(6)])
     source = sample.X.rows.sources
     for code in np.unique(source):
         mine = counts[:, source == code]
@@ -38,7 +38,7 @@ def test_rows_are_drawn_within_their_source_with_replacement(data):
 def test_weights_multiply_and_rows_without_weight_are_not_drawn(data):
     n = len(data.y)
     weight = np.tile([0.0, 2.0, 0.5], n)[:n]
-    counts, _ = Resampler(in_roles(data, weight), seed=3).draw(0)
+    counts = Resampler(in_roles(data, weight), seed=3).draw(0)
     assert (counts[:, weight == 0] == 0).all()
     assert set(np.unique(counts[:, weight == 2.0] % 2)) == {0.0}
     assert set(np.unique(counts[:, weight == 0.5] % 0.5)) == {0.0}
@@ -48,7 +48,7 @@ def test_groups_are_drawn_whole_from_those_that_span_the_same_sources(data):
     n = len(data.y)
     groups = np.random.default_rng(0).permutation(n) // 3
     sample = in_roles(data, groups=groups)
-    counts, _ = Resampler(sample, seed=3).draw(0)
+    counts = Resampler(sample, seed=3).draw(0)
     by_group = pd.DataFrame(counts.T).groupby(groups)
     assert (by_group.nunique() == 1).all(axis=None)
     spans = (
@@ -109,25 +109,16 @@ def test_cells_are_drawn_by_the_law_of_their_rows(by_cell, equal_rows):
     exact = np.diag(number) - np.where(apart, 0.0, np.outer(number, number) / size)
     sampler = Resampler.of(cells.sample if by_cell else rows, seed=1)
     sums = np.eye(len(number))[np.arange(len(number)) if by_cell else cells.cell]
-    outer, inner = [], []
-    while len(inner) < 3000:
-        weights, again = sampler.draw(len(outer), 2)
-        outer.append(weights @ sums)
-        inner += [each[0] @ sums for each in again]
-    each = cells.sample.weight / number
-    # A resample of a resample varies by both draws: N p q (2 - 1 / N).
-    for found, factor in (outer, 1.0), (inner, 2.0 - 1.0 / size):
-        counts = np.vstack(found) / each
-        assert_allclose(counts, np.round(counts), rtol=0, atol=1e-12)
-        assert (
-            np.array([np.bincount(source, c) for c in counts]).std(axis=0) == 0
-        ).all()
-        covariance = exact * factor
-        deviation = np.sqrt(np.diag(covariance))
-        mean = (counts.mean(axis=0) - number) / deviation * np.sqrt(len(counts))
-        gap = (np.cov(counts.T) - covariance) / np.outer(deviation, deviation)
-        # The largest of some hundred, and some ten thousand, normal values: the odds
-        # are below 1e-4. Variances of rare counts vary more than those of normal ones.
-        assert np.abs(mean).max() < 5.0
-        np.fill_diagonal(gap, np.diag(gap) / np.sqrt(2.0 + 1.0 / number))
-        assert np.abs(gap).max() * np.sqrt(len(counts)) < 6.5
+    n_blocks = -(-3000 // sampler.block)
+    draws = np.vstack([sampler.draw(block) @ sums for block in range(n_blocks)])
+    counts = draws * number / cells.sample.weight
+    assert_allclose(counts, np.round(counts), rtol=0, atol=1e-12)
+    assert (np.array([np.bincount(source, c) for c in counts]).std(axis=0) == 0).all()
+    deviation = np.sqrt(np.diag(exact))
+    mean = (counts.mean(axis=0) - number) / deviation * np.sqrt(len(counts))
+    gap = (np.cov(counts.T) - exact) / np.outer(deviation, deviation)
+    # The largest of some hundred, and some ten thousand, normal values: the odds are
+    # below 1e-4. Variances of rare counts vary more than those of normal ones.
+    assert np.abs(mean).max() < 5.0
+    np.fill_diagonal(gap, np.diag(gap) / np.sqrt(2.0 + 1.0 / number))
+    assert np.abs(gap).max() * np.sqrt(len(counts)) < 6.5

@@ -178,8 +178,6 @@ for title, where in {
     "Judges without noise who contradict each other by a million logits":
         "diagnostics.test_arrivals::"
         "test_disagreement_beyond_all_scores_determines_nothing",
-    "Resamples of resamples that do not differ":
-        "bootstrap.test_result::test_limits_are_the_quantiles_they_say",
     "A bootstrapped score that lies on its bound in every resample":
         "bootstrap.test_bootstrapped::test_a_score_on_its_bound_has_no_error_of_zero",
     "Rows without noise in a joint baseline":

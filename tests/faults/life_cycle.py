@@ -15,7 +15,6 @@ call, see = FAULTS.call, FAULTS.see
 SKOPS = "test_skops::test_"
 LIFE = "test_life_cycle::test_"
 THREADS = "bias.test_network_threads::test_"
-CHECKPOINT = "bootstrap.test_checkpoint::test_"
 HISTORY = "history.test_anchor_history::test_"
 for title, where in {
     "clone, pickle, joblib and deepcopy": LIFE + "copies_give_the_same_intervals",
@@ -33,17 +32,6 @@ for title, where in {
     "Metadata routing": LIFE + "metadata_routing",
     "A parallel search over parallel fits": LIFE + "nested_parallel_search",
     "A fresh process that imports nothing of the parent's": LIFE + "spawned_process",
-    "A checkpoint of a run with other new models": CHECKPOINT
-    + "a_checkpoint_of_other_new_models_is_refused",
-    "A checkpoint of another run": CHECKPOINT
-    + "a_checkpoint_of_another_run_is_refused",
-    "A checkpoint of another version": CHECKPOINT
-    + "a_checkpoint_of_another_version_is_refused",
-    "A damaged checkpoint": CHECKPOINT + "damaged_bytes_are_refused",
-    "A checkpoint that is a pickle": CHECKPOINT + "pickles_are_never_opened",
-    "Two runs that write one checkpoint": CHECKPOINT + "two_runs_do_not_share_a_file",
-    "A checkpoint that cannot be stored": CHECKPOINT
-    + "what_cannot_be_kept_is_told_before_the_work",
     "A damaged, foreign or newer history": HISTORY
     + "damaged_foreign_and_newer_files_are_refused",
     "A crafted history with arrays larger than its file": "io.test_archive::test_"
