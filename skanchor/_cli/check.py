@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from skanchor._cli.command import BadInputError, Command, Flags
 from skanchor._cli.method import Task, add_method, check_flags, load_task
 from skanchor._cli.output import Forms, add_output, deliver
-from skanchor._cli.resume import FinishedParts, add_resume, finished_parts
 from skanchor._cli.streams import is_watched
 from skanchor._cli.table import add_table
 
@@ -16,44 +15,31 @@ if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
     from skanchor._diagnostics import IntervalCheck
 
-_PART = "AnchorPipeline, with errors"
-"""Name of the finished parts of a check, which hold more than those of a comparison."""
-
 
 def models_left_out_of(
     task: Task,
     method: Any,
-    name: str,
-    kept: FinishedParts,
     options: argparse.Namespace,
     models: list[Any] | None,
     **more: Any,
 ) -> dict[str, dict[str, Any]]:
     """Treat each historical model in turn as if it were new.
 
-    Models whose row is among the finished parts of ``name`` are not fitted again.
     Returns a row for each model; ``more`` goes to ``models_left_out``.
     """
     from skanchor.evaluation import models_left_out
 
-    known = kept.of(name)
     rows = models_left_out(
         method,
         **task.rows,
         weights=task.pipeline.weights,
         models=models,
-        without=known,
         level=options.level,
         n_jobs=options.jobs,
         verbose=int(is_watched()),
         **more,
     )
-    for model, row in rows:
-        kept.add(name, model, row)
-    done = kept.of(name)
-    return {
-        model: done[model] for model in (sorted(done) if models is None else models)
-    }
+    return dict(rows)
 
 
 def check_of_task(
@@ -70,18 +56,9 @@ def check_of_task(
 
     # Fits of different models run in parallel, so each fit itself uses one core.
     method = as_reported(fitted).set_params(n_jobs=None, verbose=0)
-    part = f"{_PART}, item effects {method.item_effects}"
-    with finished_parts(task, options) as kept:
-        rows = models_left_out_of(
-            task,
-            method,
-            part,
-            kept,
-            options,
-            models,
-            with_errors=True,
-            issued=fitted.warnings_,
-        )
+    rows = models_left_out_of(
+        task, method, options, models, with_errors=True, issued=fitted.warnings_
+    )
     return check_of_rows(rows, options.level, fitted.item_effects_)
 
 
@@ -157,12 +134,9 @@ CHECK = Command(
     "It takes as long as ranking once for each model.",
     examples=(
         ("before you rely on an interval", "battles.csv"),
-        (
-            "many models, on all cores, so that it can be stopped and resumed",
-            "battles.csv --jobs -1 --resume check.resume",
-        ),
+        ("many models, on all cores", "battles.csv --jobs -1"),
         ("the numbers by model, for a program", "battles.csv --json | jq .verdict"),
     ),
-    arguments=(add_table, add_method, add_models, add_resume, add_output),
+    arguments=(add_table, add_method, add_models, add_output),
     run=_run_check,
 )

@@ -18,7 +18,6 @@ from skanchor._cli.methods import (
     refuse_unread,
 )
 from skanchor._cli.output import Forms, add_output, deliver
-from skanchor._cli.resume import add_resume, finished_parts
 from skanchor._cli.table import add_table
 
 if TYPE_CHECKING:
@@ -92,24 +91,14 @@ def _compare(options: argparse.Namespace) -> None:
     import pandas as pd
 
     accuracy, places = {}, {}
-    with finished_parts(task, options) as kept:
-        for name in names:
-            method = make_method(name, task.pipeline, options.bootstrap)
-            # Intervals depend on the number of refits, so it is part of the name of
-            # the finished parts.
-            refits = getattr(method, "n_resamples", None)
-            part = name if refits is None else f"{name}, {refits} refits"
-            # So are the judges that are kept.
-            part += "" if chosen is None else f", {chosen} judges by history"
-            # Without new models, methods are compared on historical models only.
-            places[name] = (
-                {} if options.no_new else _places(method, task, options.level)
-            )
-            rows = models_left_out_of(
-                task, method, part, kept, options, options.models,
-                judges_by_history=chosen,
-            )  # fmt: skip
-            accuracy[name] = _accuracy(pd.DataFrame.from_dict(rows, "index"))
+    for name in names:
+        method = make_method(name, task.pipeline, options.bootstrap)
+        # Without new models, methods are compared on historical models only.
+        places[name] = {} if options.no_new else _places(method, task, options.level)
+        rows = models_left_out_of(
+            task, method, options, options.models, judges_by_history=chosen
+        )
+        accuracy[name] = _accuracy(pd.DataFrame.from_dict(rows, "index"))
 
     table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")
     shown = pd.DataFrame.from_dict(places, "index").rename_axis("method")
@@ -209,11 +198,8 @@ COMPARE = Command(
             "with intervals by refits where a method has none",
             "battles.csv --bootstrap 200",
         ),
-        (
-            "every method, so that it can be stopped and resumed",
-            "battles.csv --methods all --resume compare.resume",
-        ),
+        ("every method, on all cores", "battles.csv --methods all --jobs -1"),
     ),
-    arguments=(add_table, add_method, _add_arguments, add_resume, add_output),
+    arguments=(add_table, add_method, _add_arguments, add_output),
     run=_compare,
 )

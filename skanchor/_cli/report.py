@@ -21,7 +21,6 @@ from skanchor._cli.method import (
 )
 from skanchor._cli.output import add_file, add_force, check_file, goes_to_file
 from skanchor._cli.plans import add_budget, add_costs, check_budget, costs_of
-from skanchor._cli.resume import add_resume
 from skanchor._cli.streams import check_stdout, print_result
 from skanchor._cli.table import add_table, check_table
 
@@ -104,7 +103,6 @@ def _add_arguments(flags: Flags) -> None:
         "test the intervals, too, as skanchor check does, and report what it "
         "finds; it takes as long as ranking once for each model",
     )
-    add_resume(flags)
     add_file(
         flags,
         "where the report goes: .html (one page that needs no network), .md or .tex; "
@@ -124,8 +122,6 @@ def _report(options: argparse.Namespace) -> None:
         )
     if options.budget is not None or options.cost:
         check_budget(options)
-    if options.resume is not None and not options.check:
-        raise BadInputError("--resume goes with --check")
     if goes_to_file(options):
         check_report(options, "output")
         write_report(_fitted(options), options, options.output)

@@ -7,31 +7,14 @@ broken line is computed again.
 
 from __future__ import annotations
 
-import argparse
-import hashlib
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from skanchor._cli.command import BadInputError, Flags
-from skanchor._cli.method import Task
+from skanchor._cli.command import BadInputError
 
 _FORMAT = "skanchor kept work 1"
-# Settings on which no result depends.
-_IDLE = ("n_jobs", "verbose")
-
-
-def add_resume(flags: Flags) -> None:
-    """Add the flag that names the file."""
-    flags.value(
-        "--resume",
-        "FILE",
-        "store each finished part in FILE, and start from the parts that it has "
-        "(without this flag, Ctrl-C writes them to a new file)",
-    )
 
 
 @dataclass(slots=True)
@@ -58,60 +41,6 @@ class FinishedParts:
         if self.path is not None:
             with open(self.path, "a", encoding="utf-8") as file:
                 file.write(_line((method, model), row))
-
-    def of(self, method: str) -> dict[str, dict[str, Any]]:
-        """Parts of a method, by model."""
-        return {model: row for (by, model), row in self.parts.items() if by == method}
-
-    def leave(self) -> str:
-        """Write the parts to a file if they are in none; return where they are."""
-        if not self.parts:
-            return "nothing was finished yet"
-        if self.path is None:
-            path = f"skanchor-{self.key[:8]}.resume"
-            if os.path.exists(path):
-                return f"{path} is there already, so what was finished is lost"
-            with open(path, "x", encoding="utf-8") as file:
-                file.write(_head(self.key))
-                file.writelines(_line(name, row) for name, row in self.parts.items())
-            self.path = path
-        return (
-            f"{len(self.parts)} fits are stored in {self.path}; to go on, give the "
-            f"same command with --resume {self.path}"
-        )
-
-
-@contextmanager
-def finished_parts(task: Task, options: argparse.Namespace) -> Iterator[FinishedParts]:
-    """Parts that an earlier run has finished; on an interrupt, all parts are saved."""
-    finished = open_parts(options.resume, _work_key(task, options))
-    try:
-        yield finished
-    except KeyboardInterrupt as interrupt:
-        interrupt.add_note(finished.leave())
-        raise
-
-
-def _work_key(task: Task, options: argparse.Namespace) -> str:
-    """Fingerprint of the rows, settings and version of a run."""
-    from importlib.metadata import version
-
-    import pandas as pd
-
-    digest = hashlib.sha256(version("skanchor").encode())
-    for column in (task.X, task.y, task.weight, task.groups):
-        frame = column if hasattr(column, "columns") else pd.Series(column)
-        values = pd.util.hash_pandas_object(frame, index=False)
-        digest.update(values.to_numpy().tobytes())
-    # An estimator counts by its class: its parameters are in the list themselves.
-    settings = [("level", options.level)] + [
-        (name, type(value).__name__ if hasattr(value, "get_params") else value)
-        for name, value in sorted(task.pipeline.get_params().items())
-        if name not in _IDLE
-    ]
-    digest.update(repr(settings).encode())
-    digest.update(repr(task.groups if isinstance(task.groups, str) else "").encode())
-    return digest.hexdigest()
 
 
 def open_parts(path: str | None, key: str) -> FinishedParts:

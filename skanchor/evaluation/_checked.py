@@ -112,7 +112,7 @@ def check_of_rows(
     level: float,
     item_effects: str | None = None,
 ) -> IntervalCheck:
-    """Test the rows of :func:`models_left_out`, which may have been stored.
+    """Test the rows of :func:`models_left_out`.
 
     Parameters
     ----------

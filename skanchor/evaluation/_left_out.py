@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -160,7 +160,6 @@ def models_left_out(
     weights: Literal["importance", "frequency"] | None = None,
     models: Sequence[Hashable] | None = None,
     judges_by_history: int | None = None,
-    without: Collection[Any] = (),
     with_errors: bool = False,
     issued: Iterable[Warning] = (),
     level: float = 0.95,
@@ -169,16 +168,12 @@ def models_left_out(
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield the rows of :func:`leave_one_model_out` as they are finished.
 
-    A caller that is interrupted can store the finished ones and go on with the rest.
-
     Parameters
     ----------
     estimator, X, y, sample_weight, groups, weights, models, judges_by_history
         As in :func:`leave_one_model_out`.
     level, n_jobs, verbose
         As in :func:`leave_one_model_out`.
-    without : collection of labels, default=()
-        Models to skip, because their rows are finished.
     with_errors : bool, default=False
         Whether rows have the parts of their errors, by which models are correlated:
         those of :meth:`skanchor.evaluation._errors.DifferenceErrors.parts`.
@@ -216,7 +211,6 @@ def models_left_out(
     with_votes = np.append([m in known for m in battles.models.tolist()], False)
     rows = with_votes[battles.left] & with_votes[battles.right] & sample.counts
     table = X if isinstance(estimator, Pipeline) else None
-    models = [model for model in models if model not in without]
     errors = None
     if with_errors and counted == rules.counts:
         errors = DifferenceErrors(sample, human, counted)

@@ -527,7 +527,6 @@ BAD_FLAGS = {
     "check --demo --new ivory-lynx": "--models",
     "check --demo --no-new": "--models",
     "check --demo --folds 2 --models nobody": "nobody",
-    "check --demo --resume pyproject.toml": "not a file of stored fits",
     "evaluate --demo --method JointBtl": "did you mean JointBTL?",
     "compare --demo --methods JointBTL JointBTL": "named twice",
     "compare --demo --bootstrap 5": "--bootstrap must be at least 20",

@@ -85,22 +85,14 @@ def test_latex_compiles(run, tmp_path):
 
 
 def test_report_holds_the_check(run, tmp_path):
-    path, kept = tmp_path / "report.md", tmp_path / "kept.resume"
-    flags = ["report", "--demo", *FAST, "--check", "--resume", kept]
-    assert run(*flags, "-o", path) == (0, "", [])
+    path = tmp_path / "report.md"
+    assert run("report", "--demo", *FAST, "--check", "-o", path) == (0, "", [])
     text = path.read_text("utf-8")
     assert "No test speaks against the intervals. 8 of 8 models left out" in text
     assert "## Check on models whose votes are known" in text
     assert "has not been checked here" not in text
-    # What is stored is that of `skanchor check`.
-    lines = kept.read_text("utf-8").splitlines()
-    code, out, _ = run("check", "--demo", *FAST, "--resume", kept)
-    assert code == 0 and out.startswith("No test speaks against the intervals.")
-    assert kept.read_text("utf-8").splitlines() == lines
     code, _, err = run("report", "--demo", "--check", "--context", "judge")
     assert code == 2 and "--check cannot test the intervals of a mix" in err[0]
-    code, _, err = run("report", "--demo", "--resume", kept)
-    assert code == 2 and "--resume goes with --check" in err[0]
 
 
 def test_a_budget_puts_rows_to_buy_into_the_report(run, tmp_path):

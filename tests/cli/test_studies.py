@@ -1,4 +1,4 @@
-"""What ``check``, ``evaluate`` and ``compare`` say, and that they can be resumed."""
+"""What ``check``, ``evaluate`` and ``compare`` say."""
 
 import json
 
@@ -47,52 +47,6 @@ def test_check_writes_its_table(run, tmp_path, left_out):
         assert table["compatible"].tolist() == [True, True]
 
 
-def test_check_that_is_stopped_goes_on_from_what_it_has(run, tmp_path, monkeypatch):
-    whole = run("check", "--demo", *FAST, *TWO)
-    fit, fitted = AnchorPipeline.fit, []
-
-    def stopped(self, *args, **kwargs):
-        fitted.append(self.new_models)
-        if len(fitted) == 3:
-            raise KeyboardInterrupt
-        return fit(self, *args, **kwargs)
-
-    monkeypatch.setattr(AnchorPipeline, "fit", stopped)
-    monkeypatch.chdir(tmp_path)
-    code, out, err = run("check", "--demo", *FAST, *TWO)
-    assert (code, out) == (130, "")
-    (kept,) = tmp_path.iterdir()
-    assert err == [
-        f"skanchor: interrupted; 1 fits are stored in {kept.name}; to go on, give the "
-        f"same command with --resume {kept.name}"
-    ]
-    assert run("check", "--demo", *FAST, *TWO, "--resume", kept) == whole
-    # First all rows, as they are ranked.
-    first, second = ["amber-otter"], ["early-moth"]
-    assert fitted == [None, first, second, None, second]
-    # What is kept belongs to these rows and settings alone.
-    for other in (
-        ["--folds", "3"],
-        [*FAST, "--ties", "drop"],
-        [*FAST, "--judge-scale", "curved"],
-        [*FAST, "--level", "0.9"],
-    ):
-        code, _, err = run("check", "--demo", *other, *TWO, "--resume", kept)
-        said = "stored by a run on other rows or with other settings"
-        assert code == 2 and said in err[0], other
-
-
-def test_a_broken_last_line_is_done_again(run, tmp_path):
-    path = tmp_path / "kept.resume"
-    whole = run("check", "--demo", *FAST, *TWO, "--resume", path)
-    lines = path.read_text("utf-8").splitlines(keepends=True)
-    assert len(lines) == 3
-    path.write_text("".join(lines[:2]) + lines[2][:20], "utf-8")
-    assert run("check", "--demo", *FAST, *TWO, "--resume", path) == whole
-    # Nothing is left to do now, and nothing has been lost.
-    assert run("check", "--demo", *FAST, *TWO, "--resume", path) == whole
-
-
 def test_evaluate_agrees_with_the_losses_by_hand(run):
     code, out, err = run("evaluate", "--demo", "--method", "JointBTL", "--json")
     assert (code, err) == (0, [])
@@ -138,15 +92,12 @@ def test_compare_sets_methods_side_by_side(run, left_out):
     assert code == 0 and line.split()[1] == "–"
 
 
-def test_compare_gives_intervals_by_refits(run, tmp_path):
+def test_compare_gives_intervals_by_refits(run):
     names = ["AnchorPipeline", "HistoricalPPI", "LogisticJudge"]
     flags = ["compare", "--demo", *FAST, *TWO, "--methods", *names, "--json"]
-    kept = ["--resume", tmp_path / "kept.resume"]
-    code, plain, _ = run(*flags, *kept)
-    # What is kept without refits is not taken for what has them.
-    found = run(*flags, *kept, "--bootstrap", "50")
-    assert code == 0 and found[0] == 0 and run(*flags, "--bootstrap", "50") == found
-    assert len((tmp_path / "kept.resume").read_text("utf-8").splitlines()) == 1 + 6 + 2
+    code, plain, _ = run(*flags)
+    found = run(*flags, "--bootstrap", "50")
+    assert code == 0 and found[0] == 0
     anchor, ppi, ranks = json.loads(found[1])["methods"]
     assert [anchor, ranks] == json.loads(plain)["methods"][::2]
     X, y = load_demo(return_X_y=True)

@@ -102,12 +102,6 @@ for title, where in {
     "Flags of the method beside `--history`":
         "cli.test_history::test_flags_of_the_method_do_not_go_with_a_history",
     "Ctrl-C": "cli.test_program::test_interrupt",
-    "Ctrl-C in a study of many fits":
-        "cli.test_studies::test_check_that_is_stopped_goes_on_from_what_it_has",
-    "Kept work of other rows or settings":
-        "cli.test_studies::test_check_that_is_stopped_goes_on_from_what_it_has",
-    "Kept work whose last line is broken":
-        "cli.test_studies::test_a_broken_last_line_is_done_again",
     "An experiment, method or number of draws that `simulate` does not have":
         "cli.test_simulate::test_bad_input",
     "A file of a study with other settings, methods or versions":
