@@ -418,7 +418,7 @@ HISTORY = Command(
         ),
         (
             "fit them from Parquet files that memory does not hold",
-            "build battles/ --stream --checkpoint arena.stream --output arena.history",
+            "build battles/ --stream --output arena.history",
         ),
         ("place a new model by its verdicts", "place arena.history new.csv"),
         ("what the file holds", "show arena.history"),

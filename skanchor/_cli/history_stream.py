@@ -33,11 +33,6 @@ def add_stream(flags: Flags) -> None:
         "battles that do not fit into memory",
     )
     flags.value(
-        "--checkpoint",
-        "FILE",
-        "with --stream: store finished work there, and go on from it",
-    )
-    flags.value(
         "--jobs",
         "N",
         "with --stream: batches read in parallel (-1: all cores)",
@@ -54,10 +49,8 @@ def check_stream(options: argparse.Namespace) -> None:
         Flags of ``skanchor history build``.
     """
     if not options.stream:
-        # Flags that would have no effect.
-        idle = [name for name in ("checkpoint", "jobs") if getattr(options, name)]
-        if idle:
-            raise BadInputError(f"--{idle[0]} goes with --stream")
+        if options.jobs:
+            raise BadInputError("--jobs goes with --stream")
         return
     check_jobs(options)
     refused = {
@@ -87,9 +80,6 @@ def check_stream(options: argparse.Namespace) -> None:
                 )
             if not os.path.exists(path):
                 raise BadInputError(f"there is no file {path}")
-    path = options.checkpoint
-    if path is not None and os.path.realpath(path) == os.path.realpath(options.output):
-        raise BadInputError(f"--checkpoint and --output are one file, {path}")
     if len(options.battles) > 1 and not all(map(os.path.isfile, options.battles)):
         raise BadInputError("--stream takes one folder or URL, or several files")
 
@@ -141,7 +131,6 @@ def build_from_stream(
         options=how,
         fingerprints=fingerprints,
         n_jobs=options.jobs,
-        checkpoint=options.checkpoint,
         verbose=int(is_watched()),
     )
     print_line(f"{found.n_rows} rows were read {len(found.passes)} times")

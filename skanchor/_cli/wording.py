@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from skanchor._cli.again import (
@@ -170,16 +169,6 @@ def _advice_text(advice: Advice | Call) -> str | None:
     return None if words is None else words.format_map(advice.values)
 
 
-def _with_next_checkpoint(typed: Sequence[str]) -> list[str]:
-    """Typed words, with another name for a checkpoint that is there."""
-    words = list(typed)
-    if "--checkpoint" in words[:-1]:
-        at = words.index("--checkpoint") + 1
-        while os.path.lexists(words[at]):
-            words[at] += ".2"
-    return words
-
-
 def _for_remedy(
     advice: Advice, typed: Sequence[str], files: Sequence[str]
 ) -> tuple[str, list[str] | None]:
@@ -191,8 +180,7 @@ def _for_remedy(
         people = people_patterns(values.get("judges", ()), values.get("partial", ()))
         streams = "--stream" in typed
         if people:
-            # The checkpoint that a stream has left belongs to the other reading.
-            words = with_flags(_with_next_checkpoint(typed), ["--human", *people])
+            words = with_flags(typed, ["--human", *people])
             named = ", ".join(map(repr, people[:_NAMED])) + ", ..." * (
                 len(people) > _NAMED
             )

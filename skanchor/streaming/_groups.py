@@ -74,10 +74,7 @@ class _Gathered:
         self._looked = size
 
     def merged(self) -> Any:
-        """The only part, in which no group is twice.
-
-        It takes the place of all others once it is whole, as an interrupt may come.
-        """
+        """The only part, in which no group is twice; it replaces all others."""
         raise NotImplementedError
 
 

@@ -57,9 +57,6 @@ class Data(Protocol):
     def parts(self) -> Iterator[Part]:
         """All parts, in order."""
 
-    def stamp(self) -> object:
-        """Stamp that changes when the files change; None where none can be had."""
-
 
 @dataclass(frozen=True)
 class FragmentPart:
@@ -176,13 +173,6 @@ class DatasetData:
                 yield FragmentPart(group, start, length)
                 start += length
 
-    def stamp(self) -> list[tuple[int, int]] | None:
-        """Size and time of each file, in order; None where there are no files."""
-        if not isinstance(self.dataset, ds.FileSystemDataset):
-            return None
-        found = self.dataset.filesystem.get_file_info(self.dataset.files)
-        return [(one.size, one.mtime_ns) for one in found]
-
 
 class _UnknownAhead:
     """Data of which nothing is known before its tables are read or computed."""
@@ -195,9 +185,6 @@ class _UnknownAhead:
     def schema(self) -> None:
         """None: columns are not known, or, of dask, not their types in pyarrow."""
         return None
-
-    def stamp(self) -> None:
-        """None: a change shows only when the tables are there."""
 
 
 @dataclass(frozen=True)

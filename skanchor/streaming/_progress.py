@@ -60,8 +60,3 @@ class Progress:
         if self._bar is not None:
             rate = self.done / max(time.perf_counter() - self._start, 1e-9)
             self._bar.update(self._task, advance=n_rows, rate=rate)
-
-    def skip(self, n_rows: int) -> None:
-        """Count rows that an earlier run has read; they do not enter the speed."""
-        if self._bar is not None and n_rows:
-            self._bar.update(self._task, advance=n_rows)

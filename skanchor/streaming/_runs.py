@@ -1,9 +1,8 @@
-"""Passes over a stream: run in parallel, summed in order, stored to be resumed."""
+"""Passes over a stream: run in parallel, summed in order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 
 from skanchor._folds import stream_plan
 from skanchor.exceptions import BattlesError
-from skanchor.streaming._journal import Journal
 from skanchor.streaming._parts import Data, Part, with_groups
 from skanchor.streaming._progress import Progress
 
@@ -38,8 +36,6 @@ class Runs:
         Number of workers, as in joblib.
     verbose : int
         Shows a progress bar when positive.
-    journal : Journal
-        Results of passes that were finished before.
 
     Attributes
     ----------
@@ -48,19 +44,10 @@ class Runs:
         pass has read them: later passes need not read and hash labels again.
     """
 
-    def __init__(
-        self,
-        data: Data,
-        job_rows: int,
-        n_jobs: int | None,
-        verbose: int,
-        journal: Journal,
-    ):
+    def __init__(self, data: Data, job_rows: int, n_jobs: int | None, verbose: int):
         self.data, self.job_rows = data, job_rows
         self.n_jobs, self.verbose = n_jobs, verbose
-        self.journal = journal
-        self.number = 0
-        self.layout = journal.layout
+        self.layout: list[tuple[int, int]] | None = None
         self.groups: Mapping[int, NDArray[np.int32]] | None = None
         self.passes: list[tuple[str, int, float]] = []
 
@@ -89,58 +76,24 @@ class Runs:
         object
             Sum of the results of all jobs.
         """
-        # Passes come in the same order in every run, so that the number of a pass
-        # identifies its result in the journal.
-        number, self.number = self.number, self.number + 1
-        stored = self.journal.pass_of(number)
-        if stored.is_complete:
-            return stored.result  # type: ignore[no-any-return]
+        total: Result | None = None
+        layout: list[tuple[int, int]] = []
         with Progress(what, self._n_rows, self.verbose) as progress:
-            try:
-                layout = self._go(number, task, arguments, add, progress)
-            except BaseException:
-                # Store the finished jobs. An error of writing must not hide the one
-                # that stopped the pass.
-                with suppress(OSError, ValueError):
-                    self.journal.save()
-                raise
+            for wave in self._waves():
+                layout += [(part.start, part.length) for job in wave for part in job]
+                jobs = [(job, *arguments) for job in wave]
+                results = stream_plan(task, jobs, n_jobs=self.n_jobs)
+                for job, found in zip(wave, results, strict=True):
+                    # Added in the order of the rows: rounding is always the same.
+                    total = found if total is None else add(total, found)
+                    progress.advance(_length(job))
         release_memory()
-        if stored.result is None:
+        if total is None:
             raise BattlesError("The stream has no rows.")
         self._check(layout)
-        self.journal.finish(number, layout)
         n_rows = sum(length for _, length in layout)
         self.passes.append((what, n_rows, progress.seconds))
-        return stored.result  # type: ignore[no-any-return]
-
-    def _go(
-        self,
-        number: int,
-        task: Callable[..., Result],
-        arguments: tuple[Any, ...],
-        add: Callable[[Result, Result], Result],
-        progress: Progress,
-    ) -> list[tuple[int, int]]:
-        """Run the unfinished jobs of a pass.
-
-        Returns the first row and the length of each part.
-        """
-        stored, layout = self.journal.pass_of(number), []
-        done = stored.n_jobs
-        for wave in self._waves():
-            layout += [(part.start, part.length) for job in wave for part in job]
-            # The first ``done`` jobs were finished before the run was interrupted.
-            known, fresh = wave[:done], wave[done:]
-            done -= len(known)
-            progress.skip(sum(map(_length, known)))
-            jobs = [(job, *arguments) for job in fresh]
-            results = stream_plan(task, jobs, n_jobs=self.n_jobs)
-            for job, found in zip(fresh, results, strict=True):
-                # Added in the order of the rows, so that rounding is always the same.
-                total = found if stored.result is None else add(stored.result, found)
-                self.journal.note(number, total)
-                progress.advance(_length(job))
-        return layout
+        return total
 
     def _check(self, layout: list[tuple[int, int]]) -> None:
         """Refuse a stream whose parts differ from those of earlier passes."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from typing import Any, Self
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import HUMAN
@@ -26,7 +25,6 @@ from skanchor.streaming._build import Builder, span_learners
 from skanchor.streaming._folds_of_groups import FoldsOfGroups
 from skanchor.streaming._grouping import check_memory, find_groups
 from skanchor.streaming._groups import places_of
-from skanchor.streaming._journal import Journal
 from skanchor.streaming._parts import DatasetData, open_data
 from skanchor.streaming._pass import PassSettings
 from skanchor.streaming._point import LocalLayout
@@ -180,7 +178,6 @@ def stream_history(
     fingerprints: Mapping[Any, str] | None = None,
     n_jobs: int | None = None,
     random_state: Any = None,
-    checkpoint: Any = None,
     verbose: int | None = None,
 ) -> StreamedHistory:
     """Fit a history whose rows do not fit into memory.
@@ -213,11 +210,6 @@ def stream_history(
         used. The result does not depend on the workers.
     random_state : int, RandomState or None
         Seed of the folds and of the sample; None means that of the pipeline.
-    checkpoint : path, optional
-        File in which finished work is stored, and from which an interrupted run
-        resumes. A file is refused if it was written with other settings, or if the data
-        are files whose sizes or times have changed. If a function returns the data, a
-        change of the data is noticed in the next pass.
     verbose : int, optional
         Shows a progress bar when positive.
 
@@ -264,20 +256,13 @@ def stream_history(
         )
     opened, reading = open_data(data), options.reading
     schema = opened.schema()
-    more = (cv, n_repeats, item_effects, settings.item_prior, schema, opened.stamp())
-    key = _key(checkpoint, stages, options, more)
-    journal = Journal.open(checkpoint, settings.random_state, key)
-    folds = Folds(cv, n_repeats, journal.seed)
-    runs = Runs(opened, options.job_rows, settings.n_jobs, settings.verbose, journal)
+    rng = check_random_state(settings.random_state)
+    folds = Folds(cv, n_repeats, int(rng.randint(np.iinfo(np.int32).max)))
+    runs = Runs(opened, options.job_rows, settings.n_jobs, settings.verbose)
     with WarningLog() as log:
         if isinstance(opened, DatasetData):
             opened.check(reading.needed)
-        if journal.groups == AUTO:
-            reading = find_groups(opened, reading, options.groups, options.batch_rows)
-        else:
-            # A run that goes on has decided before.
-            reading = replace(reading, groups=journal.groups)
-        journal.groups = reading.groups
+        reading = find_groups(opened, reading, options.groups, options.batch_rows)
         columns = None if schema is None else reading.needed(schema)
         # The first pass: counts of the rows, and a sample of each judge's rows.
         survey: Survey = runs.run(
@@ -349,24 +334,6 @@ def _numbered_groups(
     known = survey.groups.hashes
     runs.groups = {start: places_of(own, known) for start, own in survey.hashes.items()}
     return replace(reading, groups=None), FoldsOfGroups.of(folds, known)
-
-
-def _key(
-    checkpoint: Any, stages: Stages, options: StreamOptions, more: Any
-) -> dict[str, str]:
-    """Fingerprint of everything that the result depends on, except for the seed.
-
-    The rows enter by the sizes and times of their files, not by their values.
-    """
-    if checkpoint is None:
-        return {}
-    versions = [version(name) for name in ("skanchor", "numpy", "pyarrow")]
-    parts = [clone(one) for one in (stages.btl, stages.calibrator, stages.debiaser)]
-    *numbers, schema, stamp = more
-    known = (
-        parts, stages.historical_fit, options, numbers, str(schema), stamp, versions
-    )  # fmt: skip
-    return {"data, settings or versions": joblib.hash(known)}
 
 
 @dataclass(frozen=True)

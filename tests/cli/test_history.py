@@ -295,12 +295,10 @@ def test_build_from_a_stream(run, arrivals, tmp_path):
     table, path = tmp_path / "all.parquet", tmp_path / "history"
     load_demo().frame.to_parquet(table, row_group_size=500)
     build = ["history", "build", table, *FAST, "--stream", "--output", path]
-    checkpoint = tmp_path / "checkpoint"
-    code, out, err = run(*build, "--checkpoint", checkpoint)
+    code, out, err = run(*build)
     assert (code, out) == (0, "")
     assert "have no human row" in " ".join(err)
     assert "rows were read" in err[-1]
-    assert checkpoint.exists()
     loaded = AnchorHistory.load(path)
     assert NEW not in loaded.models_ and len(loaded.state_.groups.labels) > 1000
     code, out, _ = run("history", "place", path, arrivals)
@@ -318,7 +316,7 @@ def test_build_from_a_stream(run, arrivals, tmp_path):
             "--stream takes one column of --groups: which rows several columns join",
         ),
         (["--stream"], "--stream reads Parquet files and folders of them, not"),
-        (["--checkpoint", "file"], "--checkpoint goes with --stream"),
+        (["--jobs", "2"], "--jobs goes with --stream"),
     ],
 )
 def test_what_a_stream_does_not_read_is_refused(run, battles, tmp_path, flags, message):

@@ -10,19 +10,19 @@ import pytest
 
 from skanchor import AnchorHistory
 from skanchor.datasets import load_demo
-from skanchor.streaming._journal import Journal
 
 FAST = ["--folds", "3"]
 # Stops itself by a signal once the first pass over the rows is finished.
 STOPPED = """
 import os, signal, sys
 from skanchor._cli import main
-from skanchor.streaming._journal import Journal
-known = Journal.finish
-def finish(self, number, layout):
-    known(self, number, layout)
+from skanchor.streaming._runs import Runs
+known = Runs.run
+def run(self, *arguments):
+    result = known(self, *arguments)
     os.kill(os.getpid(), getattr(signal, sys.argv[1]))
-Journal.finish = finish
+    return result
+Runs.run = run
 sys.exit(main(sys.argv[2:]))
 """
 
@@ -32,16 +32,6 @@ def table(tmp_path_factory):
     path = tmp_path_factory.mktemp("stream") / "battles.parquet"
     load_demo().frame.to_parquet(path, row_group_size=500)
     return path
-
-
-@pytest.fixture(scope="module")
-def whole(table, tmp_path_factory):
-    """The history that a stream gives which nothing stops."""
-    from skanchor._cli import main
-
-    path = tmp_path_factory.mktemp("whole") / "history"
-    assert main(["history", *map(str, build(table, path))]) == 0
-    return path.read_bytes()
 
 
 def build(table, output, *more):
@@ -71,72 +61,19 @@ def stop(arguments, signal="SIGTERM", limit=None):
         ({"limit": 30_000}, 2, "File too large"),
     ],
 )
-def test_a_stream_that_is_stopped_goes_on(
-    run, table, whole, tmp_path, how, code, message
+def test_a_stream_that_is_stopped_leaves_the_old_history(
+    table, tmp_path, how, code, message
 ):
-    output, kept = tmp_path / "history", tmp_path / "kept"
+    output = tmp_path / "history"
     output.write_bytes(b"the old one")
-    arguments = build(table, output, "--checkpoint", kept, "--force")
-    done = stop(arguments, **how)
+    done = stop(build(table, output, "--force"), **how)
     assert done.returncode == code and done.stdout == ""
     told = done.stderr.splitlines()
     assert message in told[-1] and "Traceback" not in done.stderr
     assert all(line.startswith("skanchor: ") for line in told)
-    # The old file is whole, the checkpoint too, and no draft is left beside them.
+    # The old file is whole, and no draft is left beside it.
     assert output.read_bytes() == b"the old one"
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["history", "kept"]
-    before = kept.read_bytes()
-    code, _, err = run("history", *arguments)
-    assert code == 0, err
-    assert kept.read_bytes() != before
-    assert output.read_bytes() == whole
-
-
-def test_two_streams_do_not_share_a_checkpoint(run, table, tmp_path, monkeypatch):
-    output, kept = tmp_path / "history", tmp_path / "kept"
-    known = Journal.finish
-
-    def finish(self, number, layout):
-        # Another run of the same settings got as far a moment earlier.
-        other = Journal.open(self.path, None, self.key)
-        other.passes, other.layout = self.passes, layout
-        other.save()
-        known(self, number, layout)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Journal, "finish", finish)
-        code, _, err = run("history", *build(table, output, "--checkpoint", kept))
-    assert code == 2 and "has been changed while this run used it" in err[-1]
-    assert not output.exists()
-
-
-@pytest.mark.parametrize("change", ["other rows", "other settings"])
-def test_a_checkpoint_of_other_files_is_refused(run, table, tmp_path, change):
-    copy, output, kept = (tmp_path / name for name in ("a.parquet", "history", "kept"))
-    copy.write_bytes(table.read_bytes())
-    arguments = build(copy, output, "--checkpoint", kept)
-    assert run("history", *arguments)[0] == 0
-    before = kept.read_bytes(), output.read_bytes()
-    if change == "other rows":
-        frame = load_demo().frame
-        frame["winner"] = frame["winner"].sample(frac=1.0, random_state=0).to_numpy()
-        frame.to_parquet(copy, row_group_size=500)
-    else:
-        arguments += ["--folds", "4"]
-    code, _, err = run("history", *arguments, "--force")
-    assert code == 2 and "belongs to another run, with other data" in err[-1]
-    assert (kept.read_bytes(), output.read_bytes()) == before
-
-
-def test_a_checkpoint_is_no_other_file(run, table, tmp_path):
-    output = tmp_path / "history"
-    code, _, err = run("history", *build(table, output, "--checkpoint", output))
-    assert code == 2 and "--checkpoint and --output are one file" in err[-1]
-    copy = tmp_path / "a.parquet"
-    copy.write_bytes(table.read_bytes())
-    code, _, err = run("history", *build(copy, output, "--checkpoint", copy))
-    assert code == 2 and "is no stream checkpoint. Name another file" in err[-1]
-    assert copy.read_bytes() == table.read_bytes() and not output.exists()
+    assert list(tmp_path.iterdir()) == [output]
 
 
 def test_build_does_not_write_over_what_it_reads(run, battles, table, tmp_path):
@@ -213,13 +150,10 @@ def test_only_the_history_that_is_replaced_must_stay_as_it_was(
 
 
 def test_the_command_for_other_labels_of_people_works(run, table, tmp_path):
-    """The checkpoint of the run that was refused is left alone."""
     frame = pd.read_parquet(table)
     frame["judge"] = frame["judge"].replace({"human": "expert"})
     frame.to_parquet(path := tmp_path / "expert.parquet")
-    stopped = tmp_path / "stream.checkpoint"
-    more = ["--checkpoint", stopped]
-    code, _, err = run("history", *build(path, tmp_path / "h.history", *more))
+    code, _, err = run("history", *build(path, tmp_path / "h.history"))
     assert code == 2 and "'expert'" in err[-1]
     ((_, again),) = run.offered
     assert again[-2:] == ["--human", "expert"]

@@ -86,12 +86,7 @@ for title, where in {
     "A history that would be written over a file that is read, its battles or "
     "fingerprints": FILES + "build_does_not_write_over_what_it_reads",
     "A stream that a signal or a full disk stops":
-        FILES + "a_stream_that_is_stopped_goes_on",
-    "A checkpoint of a stream of other files or settings":
-        FILES + "a_checkpoint_of_other_files_is_refused",
-    "Two streams with one checkpoint": FILES + "two_streams_do_not_share_a_checkpoint",
-    "A checkpoint that is the output, or a file of battles":
-        FILES + "a_checkpoint_is_no_other_file",
+        FILES + "a_stream_that_is_stopped_leaves_the_old_history",
     "An update of a history that another update has changed, under another spelling "
     "of its name": FILES + "only_the_history_that_is_replaced_must_stay_as_it_was",
     "Ties, counts and position effects of the flags, in a comparison of methods":

@@ -119,8 +119,6 @@ for title, where in {
     "Tables without rows among those of a stream":
         "streaming.test_parts::"
         "test_tables_without_rows_among_others_change_nothing",
-    "A checkpoint of a stream that goes on with other rows":
-        "streaming.test_parts::test_a_run_that_goes_on_knows_rows_in_another_order",
     "Raters who vote repeatedly, in a stream":
         "streaming.test_stream_groups::"
         "test_raters_who_vote_repeatedly_are_not_ignored_in_silence",
@@ -158,9 +156,6 @@ for title, where in {
         "streaming.test_stream_groups::test_labels_are_those_that_arrivals_have",
     "Rows of a stream with groups in another order":
         "streaming.test_stream_groups::test_rows_with_prompts_may_come_in_any_order",
-    "A stream with groups that is stopped while sums of groups are put together":
-        "streaming.test_stream_groups::"
-        "test_an_interrupt_while_sums_are_merged_loses_nothing",
     "A judge with so many groups in a stream that the dispersion of its residuals is "
     "taken from a sample":
         "streaming.test_stream_groups::"

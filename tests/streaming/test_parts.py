@@ -10,7 +10,6 @@ from streams import tables
 from skanchor import AnchorPipeline
 from skanchor.exceptions import BattlesError
 from skanchor.streaming import StreamOptions, stream_history
-from skanchor.streaming import _stream as stream
 from skanchor.streaming._parts import open_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
@@ -146,23 +145,6 @@ def test_tables_without_rows_among_others_change_nothing(groups):
     )
     one, other = (each.stored.whole.X.sensitivities for each in (found, expected))
     assert_array_equal(one, other)
-
-
-def test_a_run_that_goes_on_knows_rows_in_another_order(tmp_path, monkeypatch):
-    table, _ = tables()
-    anchor, path = AnchorPipeline(cv=3, random_state=0), tmp_path / "checkpoint"
-
-    def stop(*_args):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(stream, "span_learners", stop)
-        with pytest.raises(KeyboardInterrupt):
-            stream_history([table], anchor, checkpoint=path)
-    turned = table.iloc[::-1].reset_index(drop=True)
-    with pytest.raises(BattlesError, match="rows from number 0 on are not those of"):
-        stream_history([turned], anchor, checkpoint=path)
-    assert stream_history([table], anchor, checkpoint=path).n_rows == len(table)
 
 
 @pytest.mark.parametrize("first", [True, False])

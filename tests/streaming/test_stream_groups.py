@@ -9,14 +9,12 @@ from scipy.sparse import csr_array
 from streams import battles, in_pieces, tables
 
 from skanchor import AnchorHistory, AnchorPipeline
-from skanchor._numerics.groups import ColumnTotals
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io.reading import read_given
 from skanchor.streaming import (
     StreamOptions,
     _folds_of_groups,
     _grouping,
-    _groups,
     _reading,
     _survey_result,
     _votes_by_group,
@@ -38,13 +36,6 @@ from skanchor.streaming._sums import PointSums, StreamedRows
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 
 EXACT = StreamOptions(pilot_rows=10**6)
-
-MERGES = [
-    (ColumnTotals, "of"),
-    (_groups, "_summed_by_key"),
-    (_groups.GroupLabels, "merged"),
-]
-"""Where sums and labels of groups are put together."""
 
 
 @pytest.fixture(scope="module")
@@ -152,67 +143,6 @@ def test_rows_with_prompts_may_come_in_any_order(prompted, historical_fit):
         assert_allclose(
             errors(found.history, late), errors(expected.history, late), rtol=1e-6
         )
-
-
-def test_an_interrupted_stream_with_groups_goes_on(prompted, tmp_path):
-    table, late = prompted
-    anchor = AnchorPipeline(cv=3, random_state=0, item_effects="none")
-    pieces = in_pieces(battles(table).assign(winner=table["winner"]), 700)
-    left = [20]
-
-    def source():
-        for piece in pieces:
-            if left[0] == 0:
-                raise KeyboardInterrupt
-            left[0] -= 1
-            yield piece
-
-    options = StreamOptions(job_rows=1)
-    path = tmp_path / "checkpoint"
-    settings = {"options": options, "checkpoint": path}
-    for stop in (20, 30, -1):
-        left[0] = stop
-        try:
-            found = stream_history(source, anchor, **settings)
-        except KeyboardInterrupt:
-            continue
-    whole = stream_history(lambda: iter(pieces), anchor, options=options)
-    assert_array_equal(errors(found.history, late), errors(whole.history, late))
-
-
-@pytest.mark.parametrize(("owner", "name"), MERGES)
-def test_an_interrupt_while_sums_are_merged_loses_nothing(
-    prompted, tmp_path, monkeypatch, owner, name
-):
-    """Merging replaces the parts of a sum, which must be whole before or after."""
-    table, late = prompted
-    table = table[:1500]
-    anchor = AnchorPipeline(cv=2, random_state=0, item_effects="none")
-    options = StreamOptions(job_rows=1)
-    merge, calls, stop = getattr(owner, name), [], [0]
-
-    def counted(*arguments):
-        calls.append(len(arguments))
-        # Later calls, such as those that write the checkpoint, are not stopped.
-        if len(calls) == stop[0]:
-            raise KeyboardInterrupt
-        return merge(*arguments)
-
-    def run(checkpoint, stop_at=0):
-        calls.clear()
-        stop[0] = stop_at
-        return streamed(table, anchor, 300, options=options, checkpoint=checkpoint)
-
-    monkeypatch.setattr(owner, name, counted)
-    expected = run(tmp_path / "whole")
-    for stop_at in {1, len(calls) // 2, len(calls)}:
-        path = tmp_path / str(stop_at)
-        with pytest.raises(KeyboardInterrupt):
-            run(path, stop_at)
-        found = run(path)
-        assert_array_equal(errors(found.history, late), errors(expected.history, late))
-        assert_array_equal(found.state.sums.noise, expected.state.sums.noise)
-        assert_array_equal(found.state.groups.labels, expected.state.groups.labels)
 
 
 def test_labels_are_read_in_the_first_pass_alone(prompted, monkeypatch):
