@@ -1,20 +1,12 @@
-"""A fitted history, in memory or in a file, by which new models are placed.
+"""A fitted history, in memory or in a file, by which new models are placed."""
 
-Examples
---------
->>> from skanchor.history import FILE
->>> FILE.name, FILE.version
-('history', 2)
-"""
-
-from skanchor.history._estimator import FILE, AnchorHistory
+from skanchor.history._estimator import AnchorHistory
 from skanchor.history._identity import judge_fingerprint
 from skanchor.history._state import Board as Board
 from skanchor.history._state import GroupFolds as GroupFolds
 from skanchor.history._state import HistoryState
 
 __all__ = [
-    "FILE",
     "AnchorHistory",
     "HistoryState",
     "judge_fingerprint",

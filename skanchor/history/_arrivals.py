@@ -100,12 +100,9 @@ def look_at_grades(admitted: Sample, facts: Mapping[str, Any]) -> None:
     admitted : Sample
         Arrivals that the history can use.
     facts : mapping
-        Facts about the history; those of earlier versions say nothing of grades.
+        Facts about the history.
     """
-    known = facts.get("graded_verdicts")
-    if known is None:
-        return
-    X = admitted.X
+    X, known = admitted.X, facts["graded_verdicts"]
     old = np.array([known.get(str(judge), 0.0) for judge in X.judges.tolist()])
     new, n_new = graded_shares(X, admitted.y, admitted.multiplicity, admitted.counts)
     # A history does not say how many verdicts a judge has there: many, by its purpose.

@@ -33,13 +33,10 @@ from skanchor.history._identity import check_fingerprints
 from skanchor.history._json import pack_settings, unpack_settings
 from skanchor.history._rows import HistoryRows, among_groups, groups_of_arrivals
 from skanchor.history._state import HistoryState
-from skanchor.io.archive import ArchiveKind
+from skanchor.io.archive import read_archive, write_archive
 from skanchor.results import AnchorResult
 from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
-
-FILE = ArchiveKind("history", 2, oldest=1)
-"""Format and version of the file of a history."""
 
 
 class AnchorHistory(VersionedPickle, BaseEstimator):
@@ -288,8 +285,7 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
             return "has features"
         if self.state_.groups is not None:
             return "has groups"
-        # Files of earlier versions do not say whether the history was streamed.
-        return "has weights, or was read as a stream"
+        return "has weights"
 
     def promote(
         self,
@@ -440,7 +436,7 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
         n_folds = len(self.state_.history.repeats[0])
         header["settings"] = pack_settings(self._anchor(), n_folds)
         header["skanchor"] = version("skanchor")
-        FILE.write(path, header, arrays, overwrite=overwrite)
+        write_archive(path, header, arrays, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -459,10 +455,10 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
         Raises
         ------
         BattlesError
-            If the file is not a history, is damaged or cut off, or has a newer format.
+            If the file is not a history, is damaged or cut off, or has another format.
         """
         try:
-            found = FILE.read(path)
+            found = read_archive(path)
         except ValueError as error:
             raise BattlesError(
                 str(error), advice=Advice(Remedy.BUILD_HISTORY)

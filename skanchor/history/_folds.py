@@ -349,11 +349,6 @@ def _unpack_groups(
     if not len(groups):
         # Not a part of arrays that would stay in memory for its sake.
         return ColumnTotals.nothing(n_models, width - n_models)
-    if f"{source}/totals" in arrays:
-        # Files of format 1 have all sums in one array, zeros included.
-        totals = own("totals")[some, :width]
-        items = csr_array(totals[:, :n_models])
-        return ColumnTotals(groups, items, totals[:, n_models:])
     ends = np.concatenate([[0], np.cumsum(own("entries"))])[some.start : some.stop + 1]
     held = slice(ends[0], ends[-1])
     content = own("net")[held], own("items")[held], ends - ends[0]

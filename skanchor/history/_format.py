@@ -149,8 +149,7 @@ def unpack_state(
         {unpack_labels(one)[0]: print_ for one, print_ in header["fingerprints"]},
         header["facts"],
         counts,
-        # Files of earlier versions have weights as they were given.
-        float(header.get("unit", 1.0)),
+        float(header["unit"]),
     )
 
 

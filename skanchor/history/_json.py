@@ -31,10 +31,6 @@ CLASSES = {
 """Estimators that a file may hold settings of; reading never makes another class."""
 
 
-REMOVED = {"context_effects"}
-"""Parameters of earlier versions, ignored in files: each had one allowed value."""
-
-
 def pack_settings(anchor: AnchorPipeline, n_folds: int) -> dict[str, Any]:
     """Settings of a pipeline in types that JSON has.
 
@@ -96,11 +92,7 @@ def unpack_settings(packed: Any) -> Any:
     if not isinstance(packed, dict):
         return packed
     if "class" in packed:
-        params = {
-            key: unpack_settings(one)
-            for key, one in packed["params"].items()
-            if key not in REMOVED
-        }
+        params = {key: unpack_settings(one) for key, one in packed["params"].items()}
         return CLASSES[packed["class"]](**params)
     if "list" in packed:
         return tuple(unpack_settings(one) for one in packed["list"])

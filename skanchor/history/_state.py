@@ -18,7 +18,6 @@ from skanchor._assembly import (
 )
 from skanchor._comparisons import count_rows
 from skanchor._comparisons.grades import graded_shares, shares_by_label
-from skanchor._comparisons.grouping import as_texts_or_numbers
 from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._engine import FullFit
 from skanchor._folds import FoldPlan
@@ -67,8 +66,7 @@ class GroupFolds:
         """The labels, to look up codes by; whole numbers as such, others as objects."""
         if self.are_whole_numbers:
             return pd.Index(self.labels)
-        # Files of earlier versions may have times or booleans.
-        return pd.Index(as_texts_or_numbers(self.labels), dtype=object)
+        return pd.Index(self.labels, dtype=object)
 
     @property
     def are_whole_numbers(self) -> bool:

@@ -1,7 +1,7 @@
-"""Files of arrays and a header, with a checksum; reading one never runs code.
+"""Files of histories: arrays and a header, with a checksum. Reading one runs no code.
 
-A file consists of a line with its kind and format, the SHA-256 of the rest, and an
-``.npz`` archive of plain arrays, one of which holds the header as JSON.
+A file consists of a line with its format, the SHA-256 of the rest, and an ``.npz``
+archive of plain arrays, one of which holds the header as JSON.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor.io.atomic import write_atomically
+
+FORMAT = 2
+"""Number of the format that is written, and the only one that is read."""
+
+FIRST_LINE = f"skanchor history, format {FORMAT}\n".encode()
 
 DIGEST_SIZE = hashlib.sha256().digest_size
 HEADER = "header"
@@ -51,133 +56,95 @@ class Archive:
         Values of types that JSON has.
     arrays : dict of str to ndarray
         Arrays of numbers or booleans.
-    digest : bytes
-        SHA-256 of the content.
     """
 
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
-    digest: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveKind:
-    """One kind of file, in the newest version of its format.
+def write_archive(
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    overwrite: bool = True,
+) -> None:
+    """Write a file. On failure no partial file is left.
 
-    Attributes
+    Parameters
     ----------
-    name : str
-        Name such as ``"bootstrap checkpoint"``, which is part of the first line.
-    version : int
-        Number of the format that is written.
-    oldest : int or None
-        Number of the oldest format that is read; None for that which is written.
+    path : str or path
+        The file.
+    header : mapping
+        Values of types that JSON has.
+    arrays : mapping of str to ndarray
+        Arrays of numbers or booleans.
+    overwrite : bool, default=True
+        Whether an existing file may be replaced.
     """
+    text = json.dumps(dict(header), allow_nan=False).encode()
+    buffer = io.BytesIO()
+    np.savez(buffer, **{HEADER: np.frombuffer(text, np.uint8), **arrays})  # type: ignore[arg-type]
+    payload = buffer.getvalue()
+    digest = hashlib.sha256(payload).digest()
+    write_atomically(path, FIRST_LINE + digest + payload, overwrite=overwrite)
 
-    name: str
-    version: int
-    oldest: int | None = None
 
-    @property
-    def first_line(self) -> bytes:
-        """First line of a file: its kind and format."""
-        return self._line(self.version)
+def read_archive(path: str | os.PathLike[str]) -> Archive:
+    """Read a file, which may come from anybody.
 
-    def _line(self, version: int) -> bytes:
-        return f"skanchor {self.name}, format {version}\n".encode()
-
-    def digest(self, path: str | os.PathLike[str]) -> bytes | None:
-        """Digest stored in a file, unchecked; None if the file has another kind."""
-        with open(path, "rb") as file:
-            first = file.read(len(self.first_line))
-            return file.read(DIGEST_SIZE) if first == self.first_line else None
-
-    def write(
-        self,
-        path: str | os.PathLike[str],
-        header: Mapping[str, Any],
-        arrays: Mapping[str, NDArray[Any]],
-        *,
-        overwrite: bool = True,
-    ) -> bytes:
-        """Write a file and return its digest. On failure no partial file is left.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        header : mapping
-            Values of types that JSON has.
-        arrays : mapping of str to ndarray
-            Arrays of numbers or booleans.
-        overwrite : bool, default=True
-            Whether an existing file may be replaced.
-        """
-        text = json.dumps(dict(header), allow_nan=False).encode()
-        buffer = io.BytesIO()
-        np.savez(buffer, **{HEADER: np.frombuffer(text, np.uint8), **arrays})  # type: ignore[arg-type]
-        payload = buffer.getvalue()
-        digest = hashlib.sha256(payload).digest()
-        write_atomically(path, self.first_line + digest + payload, overwrite=overwrite)
-        return digest
-
-    def read(self, path: str | os.PathLike[str]) -> Archive:
-        """Read a file, which may come from anybody.
-
-        Raises
-        ------
-        ValueError
-            If the file is of another kind or format, damaged or cut off.
-        """
-        where = os.fspath(path)
-        with open(path, "rb") as file:
-            begin = file.read(_BEGIN)
-            read = map(self._line, range(self.oldest or self.version, self.version + 1))
-            first = next((line for line in read if begin.startswith(line)), None)
-            if first is None:
-                raise ValueError(f"{where} {self._mistaken(begin)}")
-            file.seek(len(first))
-            digest = file.read(DIGEST_SIZE)
-            if hashlib.file_digest(file, "sha256").digest() != digest:
-                raise ValueError(
-                    f"{where} is damaged: its content is not what its checksum says. "
-                    "Delete it, or put back a copy."
-                )
-            # ``allow_pickle=False``: unpickling a foreign file could run any code.
-            try:
-                with zipfile.ZipFile(file) as stored:
-                    arrays = dict(_read_array(stored, one) for one in stored.infolist())
-                header = json.loads(arrays.pop(HEADER).tobytes())
-            except _UNREADABLE as error:
-                raise ValueError(
-                    f"{where} is no {self.name} that can be read ({error})."
-                ) from None
-        return Archive(header, arrays, digest)
-
-    def _mistaken(self, begin: bytes) -> str:
-        """Message about a file whose first line is not the expected one."""
-        found = re.match(rb"skanchor ([a-z ]+), format (\d+)\n", begin)
-        if found and found[1].decode() == self.name:
-            number = int(found[2])
-            if number > self.version:
-                return (
-                    f"was written by a newer skanchor (format {number}; this one "
-                    f"reads format {self.version}): update skanchor."
-                )
-            return (
-                f"has format {number}, which is no longer read (this skanchor reads "
-                f"format {self.version})."
+    Raises
+    ------
+    ValueError
+        If the file is of another kind or format, damaged or cut off.
+    """
+    where = os.fspath(path)
+    with open(path, "rb") as file:
+        begin = file.read(_BEGIN)
+        if not begin.startswith(FIRST_LINE):
+            raise ValueError(f"{where} {_mistaken(begin)}")
+        file.seek(len(FIRST_LINE))
+        digest = file.read(DIGEST_SIZE)
+        if hashlib.file_digest(file, "sha256").digest() != digest:
+            raise ValueError(
+                f"{where} is damaged: its content is not what its checksum says. "
+                "Delete it, or put back a copy."
             )
-        if self.first_line.startswith(begin):
-            return f"is empty or cut off: it is no whole {self.name}."
-        if found:
-            return f"is a {found[1].decode()}, no {self.name}."
-        if begin.startswith(PICKLE):
+        # ``allow_pickle=False``: unpickling a foreign file could run any code.
+        try:
+            with zipfile.ZipFile(file) as stored:
+                arrays = dict(_read_array(stored, one) for one in stored.infolist())
+            header = json.loads(arrays.pop(HEADER).tobytes())
+        except _UNREADABLE as error:
+            raise ValueError(
+                f"{where} is no history that can be read ({error})."
+            ) from None
+    return Archive(header, arrays)
+
+
+def _mistaken(begin: bytes) -> str:
+    """Message about a file whose first line is not the expected one."""
+    found = re.match(rb"skanchor ([a-z ]+), format (\d+)\n", begin)
+    if found and found[1] == b"history":
+        number = int(found[2])
+        if number > FORMAT:
             return (
-                f"is a pickle, no {self.name}; it is not opened, because that can run "
-                "any code."
+                f"was written by a newer skanchor (format {number}; this one reads "
+                f"format {FORMAT}): update skanchor."
             )
-        return f"is no {self.name}."
+        return (
+            f"was written by skanchor 0.1.0 (format {number}; this one reads format "
+            f"{FORMAT}): fit the history again."
+        )
+    if FIRST_LINE.startswith(begin):
+        return "is empty or cut off: it is no whole history."
+    if found:
+        return f"is a {found[1].decode()}, no history."
+    if begin.startswith(PICKLE):
+        return (
+            "is a pickle, no history; it is not opened, because that can run any code."
+        )
+    return "is no history."
 
 
 def _read_array(

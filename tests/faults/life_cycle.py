@@ -38,8 +38,8 @@ for title, where in {
     "no_memory_is_asked_for_that_the_file_cannot_fill",
     "A crafted history whose sums by group are of models that are not there": HISTORY
     + "sums_of_models_that_are_not_there_are_refused",
-    "A history with groups, of the first format": HISTORY
-    + "sums_by_group_of_an_earlier_format_are_read",
+    "A history that skanchor 0.1.0 has written": "releases.test_releases::test_"
+    "a_history_places_the_new_model_where_it_did_or_is_refused",
     "A history cut off while it is written": "io.test_archive::test_"
     "a_killed_writer_leaves_a_whole_file",
     "A history that another run has updated meanwhile": "cli.test_history::test_"

@@ -29,9 +29,8 @@ from skanchor.exceptions import (
     DataWarning,
     LearnerError,
 )
-from skanchor.history import FILE
-from skanchor.history._json import pack_settings, unpack_settings
-from skanchor.io.archive import ArchiveKind
+from skanchor.history._json import pack_settings
+from skanchor.io.archive import read_archive, write_archive
 from skanchor.simulation import simulate_battles
 from skanchor.streaming import StreamOptions, stream_history
 
@@ -169,7 +168,7 @@ def test_weights_and_groups(features, n_groups, tmp_path):
     anchor = AnchorPipeline(random_state=0, item_effects="random")
     path = tmp_path / "history"
     assert_same(*both_fits(anchor, X, y, new, weight, groups, path))
-    assert ("group_products" in FILE.read(path).arrays) == (n_groups > 40)
+    assert ("group_products" in read_archive(path).arrays) == (n_groups > 40)
 
 
 def test_the_largest_group_may_be_one_of_the_history_alone(tmp_path):
@@ -184,7 +183,7 @@ def test_the_largest_group_may_be_one_of_the_history_alone(tmp_path):
         one, other = both_fits(anchor, X, y, new, weight, groups, path)
         assert_same(one, other)
         shares.append(other.diagnostics.models["largest_influence"].item())
-    assert "group_products" in FILE.read(path).arrays
+    assert "group_products" in read_archive(path).arrays
     assert shares[0] < 0.1 < 0.3 < shares[1]
 
 
@@ -207,9 +206,9 @@ def test_few_prompts_of_new_rows_are_prompts_of_the_history():
 def test_products_of_a_file_are_of_all_columns(grouped, tmp_path):
     path = tmp_path / "history"
     grouped[0].save(path)
-    stored = FILE.read(path)
+    stored = read_archive(path)
     stored.arrays["group_products"] = stored.arrays["group_products"][:, 1:, 1:]
-    FILE.write(path, stored.header, stored.arrays)
+    write_archive(path, stored.header, stored.arrays)
     with pytest.raises(BattlesError, match=r"is no history .*group_products"):
         AnchorHistory.load(path)
 
@@ -360,47 +359,19 @@ def test_damaged_foreign_and_newer_files_are_refused(simple, tmp_path):
         flipped = bytearray(whole)
         flipped[place] ^= 1 << rng.integers(8)
         bad.append(bytes(flipped))
-    bad.append(whole.replace(b"format 2", b"format 3", 1))
+    bad += [
+        whole.replace(b"format 2", other, 1) for other in (b"format 1", b"format 3")
+    ]
     bad.append(b"model_a,model_b,winner\n")
     for content in bad:
         path.write_bytes(content)
         with pytest.raises(BattlesError, match=r"Build it again with AnchorHistory"):
             AnchorHistory.load(path)
-    FILE.write(path, {"models": []}, {})
+    write_archive(path, {"models": []}, {})
     with pytest.raises(BattlesError, match=r"is no history that can be read .KeyError"):
         AnchorHistory.load(path)
     with pytest.raises(FileNotFoundError):
         AnchorHistory.load(tmp_path / "nothing")
-
-
-def as_format_1(arrays):
-    """Sums by group as the first format had them: in one array, zeros included."""
-    found = dict(arrays)
-    for source in [name.rpartition("/")[0] for name in arrays if "/entries" in name]:
-        entries, items, net, others = (
-            found.pop(f"{source}/{part}")
-            for part in ("entries", "items", "net", "others")
-        )
-        by_item = np.zeros((len(entries), arrays["scores"].shape[1]))
-        by_item[np.repeat(np.arange(len(entries)), entries), items] = net
-        found[f"{source}/totals"] = np.hstack([by_item, others])
-    return found
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_sums_by_group_of_an_earlier_format_are_read(grouped, tmp_path):
-    history, rows, outcomes, groups = grouped
-    path = tmp_path / "history"
-    history.save(path)
-    stored = FILE.read(path)
-    earlier = as_format_1(stored.arrays)
-    assert {"judge 0/totals", "people/totals"} <= set(earlier) - set(stored.arrays)
-    del earlier["group_products"]
-    ArchiveKind("history", 1).write(path, stored.header, earlier)
-    found = AnchorHistory.load(path).place(rows, outcomes, groups=groups)
-    expected = history.place(rows, outcomes, groups=groups)
-    assert_allclose(found.covariances, expected.covariances, rtol=1e-12)
-    assert_allclose(found.estimates, expected.estimates, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -413,9 +384,9 @@ def test_sums_of_models_that_are_not_there_are_refused(
     """A product with them would read memory beyond the arrays."""
     path = tmp_path / "history"
     grouped[0].save(path)
-    stored = FILE.read(path)
+    stored = read_archive(path)
     stored.arrays[f"judge 0/{name}"][at] = value
-    FILE.write(path, stored.header, stored.arrays)
+    write_archive(path, stored.header, stored.arrays)
     with pytest.raises(BattlesError, match=r"is no history that can be read"):
         AnchorHistory.load(path)
 
@@ -797,7 +768,7 @@ def test_groups_of_the_history_keep_their_fold(grouped):
     [
         (["x1_a", "x1_b"], {}, "The history has features, so"),
         ([], {"groups": "prompt"}, "The history has groups, so"),
-        ([], {"sample_weight": 2.0}, "The history has weights, or"),
+        ([], {"sample_weight": 2.0}, "The history has weights, so"),
     ],
 )
 def test_an_update_that_needs_the_rows_says_why(columns, settings, reason):
@@ -812,13 +783,6 @@ def test_an_update_that_needs_the_rows_says_why(columns, settings, reason):
     history = AnchorHistory(anchor).fit(X, data.y, **settings)
     with pytest.raises(BattlesError, match=reason):
         history.update(X[:20], data.y[:20])
-
-
-def test_settings_of_earlier_versions_are_read():
-    packed = pack_settings(AnchorPipeline(cv=4), 4)
-    assert "context_effects" not in packed["params"]
-    packed["params"]["context_effects"] = "free"
-    assert unpack_settings(packed).get_params()["cv"] == 4
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -22,7 +22,8 @@ from releases.files import (
 
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
 from skanchor._pickles import _this_version
-from skanchor.exceptions import VersionWarning
+from skanchor.exceptions import BattlesError, VersionWarning
+from skanchor.io.archive import FIRST_LINE
 from skanchor.reports import result_json
 
 RELEASES = sorted(path.name for path in FOLDER.iterdir() if path.name[0].isdigit())
@@ -44,9 +45,15 @@ def test_there_is_a_release():
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_history_places_the_new_model_where_it_did(release):
-    history = AnchorHistory.load(FOLDER / release / HISTORY)
-    assert_as_expected(placed(history, release), release, HISTORY)
+def test_a_history_places_the_new_model_where_it_did_or_is_refused(release):
+    path = FOLDER / release / HISTORY
+    if path.read_bytes().startswith(FIRST_LINE):
+        result = placed(AnchorHistory.load(path), release)
+        assert_as_expected(result, release, HISTORY)
+    else:
+        said = f"{path} was written by skanchor {release} .* fit the history again"
+        with pytest.raises(BattlesError, match=said):
+            AnchorHistory.load(path)
 
 
 @pytest.mark.parametrize("release", RELEASES)
