@@ -45,6 +45,7 @@ from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.exceptions import (
     BattlesError,
     ConvergenceWarning,
+    DataWarning,
     SeparationWarning,
 )
 from skanchor.sample import WEIGHTS, Battles, Sample
@@ -242,6 +243,7 @@ class BTLRegressor(ComparisonEstimator):
         else:
             ridge = self.alpha * votes.by_pair.weight.sum()
             errors = ScoreErrors.of(votes.by_pair, placed, self.models_, ridge)
+            self._set_uncertain_apart(errors.bread.uncertain)
         if self.covariance == "fisher":
             # Information is linear in the weights, which are in units of the heaviest;
             # a sandwich does not depend on the unit.
@@ -261,6 +263,22 @@ class BTLRegressor(ComparisonEstimator):
             self.position_effect_error_ = float(np.sqrt(covariance[-1, -1]))
             covariance = covariance[:-1, :-1]
         self.covariance_ = self._open(covariance)
+
+    def _set_uncertain_apart(self, uncertain: NDArray[np.bool_]) -> None:
+        """Give no error to scores that floating point does not determine."""
+        if not uncertain.any():
+            return
+        self.unbounded_ = self.unbounded_ | uncertain
+        warn(
+            DataWarning(
+                "Groups of models are joined by human rows only that weigh next to "
+                f"nothing beside the others, so the scores of {int(uncertain.sum())} "
+                "models have no standard errors. Set the weights of these rows to "
+                "zero, or add human rows between the groups.",
+                code="votes-too-light",
+                subject=tuple(self.models_[uncertain].tolist()),
+            )
+        )
 
     def _open(self, covariance: Array) -> Array:
         """Mark scores that the votes bound on one side only, in place."""

@@ -84,22 +84,20 @@ class ScoreErrors:
 
     def fisher(self) -> Array:
         """Inverse information."""
-        return self.bread.covariance(self.bread.information)
+        return self.bread.centred(self.bread.inverse.copy())
 
     def sandwich(self) -> Array:
         """Sandwich of independent rows."""
         self._warn_of_silence()
-        noise = np.where(self.silent, self.due, self.noise)
-        return self.bread.covariance(self.bread.of_pairs(noise))
+        return self.bread.of_pairs(np.where(self.silent, self.due, self.noise))
 
     def clustered(self, votes: GroupedVotes) -> Array:
         """Sandwich of rows that depend on each other within groups."""
         # Sum over groups of s s', with s the sum of w eps (e_a - e_b) over a group.
-        form = self.bread.of_groups(*self._residuals(votes))
+        result = self.bread.of_groups(*self._residuals(votes))
         if self.silent.any():
-            form += self.bread.of_pairs(self.due * self.silent)
-        result = self.bread.covariance(form)
-        independent = self.bread.covariance(self.bread.of_pairs(self.due))
+            result += self.bread.of_pairs(self.due * self.silent)
+        independent = self.bread.of_pairs(self.due)
         if _is_lost(result, independent, self.due > 0):
             n_groups = len(np.unique(votes.groups))
             warn(
@@ -129,9 +127,8 @@ class ScoreErrors:
         ndarray of shape (n_models, n_models)
         """
         left, right, residual, unit = self._residuals(units)
-        form = self.bread.of_groups(left, right, residual, rater[unit])
-        form -= self.bread.of_groups(left, right, residual, unit)
-        return positive_part(self.bread.covariance(form))
+        total = self.bread.of_groups(left, right, residual, rater[unit])
+        return positive_part(total - self.bread.of_groups(left, right, residual, unit))
 
     def _residuals(
         self, votes: GroupedVotes

@@ -12,15 +12,10 @@ from skanchor._numerics.graph import strong_components
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.newton import Curvature, Tolerance, minimise
-from skanchor._numerics.spanning import SpanningTree, grounded, solve_gaps
 from skanchor._numerics.types import Array
 
 LONGEST_LOGIT_STEP = 20.0
 """Largest change of the logit of a pair by one Newton step."""
-
-_WELL_JOINED = 1e4
-"""Condition number of the Hessian up to which sums over all games of a model are exact
-enough."""
 
 
 def shortening(longest: float) -> float:
@@ -52,6 +47,52 @@ def laplacian(pair_weight: Array) -> Array:
     # Each diagonal entry is such that its row sums to zero.
     result.flat[:: len(result) + 1] -= result.sum(axis=1)
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSolver:
+    """A system of scores, whose matrix is a Laplacian, maybe plus a ridge.
+
+    Attributes
+    ----------
+    free : ndarray of shape (n_free,)
+        Models whose scores are solved for. Without a ridge only differences of scores
+        are determined, and the score of the model with most information is held at
+        zero. The matrix of the others is scaled to unit diagonal, so that no digits of
+        a model are lost whose games are light.
+    solver : SymmetricSolver
+        Factorised matrix of these models.
+    """
+
+    free: NDArray[np.intp]
+    solver: SymmetricSolver
+
+    @classmethod
+    def of(cls, matrix: Array, has_ridge: bool) -> ScoreSolver:
+        """Factorise the matrix, of shape (n_models, n_models)."""
+        size = len(matrix)
+        free = np.arange(size)
+        if has_ridge:
+            # A small ridge hardly curves the direction in which all scores move, in
+            # which nothing is solved for: it gets the mean curvature.
+            matrix = matrix + np.trace(matrix) / size**2
+        else:
+            free = np.delete(free, np.argmax(matrix.diagonal()))
+        return cls(free, SymmetricSolver.factorise(matrix[np.ix_(free, free)]))
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the games determine all differences of scores in floating point."""
+        return self.solver.rank == len(self.free)
+
+    def solve(self, right: Array) -> Array:
+        """Solve for right-hand sides of sum zero, of shape (n_models, ...).
+
+        The level of the solutions is arbitrary.
+        """
+        result = np.zeros(right.shape)
+        result[self.free] = self.solver.solve(right[self.free])
+        return result
 
 
 def fit_scores(
@@ -118,8 +159,8 @@ def fit_scores(
 class _ScorePoint:
     """Scores; the other values are computed when first used.
 
-    ``_means`` are the probabilities that the row model wins, ``_surplus`` is
-    :meth:`surplus`; both have the shape (n_models, n_models).
+    ``_means``, of shape (n_models, n_models), are the probabilities that the row model
+    wins.
     """
 
     problem: _BTLLoss
@@ -128,7 +169,6 @@ class _ScorePoint:
     is_cut: ClassVar[bool] = False
     _loss: float | None = None
     _means: Array | None = None
-    _surplus: Array | None = None
 
     def loss(self) -> float:
         """Mean loss plus the ridge penalty."""
@@ -142,17 +182,13 @@ class _ScorePoint:
 
     def gradient(self) -> Array:
         """Gradient of the loss, of shape (n_models,)."""
-        return np.asarray(self.surplus().sum(axis=1) + self.problem.alpha * self.coef)
-
-    def surplus(self) -> Array:
-        """Expected less observed wins of the row model over the column model."""
-        if self._surplus is None:
-            scores, wins = self.coef, self.problem.wins
-            p = sigmoid(scores[:, None] - scores[None, :])
-            self._means = p
-            # (wins + wins') p - wins, without its cancellation; p' is 1 - p.
-            self._surplus = wins.T * p - wins * p.T
-        return self._surplus
+        scores, wins = self.coef, self.problem.wins
+        p = sigmoid(scores[:, None] - scores[None, :])
+        self._means = p
+        # Expected less observed wins of the row model over the column model: (wins +
+        # wins') p - wins, without its cancellation; p' is 1 - p.
+        surplus = wins.T * p - wins * p.T
+        return np.asarray(surplus.sum(axis=1) + self.problem.alpha * scores)
 
     def hessian(self) -> Array:
         """Hessian; discards the probabilities that the gradient stored."""
@@ -186,44 +222,10 @@ class _BTLLoss:
 
     def step(self, point: _ScorePoint, gradient: Array, curvature: Curvature) -> Array:
         """Newton step of sum zero, shortened where it would move a logit too far."""
-        step = self._plain_step(gradient, curvature.hessian)
-        if step is None:
-            step = self._tree_step(point, curvature.hessian)
-        return step * shortening(self._longest(step))
-
-    def _plain_step(self, gradient: Array, hessian: Array) -> Array | None:
-        """Step by the Hessian of the scores; None where that is badly conditioned.
-
-        This happens where groups of models are joined by few games, or by games whose
-        outcomes are nearly certain.
-        """
-        size = len(gradient)
-        # The loss does not change if all scores move together. That direction gets an
-        # arbitrary positive curvature.
-        level = np.trace(hessian) / size**2
-        solver = SymmetricSolver.factorise(hessian + level)
-        if solver.condition > _WELL_JOINED:
-            return None
+        solver = ScoreSolver.of(curvature.hessian, self.alpha > 0)
         step = -solver.solve(gradient)
-        return step - step.mean()
-
-    def _tree_step(self, point: _ScorePoint, hessian: Array) -> Array:
-        """Step by the gaps along the heaviest spanning tree, which keeps all digits."""
-        # Off the diagonal, a Laplacian has minus the weights of the edges.
-        weight = -hessian
-        np.fill_diagonal(weight, 0.0)
-        weight = grounded(weight, self.alpha)
-        flow = point.surplus()
-        if self.alpha:
-            # The ridge is one more node, at potential zero; its edge to a model has the
-            # derivative alpha s.
-            flow = np.pad(flow, (0, 1))
-            flow[:-1, -1] = self.alpha * point.coef
-            flow[-1] = -flow[:, -1]
-        tree = SpanningTree.of(weight)
-        gaps = solve_gaps(tree.gap_matrix(weight), tree.gap_slopes(flow))
-        step = -tree.potentials(gaps)[: len(hessian)]
-        return step - step.mean()
+        step -= step.mean()
+        return step * shortening(self._longest(step))
 
     def diverges(self, point: _ScorePoint, decrement: float) -> bool:
         """Whether the minimum lies at infinity: never, within a strong component."""

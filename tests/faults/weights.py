@@ -43,6 +43,11 @@ see(
     "test_btl_exact::test_what_hangs_on_light_votes",
 )
 see(
+    "Two groups of models that votes of weight 1e-12 alone join, beside votes of "
+    "weight 1 in BTLRegressor",
+    "test_btl_exact::test_scores_that_votes_lighter_than_rounding_join_have_no_errors",
+)
+see(
     "Votes of weight 1e-200 beside votes of weight 1 in BTLRegressor",
     "test_btl_exact::test_weights_that_have_no_squares_are_refused",
 )
