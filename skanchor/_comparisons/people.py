@@ -16,11 +16,7 @@ from skanchor.exceptions import BattlesError, Term
 _HUMAN = re.compile(
     r"humans?\d*|people|persons?|crowd(workers?)?\d*|volunteers?\d*|"
     r"human(votes?|voters?|annotators?|raters?|judges?|evaluators?|experts?|panel|"
-    r"majority|workers?|labell?ers?|reviewers?|consensus)\d*|"
-    r"mensch(en|lich)?\d*|humain(e|s|es)?\d*|humanos?\d*|personas?|pessoas?|"
-    r"(anotador|evaluador|avaliador|juez)(es)?humanos?\d*|uman[oi]|persone|"
-    r"mens(en)?|ludzie|czlowiek|lide|clovek|insan|человек|люди|"
-    r"人|人类|人工|真人|人間|人手"
+    r"majority|workers?|labell?ers?|reviewers?|consensus)\d*"
 )
 """Keys of labels that mean people, and nothing else."""
 

@@ -168,15 +168,6 @@ def refused(write, words):
     return Case(write, refused=words)
 
 
-GERMAN = {"Modell A": T["one"], "Modell B": T["two"],
-          "Bewerter": T["who"].replace({"human": "Mensch"}),
-          "Gewinner": said("A", "B", "unentschieden")}  # fmt: skip
-FRENCH = {"modèle A": T["one"], "modèle B": T["two"],
-          "juge": T["who"].replace({"human": "humain"}),
-          "vainqueur": said("gauche", "droite", "égalité")}  # fmt: skip
-CHINESE = {"序号": T.index, "模型甲": T["one"], "模型乙": T["two"],
-           "评审": T["who"].replace({"human": "人工"}),
-           "结果": said("甲胜", "乙胜", "平局")}  # fmt: skip
 IDS = {"fox": 17, "owl": 4, "elk": 31, "cat": 8, "new": 22}
 NAMES = {str(number): model for model, number in IDS.items()}
 MORE, LESS = numbers("more"), numbers("less")
@@ -375,9 +366,7 @@ CASES = {
     "versus.csv": once(
         csv(table(pair=T["one"] + " vs. " + T["two"], judge=T["who"],
                   winner=T["won"]))),
-    # Words of other languages, and one's own.
-    "deutsch.csv": once(csv(pd.DataFrame(GERMAN), sep=";")),
-    "francais.csv": once(csv(pd.DataFrame(FRENCH), sep=";")),
+    # Words that nobody could know.
     "own_words.csv": pasted(
         csv(standard(who_is_it=said("links so", "rechts so"))), "'links so' means"),
     # Names of models.
@@ -419,9 +408,10 @@ CASES = {
                   slide=said(1, -1, 0).astype(int) * (T.index % 90 + 5))),
         "larger ones favour 'left'"),
     "gb18030.csv": pasted(
-        csv(pd.DataFrame(CHINESE), encoding="gb18030"), "模型甲,模型乙,评审,结果"),
+        csv(standard(winner=said()).assign(模型甲的评审结果="好"), encoding="gb18030"),
+        "模型甲的评审结果"),
     "cp1252.csv": pasted(
-        csv(pd.DataFrame(FRENCH), sep=";", encoding="cp1252"), "modèle A;modèle B"),
+        csv(standard(winner=said()).assign(modèle="x"), encoding="cp1252"), "modèle"),
     "utf16_without_mark.csv": once(csv(standard(winner=said()), encoding="utf-16-le")),
     "ids.csv": pasted(
         csv(table(model1_id=T["one"].map(IDS), model2_id=T["two"].map(IDS),
@@ -480,9 +470,9 @@ CASES = {
         csv(in_columns("")), "ranks of a model each, of which 1 is the best"),
     "decimal_commas.csv": once(
         csv(table(System__1=T["one"], System__2=T["two"],
-                  Bewerter=T["who"].replace({"human": "Mensch"}),
-                  Punkte__System__1=said("7,5", "6,0", "7,0"),
-                  Punkte__System__2=said("6,5", "7,25", "7,0")), sep=";"),
+                  Judge=T["who"],
+                  Score__System__1=said("7,5", "6,0", "7,0"),
+                  Score__System__2=said("6,5", "7,25", "7,0")), sep=";"),
         "the higher one wins"),
     # Labels of people, kinds of judges, degrees, rankings, wrappers.
     "spellings.csv": once(
@@ -612,7 +602,6 @@ UNTRUE = {
     "worse_by_number.csv": ("2 is a tie",),
     "listed_by_place.jsonl": ("favour 'model_a'",),
     "own_words.csv": ("'rechts so' means",),
-    "gb18030.csv": ("ÐòºÅ", "РтєЕ"),
     "slider.csv": ("favour 'answer_left_model'",),
     "slider_to_100.csv": ("favour 'right'",),
     "numbers_of_models.csv": ("more is better",),

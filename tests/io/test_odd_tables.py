@@ -285,8 +285,8 @@ def test_decimal_commas_of_scores_are_points(tmp_path):
     table = PAIRS[["Model", "Opponent"]].rename(
         columns={"Model": "System 1", "Opponent": "System 2"}
     )
-    table["Punkte System 1"] = ["7,5", "1,0", "3,25"]
-    table["Punkte System 2"] = ["7,4", "2,0", "3,5"]
+    table["Score System 1"] = ["7,5", "1,0", "3,25"]
+    table["Score System 2"] = ["7,4", "2,0", "3,5"]
     with pytest.warns(AssumptionWarning, match="the higher one wins"):
         found = read_battles(written(tmp_path, table, sep=";"))
     assert found["winner"].tolist() == ["model_a", "model_b", "model_b"]

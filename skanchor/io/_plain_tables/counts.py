@@ -16,19 +16,11 @@ from skanchor.io._plain_tables.ratings import is_numeric
 from skanchor.io._tools._wins import rows_of_counts
 from skanchor.io.columns import as_texts, distinct, is_coded
 
-_WON = frozenset(
-    "wins won win nwins numwins wincount siege victoires victorias victorie 胜".split()
-)
-_LOST = frozenset(
-    "losses lost loss lose nlosses numlosses losscount niederlagen defaites derrotas "
-    "sconfitte 负".split()
-)
-_TIED = frozenset(
-    "ties tie draws draw tied nties ndraws numties numdraws unentschieden egalites "
-    "empates pareggi 平".split()
-)
+_WON = frozenset("wins won win nwins numwins wincount".split())
+_LOST = frozenset("losses lost loss lose nlosses numlosses losscount".split())
+_TIED = frozenset("ties tie draws draw tied nties ndraws numties numdraws".split())
 _PLAYED = frozenset(
-    "games total n matches battles comparisons ngames nbattles played spiele".split()
+    "games total n matches battles comparisons ngames nbattles played".split()
 )
 """Keys of columns of counts: of wins, losses and ties, and of all of them."""
 

@@ -27,22 +27,20 @@ _FIRST = frozenset(
     "outputa output1 assistanta assistant1 optiona option1 leftvote leftmodel "
     "modelleft one candidatea candidate1 llma llm1 lhs awins aisbetter abetter "
     "modelawins modelaisbetter modelabetter leftisbetter leftwins leftbetter 1wins "
-    "model1wins model1isbetter model1better links gauche izquierda izq upper top slota "
-    "slot1 win wins won 甲 甲胜".split()
+    "model1wins model1isbetter model1better upper top slota slot1 win wins won".split()
 )
 _SECOND = frozenset(
     "modelb b 2 right second model2 systemb system2 responseb response2 answerb "
     "answer2 outputb output2 assistantb assistant2 optionb option2 rightvote "
     "rightmodel modelright two candidateb candidate2 llmb llm2 rhs bwins bisbetter "
     "bbetter modelbwins modelbisbetter modelbbetter rightisbetter rightwins "
-    "rightbetter 2wins model2wins model2isbetter model2better rechts droite "
-    "derecha der lower bottom slotb slot2 loss loses lost lose 乙 乙胜".split()
+    "rightbetter 2wins model2wins model2isbetter model2better lower bottom slotb slot2 "
+    "loss loses lost lose".split()
 )
 _TIES = frozenset(
     "tie tied ties draw equal equals same aboutthesame thesame both bothgood tievote "
     "tiebothgood neither nopreference nodifference equallygood similar undecided "
-    "bothequal even level tossup nocall unentschieden gleichstand gleich beide egalite "
-    "egal nul matchnul empate pareggio remis 平局 平手".split()
+    "bothequal even level tossup nocall".split()
 )
 _BOTH_BAD = frozenset("bothbad tiebothbad bothbadvote botharebad equallybad".split())
 

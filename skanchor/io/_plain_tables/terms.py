@@ -1,4 +1,4 @@
-"""Words in names of columns: which of them may be what, in several languages.
+"""Words in names of columns: which of them may be what.
 
 They are keys of names: without case, blanks, hyphens, underscores and other signs.
 """
@@ -14,16 +14,12 @@ def pairs(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((one, other) for one, _, other in found)
 
 
-MARKS = pairs(
-    "a/b 1/2 left/right first/second one/two x/y links/rechts gauche/droite izq/der "
-    "izquierda/derecha upper/lower top/bottom 甲/乙"
-)
+MARKS = pairs("a/b 1/2 left/right first/second one/two x/y upper/lower top/bottom")
 """What tells the first side from the second in names of columns."""
 
 NOUNS = (
     "model modelname modelid system systemname llm llmname player candidate assistant "
-    "bot agent generator engine contestant competitor method team chatbot option "
-    "modell modele modelo modello systeme sistema 模型"
+    "bot agent generator engine contestant competitor method team chatbot option"
 ).split()
 
 _ROLES = pairs(
@@ -35,11 +31,7 @@ STANDARD = ("modela", "modelb")
 """Keys of the documented columns of the two models."""
 
 SIDES = dict(
-    pairs(
-        "left/right first/second white/black a/b sidea/sideb lhs/rhs links/rechts "
-        "gauche/droite"
-    )
-    + _ROLES
+    pairs("left/right first/second white/black a/b sidea/sideb lhs/rhs") + _ROLES
 )
 SIDES |= {
     order(noun, first): order(noun, second)
@@ -64,9 +56,7 @@ OUTCOMES = frozenset(
     "preferredmodel humanpreference vote uservote humanvote label verdict choice "
     "chosen chosenmodel decision judgment judgement selection selected selectedmodel "
     "better bettermodel best annotation rating3 winnerlabel answer choices winnerid "
-    "gewinner sieger ergebnis urteil vainqueur gagnant resultat verdikt ganador "
-    "resultado vincitore risultato 结果 胜者 whichwasbetter whichisbetter whowon "
-    "whichwon win pick picked".split()
+    "whichwasbetter whichisbetter whowon whichwon win pick picked".split()
 )
 """Keys of columns that may hold outcomes."""
 
@@ -80,7 +70,7 @@ WINNER_NAME = "winnername"
 """Key of a column that holds the name of the winner, and nothing else."""
 
 _REJECTED = "rejected dispreferred lesspreferred notpreferred nonpreferred".split()
-_LOST_WORDS = [*"loser losing worse worst lost verlierer perdant".split(), *_REJECTED]
+_LOST_WORDS = [*"loser losing worse worst lost".split(), *_REJECTED]
 OF_A_SIDE = (*NOUNS, "response", "answer", "output", "side", "name")
 
 
@@ -97,7 +87,6 @@ WON_AND_LOST = tuple(
     for won, lost in (
         *pairs("winner/loser winning/losing better/worse best/worst"),
         *product(("chosen", "preferred", "selected", "accepted"), _REJECTED),
-        *pairs("gewinner/verlierer vainqueur/perdant gagnant/perdant"),
     )
     for pair in zip(_with_nouns(won), _with_nouns(lost), strict=True)
 )
@@ -115,10 +104,8 @@ JUDGES = frozenset(
     "annotatorid annotatorname annotatedby grader gradername gradedby ratername "
     "raterid ratedby rater labeler labeller labelerid assessor assessorid reviewer "
     "reviewerid source evaluationsource judgetype evaluatortype annotatortype "
-    "bewerter gutachter richter juge evaluateur annotateur juez evaluador giudice "
     "whojudged whorated whodecided whovoted judgeorhuman humanorllm ratermodel "
-    "arbiter referee "
-    "评审 裁判 评委 标注者".split()
+    "arbiter referee".split()
 )
 """Keys of columns that may say who decided."""
 
@@ -145,8 +132,7 @@ MODELS = frozenset(
 
 SCORES = frozenset(
     "score scores rating ratings grade grades points stars mark marks likert overall "
-    "overallscore overallrating judgescore humanscore quality qualityscore punkte "
-    "punktzahl bewertung puntos puntuacion punteggio".split()
+    "overallscore overallrating judgescore humanscore quality qualityscore".split()
 )
 """Keys of columns of ratings, of which more is better."""
 
