@@ -54,7 +54,7 @@ def one_opponent():
 
 see(
     "A new model that one of a history's judges has not compared",
-    "test_placement::test_a_judge_need_not_compare_new_models",
+    "history.test_anchor_history::test_a_judge_need_not_compare_new_models",
 )
 table("A new model with one opponent", one_opponent, check=infinite())
 table(

@@ -156,6 +156,19 @@ def test_placed_is_fitted(name, saved, tmp_path):
     assert_same(*both_fits(anchor, X, y, new, path=path))
 
 
+@pytest.mark.parametrize("groups", [None, 400])
+@pytest.mark.parametrize("features", [True, False])
+def test_a_judge_need_not_compare_new_models(features, groups):
+    X, y, new = table(features=features)
+    last = X["judge"][X["judge"] != "human"].max()
+    rows = ~(is_late(X, new) & (X["judge"] == last).to_numpy())
+    X, y = X[rows].reset_index(drop=True), y[rows].reset_index(drop=True)
+    if groups is not None:
+        groups = np.random.default_rng(1).integers(0, groups, len(X))
+    anchor = AnchorPipeline(random_state=0, item_effects="random")
+    assert_same(*both_fits(anchor, X, y, new, groups=groups))
+
+
 @pytest.mark.parametrize(
     ("features", "n_groups"), [(False, 870), (True, 870), (True, 40)]
 )
