@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 
@@ -31,18 +32,41 @@ from skanchor.baselines import BASELINES, ConformalRanking
 from skanchor.bootstrap import Bootstrapped, bootstrap
 from skanchor.evaluation import check_intervals, leave_one_model_out
 from skanchor.exceptions import BattlesError, LearnerError, SkanchorWarning
+from skanchor.planning import look_multiplier
 from skanchor.simulation import simulate_battles
 from skanchor.streaming import stream_history
 
 ERRORS = (BattlesError, LearnerError, ValueError)
 """Refusals that a case may end in."""
 
+
+class LearnerOfUsers(BaseEstimator):
+    """A learner with the methods of the protocol and nothing else."""
+
+    def __init__(self, loss="logistic"):
+        self.loss = loss
+
+    def fit(
+        self, X, y, sample_weight=None, *, parametric=None, bounds=None, start=None
+    ):
+        """Fit a linear learner."""
+        self.inner_ = bias.LinearBias(loss=self.loss).fit(
+            X, y, sample_weight, parametric=parametric, bounds=bounds
+        )
+        self.parametric_coef_ = self.inner_.parametric_coef_
+        return self
+
+    def contrast(self, X):
+        """Bias of rows."""
+        return self.inner_.contrast(X)
+
+
 ESTIMATORS = {
     one.__name__: one
     for one in (
         *(AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator, RieszDebiaser),
         *(SourceKFold, bias.AutoBias, bias.BoostedBias, bias.LinearBias),
-        *(bias.NetworkBias, *BASELINES.values(), ConformalRanking),
+        *(bias.NetworkBias, *BASELINES.values(), ConformalRanking, LearnerOfUsers),
         *(Bootstrapped, KFold, PolynomialFeatures, SplineTransformer),
     )
 }
@@ -179,6 +203,11 @@ def of_plans(method, costs):
         "limits": numbers(outlook.limits),
         "design": numbers(design.table),
     }
+
+
+def looks():
+    """How much wider intervals are that are looked at repeatedly."""
+    return {"multipliers": [look_multiplier(ratio, 100) for ratio in (1.5, 4.0, 50.0)]}
 
 
 # ------------------------------------------------------------------------- evaluation

@@ -113,6 +113,73 @@ def apart(X, y):
     return X[keep].reset_index(drop=True), y[keep]
 
 
+def cell(column, value, rows=slice(0, 3)):
+    """An edit: a value in some rows of a column."""
+
+    def edit(X, y):
+        X.loc[X.index[rows], column] = value
+        return X, y
+
+    return edit
+
+
+def outcome(value):
+    """An edit: one outcome is another one."""
+
+    def edit(X, y):
+        y[5] = value
+        return X, y
+
+    return edit
+
+
+def lacking(column):
+    """An edit: the table lacks a column."""
+    return lambda X, y: (X.drop(columns=column), y)
+
+
+def with_words(X, y):
+    """An edit: outcomes are words, one of which means nothing."""
+    return X, np.where(y > 0.5, "model_a", "who knows")
+
+
+def first_side(X, y):
+    """An edit: a judge always prefers the response that it sees first."""
+    first = (X["shown_first"] == "model_a").to_numpy(float)
+    return X, np.where(X["judge"] == "judge-2", first, y)
+
+
+def turned(X, y):
+    """An edit: a judge says the opposite."""
+    return X, np.where(X["judge"] == "judge-1", 1.0 - y, y)
+
+
+def by_a_feature(X, y):
+    """An edit: a feature decides all that a judge says."""
+    decided = (X["x1_a"] > X["x1_b"]).to_numpy(float)
+    return X, np.where(X["judge"] == "judge-1", decided, y)
+
+
+def copied(X, y):
+    """An edit: the first rows occur twice."""
+    rows = np.r_[np.arange(len(X)), np.arange(400)]
+    return X.iloc[rows].reset_index(drop=True), y[rows]
+
+
+def against_itself(X, y):
+    """An edit: some rows compare a model with itself."""
+    X.loc[X.index[:40], "model_b"] = X["model_a"]
+    return X, y
+
+
+def weighed(weight, **settings):
+    """A pipeline fitted with weights as they may come."""
+    X, y, *_ = drawn()
+    return adapter.of_board(
+        adapter.fit(adapter.pipeline(**settings), X, y, weight(len(X)))
+    )
+
+
 def bridged():
     """Two groups of models that one pair of votes of hardly any weight connects."""
     X, y, *_ = drawn()
@@ -124,7 +191,19 @@ def bridged():
     keep = np.concatenate([rows[~crosses], bridge])
     weight = np.where(np.isin(keep, bridge), 1e-8, 1.0)
     btl = adapter.make("BTLRegressor").fit(X.loc[keep], y[keep], sample_weight=weight)
-    return {"scores": btl.scores_, "errors": btl.standard_errors_}
+    return {"scores": btl.scores_, "errors or infinite": btl.standard_errors_}
+
+
+def bridged_pipeline(**settings):
+    """The same of all rows, where judges compare across the groups, too."""
+    X, y, *_ = drawn()
+    first = {"model-01", "model-02", "model-03"}
+    crosses = X["model_a"].isin(first) != X["model_b"].isin(first)
+    across = (crosses & (X["judge"] == "human") & ~is_new(X)).to_numpy()
+    weight = np.where(across, 1e-8, 1.0)
+    method = adapter.fit(adapter.pipeline(**settings), X, y, weight)
+    found = adapter.of_board(method)
+    return {"scores": found["scores"], "errors or infinite": found["errors"]}
 
 
 def plug_in():
@@ -168,14 +247,15 @@ def ranked(n_new_models=1, **settings):
 
 
 # ----------------------------------------------------------------- other capabilities
-def baseline(name, weighted=False, without=False, **settings):
+def baseline(name, weighted=False, without=False, grouped=False, **settings):
     """A baseline."""
     X, y, weight, _ = drawn()
     if name == "HumanOnly":
         settings = {"new_models": ["model-01"]} | settings
     method = adapter.make(name, **settings)
     rows = bare(X) if without else X
-    return adapter.of_board(adapter.fit(method, rows, y, weight if weighted else None))
+    weight, groups = weight if weighted else None, "prompt" if grouped else "auto"
+    return adapter.of_board(adapter.fit(method, rows, y, weight, groups))
 
 
 def oracle():
@@ -349,6 +429,14 @@ PIPELINES = {
     "ridge": {"calibrator": calibrator(["LinearBias", {"alpha": 0.1}])},
     "splines": {"calibrator": calibrator(splines)},
     "boosted": boosted,
+    "a learner of users": {
+        **two_step,
+        "calibrator": calibrator(["LearnerOfUsers", {}]),
+    },
+    "weights of the calibrator": {
+        "debiaser": ["RieszDebiaser", {"learner": "calibrator"}]
+    },
+    "folds of sources": {"cv": ["SourceKFold", {"n_splits": 4}]},
     "automatic": {"calibrator": calibrator(["AutoBias", {"candidates": ["linear"]}])},
     "bias of people": {"human_bias": "linear"},
     "bias of people, bare weights": {"human_bias": "linear", "weighted": True},
@@ -372,6 +460,8 @@ CASES |= {
     "votes in two groups": partial(change, apart),
     "votes in two groups, two-step": partial(change, apart, **two_step),
     "bridged": bridged,
+    "bridged, pipeline": bridged_pipeline,
+    "bridged, pipeline, two-step": partial(bridged_pipeline, **two_step),
     "without a debiaser": plug_in,
     "counts": partial(counted, cv=3, random_state=0, weights="frequency"),
     "counts, ties dropped": partial(
@@ -396,6 +486,11 @@ CASES |= {
     "favours": partial(favours, item_effects="random"),
     "favours, two-step": partial(favours, **two_step),
     "fragility": fragile,
+    "fragility of votes": partial(fragile, opponent="model-03", rows="human"),
+    "fragility of an interval": partial(
+        fragile, opponent="model-02", goal="interval", rows="arrival"
+    ),
+    "looks": adapter.looks,
     "plans": plans,
     "plans, random, bare": partial(plans, item_effects="random", without=True),
     "left out": left_out,
@@ -407,9 +502,56 @@ CASES |= {
     "command, votes of a model hidden": partial(
         command, "--hide-votes-of", "model-03", "--level", "0.9"
     ),
+    "command, on the scale of Elo": partial(
+        command, "--scale", "elo", "--anchor", "model-01=1000"
+    ),
+    "command, groups": partial(command, "--groups", "prompt", "--ties", "drop"),
+    "command, contexts": partial(
+        command, "--context", "kind", "--item-effects", "none"
+    ),
     "command, no new models": partial(command, "--no-new", edit=of_old),
     "command, a model that lost all votes": partial(command, edit=lost_all),
     "Oracle": oracle,
+}
+CASES |= {
+    f"refused, {name}": partial(change, edit)
+    for name, edit in {
+        "no new model": of_old,
+        "no people": cell("judge", "judge-3", slice(None)),
+        "a word without meaning": with_words,
+        "an outcome of two": outcome(2.0),
+        "a missing outcome": outcome(np.nan),
+        "half a feature": lacking("x2_b"),
+        "no second model": lacking("model_b"),
+        "a missing feature": cell("x2_a", np.nan),
+        "an infinite feature": cell("x2_a", np.inf),
+        "a missing model": cell("model_a", None),
+    }.items()
+}
+CASES |= {
+    "refused, a negative weight": partial(weighed, lambda n: np.arange(n) - 1.0),
+    "refused, a count of a half": partial(
+        weighed, lambda n: np.full(n, 0.5), weights="frequency"
+    ),
+    "refused, a new model without a name": partial(fit, new_models=["model-01"]),
+    "refused, no such context": partial(fit, context="no such column"),
+    "refused, a mix of no context": partial(
+        fit, context="kind", context_mix={"chat": 0.5, "poems": 0.5}
+    ),
+    "refused, too many folds": partial(fit, cv=5000),
+    "warned, weights like counts": partial(weighed, lambda n: np.arange(n) % 4 + 1.0),
+    "warned, a judge of the first side": partial(change, first_side),
+    "warned, a judge turned round": partial(change, turned, **two_step),
+    "warned, a judge of new models alone": partial(
+        change, cell("judge", "judge-9", slice(-40, None))
+    ),
+    "warned, a feature decides": partial(change, by_a_feature),
+    "warned, a feature far away": partial(change, cell("x1_a", 50.0, slice(-60, None))),
+    "warned, a constant feature": partial(
+        change, cell(["x1_a", "x1_b"], 1.0, slice(None))
+    ),
+    "warned, copies": partial(change, copied),
+    "warned, against itself": partial(change, against_itself),
 }
 CASES |= {
     f"kept{name}": partial(kept, **settings)
@@ -425,6 +567,9 @@ CASES |= {
         ", boosted": {"calibrator": calibrator(["BoostedBias", {}])},
         ", three new models": {"n_new_models": 3, "without": True},
         ", ties dropped": {"ties": "drop", "without": True},
+        ", bare groups": {"without": True, "grouped": True},
+        ", style": {"human_bias": "linear"},
+        ", contexts": {"context": "kind"},
     }.items()
 }
 CASES |= {
@@ -441,6 +586,9 @@ CASES |= {
     "files, two-step": partial(of_files, **two_step),
     "files, groups": partial(of_files, without=True, grouped=True),
     "files, features and groups": partial(of_files, grouped=True),
+    "files, ties dropped": partial(of_files, without=True, ties="drop"),
+    "files, repeats": partial(of_files, n_repeats=2, item_effects=None),
+    "files, boosted": partial(of_files, calibrator=calibrator("boosted")),
     "files, random": partial(of_files, without=True, item_effects="random"),
 }
 BASELINES = (
@@ -454,10 +602,15 @@ CASES |= {
     for name in ("DirectScore", "HistoricalPPI", "IPWOnly", "JointMLE", "MeanShift")
 }
 CASES |= {
+    f"{name}, groups": partial(baseline, name, grouped=True)
+    for name in ("HistoricalPPI", "IPWOnly", "JointMLE", "JudgeAwareBTL")
+}
+CASES |= {
     f"{name}, counts": partial(counted, name)
     for name in ("JointBTL", "ScalarJudge", "PerJudgeBTL")
 }
 CASES |= {
+    "PerJudgeBTL, average": partial(baseline, "PerJudgeBTL", plug_in_average=True),
     "IPWOnly, clipped": partial(baseline, "IPWOnly", clip=1.5),
     "bootstrap": partial(bootstrapped, "JointBTL"),
     "bootstrap, percentile": partial(bootstrapped, "DirectScore", kind="percentile"),

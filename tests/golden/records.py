@@ -19,7 +19,10 @@ SCORES, OTHERS = 1e-3, 1e-4
 """The gates of another engine: change of a score in its standard errors, and of any
 other number in the largest of its array."""
 
-LABEL = re.compile(r"\b(?:new-model(?:-\d+)?|model-\d+|judge-\d+|nobody)\b")
+LABEL = re.compile(
+    r"\b(?:new-model(?:-\d+)?|model-\d+|judge-\d+|x\d+|nobody|poems|who knows"
+    r"|no such column)(?:_[ab])?\b"
+)
 
 
 def file_of(name):
@@ -94,6 +97,11 @@ def gates(new, old):
             found[key] = 0.0 if _lies_between(now, value) else np.inf
         elif key.endswith("scores") and f"{key[:-6]}errors" in old["numbers"]:
             found[key] = _in_errors(now, value, old["numbers"][f"{key[:-6]}errors"])
+        elif key.endswith("or infinite") and np.shape(now) == np.shape(value):
+            # Hardly connected: an error of any size, and never a smaller one.
+            found[key] = (
+                distance(np.where(np.isposinf(now), value, now), value) / OTHERS
+            )
         else:
             found[key] = distance(now, value) / OTHERS
     return found

@@ -8,6 +8,7 @@ import ast
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 from golden.cases import CASES, NEEDS_TORCH
 from golden.records import FOLDER, distance, distances, file_of, gates, known, taken
@@ -85,6 +86,13 @@ def test_gates_are_in_errors_of_scores_and_levels_of_rank_sets():
             gates({"numbers": far | {"rank_sets": new}}, {"numbers": old})["rank_sets"]
             == gap
         )
+
+
+def test_an_error_of_what_is_hardly_connected_may_become_infinite():
+    old = {"numbers": {"errors or infinite": [5e3, 0.1]}}
+    for new, far in (([np.inf, 0.1], 0.0), ([5e3 - 1.0, 0.1], 2.0)):
+        found = gates({"numbers": {"errors or infinite": new}}, old)
+        assert found["errors or infinite"] == pytest.approx(far)
 
 
 @pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
