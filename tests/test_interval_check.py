@@ -44,15 +44,13 @@ def table_of(score, true_score, error, human):
 def test_parts_add_up_to_the_error_of_each_score(grouped):
     X, y = small()
     groups = np.arange(len(y)) // 2 if grouped else None
-    rows = dict(
-        models_left_out(
-            AnchorPipeline(cv=2, item_effects="none", random_state=0),
-            X,
-            y,
-            groups=groups,
-            models=["model-01", "model-04"],
-            with_errors=True,
-        )
+    rows = models_left_out(
+        AnchorPipeline(cv=2, item_effects="none", random_state=0),
+        X,
+        y,
+        groups=groups,
+        models=["model-01", "model-04"],
+        with_errors=True,
     )
     for row in rows.values():
         parts = np.array(row["row_parts"])
@@ -78,15 +76,13 @@ def test_human_parts_are_those_of_the_human_error():
         anchor = AnchorPipeline(cv=2, item_effects="none", weights=meaning)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(_errors.DifferenceErrors, "parts", remember)
-            rows = dict(
-                models_left_out(
-                    anchor.set_params(random_state=0),
-                    X,
-                    y,
-                    sample_weight=weight,
-                    models=["model-01"],
-                    with_errors=True,
-                )
+            rows = models_left_out(
+                anchor.set_params(random_state=0),
+                X,
+                y,
+                sample_weight=weight,
+                models=["model-01"],
+                with_errors=True,
             )
         known = kept["model-01"]
         assert np.sqrt(known @ known) == pytest.approx(
@@ -102,7 +98,7 @@ def test_many_rows_are_added_up_in_sets_with_the_same_products(monkeypatch):
     options = {"models": ["model-01", "model-04"], "with_errors": True}
 
     def covariance():
-        rows = dict(models_left_out(anchor, X, y, **options))
+        rows = models_left_out(anchor, X, y, **options)
         parts = np.array([row["row_parts"] for row in rows.values()])
         return parts.shape[1], parts @ parts.T
 
@@ -294,13 +290,13 @@ class Loud(JointBTL):
 def test_fits_of_models_left_out_warn_once():
     X, y = small()
     with pytest.warns(DataWarning) as issued:
-        list(models_left_out(Loud(), X, y, models=["model-01", "model-02"]))
+        models_left_out(Loud(), X, y, models=["model-01", "model-02"])
     assert [str(each.message) for each in issued] == [
         "Leaving out models ['model-01', 'model-02']: Judge 'one' has 3 rows."
     ]
     # What is known of the fit of all rows is not repeated, whatever its numbers.
     known = [DataWarning("Judge 'one' has 4 rows.")]
-    list(models_left_out(Loud(), X, y, models=["model-01"], issued=known))
+    models_left_out(Loud(), X, y, models=["model-01"], issued=known)
 
 
 def test_a_method_without_errors_has_no_intervals_to_test():

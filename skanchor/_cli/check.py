@@ -29,7 +29,7 @@ def models_left_out_of(
     """
     from skanchor.evaluation import models_left_out
 
-    rows = models_left_out(
+    return models_left_out(
         method,
         **task.rows,
         weights=task.pipeline.weights,
@@ -39,7 +39,6 @@ def models_left_out_of(
         verbose=int(is_watched()),
         **more,
     )
-    return dict(rows)
 
 
 def check_of_task(

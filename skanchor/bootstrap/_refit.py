@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from skanchor._cells import Cells
 from skanchor._comparisons import decide_roles
-from skanchor._folds import stream_plan
+from skanchor._folds import run_plan
 from skanchor._refits import BatchedFits, Layout
 from skanchor._row_rules import RowRules
 from skanchor._typing import Array, Seed
@@ -148,14 +148,12 @@ def bootstrap(
         batched,
     )
     sizes = _block_sizes(int(n_resamples), resampler.block)
-    blocks = list(
-        stream_plan(
-            _run_block,
-            [(task, number, size) for number, size in enumerate(sizes)],
-            n_jobs=n_jobs,
-            verbose=verbose,
-            description="resamples",
-        )
+    blocks = run_plan(
+        _run_block,
+        [(task, number, size) for number, size in enumerate(sizes)],
+        n_jobs=n_jobs,
+        verbose=verbose,
+        description="resamples",
     )
     return {
         name: _collect(method, np.concatenate([block[name] for block in blocks]), name)

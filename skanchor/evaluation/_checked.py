@@ -95,7 +95,7 @@ def check_intervals(
         n_jobs=n_jobs,
         verbose=verbose,
     )
-    return check_of_rows(dict(rows), level, getattr(estimator, "item_effects_", None))
+    return check_of_rows(rows, level, getattr(estimator, "item_effects_", None))
 
 
 def as_reported(estimator: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import label_list
-from skanchor._folds import stream_plan
+from skanchor._folds import run_plan
 from skanchor._row_rules import RowRules, treat_ties
 from skanchor._typing import Array
 from skanchor.contexts import refuse_contexts
@@ -132,20 +132,18 @@ def leave_one_model_out(
     >>> bool(abs(table.score - table.true_score).iloc[0] < 0.5)
     True
     """
-    done = dict(
-        models_left_out(
-            estimator,
-            X,
-            y,
-            sample_weight=sample_weight,
-            groups=groups,
-            weights=weights,
-            models=models,
-            judges_by_history=judges_by_history,
-            level=level,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+    done = models_left_out(
+        estimator,
+        X,
+        y,
+        sample_weight=sample_weight,
+        groups=groups,
+        weights=weights,
+        models=models,
+        judges_by_history=judges_by_history,
+        level=level,
+        n_jobs=n_jobs,
+        verbose=verbose,
     )
     return pd.DataFrame(list(done.values()), index=pd.Index(list(done), name="model"))
 
@@ -165,8 +163,8 @@ def models_left_out(
     level: float = 0.95,
     n_jobs: int | None = None,
     verbose: int = 0,
-) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the rows of :func:`leave_one_model_out` as they are finished.
+) -> dict[Any, dict[str, Any]]:
+    """Rows of :func:`leave_one_model_out`, maybe with the parts of their errors.
 
     Parameters
     ----------
@@ -180,12 +178,10 @@ def models_left_out(
     issued : iterable of Warning, default=()
         Warnings of the fit of all rows, which are not issued again.
 
-    Yields
-    ------
-    model : label
-        The model left out.
-    row : dict
-        Its row of the table.
+    Returns
+    -------
+    dict of dict
+        By model left out, its row of the table.
     """
     refuse_contexts(estimator, "leave_one_model_out")
     with WarningLog() as log:
@@ -218,21 +214,20 @@ def models_left_out(
         (estimator, table, sample, rows, model, human, judges_by_history, level, errors)
         for model in models
     ]
-    done = stream_plan(
+    done = run_plan(
         _place_left_out,
         jobs,
         n_jobs=n_jobs,
         verbose=verbose,
         description="models left out",
     )
+    by_model = dict(zip(models, done, strict=True))
     # Fits of nearly the same rows warn of the same: each warning is issued once.
-    by_model: dict[Any, list[Warning]] = {}
-    for model, (row, found) in zip(models, done, strict=True):
-        by_model[model] = found
-        yield model, row
     with WarningLog() as log:
-        warn_of_parts(by_model, "Leaving out models {}", issued)
+        found = {model: warned for model, (_, warned) in by_model.items()}
+        warn_of_parts(found, "Leaving out models {}", issued)
     log.issue()
+    return {model: row for model, (row, _) in by_model.items()}
 
 
 def _place_left_out(
