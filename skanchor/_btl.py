@@ -19,7 +19,6 @@ from skanchor._comparisons.labels import label_index
 from skanchor._human_bias import Votes, fit_votes, vote_biases
 from skanchor._numerics.btl import fit_scores
 from skanchor._numerics.graph import Connectivity, describe_connectivity
-from skanchor._numerics.order_counts import OrderedBTL
 from skanchor._numerics.pair_counts import PairCounts
 from skanchor._numerics.separated_scores import (
     SeparatedScores,
@@ -27,16 +26,11 @@ from skanchor._numerics.separated_scores import (
     hold_on_bound,
 )
 from skanchor._row_rules import TIES
-from skanchor._score_errors import (
-    OrderedErrors,
-    ScoreErrors,
-    variance_of_differences,
-)
+from skanchor._score_errors import ScoreErrors, variance_of_differences
 from skanchor._typing import Array
 from skanchor._vote_checks import (
     check_any_votes,
     check_graph,
-    check_order,
     warn_of_bound,
 )
 from skanchor._vote_counts import VoteCounts
@@ -69,9 +63,6 @@ class BTLRegressor(ComparisonEstimator):
         score beyond the bound stays unchanged if all models that were compared are
         within twice the bound of each other. Otherwise it is set to the bound, which
         changes no other score.
-    position_effect : bool, default=False
-        Whether people may favour the side shown first, by the same number of logits in
-        every vote. ``AnchorPipeline`` and the baselines require False.
     covariance : {"sandwich", "fisher", "clustered"}, default="sandwich"
         Covariance of the scores. ``"sandwich"`` sums score vectors over the ``groups``
         of ``fit``, if there are any; ``"clustered"`` raises an error without groups.
@@ -109,9 +100,6 @@ class BTLRegressor(ComparisonEstimator):
     covariance_ : ndarray of shape (n_models, n_models)
         Covariance of the scores; infinite variance marks a score that the votes
         bound on one side only.
-    position_effect_, position_effect_error_ : float
-        How much people favour the side shown first, and the standard error, in logits;
-        zero without ``position_effect``.
     connectivity_ : Connectivity
         Components, strong components, models that never won or never lost.
     unbounded_ : ndarray of shape (n_models,)
@@ -150,13 +138,11 @@ class BTLRegressor(ComparisonEstimator):
 
     scores_: pd.Series
     unbounded_: NDArray[np.bool_]
-    position_effect_: float
     _has_errors = _allows_for_raters = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "score_bound": [Interval(Real, 0, None, closed="neither")],
         **ComparisonEstimator._parameter_constraints,
-        "position_effect": ["boolean"],
         "covariance": [StrOptions({"sandwich", "fisher", "clustered"})],
         "disconnected": [StrOptions({"raise", "warn"})],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -174,7 +160,6 @@ class BTLRegressor(ComparisonEstimator):
         *,
         alpha: float = 0.0,
         score_bound: float = 15.0,
-        position_effect: bool = False,
         covariance: str = "sandwich",
         disconnected: Literal["raise", "warn"] = "raise",
         unseen: Literal["warn", "raise"] = "warn",
@@ -186,7 +171,6 @@ class BTLRegressor(ComparisonEstimator):
     ):
         self.alpha = alpha
         self.score_bound = score_bound
-        self.position_effect = position_effect
         self.covariance = covariance
         self.disconnected = disconnected
         self.unseen = unseen
@@ -205,11 +189,6 @@ class BTLRegressor(ComparisonEstimator):
         X = sample.X
         if self.covariance == "clustered" and not sample.is_grouped:
             raise ValueError("covariance='clustered' needs groups in fit.")
-        if self.bias is not None and self.position_effect:
-            raise ValueError(
-                "bias and position_effect cannot both be fitted for people: leave one "
-                "at its default."
-            )
         votes = VoteCounts.of(sample)
         present = votes.present
         if not len(present):
@@ -221,8 +200,7 @@ class BTLRegressor(ComparisonEstimator):
             votes.by_pair.wins, self.models_, n_scales
         )
         check_graph(self.connectivity_, self.disconnected, self.alpha, self.score_bound)
-        ordered = votes.by_order(self.alpha) if self.position_effect else None
-        placed = self._fit_scores(votes.by_pair, start, ordered)
+        placed = self._fit_scores(votes.by_pair, start)
         self.bias_ = None
         if self.bias is not None:
             self._fit_bias(sample, placed, present, start, seed_offset)
@@ -230,20 +208,13 @@ class BTLRegressor(ComparisonEstimator):
             # In folds, errors are those of the whole inference.
             self.covariance_ = np.full((len(present), len(present)), np.nan)
         else:
-            self._estimate_errors(votes, placed, ordered)
+            self._estimate_errors(votes, placed)
 
-    def _estimate_errors(
-        self, votes: VoteCounts, placed: SeparatedScores, ordered: OrderedBTL | None
-    ) -> None:
-        """Set ``covariance_``, and the error of a position effect, at the fit."""
-        errors: ScoreErrors | OrderedErrors
-        if ordered is not None:
-            coef = np.append(placed.scores, self.position_effect_)
-            errors = OrderedErrors(ordered, coef)
-        else:
-            ridge = self.alpha * votes.by_pair.weight.sum()
-            errors = ScoreErrors.of(votes.by_pair, placed, self.models_, ridge)
-            self._set_uncertain_apart(errors.bread.uncertain)
+    def _estimate_errors(self, votes: VoteCounts, placed: SeparatedScores) -> None:
+        """Set ``covariance_`` at the fitted scores."""
+        ridge = self.alpha * votes.by_pair.weight.sum()
+        errors = ScoreErrors.of(votes.by_pair, placed, self.models_, ridge)
+        self._set_uncertain_apart(errors.bread.uncertain)
         if self.covariance == "fisher":
             # Information is linear in the weights, which are in units of the heaviest;
             # a sandwich does not depend on the unit.
@@ -258,10 +229,6 @@ class BTLRegressor(ComparisonEstimator):
             if crossed is not None:
                 units = votes.by_group(crossed.units)
                 covariance += errors.by_rater(units, crossed.rater)
-        if self.position_effect:
-            # The last row and column are those of the position effect.
-            self.position_effect_error_ = float(np.sqrt(covariance[-1, -1]))
-            covariance = covariance[:-1, :-1]
         self.covariance_ = self._open(covariance)
 
     def _set_uncertain_apart(self, uncertain: NDArray[np.bool_]) -> None:
@@ -314,7 +281,6 @@ class BTLRegressor(ComparisonEstimator):
         self,
         counts: PairCounts,
         start: BTLRegressor | None,
-        ordered: OrderedBTL | None = None,
     ) -> SeparatedScores:
         """Fit ``scores_`` of the models of the counts, and flag those without limit.
 
@@ -332,9 +298,6 @@ class BTLRegressor(ComparisonEstimator):
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        self.position_effect_ = self.position_effect_error_ = 0.0
-        if ordered is not None:
-            scores = self._fit_order(ordered, scores)
         if not self.converged_:
             warn(
                 ConvergenceWarning(
@@ -358,15 +321,6 @@ class BTLRegressor(ComparisonEstimator):
         self.scores_ = pd.Series(held.values, index=self._index, name="score")
         return placed
 
-    def _fit_order(self, ordered: OrderedBTL, scores: Array) -> Array:
-        """Scores beside an effect of the display order, which is kept."""
-        found = ordered.fit(scores, tol=self.tol, max_iter=self.max_iter)
-        check_order(found)
-        self.position_effect_ = found.effect
-        self.converged_ = self.converged_ and found.converged
-        self.n_iter_ += found.n_iter
-        return found.scores
-
     def _fit_nothing(self, sample: Sample) -> None:
         """Score no model, if every vote compares a model with itself."""
         check_any_votes(sample, self.disconnected)
@@ -377,7 +331,6 @@ class BTLRegressor(ComparisonEstimator):
         self.unbounded_ = np.zeros(0, dtype=bool)
         self._side = np.zeros(0, dtype=np.intp)
         self.converged_, self.n_iter_ = True, 1
-        self.position_effect_ = self.position_effect_error_ = 0.0
         warn(
             SeparationWarning(
                 "Every human row compares a model with itself: no model has a score.",
@@ -487,12 +440,6 @@ class BTLRegressor(ComparisonEstimator):
         return X.with_columns(
             scores=scores, new_models=new, biases=vote_biases(self.bias_, X)
         )
-
-    def _row_logits(self, known: Comparisons) -> Array:
-        eta = super()._row_logits(known)
-        if self.position_effect_:
-            eta += np.where(known.is_human, self.position_effect_ * known.order, 0.0)
-        return eta
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         return X.is_human

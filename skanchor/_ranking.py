@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._base import ComparisonEstimator
-from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor.results import PointResult, RankingResult
 
@@ -49,15 +48,6 @@ class _Ranked(ComparisonEstimator):
         # No string: it would be read as a list of letters.
         "new_models": ["array-like", None],
     }
-
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        btl = self.get_params(deep=False).get("btl")
-        if isinstance(btl, BTLRegressor) and btl.position_effect:
-            raise ValueError(
-                f"{type(self).__name__} takes people's votes without a position "
-                "effect: set position_effect=False in btl."
-            )
 
     def _result(self) -> Any:
         """The fitted ``result_``, for properties."""

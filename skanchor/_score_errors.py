@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from skanchor._numerics.groups import positive_part
-from skanchor._numerics.linalg import SymmetricSolver
-from skanchor._numerics.order_counts import OrderedBTL, bordered
 from skanchor._numerics.pair_counts import PairCounts, silent_pairs
 from skanchor._numerics.sandwich import Bread
 from skanchor._numerics.separated_scores import SeparatedScores
@@ -161,95 +157,6 @@ class ScoreErrors:
                 subject=names,
             )
         )
-
-
-@dataclass(frozen=True, slots=True)
-class OrderedErrors:
-    """What errors of scores and of an effect of the display order are made of.
-
-    Attributes
-    ----------
-    problem : OrderedBTL
-        Sums over rows of pairs that share a scale.
-    coef : ndarray of shape (n_models + 1,)
-        Scores of largest likelihood, then the effect.
-    """
-
-    problem: OrderedBTL
-    coef: Array
-
-    def fisher(self) -> Array:
-        """Inverse information."""
-        return self._covariance(PairCounts.information)
-
-    def sandwich(self) -> Array:
-        """Sandwich of independent rows."""
-        return self._unless_silent(self._covariance(PairCounts.meat))
-
-    def clustered(self, votes: GroupedVotes) -> Array:
-        """Sandwich of rows that depend on each other within groups."""
-        totals = self._totals(votes, votes.groups)
-        return self._unless_silent(self._form((totals.T @ totals).toarray()))
-
-    def by_rater(self, units: GroupedVotes, rater: NDArray[np.intp]) -> Array:
-        """What raters add to a sandwich, as :meth:`ScoreErrors.by_rater`."""
-        each = self._totals(units, units.groups)
-        total = self._totals(units, rater[units.groups])
-        return positive_part(self._form((total.T @ total - each.T @ each).toarray()))
-
-    def _totals(self, votes: GroupedVotes, groups: NDArray[np.intp]) -> csr_array:
-        """Score vectors of votes summed by group, of shape (n_groups, n_models + 1)."""
-        member = self.problem.member
-        on = (member.T @ member > 0)[votes.left, votes.right]
-        on &= votes.left != votes.right
-        left, right, order = (
-            column[on] for column in (votes.left, votes.right, votes.order)
-        )
-        gap = self.coef[left] - self.coef[right] + self.coef[-1] * order
-        residual = votes.residuals(on, gap)
-        # Score vectors w eps x of the rows, x = (e_a - e_b, order), summed by group:
-        # the product of (n_groups, n_rows) and (n_rows, n_models + 1).
-        rows, ones = np.arange(len(left)), np.ones(len(left))
-        shape = int(groups.max(initial=0)) + 1, len(rows)
-        gather = csr_array((residual, (groups[on], rows)), shape=shape)
-        entries = np.r_[ones, -ones, order]
-        columns = np.r_[left, right, np.full(len(rows), len(self.coef) - 1)]
-        design = csr_array(
-            (entries, (np.tile(rows, 3), columns)), shape=(len(rows), len(self.coef))
-        )
-        return gather @ design
-
-    def _covariance(self, noise: Callable[[PairCounts, Array, float], Array]) -> Array:
-        """Sandwich of noise by ordered pair, from the sums at scores and an effect."""
-        # Of rows of unknown display, and of those with the row's model first.
-        unknown, shown = (
-            noise(part, self.coef[:-1], effect)
-            for part, effect in self.problem.layers(self.coef)
-        )
-        return self._form(bordered(unknown, shown))
-
-    def _form(self, meat: Array) -> Array:
-        """Inverse information on both sides of the noise of the scores' slopes."""
-        bread = SymmetricSolver.factorise(self.problem.information(self.coef))
-        return np.asarray(bread.solve(bread.solve(meat).T))
-
-    def _unless_silent(self, found: Array) -> Array:
-        """Give the errors of independent votes where outcomes show no noise."""
-        independent = self._covariance(PairCounts.expected_meat)
-        lost = found[-1, -1] <= _CANCELLED * independent[-1, -1]
-        layers = self.problem.layers(self.coef)
-        met = np.asarray(sum(part.weight for part, _ in layers)) > 0
-        if not lost and not _is_lost(found[:-1, :-1], independent[:-1, :-1], met):
-            return found
-        warn(
-            DataWarning(
-                "Residuals of human rows cancel, and leave differences of models or "
-                "the position effect without an error. The errors are those that "
-                "independent votes would have.",
-                code="residuals-cancel",
-            )
-        )
-        return independent
 
 
 def _is_lost(found: Array, independent: Array, met: NDArray[np.bool_]) -> bool:

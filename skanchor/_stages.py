@@ -37,12 +37,6 @@ class Stages:
     shift: Array | None = None
 
     def __post_init__(self) -> None:
-        if self.btl.position_effect:
-            raise ValueError(
-                "The votes of the pipeline are fitted without an order term: leave "
-                "position_effect of btl at False, and fit BTLRegressor by itself to "
-                "see how far people favour a side."
-            )
         if self.target != "style_included":
             return
         if self.btl.bias is None:

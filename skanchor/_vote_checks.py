@@ -1,11 +1,10 @@
-"""Checks of votes that leave scores or a position effect undetermined."""
+"""Checks of votes that leave scores undetermined."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from skanchor._numerics.graph import Connectivity
-from skanchor._numerics.order_counts import OrderedFit
 from skanchor.exceptions import (
     Advice,
     BattlesError,
@@ -88,34 +87,6 @@ def check_graph(
                 subject=graph.one_sided,
             )
         )
-
-
-def check_order(found: OrderedFit) -> None:
-    """Refuse a position effect of people that their votes do not determine.
-
-    Parameters
-    ----------
-    found : OrderedFit
-        Scores and the effect.
-
-    Raises
-    ------
-    BattlesError
-        If the display follows from the scores, or settles votes.
-    """
-    statement = None
-    if not found.is_identified:
-        statement = (
-            "The position effect of people cannot be learned: their votes do not show "
-            "models in both orders."
-        )
-    elif not found.is_finite:
-        statement = (
-            "The position effect of people has no finite value: the side shown first, "
-            "or scores and display together, determine every vote."
-        )
-    if statement is not None:
-        raise BattlesError(statement, advice=Advice(Remedy.SWAP_SIDES))
 
 
 def slight_ridge(n_votes: float) -> float:

@@ -15,7 +15,6 @@ from scipy.special import expit
 
 from skanchor._comparisons.labels import is_constant
 from skanchor._numerics.groups import Membership
-from skanchor._numerics.order_counts import OrderCounts, OrderedBTL
 from skanchor._numerics.pair_counts import PairCounts
 from skanchor._typing import Array
 from skanchor.sample import Sample
@@ -36,8 +35,6 @@ class GroupedVotes:
         Outcomes, and weights or the one weight of all.
     groups : ndarray of shape (n_rows,)
         Group of each row.
-    order : ndarray of shape (n_rows,)
-        1 where the left model was shown first, -1 the right one, 0 where unknown.
     """
 
     left: NDArray[np.intp]
@@ -45,7 +42,6 @@ class GroupedVotes:
     y: Array
     weight: Array
     groups: NDArray[np.intp]
-    order: Array
 
     def residuals(self, rows: NDArray[np.bool_], gap: Array) -> Array:
         """Weighted residuals of some rows, of which ``gap`` has the logits."""
@@ -97,18 +93,6 @@ class VoteCounts:
         sums = sums.among(present) if len(present) else sums
         return cls(sample, rows, share, unit, present, sums)
 
-    def by_order(self, ridge: float) -> OrderedBTL:
-        """The same sums by which side was shown first, and the problem they pose."""
-        X, rows = self.sample.X, self.rows
-        sums = OrderCounts.from_rows(
-            (X.left[rows], X.right[rows]),
-            X.order[rows],
-            self.sample.y[rows],
-            self.share,
-            len(X.models),
-        )
-        return OrderedBTL.of(sums.among(self.present), ridge)
-
     def by_group(self, members: Membership | None) -> GroupedVotes:
         """List the votes with their groups, those of different groups apart."""
         X, rows, times = (
@@ -126,8 +110,8 @@ class VoteCounts:
         place = np.full(len(X.models), -1)
         place[self.present] = np.arange(len(self.present))
         left, right = place[X.left[rows]], place[X.right[rows]]
-        y, order = self.sample.y[rows], X.order[rows]
-        return GroupedVotes(left[at], right[at], y[at], weight, group, order[at])
+        y = self.sample.y[rows]
+        return GroupedVotes(left[at], right[at], y[at], weight, group)
 
 
 def _counted_votes(sample: Sample) -> NDArray[np.intp] | slice:

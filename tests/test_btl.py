@@ -18,6 +18,7 @@ from skanchor._comparisons import decide_roles
 from skanchor.exceptions import (
     BattlesError,
     BoundWarning,
+    ConvergenceWarning,
     DataWarning,
     DisconnectedError,
     SeparationWarning,
@@ -531,7 +532,16 @@ def test_self_comparisons_alone_score_no_model(models):
     assert len(btl.scores_) == 0 and btl.score(X, [0, 1]) == 0.0
     assert btl.covariance_.shape == (0, 0) and btl.conf_int().shape == (0, 2)
     assert btl.unbounded_.shape == (0,) and btl.standard_errors_.shape == (0,)
-    assert btl.position_effect_ == btl.position_effect_error_ == 0.0
+
+
+def test_few_steps_are_reported():
+    X = pd.DataFrame({"model_a": ["x", "y", "z"], "model_b": ["y", "z", "x"]})
+    X, y = pd.concat([X] * 3, ignore_index=True), [1, 1, 0, 1, 0, 1, 1, 1, 1]
+    with pytest.warns(ConvergenceWarning, match="did not converge in 1"):
+        btl = BTLRegressor(max_iter=1).fit(X, y)
+    assert btl.n_iter_ == 1 and not btl.converged_
+    with pytest.raises(ValueError, match="'max_iter' parameter of BTLRegressor must"):
+        BTLRegressor(max_iter=0).fit(X, y)
 
 
 # ------------------------------------------------------------- outcomes without noise

@@ -14,13 +14,8 @@ from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.newton import Curvature, Tolerance, minimise
 from skanchor._numerics.types import Array
 
-LONGEST_LOGIT_STEP = 20.0
+_LONGEST_LOGIT_STEP = 20.0
 """Largest change of the logit of a pair by one Newton step."""
-
-
-def shortening(longest: float) -> float:
-    """Factor by which a step that moves logits so far has to be multiplied."""
-    return min(1.0, LONGEST_LOGIT_STEP / longest) if longest > 0 else 1.0
 
 
 def pair_sums(
@@ -225,7 +220,8 @@ class _BTLLoss:
         solver = ScoreSolver.of(curvature.hessian, self.alpha > 0)
         step = -solver.solve(gradient)
         step -= step.mean()
-        return step * shortening(self._longest(step))
+        longest = max(self._longest(step), _LONGEST_LOGIT_STEP)
+        return step * (_LONGEST_LOGIT_STEP / longest)
 
     def diverges(self, point: _ScorePoint, decrement: float) -> bool:
         """Whether the minimum lies at infinity: never, within a strong component."""

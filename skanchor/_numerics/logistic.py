@@ -15,7 +15,7 @@ _STALE_MOVE = 0.003
 """Change of the logits up to which a Hessian is reused: its own relative change is no
 larger."""
 
-FLAT_LOGIT, FLAT_LOSS = 30.0, 1e-9
+_FLAT_LOGIT, _FLAT_LOSS = 30.0, 1e-9
 """Logit beyond which the likelihood is flat up to rounding, and decrease of the mean
 loss below which a step to such logits is taken as separation."""
 
@@ -278,7 +278,7 @@ class _PenalisedLoss:
 
     def diverges(self, point: _LogisticPoint, decrement: float) -> bool:
         """Whether the loss is flat at large logits, as under separation."""
-        return decrement <= FLAT_LOSS and self._largest(point.eta) > FLAT_LOGIT
+        return decrement <= _FLAT_LOSS and self._largest(point.eta) > _FLAT_LOGIT
 
     def _largest(self, values: Array) -> float:
         """Largest absolute value among rows with a positive weight."""

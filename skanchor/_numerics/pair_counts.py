@@ -109,29 +109,14 @@ class PairCounts:
         box = np.ix_(models, models)
         return PairCounts(*(getattr(self, field.name)[box] for field in fields(self)))
 
-    def within(self, inside: NDArray[np.bool_]) -> PairCounts:
-        """Counts of the pairs ``inside``; those of other pairs are zero."""
-        return PairCounts(
-            *(
-                np.where(inside, getattr(self, field.name), 0.0)
-                for field in fields(self)
-            )
-        )
-
-    def surplus(self, scores: Array, effect: float = 0.0) -> Array:
-        """Expected less observed wins of the row model, by ordered pair."""
-        p, q = _probabilities(scores, effect)
-        # The same as (first + second) p - first, without its cancellation.
-        return self.second * p - self.first * q
-
-    def information(self, scores: Array, effect: float = 0.0) -> Array:
-        """Fisher information by ordered pair; ``effect`` adds to the row's logit."""
-        p, q = _probabilities(scores, effect)
+    def information(self, scores: Array) -> Array:
+        """Fisher information by ordered pair."""
+        p, q = _probabilities(scores)
         return self.weight * (p * q)
 
-    def meat(self, scores: Array, effect: float = 0.0) -> Array:
+    def meat(self, scores: Array) -> Array:
         """Sums of ``w^2 (y - p)^2`` by ordered pair, the meat of a sandwich."""
-        p, q = _probabilities(scores, effect)
+        p, q = _probabilities(scores)
         # With W the sum of w^2 this is W (m - p), and the result is the sum about the
         # mean plus W (m - p)^2.
         gap = self.first_squared * q - self.second_squared * p
@@ -141,9 +126,9 @@ class PairCounts:
         share = np.divide(gap, squared, out=np.zeros_like(gap), where=squared > 0)
         return self.spread + gap * share
 
-    def expected_meat(self, scores: Array, effect: float = 0.0) -> Array:
+    def expected_meat(self, scores: Array) -> Array:
         """Expectation of :meth:`meat` for independent votes, ``sum w^2 p (1 - p)``."""
-        p, q = _probabilities(scores, effect)
+        p, q = _probabilities(scores)
         return self.squared * (p * q)
 
 
@@ -171,9 +156,9 @@ def silent_pairs(noise: Array, expected: Array) -> NDArray[np.bool_]:
     return (due > 0) & (part[:, None] != part[None, :])
 
 
-def _probabilities(scores: Array, effect: float) -> tuple[Array, Array]:
+def _probabilities(scores: Array) -> tuple[Array, Array]:
     """Probabilities that the row model wins, and that the column model does."""
-    gaps = scores[:, None] - scores[None, :] + effect
+    gaps = scores[:, None] - scores[None, :]
     # 1 - sigmoid(gap) would lose all digits for large gaps.
     return sigmoid(gaps), sigmoid(-gaps)
 

@@ -240,7 +240,7 @@ def _btl(arrays: Mapping[str, NDArray[Any]], X: Comparisons, k: int) -> BTLRegre
     """Fitted BTL stage of fold k; only the fit of all rows (k = 0) has errors."""
     voted = arrays["voted"][k]
     btl = BTLRegressor()
-    btl.bias_, btl.position_effect_, btl.position_effect_error_ = None, 0.0, 0.0
+    btl.bias_ = None
     btl.models_ = X.models[voted]
     index = label_index(btl.models_, "model")
     btl.scores_ = pd.Series(arrays["scores"][k][voted], index=index, name="score")

@@ -246,14 +246,6 @@ see(
     "diagnostics.test_thin::test_a_model_with_a_dozen_votes_is_told",
 )
 see(
-    "A position effect of people that their votes do not show",
-    "test_btl_order::test_a_display_that_votes_do_not_tell_is_refused",
-)
-see(
-    "A position effect of people that settles every vote",
-    "test_btl_order::test_a_display_that_settles_every_vote_is_refused",
-)
-see(
     "Nine votes beside judges' rows that are counted by the hundred thousand",
     "fuzz.test_fuzz::test_scores_that_few_votes_hold_are_given_up_soon",
 )
