@@ -17,7 +17,7 @@ import polars  # noqa: F401
 import pyarrow.parquet  # noqa: F401
 import scipy.stats  # noqa: F401
 import sklearn.linear_model  # noqa: F401
-from mutants.choice import CHOSEN, choose, chosen_tests, write_rows
+from mutants.choice import CHOSEN, GOLDEN, choose, chosen_tests, write_rows
 from mutants.faults import ROOT, runnable_faults
 from mutants.report import KILLS, recorded, report
 from mutants.trial import copied, end, started, verdict
@@ -26,8 +26,9 @@ from mutants.trial import copied, end, started, verdict
 class Job:
     """A fault that is being tried in a process of its own."""
 
-    def __init__(self, fault, tests, folder, limit, first):
-        self.fault = fault
+    def __init__(self, fault, parts, folder, arguments):
+        tests, *self.later = parts
+        self.fault, limit = fault, arguments.limit
         self.folder = Path(folder)
         self.record = self.folder / f"{fault.name}.json"
         self.deadline, self.is_late = time.monotonic() + 120 + 10 * limit, False
@@ -38,7 +39,7 @@ class Job:
             compiled.unlink()
         files = dict.fromkeys(name.split("::")[0] for name in tests)
         there = [file for file in files if (ROOT / file).exists()]
-        arguments = [*there, *(["-x"] if first else [])]
+        arguments = [*there, *(["-x"] if arguments.first else [])]
         self.process = started(target, arguments, self.record, tests, limit)
 
     def ended(self):
@@ -71,24 +72,36 @@ def run(arguments):
         faults = random.Random(arguments.seed).sample(faults, arguments.sample)
     record, jobs, killers = recorded(), [], set()
     with tempfile.TemporaryDirectory() as folder:
-        waiting = [fault for fault in faults if chosen.get(fault.name)]
+        waiting = [(fault, _parts(chosen[fault.name], arguments.first))
+                   for fault in faults if chosen.get(fault.name)]  # fmt: skip
         for fault in faults:
             if not chosen.get(fault.name):
                 record[fault.name] = {"outcome": "alive", "tests": 0, "killed_by": {}}
                 print(f"{fault.name}: no test is chosen")
         while waiting or jobs:
             while waiting and len(jobs) < arguments.jobs:
-                fault = waiting.pop(0)
-                tests = chosen[fault.name]
-                limit, first = arguments.limit, arguments.first
-                jobs.append(Job(fault, tests, folder, limit, first))
+                fault, parts = waiting.pop(0)
+                jobs.append(Job(fault, parts, folder, arguments))
             time.sleep(0.1)
             for job in [job for job in jobs if job.ended()]:
                 jobs.remove(job)
-                record[job.fault.name], failed = job.entry()
+                entry, failed = job.entry()
+                if entry["outcome"] == "alive" and job.later:
+                    waiting.insert(0, (job.fault, job.later))
+                    continue
+                record[job.fault.name] = entry
                 killers.update(failed)
                 write_rows(KILLS, dict(sorted(record.items())))
     check_killers(sorted(killers))
+
+
+def _parts(tests, first):
+    """Tests in one part, or golden cases alone before those of other files."""
+    if not first:
+        return [tests]
+    golden = [name for name in tests if name.startswith(GOLDEN)]
+    parts = golden, [name for name in tests if name not in golden]
+    return [part for part in parts if part]
 
 
 def check_killers(tests):

@@ -6,11 +6,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
+from difflib import SequenceMatcher
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 
 import coverage
+import numpy as np
 from mutants.faults import ROOT, runnable_faults
 from mutants.trial import copied, started
 
@@ -74,22 +77,34 @@ def _git(*words):
 
 
 def all_traces(batch=6):
-    """Traces of the public tests on this commit, those of earlier calls read again."""
-    store = STORE / _git("rev-parse", "HEAD:skanchor").strip()
-    store.mkdir(parents=True, exist_ok=True)
-    files = public_files()
+    """Traces of the public tests; those of unchanged test files are read again."""
+    STORE.mkdir(parents=True, exist_ok=True)
+    files, tree = public_files(), _git("rev-parse", "HEAD:skanchor").strip()
     marks = _git("hash-object", *files).split()
-    paths = {f: store / f"{m}.json" for f, m in zip(files, marks, strict=True)}
+    paths = {f: STORE / f"{m}.json" for f, m in zip(files, marks, strict=True)}
     missing = [file for file in files if not paths[file].exists()]
     for first in range(0, len(missing), batch):
         with tempfile.TemporaryDirectory() as folder:
             part = missing[first : first + batch]
             for file, trace in traced(part, Path(folder).resolve()).items():
+                trace["tree"] = tree
                 paths[file].write_text(json.dumps(trace), encoding="utf-8")
                 spent = sum(trace["seconds"].values())
                 print(f"{file}: {len(trace['seconds'])} tests, {spent:.0f} s")
                 sys.stdout.flush()
     return [json.loads(path.read_text(encoding="utf-8")) for path in paths.values()]
+
+
+@cache
+def _lines_now(tree, module):
+    """Where the lines of a module of an earlier package are in the module of today."""
+    path = ROOT / "skanchor" / module
+    if not path.exists():
+        return {}
+    texts = _git("show", f"{tree}:{module}"), path.read_text(encoding="utf-8")
+    old, new = (text.splitlines() for text in texts)
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    return {a + i: b + i for a, b, size in blocks for i in range(1, size + 1)}
 
 
 def choose(limit):
@@ -102,11 +117,12 @@ def choose(limit):
             for name, numbers in by_test.items():
                 # Few lines in all mean that a test is about little else.
                 sizes[name] += len(numbers)
+                place = _lines_now(trace["tree"], module)
                 for number in numbers:
-                    lines[module][number].add(name)
+                    lines[module][place.get(number)].add(name)
     chosen = {
         fault.name: choice(
-            _candidates(fault, lines) & set(seconds), seconds, sizes, limit
+            fault, _candidates(fault, lines) & set(seconds), seconds, sizes, limit
         )
         for fault in runnable_faults()
     }
@@ -148,10 +164,11 @@ def _lines_of_functions(text):
     }
 
 
-def choice(names, seconds, sizes, limit):
-    """Take golden cases for half of the time, then tests of all files in turn.
+def choice(fault, names, seconds, sizes, limit):
+    """Choose tests of a fault for a number of seconds, a third of it each by
 
-    Specific ones come first: those that execute few lines in all.
+    golden cases, tests whose names share words with the fault, and tests of all files
+    in turn. Specific tests come first: those that execute few lines in all.
     """
     by_file = defaultdict(list)
     for name in sorted(names, key=lambda name: (sizes[name], name)):
@@ -160,13 +177,32 @@ def choice(names, seconds, sizes, limit):
     order = sorted(by_file, key=lambda file: sizes[by_file[file][0]])
     turns = zip_longest(*(by_file[file] for file in order))
     others = [name for turn in turns for name in turn if name is not None]
-    taken, spent = [], 0.0
-    for part, end in ((golden, limit / 2), (others, limit)):
+    near = _by_shared_words(fault, others)
+    taken, spent = {}, 0.0
+    for number, part in enumerate((golden, near, others), start=1):
         for name in part:
-            if spent + seconds[name] <= end:
-                taken.append(name)
+            if name not in taken and spent + seconds[name] <= limit * number / 3:
+                taken[name] = None
                 spent += seconds[name]
-    return taken
+    return list(taken)
+
+
+def _by_shared_words(fault, names):
+    """Tests by how many rare words of their names the fault has, too."""
+    words = {name: _words(name.split("[")[0]) for name in names}
+    count = Counter(word for of_test in words.values() for word in of_test)
+    texts = fault.name, fault.sentence, fault.input, fault.changes, fault.file
+    wanted = _words(" ".join(texts))
+    value = {
+        name: sum(np.log(len(names) / count[word]) for word in own & wanted)
+        for name, own in words.items()
+    }
+    return sorted(names, key=lambda name: -value[name])
+
+
+def _words(text):
+    """Words of a text, cut to what their forms have in common, about."""
+    return {word[:6] for word in re.findall("[a-z]{3,}", text.lower())}
 
 
 def chosen_tests():

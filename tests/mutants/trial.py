@@ -89,9 +89,6 @@ def _session(package, arguments, record, tests, limit):
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.chdir(ROOT)
-    # Compiled files are told apart by time and size, which a quick patch may share.
-    sys.dont_write_bytecode = True
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     os.environ["PYTHONPATH"] = f"{package}{os.pathsep}{ROOT / 'tests'}"
     sys.path.insert(0, str(package))
     watch = Watch(package, tests, limit)
