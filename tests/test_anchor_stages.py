@@ -193,3 +193,22 @@ def test_comparisons_carry_item_effects_where_they_are_reported():
     slopes = anchor.calibrator_.sensitivities_
     assert_allclose(found.sensitivities, slopes[found.judges])
     assert not np.allclose(found.sensitivities, plain.comparisons_.sensitivities)
+
+
+def test_after_a_ridge_verdicts_keep_the_odds_that_they_were_calibrated_to():
+    X, y, _ = battles("numbers")
+    X = X[["model_a", "model_b", "judge"]]
+    calibrator = JudgeCalibrator(position_effect=False)
+    anchor = AnchorPipeline(
+        BTLRegressor(alpha=0.05), calibrator, historical_fit="two-step",
+        item_effects=None, cv=3, random_state=0,
+    ).fit(X, y)  # fmt: skip
+    scores, shrunken = anchor.result_.all_scores, anchor.btl_.scores_
+    corrected = scores[shrunken.index]
+    ratio = (shrunken @ corrected) / (corrected @ corrected)
+    assert 0.5 < ratio < 0.95
+    rows = X[X["judge"] != "human"]
+    gap = rows["model_a"].map(scores) - rows["model_b"].map(scores)
+    slope = rows["judge"].map(anchor.calibrator_.sensitivities_) * ratio
+    p = 1 / (1 + np.exp(-slope * gap))
+    assert_allclose(anchor.win_probability(rows), p, atol=1e-9)

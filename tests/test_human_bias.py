@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import SplineTransformer
@@ -83,6 +84,27 @@ def test_the_covariance_is_that_of_the_dense_design(table, kind):
     wanted = centre @ inverse[: K - 1, : K - 1] @ centre.T
     at = [btl.models_.tolist().index(model) for model in models]
     assert_allclose(btl.covariance_[np.ix_(at, at)], wanted, atol=1e-9)
+
+
+def test_a_ridge_on_scores_is_that_of_the_penalised_regression(table):
+    data, y, _ = table
+    X, y = votes(data, y)
+    models, D = design(X)
+    K, alpha = len(models), 0.1
+    centre = (np.eye(K) - 1 / K)[:, : K - 1]
+
+    def loss(coef):
+        eta, scores = D @ coef, centre @ coef[: K - 1]
+        slope = D.T @ (expit(eta) - y) / len(y)
+        slope[: K - 1] += alpha * centre.T @ scores
+        value = np.mean(np.logaddexp(0.0, eta) - y * eta)
+        return value + alpha / 2 * scores @ scores, slope
+
+    start = np.zeros(D.shape[1])
+    coef = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-9}).x
+    btl = BTLRegressor(alpha=alpha, bias="linear").fit(X, y)
+    assert_allclose(btl.scores_[models], centre @ coef[: K - 1], atol=1e-6)
+    assert_allclose(btl.bias_.coef_, coef[K - 1 :], atol=1e-6)
 
 
 def test_a_table_of_votes_is_ranked_as_by_the_regression():

@@ -250,6 +250,17 @@ def test_too_few_models_placed_right():
     assert record["models"][0]["p_adjusted"] == found.table["p_adjusted"].iloc[0]
 
 
+def test_the_p_value_of_all_is_adjusted_for_the_number_of_tests():
+    true = np.linspace(1.5, -1.5, 12)
+    found = independent(true + 0.08 * np.tile([2.0, -1.0, 0.0], 4), true)
+    parts = [
+        found.coverage_p,
+        *(test.p_value for test in (found.largest, found.top, found.direction)),
+    ]
+    assert found.p_value == pytest.approx(min(1.0, 4 * min(parts)))
+    assert found.p_value < 1.0
+
+
 @pytest.mark.parametrize(("n", "holds"), [(3, "unknown"), (8, "yes"), (20, "yes")])
 def test_a_good_result_of_few_models_says_little(n, holds):
     true = np.linspace(1.5, -1.5, n)

@@ -242,6 +242,19 @@ def test_marks_of_a_reader_count_where_outcomes_are_numbers():
     assert not anchor.result_.inputs.n_both_bad
 
 
+def test_either_the_label_or_the_mark_says_that_both_were_bad():
+    X, y, *_ = with_ties()
+    tied, number = (y == "tie").to_numpy(), np.arange(len(y))
+    y = y.mask(tied & (number % 2 == 0), "tie (bothbad)")
+    marked = X.assign(both_bad=tied & (number % 3 == 0))
+    anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0)
+    quiet(anchor, marked, y)
+    either = tied & ((number % 2 == 0) | (number % 3 == 0))
+    assert anchor.result_.inputs.n_both_bad == either.sum() > (y == "tie").sum()
+    bad = anchor.result_.diagnostics.ties["both_bad"]
+    assert bad.sum() == either.sum()
+
+
 def test_nothing_is_told_where_nothing_ties():
     X, y, *_ = with_ties(nu=(0.0, 0.0, 0.0))
     for ties in ("half", "drop"):

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 from pandas.testing import assert_frame_equal
 
-from skanchor import AnchorHistory, AnchorPipeline
+from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
 from skanchor.exceptions import InstabilityWarning
 from skanchor.reports import report_document, to_markdown
 from skanchor.simulation import simulate_battles
@@ -118,3 +118,44 @@ def test_placing_leaves_it_out_as_well(table, lone):
     assert_allclose(found.estimates[0][others], expected.estimates[0], atol=1e-9)
     covariance = found.covariances[0][np.ix_(others, others)]
     assert_allclose(covariance, expected.covariances[0], atol=1e-9)
+
+
+# ------------------------------------------------------------- models beside the scale
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_beside_the_scale_is_measured_from_the_others():
+    data = simulate_battles(1500, 200, n_models=5, n_judges=2, tau=0.0, rho=0.0,
+                            random_state=1)  # fmt: skip
+    X, y = data.X[["model_a", "model_b", "judge"]], np.asarray(data.y, dtype=float)
+    votes = (X["judge"] == "human").to_numpy()
+    # One model won everything. Another one won all votes of the others, not verdicts.
+    second = involves(X, "model-02") & votes
+    y = np.where(second, X["model_a"] == "model-02", y)
+    y = np.where(involves(X, "model-01"), X["model_a"] == "model-01", y)
+    anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    result, scores = anchor.result_, BTLRegressor().fit(X[votes], y[votes]).scores_
+    assert result.models[result.unbounded].tolist() == ["model-01"]
+    others = [f"model-{i:02d}" for i in range(2, 6)]
+    expected = scores["model-01"] - scores[others].mean()
+    assert abs(result.all_scores["model-01"] - expected) < 1e-9
+    assert abs(result.all_scores[others].mean()) < 1e-9
+    assert abs(scores[others].mean()) > 1.0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_item_effects_may_hide_the_scale():
+    """Where judges' likes outweigh quality, their verdicts do not tell its unit."""
+    data = simulate_battles(
+        3000, 300, n_models=5, n_judges=2, n_human=1500, sensitivities=[1.0, 1.0],
+        scores=np.linspace(0.1, -0.1, 5), item_sd=1.0, tau=0.0, rho=0.0,
+        random_state=2,
+    )  # fmt: skip
+    X = data.X[["model_a", "model_b", "judge"]]
+    anchor = AnchorPipeline(
+        cv=3, item_effects="random", historical_fit="two-step", random_state=0
+    )
+    with pytest.warns(InstabilityWarning, match="hides how sensitive they are"):
+        anchor.fit(X, data.y)
+    assert np.isinf(anchor.standard_errors_[NEW])
+    # Without item effects, the same rows determine it.
+    plain = anchor.set_params(item_effects="none").fit(X, data.y)
+    assert plain.standard_errors_[NEW] < 1.0

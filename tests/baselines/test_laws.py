@@ -18,6 +18,7 @@ from skanchor.baselines import (
     HumanOnly,
     JointBTL,
     Oracle,
+    PerJudgeBTL,
 )
 from skanchor.bias import LinearBias
 from skanchor.evaluation import leave_one_model_out
@@ -177,3 +178,38 @@ def test_leave_one_model_out_shows_what_a_method_offers(name, data):
     assert "standard_error" not in table and "rank" in table
     assert ("score" in table) == (name == "DirectScore")
     assert table["rank"].between(1, 6).all()
+
+
+# -------------------------------------------------------------------------- the oracle
+def test_groups_of_copies_are_as_good_as_one_row_in_the_oracle(data):
+    once = Oracle(truth=data.truth).fit(data.X, data.y)
+    X = pd.concat([data.X, data.X], ignore_index=True)
+    groups = np.tile(np.arange(len(data.X)), 2)
+    twice = Oracle(truth=data.truth).fit(X, np.tile(data.y, 2), groups=groups)
+    assert_allclose(twice.scores_, once.scores_, atol=1e-8)
+    assert_allclose(twice.standard_errors_, once.standard_errors_, rtol=1e-6)
+
+
+def test_the_oracle_has_no_error_for_a_model_that_won_every_row(data):
+    y = np.asarray(data.y, dtype=float)
+    y[(data.X["model_a"] == "new-model").to_numpy()] = 1.0
+    y[(data.X["model_b"] == "new-model").to_numpy()] = 0.0
+    with pytest.warns(BoundWarning):
+        oracle = Oracle(truth=data.truth).fit(data.X, y)
+    assert oracle.standard_errors_.tolist() == [np.inf]
+
+
+def test_a_judge_that_places_only_one_new_model_says_nothing_of_the_other():
+    data = simulate_battles(
+        900, 150, n_models=5, n_judges=2, n_new_models=2, random_state=3
+    )
+    X, new = data.X, data.truth.new_models
+    of_second = (X[["model_a", "model_b"]] == new[1]).any(axis=1)
+    used = ~(of_second & (X["judge"] == "judge-2")).to_numpy()
+    alone = used & (X["judge"] != "judge-2").to_numpy()
+    for average in (False, True):
+        method = PerJudgeBTL(plug_in_average=average)
+        both = clone(method).fit(X[used], data.y[used]).scores_
+        one = clone(method).fit(X[alone], data.y[alone]).scores_
+        assert_allclose(both[new[1]], one[new[1]], atol=1e-8)
+        assert abs(both[new[0]] - one[new[0]]) > 1e-3

@@ -47,6 +47,22 @@ def test_counts_become_weighted_rows(tmp_path):
     assert [*table.attrs["formats"].values()] == ["wins"]
 
 
+def test_shares_of_games_become_wins_losses_and_ties(tmp_path):
+    games, share = np.array([5, 5, 4, 7]), np.array([0.5, 0.7, 0.25, 0.5])
+    pairs = {
+        "model_a": ["owl", "elk", "fox", "cat"],
+        "model_b": ["elk", "fox", "cat", "owl"],
+    }
+    shares = pd.DataFrame(pairs | {"win_rate_a": share, "games": games})
+    with pytest.warns(AssumptionWarning, match="share of wins"):
+        table = read_battles(written(tmp_path, shares))
+    counts = table.pivot_table("count", "model_a", "winner", "sum", fill_value=0)
+    counts = counts.loc[pairs["model_a"]]
+    assert counts["model_a"].tolist() == [2, 3, 1, 3]
+    assert counts["model_b"].tolist() == [2, 1, 3, 3]
+    assert counts["tie"].tolist() == [1, 1, 0, 1]
+
+
 def test_counts_score_as_the_rows_that_they_count(tmp_path):
     rng = np.random.default_rng(0)
     pairs = [

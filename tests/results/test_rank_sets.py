@@ -185,6 +185,15 @@ def test_best_sets_grow(rng):
             assert set(tied) == set(board.index[board <= tau])
 
 
+@pytest.mark.parametrize(("z", "p"), [(1.8, 0.036), (2.1, 0.018)])
+def test_best_set_of_two_divides_the_level(z, p):
+    # The last model leaves if both others are better at .025, and the first clearly is.
+    result = make_result([10.0, z, 0.0], np.eye(3) / 2)
+    assert norm.sf(z) == pytest.approx(p, abs=1e-3)
+    assert ("m2" in result.best_set(2)) == (p > 0.05 / 2)
+    assert len(result.best_set(2)) >= 2 > len(result.best_set())
+
+
 def test_models_of_equal_scores_stay_in_their_order():
     result = make_result(np.arange(40) % 2, np.eye(40) / 5)
     best = result.best_set().tolist()
