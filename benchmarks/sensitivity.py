@@ -1,9 +1,9 @@
 """What unrecorded favours would change: figures, and what intervals then hold.
 
-``python benchmarks/sensitivity.py simulated`` prints exposures, breakdowns of first
-order and by refits, what leaving out features does, and growing rank sets on two
-simulated designs: one with features and without item effects, one with item effects and
-without features. ``arena`` takes
+``python benchmarks/sensitivity.py simulated`` prints exposures, breakdowns, what
+leaving out features does, and growing rank sets on two simulated designs: one with
+features and without item effects, one with item effects and without features.
+``arena`` takes
 palm-2 as new, without ties, and ``models`` each of the twenty models in turn. All are
 printed for the default settings and for those of the paper. ``cost`` times the parts on
 arena, beside the whole fit.
@@ -28,7 +28,6 @@ import pandas as pd
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, JudgeCalibrator
-from skanchor._favour_refits import KnownFavours
 from skanchor.datasets import fetch_arena
 from skanchor.simulation import simulate_battles
 
@@ -56,16 +55,8 @@ def show(name: str, X: pd.DataFrame, y: pd.Series, **settings: object) -> None:
     print(anchor.benchmarks().droplevel("model").round(4).to_string())
     drift = anchor.result_.exposures.drift[:, anchor.result_.is_new][:, 0]
     print("exposures to drift", drift.round(4))
-    table = anchor.breakdown(exact=True).droplevel("model")
+    table = anchor.breakdown().droplevel("model")
     print(table.drop(columns="weakest_judge").round(4).to_string())
-    drifts = anchor.breakdown("drift", exact=True).droplevel("model")
-    refits = KnownFavours(anchor._inference, anchor._items)
-    for size in (0.1, 0.25):
-        moved = refits.drifting(dict.fromkeys(anchor.judges_.tolist(), size))
-        print(f"drift of {size}: score {moved.scores[new] - anchor.scores_[new]:+.4f}, "
-              f"to first order {-size / (1 + size) * drift.sum():+.4f}")  # fmt: skip
-    columns = ["gamma_interval", "exact_interval", "gamma_sign", "exact_sign"]
-    print("drifts\n", drifts[columns].round(4).to_string(), sep="")
     if len(anchor.features_):
         print(anchor.omitted_features().droplevel("model").round(4).to_string())
     sizes = np.arange(0, 1.51, 0.01)

@@ -132,12 +132,6 @@ def fit_stages(
         Without Riesz weights.
     """
     history = fit_history(stages, sample, start, seed_offset, item_fit)
-    if stages.shift is not None:
-        biases = history.X.biases
-        assert biases is not None
-        history = replace(
-            history, X=history.X.with_columns(biases=biases + stages.shift)
-        )
     return fit_arrivals(stages, history, sample, start, item_fit)
 
 

@@ -17,9 +17,7 @@ from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor._diagnostics import FitSums, judge_table
 from skanchor._exposures import exposures_of_rows
-from skanchor._favour_refits import LARGEST, KnownFavours, exact_breakdown
 from skanchor._inference import relative_spread
-from skanchor._items import ItemCovariance
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
 from skanchor._riesz import RieszDebiaser
@@ -148,7 +146,6 @@ class AnchorReadouts(RankingEstimator):
         judges: Sequence[Hashable] | None = None,
         family: Sequence[Hashable] | None = None,
         level: float = 0.95,
-        exact: bool = False,
     ) -> pd.DataFrame:
         """How large a favour must be to undo a statement about a new model.
 
@@ -156,78 +153,6 @@ class AnchorReadouts(RankingEstimator):
         ----------
         shape, judges, family, level
             As in :meth:`skanchor.AnchorResult.breakdown`.
-        exact : bool, default=False
-            Whether to add breakdowns by refits in which the favours are known. There
-            are at least four refits for each new model and each set of the judges'
-            worst signs; each takes as long as a fit. Not available for
-            ``shape="rowwise"``, nor for families with historical models.
-
-        Returns
-        -------
-        DataFrame
-            As there. With ``exact`` also ``exact_sign`` and ``exact_interval``: the
-            favours that change the difference in refits by as much as ``gamma_sign``
-            and ``gamma_interval`` do to first order. NaN above 3 judge logits, or above
-            a drift of 1.
-
-        Raises
-        ------
-        BattlesError
-            As there, and if refits cannot treat such favours as known.
-        """
-        result = self._exposed(shape)
-        table = result.breakdown(shape, judges, family, level)
-        if not exact:
-            return table
-        if shape == "rowwise":
-            raise BattlesError(
-                "Exact breakdowns come from refits in which the favours are known, and "
-                "the worst ones of shape='rowwise' differ by row and by pair of "
-                "models: there is the first order alone."
-            )
-        new = set(self.new_models_.tolist())
-        old = [model for model in family or () if model not in new]
-        if old:
-            raise BattlesError(
-                f"Models {old[:5]!r} of the family are historical. Judges are "
-                "calibrated on their rows, so that a refit cannot take a favour there "
-                "as known: for such a family there is the first order alone."
-            )
-        covariance = self.item_covariance_
-        items = None if covariance is None else ItemCovariance(covariance)
-        known, refits = result.exposures, KnownFavours(self._inference, items)
-        assert known is not None
-
-        def refit(model: Hashable, changes: dict[Any, float]) -> AnchorResult:
-            if shape == "drift":
-                return refits.drifting(changes)
-            return refits.liking([model] if family is None else family, changes)
-
-        member = None
-        if family is not None:
-            member = pd.Index(result.models).isin(list(family))
-        return exact_breakdown(
-            table,
-            known.unrecorded(result.is_new, shape, judges, member),
-            {model: place for place, model in enumerate(result.models.tolist())},
-            refit,
-            LARGEST[shape],
-        )
-
-    def rank_breakdown(
-        self,
-        shape: Literal["favour", "drift", "family", "rowwise"] = "favour",
-        judges: Sequence[Hashable] | None = None,
-        family: Sequence[Hashable] | None = None,
-        level: float = 0.95,
-        method: Literal["romano-wolf", "holm"] = "romano-wolf",
-    ) -> pd.DataFrame:
-        """The largest favour up to which the rank set of each new model holds.
-
-        Parameters
-        ----------
-        shape, judges, family, level, method
-            As in :meth:`skanchor.AnchorResult.rank_breakdown`.
 
         Returns
         -------
@@ -235,7 +160,7 @@ class AnchorReadouts(RankingEstimator):
             As there.
         """
         result = self._exposed(shape)
-        return result.rank_breakdown(shape, judges, family, level, method)
+        return result.breakdown(shape, judges, family, level)
 
     def benchmarks(self) -> pd.DataFrame:
         """Sizes of recorded effects, to compare unrecorded favours with.

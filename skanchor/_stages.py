@@ -11,7 +11,6 @@ from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor._judges import JudgeCalibrator
 from skanchor._riesz import RieszDebiaser
-from skanchor._typing import Array
 from skanchor.bias import LinearBias
 
 
@@ -22,8 +21,6 @@ class Stages:
     ``historical_fit`` is ``"two-step"``, or ``"joint"`` if historical scores are fitted
     to votes and verdicts together. ``target`` says whether scores include style, and
     ``widens`` whether errors are scaled up where judges disagree about a new model.
-    ``shift``, of shape (n_rows,), is added to the logits of rows once the judges are
-    calibrated: favours of judges for new models that are taken as known.
     Combinations that the stages cannot serve raise a ValueError.
     """
 
@@ -34,7 +31,6 @@ class Stages:
     historical_fit: str = "two-step"
     target: str = "style_controlled"
     widens: bool = True
-    shift: Array | None = None
 
     def __post_init__(self) -> None:
         if self.target != "style_included":

@@ -38,7 +38,6 @@ def answers(anchor, X, y, more):
         "family": lambda: anchor.breakdown("family", family=[FIRST, "model-01"]),
         "rowwise": lambda: anchor.breakdown("rowwise"),
         "intervals": lambda: anchor.sensitivity([0.0, 0.2]),
-        "ranks": lambda: anchor.rank_breakdown(),
         "features": lambda: anchor.omitted_features(["x1"]),
         "worth": lambda: anchor.worth().table,
         "outlook": lambda: anchor.outlook([0.3]).table,
@@ -116,19 +115,3 @@ def test_every_question_is_answered_or_refused_by_name(settings, more, refused):
             assert found.loc[(FIRST, SECOND), "gamma_sign"] > 0, name
         if name == "features":
             assert np.isfinite(found.to_numpy()).all()
-
-
-def test_refits_of_two_new_models_with_votes():
-    X, y = table()
-    given = {"cv": 2, "item_effects": "random", "new_models": [FIRST, SECOND]}
-    anchor = AnchorPipeline(random_state=0, **given).fit(X, y)
-    own = anchor.breakdown(exact=True)
-    both = anchor.breakdown("family", family=[FIRST, SECOND], exact=True)
-    # A favour for both leaves their difference nearly as it is.
-    pair = (FIRST, SECOND)
-    assert both.loc[pair, "gamma_sign"] > 3 * own.loc[pair, "gamma_sign"]
-    for table_of_shape in (own, both):
-        near = table_of_shape["gamma_sign"] < 2.0
-        assert near.any()
-        ratio = (table_of_shape["exact_sign"] / table_of_shape["gamma_sign"])[near]
-        assert ratio.between(0.6, 1.6).all()

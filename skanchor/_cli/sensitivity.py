@@ -45,12 +45,6 @@ def _add_arguments(flags: Flags) -> None:
         "MODEL",
         "with --shape family: the models that judges may like together",
     )
-    flags.switch(
-        "--exact",
-        "add breakdowns by refits, in which the favours are known, and the effect "
-        "of leaving out a feature; takes the time of eight fits or more for each new "
-        "model, and of one for each feature",
-    )
 
 
 def _run_sensitivity(options: argparse.Namespace) -> None:
@@ -58,10 +52,6 @@ def _run_sensitivity(options: argparse.Namespace) -> None:
         raise BadInputError("--shape family and --liked go together")
     if options.gamma is not None and not all(0 <= one < 1e9 for one in options.gamma):
         raise BadInputError("--gamma must be finite and not negative")
-    if options.exact and (options.shape == "rowwise" or options.gamma is not None):
-        raise BadInputError(
-            "--exact goes neither with --shape rowwise nor with --gamma"
-        )
     deliver(_favour_forms(_fitted_or_placed(options), options), options)
 
 
@@ -72,9 +62,9 @@ def _fitted_or_placed(options: argparse.Namespace) -> AnchorPipeline | AnchorRes
         check_flags(options)
         check_contexts(options)
         return fit_method(options)
-    if options.exact or options.shape == "rowwise":
+    if options.shape == "rowwise":
         raise BadInputError(
-            "--exact and --shape rowwise need all rows, which --history does not hold"
+            "--shape rowwise needs all rows, which --history does not hold"
         )
     return placed_by_history(options).result_
 
@@ -91,9 +81,7 @@ def _favour_forms(
         "family": options.liked,
         "level": options.level,
     }
-    more: dict[str, Any] = {"exact": True} if options.exact else {}
-    broken = anchor.breakdown(**chosen, **more)
-    omitted = _omitted(anchor) if options.exact else None
+    broken = anchor.breakdown(**chosen)
     sizes = [] if options.gamma is None else options.gamma
     widened = anchor.sensitivity(sizes, **chosen) if sizes else None
 
@@ -120,17 +108,11 @@ def _favour_forms(
             "breakdown": records(broken),
             "sensitivity": records(widened),
             "benchmarks": reports.benchmarks_json(anchor.benchmarks()),
-            "omitted_features": records(omitted),
         },
         _NOTE[options.shape],
         lines=_sentences(anchor, options),
-        tables=_tables(anchor, broken, widened, omitted, options),
+        tables=_tables(anchor, broken, widened, options),
     )
-
-
-def _omitted(anchor: Any) -> pd.DataFrame | None:
-    """What leaving out features would do; None where there are none."""
-    return anchor.omitted_features() if len(anchor.features_) else None
 
 
 _BREAKDOWN: dict[str, tuple[str, int | str]] = {
@@ -140,15 +122,6 @@ _BREAKDOWN: dict[str, tuple[str, int | str]] = {
     "gamma_sign": ("turned from", 2),
     "weakest_judge": ("weakest judge", "text"),
     "weakest_gamma": ("by it alone", 2),
-    "exact_interval": ("doubt by refits", 2),
-    "exact_sign": ("turned by refits", 2),
-}
-_OMITTED_CAPTION = "Favours that move a score as far as leaving out a feature does"
-_OMITTED: dict[str, tuple[str, int | str]] = {
-    "feature": ("left out", "text"),
-    "score": ("score", 2),
-    "shift": ("shift", 2),
-    "gamma": ("favour", 2),
 }
 _SENSITIVITY: dict[str, tuple[str, int | str]] = {
     "opponent": ("opponent", "text"),
@@ -175,7 +148,6 @@ def _tables(
     anchor: AnchorPipeline | AnchorResult,
     broken: pd.DataFrame,
     widened: pd.DataFrame | None,
-    omitted: pd.DataFrame | None,
     options: argparse.Namespace,
 ) -> Iterator[tuple[Any, Table]]:
     """Tables for a screen, with their titles."""
@@ -196,9 +168,6 @@ def _tables(
         else:
             own = widened.loc[model].reset_index().set_index("opponent")
             yield model, table_of(own, str(model), _SENSITIVITY)
-    if omitted is not None and options.shape != "drift":
-        own = omitted.reset_index().set_index("model")
-        yield _OMITTED_CAPTION, table_of(own, _OMITTED_CAPTION, _OMITTED)
 
 
 _LOGITS = (

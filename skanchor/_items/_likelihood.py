@@ -136,21 +136,12 @@ class ItemLikelihood:
         return found
 
     def _rest(self, m: int, stage: LastStage | None) -> Array:
-        """Fixed part of the bias of a source's rows, of shape (n_source_rows,).
-
-        It is what the rows carry beyond the fitted columns: the rest of the learner,
-        and shifts that are taken as known.
-        """
+        """Fixed part of the bias of a source's rows, of shape (n_source_rows,)."""
         rows = self.X.by_judge(m).rows
-        known = None if self.X.biases is None else self.X.biases.take(rows)
-        if stage is None:
-            return np.zeros(len(rows)) if known is None else known
-        rest = np.broadcast_to(stage.rest, len(rows))
-        if known is None:
-            return rest
-        # Rows without features have no bias, and no weight.
-        beyond = known - stage.columns @ stage.coef
-        return np.where(np.isfinite(beyond), beyond, rest)
+        if stage is not None:
+            return np.broadcast_to(stage.rest, len(rows))
+        biases = self.X.biases
+        return np.zeros(len(rows)) if biases is None else biases.take(rows)
 
     def start(
         self, factor: Array, near: tuple[Comparisons, JudgeCalibrator] | None = None

@@ -21,7 +21,6 @@ from skanchor.reports.document import (
     Table,
     Text,
     number,
-    span,
     word,
 )
 from skanchor.reports.fragile import influence_lines
@@ -45,9 +44,6 @@ class Exposed(Protocol):
 
     def breakdown(self, *, level: float = ...) -> pd.DataFrame:
         """Favours that undo what is said of new models."""
-
-    def rank_breakdown(self, *, level: float = ..., method: Any = ...) -> pd.DataFrame:
-        """Favours with which rank sets grow."""
 
     def benchmarks(self) -> pd.DataFrame:
         """Recorded sizes."""
@@ -99,8 +95,8 @@ def change_lines(
     Returns
     -------
     list of str
-        For each model, one or two sentences on the statement that the smallest favour
-        would undo, and one on the rank set; the best model comes first.
+        For each model, one or two sentences on the statements that the smallest favour
+        would undo; the best model comes first.
 
     Examples
     --------
@@ -116,13 +112,8 @@ def change_lines(
     (0.19). The judge with the largest effect is judge-alpha.
     """
     found = reversals(fitted, level)
-    models = list(dict.fromkeys(each.model for each in found))
-    ranks = _rank_breakdown(fitted, level, len(models))
-    lines = []
-    for model in models[:most]:
-        lines += [in_words(each) for each in found if each.model == model]
-        lines.append(rank_in_words(model, ranks.loc[model]))
-    return lines
+    models = list(dict.fromkeys(each.model for each in found))[:most]
+    return [in_words(each) for each in found if each.model in models]
 
 
 def change_table(fitted: Exposed, level: float = 0.95, name: str = "change") -> Table:
@@ -154,17 +145,14 @@ def change_table(fitted: Exposed, level: float = 0.95, name: str = "change") -> 
         known = first.setdefault(each.model, each)
         if each.gamma < known.gamma:
             first[each.model] = each
-    ranks = _rank_breakdown(fitted, level, len(first))
     rows = [
         {
             "side": "above" if each.is_above else "below",
             "opponent": each.opponent,
             "gamma_interval": each.gamma,
             "gamma_sign": each.sign,
-            "ranks": span(*ranks.loc[model, ["rank_low", "rank_high"]].astype(int)),
-            "gamma": ranks.loc[model, "gamma"],
         }
-        for model, each in first.items()
+        for each in first.values()
     ]
     table = pd.DataFrame(rows, index=pd.Index(list(first), name="model", dtype=object))
     caption = (
@@ -176,50 +164,8 @@ def change_table(fitted: Exposed, level: float = 0.95, name: str = "change") -> 
         "opponent": ("Opponent", "text"),
         "gamma_interval": ("In doubt from", _favour),
         "gamma_sign": ("Turned from", _favour),
-        "ranks": ("Rank set", 0),
-        "gamma": ("Holds up to", 2),
     }
     return table_of(table, caption, columns, name=name)
-
-
-def _rank_breakdown(fitted: Exposed, level: float, n_models: int) -> pd.DataFrame:
-    """Up to which favours rank sets hold, in a moment."""
-    # Of many models Romano and Wolf's sets would take long.
-    method = "romano-wolf" if n_models <= IN_FULL else "holm"
-    return fitted.rank_breakdown(level=level, method=method)
-
-
-def rank_in_words(model: Any, row: pd.Series) -> str:
-    """Say up to which favour the rank set of a new model holds.
-
-    Parameters
-    ----------
-    model : label
-        The new model.
-    row : Series
-        Its row of :meth:`skanchor.AnchorResult.rank_breakdown`.
-
-    Returns
-    -------
-    str
-    """
-    now, later = (
-        _ranks(int(row[f"{name}_low"]), int(row[f"{name}_high"]))
-        for name in ("rank", "next")
-    )
-    text = f"Among the historical models {label(model)} has {now}"
-    if math.isinf(row["gamma"]):
-        return f"{text}, with any favour of judges up to 1.5 judge logits."
-    if row["gamma"] < 0.005:
-        return f"{text} without any favour, and {later} with the smallest favour."
-    return (
-        f"{text} if judges favour or disfavour it by up to {row['gamma']:.2f} judge "
-        f"logits, and {later} with slightly larger favours."
-    )
-
-
-def _ranks(low: int, high: int) -> str:
-    return f"rank {low}" if low == high else f"a rank from {low} to {high}"
 
 
 def reversals(fitted: Exposed, level: float) -> list[Reversal]:
@@ -360,8 +306,6 @@ def breakdown_table(
         "gamma_sign": ("Turned from", _favour),
         "judge": ("Most by", "text"),
         "weakest_gamma": ("By it alone", _favour),
-        "exact_interval": ("Doubt by refits", _favour),
-        "exact_sign": ("Turned by refits", _favour),
         "ratio_item_sd": ("Item effects", 1),
         "ratio_favour": ("Recorded favours", 1),
         "ratio_position": ("Position effects", 1),

@@ -25,9 +25,6 @@ from skanchor.results._rank_sets import insertion_sets
 from skanchor.results._ranking import RankingResult
 from skanchor.warning_log import warn
 
-RANK_PRECISION = 1e-3
-"""Precision in judge logits of the favour with which a rank set grows."""
-
 _BENCHMARKS = {
     "favour": "favour",
     "position": "position_effect",
@@ -151,8 +148,8 @@ class ExposedResult(RankingResult):
             warn(
                 SkanchorWarning(
                     f"gamma={max(gammas):g} is beyond {CHECKED_UP_TO:g} judge logits, "
-                    "up to which the first order was compared with refits; "
-                    "AnchorPipeline.breakdown(exact=True) makes refits.",
+                    "up to which the first order was compared with refits: take these "
+                    "rows as a rough guide.",
                     code="large-gamma",
                 )
             )
@@ -268,65 +265,6 @@ class ExposedResult(RankingResult):
             with np.errstate(divide="ignore", invalid="ignore"):
                 table[f"ratio_{name}"] = np.where(size > 0, interval / size, np.nan)
         return table
-
-    def rank_breakdown(
-        self,
-        shape: Literal["favour", "drift", "family", "rowwise"] = "favour",
-        judges: Sequence[Hashable] | None = None,
-        family: Sequence[Hashable] | None = None,
-        level: float = 0.95,
-        method: Literal["romano-wolf", "holm"] = "romano-wolf",
-    ) -> pd.DataFrame:
-        """The largest favour up to which the rank set of each new model holds.
-
-        Parameters
-        ----------
-        shape, judges, family, level, method
-            As in :meth:`sensitivity`.
-
-        Returns
-        -------
-        DataFrame
-            By new model: ``rank_low`` and ``rank_high`` among the historical models;
-            ``gamma``, the largest favour with which they hold, to three decimals, or
-            infinite if they hold up to 1.5; ``next_low`` and ``next_high``, the limits
-            with slightly larger favours.
-
-        Raises
-        ------
-        BattlesError
-            As in :meth:`sensitivity`.
-        """
-        favour, tests = (
-            self._unrecorded(shape, judges, family),
-            self._tests(level, method, None),
-        )
-        new, old = np.flatnonzero(self.is_new), np.flatnonzero(~self.is_new)
-        others = np.tile(old, (len(new), 1))
-
-        def sets(size: float) -> NDArray[np.intp]:
-            own = replace(tests, bias=partial(_upward, favour, size))
-            return np.column_stack(insertion_sets(own, new, others, level))
-
-        steps = {0.0: sets(0.0), CHECKED_UP_TO: sets(CHECKED_UP_TO)}
-        start, rows = steps[0.0], []
-        for place in range(len(new)):
-            # Sets only grow with the favour: bisect for where this one does.
-            below, above = 0.0, CHECKED_UP_TO
-            if (steps[above][place] == start[place]).all():
-                below = above = np.inf
-            while np.isfinite(above) and above - below > RANK_PRECISION:
-                # Those of other models have been computed at some of these.
-                middle = 0.5 * (below + above)
-                if middle not in steps:
-                    steps[middle] = sets(middle)
-                same = (steps[middle][place] == start[place]).all()
-                below, above = (middle, above) if same else (below, middle)
-            after = start if above == np.inf else steps[above]
-            rows.append([*start[place], below, *after[place]])
-        names = ["rank_low", "rank_high", "gamma", "next_low", "next_high"]
-        table = pd.DataFrame(rows, self._index[new], names)
-        return table.astype({name: int for name in names if name != "gamma"})
 
     def benchmarks(self) -> pd.DataFrame:
         """Sizes of recorded effects, to compare unrecorded favours with.

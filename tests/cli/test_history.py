@@ -68,8 +68,7 @@ def test_favours_of_placed_models(run, file, arrivals):
     text = run("sensitivity", arrivals, "--history", file, "--gamma", 0.1)[1]
     assert "judge logits for reasons not recorded" in " ".join(text.split())
     for flags, says in (
-        (["--exact"], "need all rows"),
-        (["--shape", "rowwise"], "need all rows"),
+        (["--shape", "rowwise"], "needs all rows"),
         (["--folds", "3"], "--folds does not go with --history"),
         (["--context", "kind"], "--context does not go with --history"),
     ):

@@ -66,31 +66,6 @@ def test_shapes_and_judges(run, anchor):
     assert code == 0 and "factor between 1 / 1.25 and 1.25" in " ".join(out.split())
 
 
-def test_refits(run, anchor):
-    code, out, _ = run("sensitivity", *FAST, "--exact", "--json")
-    assert code == 0
-    due = anchor.breakdown(exact=True)["exact_interval"]
-    found = [row["exact_interval"] for row in json.loads(out)["breakdown"]]
-    assert found == pytest.approx(due.tolist(), abs=1e-9)
-    omitted = anchor.omitted_features()
-    shown = json.loads(out)["omitted_features"]
-    assert [row["feature"] for row in shown[:3]] == [
-        "length", "markdown", "all features",
-    ]  # fmt: skip
-    assert [row["gamma"] for row in shown] == pytest.approx(omitted["gamma"].tolist())
-
-
-def test_shapes_of_refits(run, anchor):
-    code, out, _ = run(
-        "sensitivity", *FAST, "--exact", "--shape", "family", "--liked",
-        "ivory-lynx", "jade-finch",
-    )  # fmt: skip
-    assert code == 0 and "Turned by refits" in out and "all features" in out
-    code, out, _ = run("sensitivity", *FAST, "--exact", "--shape", "drift")
-    # No judge moves some differences by reacting more or less sharply.
-    assert code == 0 and "Turned by refits" in out and "nan" not in out
-
-
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
@@ -99,12 +74,6 @@ def test_shapes_of_refits(run, anchor):
         (["--shape", "frown"], "invalid choice: 'frown'"),
         (["--shape", "family"], "--shape family and --liked go together"),
         (["--liked", "ivory-lynx"], "--shape family and --liked go together"),
-        (["--exact", "--gamma", "0.1"], "--exact goes neither with"),
-        (["--exact", "--shape", "rowwise"], "--exact goes neither with"),
-        (
-            ["--exact", "--shape", "family", "--liked", "hazel-newt"],
-            "Models ['hazel-newt'] of the family are historical",
-        ),
         (["--favouring", "nobody"], "judges ['nobody'] are none of this fit"),
         (["--shape", "family", "--liked", "owl"], "family names ['owl']"),
     ],

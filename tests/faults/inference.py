@@ -246,11 +246,8 @@ for title, where in {
     "A drift of judges whose scales may be curved, or favours by row of placed models "
     "or of contexts":
         "test_sensitivity::test_every_kind_of_linear_weights_is_served_by_sums",
-    "Refits of favours by row, of a family with historical models, or beside sizes on "
-    "the command line":
-        "test_favour_refits::test_one_judge_alone_and_what_is_refused",
     "A feature to leave out that there is none of, or no features at all":
-        "test_favour_refits::test_features_that_cannot_be_left_out_are_named",
+        "test_omitted_features::test_features_that_cannot_be_left_out_are_named",
     "Conformal intervals with too few historical models":
         "baselines.test_soft_elo::test_conformal_intervals_by_hand",
     "Soft wins without a margin in any vote":

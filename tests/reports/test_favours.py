@@ -19,7 +19,6 @@ from skanchor.reports.favours import (
     Reversal,
     change_section,
     in_words,
-    rank_in_words,
 )
 from skanchor.simulation import simulate_battles
 
@@ -67,14 +66,13 @@ def test_many_new_models_have_a_table_with_a_row_each():
     assert [row[0].text for row in table.rows] == anchor.scores_.sort_values(
         ascending=False
     ).index.tolist()
-    broken, ranks = anchor.breakdown(), anchor.rank_breakdown(method="holm")
+    broken = anchor.breakdown()
     for row in table.rows:
         model, side, opponent, gamma = (cell.key for cell in row[:4])
         own = broken.loc[model]
         clear = own.loc[own["gamma_interval"] > 0, "gamma_interval"]
         assert gamma == clear.min() and opponent == clear.idxmin()
         assert (side == "above") == (own.loc[opponent, "difference"] > 0)
-        assert row[-1].key == ranks.loc[model, "gamma"]
     section = change_section(anchor, 0.95)
     names = [block.name for block in section.blocks if isinstance(block, Table)]
     assert names[:4] == ["change-all", "change-1", "change-2", "change-3"]
@@ -100,21 +98,6 @@ def test_other_methods_and_plug_ins_have_no_such_section(plug_in):
     assert "change" not in [section.name for section in document.sections]
     document = report_document(plug_in)
     assert "change" not in [section.name for section in document.sections]
-
-
-def test_sentences_on_rank_sets():
-    row = {"rank_low": 4, "rank_high": 6, "gamma": 0.214, "next_low": 3, "next_high": 6}
-    assert rank_in_words("owl", row) == (
-        "Among the historical models owl has a rank from 4 to 6 if judges favour or "
-        "disfavour it by up to 0.21 judge logits, and a rank from 3 to 6 with slightly "
-        "larger favours."
-    )
-    never = rank_in_words("owl", row | {"rank_high": 4, "gamma": math.inf})
-    assert never == (
-        "Among the historical models owl has rank 4, with any favour of judges up to "
-        "1.5 judge logits."
-    )
-    assert "with the smallest favour" in rank_in_words("owl", row | {"gamma": 0.001})
 
 
 def test_sentences():
