@@ -24,7 +24,6 @@ from skanchor._diagnostics import (
     ItemCheck,
     item_effects_check,
 )
-from skanchor._families import family_effects
 from skanchor._folds import DrawnPlan, check_training_sets, make_plans
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
@@ -117,11 +116,6 @@ class AnchorPipeline(AnchorRefits):
         model's responses (those on arrival for a new model, those in human rows for a
         historical one), minus its mean over the historical models. It needs a bias that
         is linear in fixed columns.
-    families : dict of label to label, optional
-        Family of each model, such as its maker; models that are missing have none.
-        ``family_effects_`` then has the favours of all judges together for families
-        with two historical models or more, and how large a favour for a new model
-        would change its rank. No interval depends on it.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
@@ -169,9 +163,6 @@ class AnchorPipeline(AnchorRefits):
         Influence of each row on each score of ``models_``.
     item_covariance_ : ndarray of shape (n_judges, n_judges) or None
         Covariance of the item effects, in squared judge logits.
-    family_effects_ : FamilyEffects or None
-        Favours for families: ``effects`` by family and ``new`` by new model, in human
-        logits; None without ``families``.
     item_effects_ : {"none", "random", "conservative", "given"}
         The treatment of the item effects that is reported.
     results_ : mapping
@@ -272,7 +263,6 @@ class AnchorPipeline(AnchorRefits):
         "historical_fit": [StrOptions({"joint", "two-step"})],
         "human_bias": [*ONE_LEARNER, None],
         "target": [StrOptions(set(TARGETS))],
-        "families": [dict, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -297,7 +287,6 @@ class AnchorPipeline(AnchorRefits):
         historical_fit: Literal["joint", "two-step"] = "joint",
         human_bias: str | BiasLearner | None = None,
         target: Literal["style_controlled", "style_included"] = "style_controlled",
-        families: Mapping[Any, Any] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -320,7 +309,6 @@ class AnchorPipeline(AnchorRefits):
         self.historical_fit = historical_fit
         self.human_bias = human_bias
         self.target = target
-        self.families = families
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -363,14 +351,6 @@ class AnchorPipeline(AnchorRefits):
         full = inference.fit(treatments.reported)
         self.result_, self._items = inference.result(full), full.items
         self._known_results: dict[str, AnchorResult] = {}
-        self.family_effects_ = None
-        if self.families is not None:
-            self.family_effects_ = family_effects(
-                self.families,
-                inference.check.common,
-                inference.admitted.X.models,
-                self.result_,
-            )
         self.item_effects_ = treatments.reported
         self.item_covariance_ = None if full.items is None else full.items.covariance
         self._keep(full.chain)
@@ -392,11 +372,6 @@ class AnchorPipeline(AnchorRefits):
         Inference
             Computes the result under any treatment.
         """
-        if self.families is not None and self.context is not None:
-            raise ValueError(
-                "families and context cannot be combined: leave families at None, or "
-                "rank each context by itself (skanchor.contexts.rank_contexts)."
-            )
         stages = self.stages()
         warn_of_no_judges(sample)
         cells = Cells.of(

@@ -277,7 +277,6 @@ class AnchorRefits(AnchorReadouts):
         again = clone(self).set_params(
             cv=self.fold_plan_,
             new_models=self.result_.models[self.result_.is_new].tolist(),
-            families=None,
             verbose=0,
             **settings,
         )

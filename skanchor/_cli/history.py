@@ -153,11 +153,6 @@ def check_history(options: argparse.Namespace) -> None:
         return
     if options.context is not None or options.mix:
         raise BadInputError("--context does not go with --history")
-    if getattr(options, "family", None):
-        raise BadInputError(
-            "--family does not go with --history, which does not store what favours "
-            "for families are computed from: rank all rows without it"
-        )
     ignored = flags_of_method(options)
     if ignored:
         does = "does" if len(ignored) == 1 else "do"

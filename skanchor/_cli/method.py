@@ -11,7 +11,6 @@ from skanchor._cli.command import (
     BadInputError,
     Flags,
     require_at_least,
-    require_known,
 )
 from skanchor._cli.contexts import contexts_of
 from skanchor._cli.output import check_output
@@ -122,19 +121,6 @@ def add_ranking(flags: Flags) -> None:
     )
 
 
-def add_families(flags: Flags) -> None:
-    """Add the flag of families of models, of which only summaries say anything."""
-    flags.value(
-        "--family",
-        "NAME=MODEL,...",
-        "models of one family, such as one maker's; the summary then says how "
-        "much the judges together favour the family, if two of its models have votes, "
-        "and how large a favour would explain the rank of a new model; give it once "
-        "per family",
-        action="append",
-    )
-
-
 def check_flags(options: argparse.Namespace) -> None:
     """Refuse invalid flags of the table, the method and the output before any work."""
     check_table(options)
@@ -147,7 +133,6 @@ def check_method(options: argparse.Namespace) -> None:
     check_level_flag(options)
     check_fold_flags(options)
     read_item_prior(options)
-    read_families(options)
     check_jobs(options)
 
 
@@ -173,28 +158,6 @@ def read_item_prior(options: argparse.Namespace) -> tuple[float, float]:
             f"freedom, both above zero, such as 0.3,2, got {options.item_prior!r}"
         ) from None
     return sd, df
-
-
-def read_families(options: argparse.Namespace) -> dict[str, str] | None:
-    """Family of each model that the flags name; None without a flag.
-
-    Some commands have no flag of families.
-    """
-    families: dict[str, str] = {}
-    for each in getattr(options, "family", None) or []:
-        name, _, models = each.partition("=")
-        members = [model.strip() for model in models.split(",") if model.strip()]
-        if not name or not members:
-            raise BadInputError(
-                "--family must be NAME=MODEL,..., such as acme=acme-1,acme-2, got "
-                f"{each!r}"
-            )
-        for model in members:
-            if families.setdefault(model, name) != name:
-                raise BadInputError(
-                    f"--family puts {model!r} into {families[model]!r} and {name!r}"
-                )
-    return families or None
 
 
 def check_level_flag(options: argparse.Namespace) -> None:
@@ -236,7 +199,7 @@ def flags_of_method(
         Full names of the flags, such as ``["--ties"]``.
     """
     parser = argparse.ArgumentParser(add_help=False)
-    for add in (add_ranking, add_families, add_jobs, *more):
+    for add in (add_ranking, add_jobs, *more):
         add(Flags(parser))
     # Typed flags without a value after "=". argparse accepts shortened names, so that
     # a typed one may be the beginning of a flag.
@@ -281,7 +244,6 @@ def load_task(options: argparse.Namespace) -> Task:
     meaning, rows = load_rows(options, None)
     pipeline = pipeline_of(options, meaning)
     context, mix = contexts_of(rows[0], options)
-    _check_families(rows[0], options)
     pipeline.set_params(
         context=context,
         context_mix=mix,
@@ -290,15 +252,6 @@ def load_task(options: argparse.Namespace) -> Task:
         verbose=int(is_watched()),
     )
     return Task(pipeline, *rows)
-
-
-def _check_families(X: Any, options: argparse.Namespace) -> None:
-    """Refuse families of models that no row compares."""
-    families = read_families(options)
-    if families is not None:
-        known = {*X["model_a"].astype(str), *X["model_b"].astype(str)}
-        for model in families:
-            require_known("model", model, sorted(known))
 
 
 def pipeline_of(
@@ -322,7 +275,6 @@ def pipeline_of(
         cv=options.folds,
         item_effects=options.item_effects,
         item_prior=read_item_prior(options),
-        families=read_families(options),
         historical_fit=options.historical_fit,
         human_bias=None if options.style == "ignored" else "linear",
         target="style_included" if options.style == "included" else "style_controlled",

@@ -9,7 +9,7 @@ from skanchor._cli.command import BadInputError, Command, Flags
 from skanchor._cli.contexts import add_contexts, check_contexts
 from skanchor._cli.history import add_history, check_history, place_new_models
 from skanchor._cli.layout import add_layout, board_forms, check_layout
-from skanchor._cli.method import add_families, add_method, check_flags, fit_method
+from skanchor._cli.method import add_method, check_flags, fit_method
 from skanchor._cli.output import add_output, deliver
 from skanchor._cli.report import check_report, write_report
 from skanchor._cli.table import add_table
@@ -69,7 +69,6 @@ RANK = Command(
     arguments=(
         add_table,
         add_method,
-        add_families,
         add_contexts,
         partial(add_history, more=", and the method is that of the history"),
         add_layout,

@@ -13,7 +13,6 @@ from skanchor._cli.command import BadInputError, Command, Flags, require_package
 from skanchor._cli.contexts import add_contexts, check_contexts
 from skanchor._cli.layout import add_layout, check_layout, layout_of
 from skanchor._cli.method import (
-    add_families,
     add_method,
     check_method,
     fit_method,
@@ -164,7 +163,6 @@ REPORT = Command(
     arguments=(
         add_table,
         add_method,
-        add_families,
         add_contexts,
         add_layout,
         add_costs,

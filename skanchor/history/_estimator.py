@@ -201,11 +201,6 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
         """Unfitted copy of the settings; refuse those that a history cannot have."""
         anchor = AnchorPipeline() if self.anchor is None else clone(self.anchor)
         refuse_contexts(anchor, "AnchorHistory")
-        if anchor.families is not None:
-            raise ValueError(
-                "A history does not store what family effects are computed from: "
-                "leave families of the anchor at None, and fit AnchorPipeline for them."
-            )
         if anchor.new_models is not None:
             raise ValueError(
                 "new_models of the anchor must be None: a history has no new models, "

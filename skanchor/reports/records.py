@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from skanchor.reports.summary import RunSummary
     from skanchor.results import AnchorResult
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Increases whenever a program that reads the JSON must change."""
 
 
@@ -80,7 +80,7 @@ def result_json(
     >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
     >>> found = result_json(anchor)
     >>> found["schema_version"], found["level"]
-    (2, 0.95)
+    (3, 0.95)
     """
     facts = summarize(pipeline, level) if summary is None else summary
     result = pipeline.result_

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import Inputs
-from skanchor._families import FamilyEffects
 from skanchor._ranking import RankingEstimator
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.best import may_be_best
@@ -91,8 +90,6 @@ class RunSummary:
         :meth:`skanchor.AnchorPipeline.summary`. Empty without an estimator.
     item_effects : ItemEffects or None
         The treatment of the item effects; None for a method without item effects.
-    families : FamilyEffects or None
-        Favours of all judges for families of models; None where none are named.
     warnings : tuple of Warning
         Warnings of reading the table and of the fit, with a ``DiagnosticWarning`` for
         each threshold that was crossed.
@@ -128,7 +125,6 @@ class RunSummary:
     n_groups: int | None = None
     judges: pd.DataFrame = field(default_factory=pd.DataFrame)
     item_effects: ItemEffects | None = None
-    families: FamilyEffects | None = None
     warnings: tuple[Warning, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -158,7 +154,6 @@ class RunSummary:
             "inputs": {**asdict(self.inputs), "n_groups": self.n_groups},
             "judges": records_of(self.judges, "judge"),
             "item_effects": self.item_effects and self.item_effects.to_dict(),
-            "families": self.families and self.families.to_dict(),
             "warnings": [
                 {
                     "category": type(warning).__name__,
@@ -298,7 +293,6 @@ def _facts_of(
         "item_effects": ItemEffects(
             chosen.reported, chosen.reason, chosen.p_value, others
         ),
-        "families": pipeline.family_effects_,
         "input_hash": pipeline.input_hash_,
     }
 

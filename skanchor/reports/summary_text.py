@@ -57,7 +57,6 @@ def summary_lines(
         *str(summary.inputs).splitlines(),
         *_judge_lines(summary),
         *_item_effects(summary),
-        *_families(summary),
         *_position_effects(summary),
         *_warnings(summary, words),
         *_again(summary),
@@ -85,8 +84,7 @@ def used_lines(summary: RunSummary) -> list[str]:
         Lines; one that starts with a blank continues a list.
     """
     lines = [_rows(summary), *str(summary.inputs).splitlines()]
-    lines += [*_item_effects(summary), *_families(summary)]
-    lines += [*_position_effects(summary)]
+    lines += [*_item_effects(summary), *_position_effects(summary)]
     return [printable(line) for line in lines]
 
 
@@ -155,13 +153,6 @@ def _item_effects(summary: RunSummary) -> Iterator[str]:
             yield f"  {model}: [{row['low']:.3f}, {row['high']:.3f}] logits."
         if len(table) > _LISTED:
             yield f"  and {len(table) - _LISTED} more."
-
-
-def _families(summary: RunSummary) -> Iterator[str]:
-    if summary.families is not None:
-        first, *rest = summary.families.lines()
-        yield f"Families: {first}"
-        yield from (f"  {line}" for line in rest)
 
 
 def _other(name: str, items: ItemEffects) -> str:

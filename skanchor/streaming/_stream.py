@@ -404,11 +404,6 @@ def _check_streamable(anchor: AnchorPipeline) -> None:
         raise ValueError(
             "new_models of the anchor must be None: a history has no new models."
         )
-    if anchor.families is not None:
-        raise ValueError(
-            "families of the anchor must be None: a history does not store what family "
-            "effects are computed from."
-        )
     if anchor.human_bias is not None:
         raise BattlesError(
             "human_bias needs the features of the votes, but a stream stores only "

@@ -218,14 +218,6 @@ see(
     "test_models_too_alike_to_show_sensitivities_leave_the_new_score_open",
 )
 see(
-    "A family of models that all judges like",
-    "test_families::test_a_favour_for_a_family_is_found",
-)
-see(
-    "Families that name no model of the table, or with contexts, or of a history",
-    "test_families::test_families_that_cannot_be_served",
-)
-see(
     "A prior of item effects that is not two positive numbers",
     "test_treatments::test_what_is_no_prior",
 )
