@@ -53,8 +53,6 @@ def show(name: str, X: pd.DataFrame, y: pd.Series, **settings: object) -> None:
     print(f"\n{name}: score {anchor.scores_[new]:.4f}, "
           f"error {anchor.standard_errors_[new]:.4f}")  # fmt: skip
     print(anchor.benchmarks().droplevel("model").round(4).to_string())
-    drift = anchor.result_.exposures.drift[:, anchor.result_.is_new][:, 0]
-    print("exposures to drift", drift.round(4))
     table = anchor.breakdown().droplevel("model")
     print(table.drop(columns="weakest_judge").round(4).to_string())
     if len(anchor.features_):
@@ -160,9 +158,6 @@ def cost() -> None:
         start = time.process_time()
         getattr(anchor, name)()
         seconds[name] = time.process_time() - start
-    start = time.process_time()
-    anchor.breakdown("rowwise")
-    seconds["breakdown by rows"] = time.process_time() - start
     print(pd.Series(seconds).round(4).to_string())
     print(f"exposures in a fit: {seconds['exposures'] / seconds['fit']:.2%}")
     bare = replace(anchor.result_, exposures=None)

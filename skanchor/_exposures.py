@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,17 +57,13 @@ def exposures_of_sums(
         return None
     n_judges = len(X.judges)
     favour = np.zeros((n_judges + 1, n, n))
-    drift = np.zeros((n_judges, n))
     # The code of people, -1, is the last place.
     of_sources = [*system.judge_columns(), system.all_columns(PEOPLE)]
     for m in range(PEOPLE, n_judges):
         moved = _moved(system, sums, m, of_sources[m])
         if moved is None:
             return None
-        favour[m] = moved[:n]
-        if m != PEOPLE:
-            blocks = sums.sources[m].sums.blocks
-            drift[m] = moved[blocks["sensitivity"]][0]
+        favour[m] = moved
     # The rows of the scores in the identity, ``sum a V xi = L``, are linear in these
     # exposures: if they do not agree, the columns are not those of the weights.
     slopes = np.append(system.slopes, 1.0)
@@ -76,11 +71,11 @@ def exposures_of_sums(
     due = system.layout.items.T + system.gap[system.layout.at["scores"]]
     if not np.abs(held - due).max(initial=0.0) < AGREES:
         return None
-    return _with_benchmarks(X, sums, calibrator, favour, drift, debiaser)
+    return _with_benchmarks(X, sums, calibrator, favour, debiaser)
 
 
 def _moved(system: RieszSystem, sums: FitSums, m: int, columns: Array) -> Array | None:
-    """``sum a V x`` of a source by its summed columns, (n_columns, n_scores).
+    """``sum a V xi`` of a source by its columns of items, (n_items, n_scores).
 
     The weights of its rows have the coefficients ``columns``. None where these are of
     columns that are not summed.
@@ -104,7 +99,7 @@ def _moved(system: RieszSystem, sums: FitSums, m: int, columns: Array) -> Array 
         weighted[blocks["span"]] = span
     elif gram.any():
         return None
-    return np.asarray(gram @ weighted)
+    return np.asarray(gram[items] @ weighted)
 
 
 def exposures_of_rows(
@@ -129,12 +124,10 @@ def exposures_of_rows(
     Returns
     -------
     Exposures
-        With those to any shifts of the rows of new models.
     """
     X = sample.X
-    n, n_judges, new = len(X.models), len(X.judges), np.flatnonzero(X.is_new)
+    n, n_judges = len(X.models), len(X.judges)
     favour = np.zeros((n_judges + 1, n, n))
-    drift, rowwise = np.zeros((n_judges, n)), np.zeros((n_judges, len(new), n))
     weights, eta = debiaser.weights(X), X.logits()
     for m in range(PEOPLE, n_judges):
         cut = X.by_judge(m)
@@ -144,16 +137,7 @@ def exposures_of_rows(
         moved = (sample.weight[at] * p * (1.0 - p))[:, None] * weights[at]
         for side, sign in ((X.left[at], 1.0), (X.right[at], -1.0)):
             np.add.at(favour[m], side, sign * moved)
-        if m == PEOPLE:
-            continue
-        late = X.involves_new[at]
-        assert X.sensitivities is not None
-        apart = X.sensitivities[m] * X.score_differences[at][late]
-        drift[m] = apart @ moved[late]
-        for k, one in enumerate(new):
-            rowwise[m, k] = np.abs(moved[late, one][:, None] - moved[late]).sum(axis=0)
-    found = _with_benchmarks(X, sums, calibrator, favour, drift, debiaser)
-    return replace(found, rows=rowwise)
+    return _with_benchmarks(X, sums, calibrator, favour, debiaser)
 
 
 def _with_benchmarks(
@@ -161,7 +145,6 @@ def _with_benchmarks(
     sums: FitSums,
     calibrator: JudgeCalibrator,
     favour: Array,
-    drift: Array,
     debiaser: RieszDebiaser,
 ) -> Exposures:
     """Add what is recorded of favours, position effects and item effects."""
@@ -200,7 +183,6 @@ def _with_benchmarks(
         X.judges,
         debiaser.system_.slopes,
         favour,
-        None if debiaser.judge_scale == "curved" else drift,
         features,
         recorded,
         whole,

@@ -108,7 +108,7 @@ class AnchorReadouts(RankingEstimator):
     def sensitivity(
         self,
         gamma: float | Sequence[float] = (0.0, 0.1, 0.2, 0.4),
-        shape: Literal["favour", "drift", "family", "rowwise"] = "favour",
+        kind: Literal["favour", "family"] = "favour",
         judges: Sequence[Hashable] | None = None,
         family: Sequence[Hashable] | None = None,
         level: float = 0.95,
@@ -118,7 +118,7 @@ class AnchorReadouts(RankingEstimator):
 
         Parameters
         ----------
-        gamma, shape, judges, family, level, method
+        gamma, kind, judges, family, level, method
             As in :meth:`skanchor.AnchorResult.sensitivity`.
 
         Returns
@@ -137,12 +137,12 @@ class AnchorReadouts(RankingEstimator):
         >>> of_pair[["rank_low", "rank_high"]].to_numpy().tolist()
         [[4, 6], [3, 7]]
         """
-        result = self._exposed(shape)
-        return result.sensitivity(gamma, shape, judges, family, level, method)
+        result = self._exposed()
+        return result.sensitivity(gamma, kind, judges, family, level, method)
 
     def breakdown(
         self,
-        shape: Literal["favour", "drift", "family", "rowwise"] = "favour",
+        kind: Literal["favour", "family"] = "favour",
         judges: Sequence[Hashable] | None = None,
         family: Sequence[Hashable] | None = None,
         level: float = 0.95,
@@ -151,7 +151,7 @@ class AnchorReadouts(RankingEstimator):
 
         Parameters
         ----------
-        shape, judges, family, level
+        kind, judges, family, level
             As in :meth:`skanchor.AnchorResult.breakdown`.
 
         Returns
@@ -159,8 +159,7 @@ class AnchorReadouts(RankingEstimator):
         DataFrame
             As there.
         """
-        result = self._exposed(shape)
-        return result.breakdown(shape, judges, family, level)
+        return self._exposed().breakdown(kind, judges, family, level)
 
     def benchmarks(self) -> pd.DataFrame:
         """Sizes of recorded effects, to compare unrecorded favours with.
@@ -170,20 +169,20 @@ class AnchorReadouts(RankingEstimator):
         DataFrame
             As :meth:`skanchor.AnchorResult.benchmarks`.
         """
-        return self._exposed("favour").benchmarks()
+        return self._exposed().benchmarks()
 
-    def _exposed(self, shape: str) -> AnchorResult:
+    def _exposed(self) -> AnchorResult:
         """The result with a record of exposures, from the rows where it has none."""
         result = self._result()
         # A pipeline of an earlier version has a result without this attribute.
         known = getattr(result, "exposures", None)
-        if (known is not None and shape != "rowwise") or self.debiaser_ is None:
+        if known is not None or self.debiaser_ is None:
             return result
         if isinstance(result, ContextResult):
             raise BattlesError(
-                "This needs exposures by row, which are not mixed over contexts. Take "
-                "shape='favour', leave out weight_bound, or rank each context by "
-                "itself (skanchor.contexts.rank_contexts)."
+                "This needs exposures by row, which are not mixed over contexts. Leave "
+                "out weight_bound, take a bias that is linear in fixed columns, or "
+                "rank each context by itself."
             )
         if (result.unbounded & result.is_new).any():
             lost = result.models[result.unbounded & result.is_new][:5].tolist()

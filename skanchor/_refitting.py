@@ -202,7 +202,7 @@ class AnchorRefits(AnchorReadouts):
         >>> anchor.omitted_features(["x2"])["gamma"].round(1).tolist()
         [0.2, 0.3]
         """
-        exposures = self._exposed("favour").benchmarks()["exposure"].abs()
+        exposures = self._exposed().benchmarks()["exposure"].abs()
         sample, result = self._inference.cells.rows, self._result()
         names = sample.X.feature_names
         if not names:

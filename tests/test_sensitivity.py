@@ -25,8 +25,8 @@ from skanchor._inference import (
     limits_on_log_scale,
     t_quantile,
 )
+from skanchor.bias import BoostedBias
 from skanchor.exceptions import BattlesError, SkanchorWarning
-from skanchor.results import Unrecorded
 from skanchor.simulation import simulate_battles
 from skanchor.streaming import stream_history
 
@@ -117,7 +117,6 @@ def test_exposures_of_sums_are_those_of_rows(fits, name):
     anchor = fits[name]
     found, (slow, sample) = anchor.result_.exposures, by_rows(anchor)
     assert_allclose(found.favour, slow.favour, atol=1e-13)
-    assert_allclose(found.drift, slow.drift, atol=1e-13)
     X = sample.X
     for m in range(len(X.judges)):
         new = np.flatnonzero(X.is_new)[0]
@@ -127,21 +126,6 @@ def test_exposures_of_sums_are_those_of_rows(fits, name):
             return np.where(X.judge == m, sign, 0.0)
 
         assert_allclose(influences(anchor, favoured), found.favour[m, new], atol=1e-13)
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_drift_on_new_rows_is_minus_that_of_history(fits, name):
-    """The weights of a sensitivity's own equation sum to zero over all its rows."""
-    anchor = fits[name]
-    found = anchor.result_.exposures.drift
-    for m, judge in enumerate(anchor.judges_.tolist()):
-
-        def old(X, m=m):
-            mine = (X.judge == m) & ~X.involves_new
-            return np.where(mine, X.score_differences, 0.0)
-
-        slope = anchor.calibrator_.sensitivities_[judge]
-        assert_allclose(found[m], -slope * influences(anchor, old), atol=1e-12)
 
 
 def test_item_part_of_the_variance_is_that_of_exposures(fits):
@@ -167,47 +151,10 @@ def test_identities_hold_with_a_judge_put_aside(monkeypatch, effects):
     assert_allclose(
         anchor.result_.exposures.favour, by_rows(anchor)[0].favour, atol=1e-13
     )
-    for m in range(3):
-
-        def old(X, m=m):
-            mine = (X.judge == m) & ~X.involves_new
-            return np.where(mine, X.score_differences, 0.0)
-
-        slope = anchor.calibrator_.sensitivities_.iloc[m]
-        drift = anchor.result_.exposures.drift[m]
-        assert_allclose(drift, -slope * influences(anchor, old), atol=1e-12)
     if effects == "random":
         kappa = anchor.result_.exposures.favour[:-1]
         found = np.einsum("mis,mk,kit->st", kappa, anchor.item_covariance_, kappa)
         assert_allclose(found, anchor.debiaser_.system_.item_covariance(), atol=1e-14)
-
-
-def test_without_features_a_row_can_be_off_by_no_more_than_a_favour():
-    data = small()
-    X = data.X.drop(columns=[name for name in data.X if name[:1] == "x"])
-    anchor = fit(X, data.y)
-    one = anchor.breakdown("rowwise").drop(columns="difference")
-    alone = anchor.breakdown().drop(columns="difference")
-    pair = (NEW, "model-01")
-    exposures = anchor.result_.exposures.favour[:-1, -1, -1]
-    rows = by_rows(anchor)[0].rows
-    # Of the score itself; a contrast has a part of the opponent's own.
-    assert_allclose(
-        np.abs(exposures).sum(),
-        sum(np.abs(influences_of_rows(anchor, m)).sum() for m in range(len(rows))),
-        atol=1e-12,
-    )
-    assert one.loc[pair, "gamma_sign"] <= alone.loc[pair, "gamma_sign"] + 1e-12
-
-
-def influences_of_rows(anchor, m):
-    """``a V`` of the new model's score over the rows of judge m on it."""
-    sample = anchor.distinct_sample_
-    X = sample.X
-    p = 1 / (1 + np.exp(-X.logits()))
-    mine = (X.judge == m) & X.involves_new & sample.counts
-    weights = anchor.debiaser_.weights(X)[:, X.is_new][:, 0]
-    return (sample.weight * p * (1 - p) * weights)[mine]
 
 
 @pytest.mark.parametrize(
@@ -223,10 +170,6 @@ def test_every_kind_of_linear_weights_is_served_by_sums(settings):
     anchor = fit(data.X, data.y, **settings)
     found, (slow, _) = anchor.result_.exposures, by_rows(anchor)
     assert_allclose(found.favour, slow.favour, atol=1e-13)
-    if "human_bias" not in settings and settings["debiaser"].ridge == 0:
-        assert found.drift is None
-        with pytest.raises(BattlesError, match="curved scales"):
-            anchor.sensitivity(shape="drift")
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
@@ -286,11 +229,8 @@ def test_placed_arrivals_have_the_record_of_all_rows():
     # The fit of all rows is the same; only the folds of the arrivals differ.
     one, other = placed.exposures, fitted.result_.exposures
     assert_allclose(one.favour, other.favour, atol=1e-8)
-    assert_allclose(one.drift, other.drift, atol=1e-8)
     assert_allclose(one.whole, other.whole, atol=1e-8)
     assert placed.benchmarks().shape == fitted.benchmarks().shape
-    with pytest.raises(BattlesError, match="rowwise"):
-        placed.sensitivity(shape="rowwise")
 
 
 def test_streams_have_the_record():
@@ -321,8 +261,11 @@ def test_exposures_are_mixed_as_scores_are():
             assert_allclose(mixed.favour[:, i, j], due, atol=1e-12)
     marks = anchor.benchmarks()
     assert_allclose((marks["sensitivity"] * marks["exposure"]).sum(), 1, atol=1e-10)
+    # Without a linear span only the rows have exposures.
+    trees = JudgeCalibrator(bias=BoostedBias(max_rounds=2))
+    anchor = fit(X, data.y, context="kind", item_effects=None, calibrator=trees)
     with pytest.raises(BattlesError, match="not mixed over contexts"):
-        anchor.breakdown("rowwise")
+        anchor.breakdown()
 
 
 # ------------------------------------------------------------ intervals and ranks
@@ -354,11 +297,11 @@ def test_half_width_to_zero_is_that_of_the_reported_limit(rng):
         assert_allclose(np.where(estimate > 0, low, high)[far], 0, atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", ["favour", "drift", "family", "rowwise"])
-def test_without_a_favour_all_is_as_it_was(two, shape):
-    family = ["model-01", two.new_models_[0]] if shape == "family" else None
+@pytest.mark.parametrize("kind", ["favour", "family"])
+def test_without_a_favour_all_is_as_it_was(two, kind):
+    family = ["model-01", two.new_models_[0]] if kind == "family" else None
     for method in ("romano-wolf", "holm"):
-        table = two.sensitivity([0.0], shape, family=family, method=method)
+        table = two.sensitivity([0.0], kind, family=family, method=method)
         table = table.droplevel("gamma")
         known = two.contrasts()
         assert table.index.equals(known.index)
@@ -370,25 +313,25 @@ def test_without_a_favour_all_is_as_it_was(two, shape):
 
 
 @pytest.mark.parametrize("method", ["romano-wolf", "holm"])
-@pytest.mark.parametrize("shape", ["favour", "drift"])
-def test_sets_and_intervals_only_grow(two, method, shape):
+@pytest.mark.parametrize("family", [None, ["model-01", "new-model-1"]])
+def test_sets_and_intervals_only_grow(two, method, family):
     sizes = np.linspace(0, 1.5, 16)
-    table = two.sensitivity(sizes, shape, method=method)
+    kind = "favour" if family is None else "family"
+    table = two.sensitivity(sizes, kind, family=family, method=method)
     for _, own in table.groupby(level=["model", "opponent"]):
         assert (np.diff(own["low"]) <= 0).all() and (np.diff(own["high"]) >= 0).all()
         assert (np.diff(own["rank_low"]) <= 0).all()
         assert (np.diff(own["rank_high"]) >= 0).all()
         assert (np.diff(own["bias"]) > 0).all()
-    if shape == "favour":
+    if kind == "favour":
         widths = table["rank_high"] - table["rank_low"]
         assert widths.xs(1.5, level="gamma").min() == 5 > widths.min()
 
 
 @pytest.mark.parametrize("name", ["default", "items", "paper"])
-@pytest.mark.parametrize("shape", ["favour", "drift"])
-def test_breakdown_is_where_the_reported_limit_reaches_zero(fits, name, shape):
+def test_breakdown_is_where_the_reported_limit_reaches_zero(fits, name):
     anchor = fits[name]
-    table = anchor.breakdown(shape)
+    table = anchor.breakdown()
     for (model, opponent), row in table.iterrows():
         gamma = row["gamma_interval"]
         if not 0 < gamma < np.inf:
@@ -399,7 +342,7 @@ def test_breakdown_is_where_the_reported_limit_reaches_zero(fits, name, shape):
         with np.errstate(all="ignore"):
             if max(sizes) > 1.5:
                 continue
-            found = anchor.sensitivity(sizes, shape).loc[(model, opponent)]
+            found = anchor.sensitivity(sizes).loc[(model, opponent)]
         clear = (found["low"] > 0) | (found["high"] < 0)
         assert clear.tolist() == [True, False]
         sign = row["gamma_sign"]
@@ -408,39 +351,14 @@ def test_breakdown_is_where_the_reported_limit_reaches_zero(fits, name, shape):
 
 
 def test_a_bias_of_the_breakdown_is_the_difference(fits):
+    """The exposures of the judges add up, each with its worst sign."""
     result = fits["items"].result_
-    for shape in ("favour", "drift"):
-        table = result.breakdown(shape)
-        favour = result.exposures.unrecorded(result.is_new, shape, None, None)
-        index = {model: i for i, model in enumerate(result.models.tolist())}
-        for (model, opponent), row in table.iterrows():
-            if not np.isfinite(row["gamma_sign"]):
-                continue
-            pair = np.array([index[model]]), np.array([index[opponent]])
-            up, down = favour.bias(*pair, row["gamma_sign"])
-            own = up if row["difference"] > 0 else down
-            assert_allclose(own, abs(row["difference"]), rtol=1e-9)
-
-
-def test_drift_by_hand():
-    """A growth by the factor 1 + gamma, or a decline by one over it."""
-    is_new = np.array([False, True])
-    exposures = np.array([[[0.3, 0.0]], [[-0.1, 0.0]]])
-    favour = Unrecorded(np.array(["a", "b"]), exposures, is_new, is_new - 1, True)
-    first, second = np.array([1]), np.array([0])
-    up, down = favour.bias(first, second, 0.25)
-    assert_allclose([up[0], down[0]], [0.2 * 0.3 + 0.025, 0.075 + 0.2 * 0.1])
-    turned = favour.bias(second, first, 0.25)
-    assert_allclose([turned[0][0], turned[1][0]], [down[0], up[0]])
-    for upward in (True, False):
-        for margin in (0.01, 0.2, 2.0):
-            size = favour.until(first, second, np.array([margin]), np.array([upward]))
-            reached = favour.bias(first, second, size[0])[0 if upward else 1]
-            assert_allclose(reached, margin)
-    alone = favour.until_by_judge(first, second, np.array([0.4]), np.array([True]))
-    # However sharply the first judge reacts now, it was on the right side before.
-    assert alone[0, 0] == np.inf
-    assert_allclose(alone[1, 0], 4.0)
+    models = result.models.tolist()
+    exposures = result.exposures.favour[:-1, models.index(NEW)]
+    for (model, opponent), row in result.breakdown().iterrows():
+        pair = exposures[:, models.index(model)] - exposures[:, models.index(opponent)]
+        bias = row["gamma_sign"] * np.abs(pair).sum()
+        assert_allclose(bias, abs(row["difference"]), rtol=1e-9)
 
 
 def test_of_two_new_models_the_first_is_favoured(two):
@@ -532,21 +450,6 @@ def test_a_favour_for_a_family_moves_all_scores_by_their_exposures(noiseless, se
     assert moved[NEW] > 0.03
 
 
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
-@pytest.mark.parametrize("growth", [0.05, -0.05])
-def test_a_change_of_sensitivities_moves_the_score_by_the_drift(noiseless, growth):
-    """Growth by the factor f adds 1 - 1 / f times the exposure as it is then seen."""
-    X, fitted = noiseless
-    slopes = np.append(X.sensitivities, [0.0, 0.0])[X.judge]
-    shift = np.where(X.involves_new, growth * slopes * X.score_differences, 0.0)
-    before, after = fitted(0.0, **PAPER), fitted(shift, **PAPER)
-    moved = after.result_.all_scores - before.result_.all_scores
-    due = growth / (1 + growth) * after.result_.exposures.drift.sum(axis=0)
-    most = int(np.argmax(np.abs(due[-1] - due)))
-    assert_allclose(moved[NEW] - moved.iloc[most], due[-1] - due[most], rtol=0.1)
-    assert abs(due[-1] - due[most]) > 0.005
-
-
 # ------------------------------------------------------------------- S0, benchmarks
 @pytest.fixture(scope="module")
 def reference():
@@ -557,8 +460,6 @@ def reference():
 def test_reference_exposures(reference):
     marks = reference.benchmarks()
     assert marks["exposure"].round(4).tolist() == [0.2089, 0.3279, 0.2496]
-    drift = reference.result_.exposures.drift[:, -1]
-    assert drift.round(4).tolist() == [0.0508, 0.2180, 0.0862]
     table = reference.breakdown()
     # Published figures rest on other folds, which move a difference by .008.
     known = {
@@ -625,12 +526,12 @@ def test_benchmarks_by_hand(fits):
         ({"gamma": -0.1}, ValueError, "not negative, got -0.1"),
         ({"gamma": [0.1, np.nan]}, ValueError, "finite"),
         ({"gamma": []}, ValueError, "gamma must be a number"),
-        ({"shape": "frown"}, ValueError, "shape must be one of"),
-        ({"shape": "family"}, ValueError, "goes with shape='family'"),
-        ({"family": [NEW]}, ValueError, "goes with shape='family'"),
+        ({"kind": "frown"}, ValueError, "kind must be one of"),
+        ({"kind": "family"}, ValueError, "goes with kind='family'"),
+        ({"family": [NEW]}, ValueError, "goes with kind='family'"),
         ({"judges": ["nobody"]}, BattlesError, "'nobody'.*known are.*'judge-1'"),
         ({"judges": []}, BattlesError, "known are"),
-        ({"shape": "family", "family": ["owl"]}, BattlesError, "'owl'.*no models"),
+        ({"kind": "family", "family": ["owl"]}, BattlesError, "'owl'.*no models"),
         ({"level": 1.2}, ValueError, "level"),
         ({"method": "bonferroni"}, ValueError, "method must be"),
     ],

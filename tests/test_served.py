@@ -34,9 +34,7 @@ def answers(anchor, X, y, more):
     prices = {"judges": 0.1, "human": 1.0}
     return {
         "favour": lambda: anchor.breakdown(),
-        "drift": lambda: anchor.breakdown("drift"),
         "family": lambda: anchor.breakdown("family", family=[FIRST, "model-01"]),
-        "rowwise": lambda: anchor.breakdown("rowwise"),
         "intervals": lambda: anchor.sensitivity([0.0, 0.2]),
         "features": lambda: anchor.omitted_features(["x1"]),
         "worth": lambda: anchor.worth().table,
@@ -75,16 +73,14 @@ def answers(anchor, X, y, more):
         (
             dict(debiaser=RieszDebiaser("calibrator", judge_scale="curved")),
             {},
-            dict.fromkeys(NO_PLANS, "judge_scale='curved'")
-            | {"drift": "take shape='favour'"},
+            dict.fromkeys(NO_PLANS, "judge_scale='curved'"),
         ),
         (
             dict(context="kind", item_effects=None),
             {},
             dict.fromkeys(
                 (*NO_PLANS, "fragility", "influence"), "with contexts a row counts"
-            )
-            | {"rowwise": "rank each context by itself"},
+            ),
         ),
     ],
     ids=[
@@ -110,7 +106,7 @@ def test_every_question_is_answered_or_refused_by_name(settings, more, refused):
         assert len(found) > 0, name
         models = found.index.get_level_values(0) if name != "design" else found.index
         assert set(models) <= {FIRST, SECOND, f"{FIRST} minus {SECOND}"}, name
-        if name in ("favour", "family", "rowwise"):
+        if name in ("favour", "family"):
             assert (found["gamma_interval"] <= found["gamma_sign"]).all(), name
             assert found.loc[(FIRST, SECOND), "gamma_sign"] > 0, name
         if name == "features":

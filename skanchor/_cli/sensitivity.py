@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from skanchor.reports import Table
     from skanchor.results import AnchorResult
 
-_SHAPES = ("favour", "drift", "family", "rowwise")
-
 
 def _add_arguments(flags: Flags) -> None:
     flags.value(
@@ -33,23 +31,22 @@ def _add_arguments(flags: Flags) -> None:
         type=float,
     )
     flags.choice(
-        "--shape",
-        _SHAPES,
-        "favour: of the new model, the same in all rows of a judge; drift: of the "
-        "judge's sensitivity since the historical rows, by a factor 1 + SIZE; "
-        "family: of all models of --liked alike; rowwise: another one in each row",
+        "--kind",
+        ["favour", "family"],
+        "favour: of the new model, the same in all rows of a judge; family: of all "
+        "models of --family alike",
     )
     flags.names("--favouring", "JUDGE", "judges that may have a favour (default: all)")
     flags.names(
-        "--liked",
+        "--family",
         "MODEL",
-        "with --shape family: the models that judges may like together",
+        "with --kind family: the models that judges may like together",
     )
 
 
 def _run_sensitivity(options: argparse.Namespace) -> None:
-    if (options.shape == "family") != (options.liked is not None):
-        raise BadInputError("--shape family and --liked go together")
+    if (options.kind == "family") != (options.family is not None):
+        raise BadInputError("--kind family and --family go together")
     if options.gamma is not None and not all(0 <= one < 1e9 for one in options.gamma):
         raise BadInputError("--gamma must be finite and not negative")
     deliver(_favour_forms(_fitted_or_placed(options), options), options)
@@ -62,10 +59,6 @@ def _fitted_or_placed(options: argparse.Namespace) -> AnchorPipeline | AnchorRes
         check_flags(options)
         check_contexts(options)
         return fit_method(options)
-    if options.shape == "rowwise":
-        raise BadInputError(
-            "--shape rowwise needs all rows, which --history does not hold"
-        )
     return placed_by_history(options).result_
 
 
@@ -76,9 +69,9 @@ def _favour_forms(
     from skanchor import reports
 
     chosen: dict[str, Any] = {
-        "shape": options.shape,
+        "kind": options.kind,
         "judges": options.favouring,
-        "family": options.liked,
+        "family": options.family,
         "level": options.level,
     }
     broken = anchor.breakdown(**chosen)
@@ -104,12 +97,12 @@ def _favour_forms(
         {
             "schema_version": reports.SCHEMA_VERSION,
             "level": options.level,
-            "shape": options.shape,
+            "kind": options.kind,
             "breakdown": records(broken),
             "sensitivity": records(widened),
             "benchmarks": reports.benchmarks_json(anchor.benchmarks()),
         },
-        _NOTE[options.shape],
+        _NOTE[options.kind],
         lines=_sentences(anchor, options),
         tables=_tables(anchor, broken, widened, options),
     )
@@ -139,7 +132,7 @@ def _sentences(
     """Sentences on favours of single models by any judge, empty lines between them."""
     from skanchor.reports import IN_FULL, change_lines
 
-    if options.shape == "favour" and options.favouring is None:
+    if options.kind == "favour" and options.favouring is None:
         lines = change_lines(anchor, options.level, IN_FULL)
         yield from ["\n\n".join(lines)] if lines else []
 
@@ -157,7 +150,7 @@ def _tables(
     known = broken["gamma_sign"].notna().groupby(level="model").any()
     result = getattr(anchor, "result_", anchor)
     models = [model for model in new_by_score(result) if known[model]]
-    plain = options.shape == "favour" and options.favouring is None
+    plain = options.kind == "favour" and options.favouring is None
     if plain and len(models) > IN_FULL and widened is None:
         # The numbers of each opponent are in the files and in the JSON.
         yield "", change_table(anchor, options.level)
@@ -170,16 +163,11 @@ def _tables(
             yield model, table_of(own, str(model), _SENSITIVITY)
 
 
-_LOGITS = (
-    "Favours are in judge logits, on all verdicts of a judge on the new model, each "
-    "judge with its worst sign. To first order; now: in doubt without any favour."
-)
 _NOTE = {
-    "favour": _LOGITS,
-    "rowwise": "In judge logits, in each verdict on the new model by itself.",
+    "favour": "Favours are in judge logits, on all verdicts of a judge on the new "
+    "model, each judge with its worst sign. To first order; now: in doubt without any "
+    "favour.",
     "family": "In judge logits, for all models of the family alike.",
-    "drift": "Changes of a judge's sensitivity on the rows of new models: 0.25 is a "
-    "factor between 1 / 1.25 and 1.25.",
 }
 
 SENSITIVITY = Command(
@@ -196,12 +184,8 @@ SENSITIVITY = Command(
         ),
         ("new models placed by a history", "new.csv --history arena.history"),
         (
-            "judges may react more or less sharply than on the old models",
-            "battles.csv --shape drift",
-        ),
-        (
             "one judge may like a family of models",
-            "battles.csv --shape family --liked owl owl-mini --favouring gpt-4",
+            "battles.csv --kind family --family owl owl-mini --favouring gpt-4",
         ),
     ),
     arguments=(

@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from skanchor._checks import check_level
 from skanchor._inference import bias_aware_quantile, half_width_to_zero, largest_bias
@@ -68,7 +67,7 @@ class ExposedResult(RankingResult):
 
     def _unrecorded(
         self,
-        shape: str,
+        kind: str,
         judges: Sequence[Hashable] | None,
         family: Sequence[Hashable] | None,
     ) -> Unrecorded:
@@ -81,12 +80,12 @@ class ExposedResult(RankingResult):
                     f"result; it has {self.models[:10].tolist()!r}."
                 )
             member = self._index.isin(list(family))
-        return self._exposed().unrecorded(self.is_new, shape, judges, member)
+        return self._exposed().unrecorded(self.is_new, kind, judges, member)
 
     def sensitivity(
         self,
         gamma: float | Sequence[float] = (0.0, 0.1, 0.2, 0.4),
-        shape: Literal["favour", "drift", "family", "rowwise"] = "favour",
+        kind: Literal["favour", "family"] = "favour",
         judges: Sequence[Hashable] | None = None,
         family: Sequence[Hashable] | None = None,
         level: float = 0.95,
@@ -103,15 +102,11 @@ class ExposedResult(RankingResult):
         ----------
         gamma : float or sequence of float, default=(0.0, 0.1, 0.2, 0.4)
             Size of the favour up to which the result must hold, in judge logits.
-        shape : {"favour", "drift", "family", "rowwise"}, default="favour"
-            Kind of the favour. With ``"favour"`` a judge adds up to gamma, or subtracts
-            it, in the logit of the new model (``model``) in all its rows; judges may
-            have different signs. With ``"drift"`` it reacts to score differences more
-            or less strongly than in the historical rows, by a factor of up to
-            ``1 + gamma``. With ``"family"`` it favours all models in ``family``, which
-            may include historical ones. With ``"rowwise"`` it may be wrong by up to
-            gamma in each row of a new model separately; this needs a fitted
-            :class:`skanchor.AnchorPipeline`.
+        kind : {"favour", "family"}, default="favour"
+            With ``"favour"`` a judge adds up to gamma, or subtracts it, in the logit of
+            the new model (``model``) in all its rows; judges may have different signs.
+            With ``"family"`` it favours all models in ``family``, which may include
+            historical ones.
         judges : sequence of labels, optional
             Judges that may have favours; all by default.
         family : sequence of labels, optional
@@ -142,7 +137,7 @@ class ExposedResult(RankingResult):
         error" of Armstrong and Kolesar, with the log scale of :meth:`contrasts`. Tests
         for ranks subtract the bias from the difference.
         """
-        gammas, favour = check_gammas(gamma), self._unrecorded(shape, judges, family)
+        gammas, favour = check_gammas(gamma), self._unrecorded(kind, judges, family)
         check_level(level)
         if max(gammas) > CHECKED_UP_TO:
             warn(
@@ -160,18 +155,15 @@ class ExposedResult(RankingResult):
         others, place = np.tile(old, (len(new), 1)), np.cumsum(self.is_new) - 1
         parts = []
         for size in gammas:
-            up, down = favour.bias(first, second, size)
-            # A bias upwards leaves room for a true difference that is lower.
-            low, _ = self._biased_limits(estimate, error, df, level, up)
-            _, high = self._biased_limits(estimate, error, df, level, down)
-            ranks = insertion_sets(
-                replace(tests, bias=partial(_upward, favour, size)), new, others, level
-            )
+            bias = favour.bias(first, second, size)
+            low, high = self._biased_limits(estimate, error, df, level, bias)
+            biased = replace(tests, bias=partial(favour.bias, gamma=size))
+            ranks = insertion_sets(biased, new, others, level)
             of_model = {
                 name: limit[place[first]]
                 for name, limit in zip(("rank_low", "rank_high"), ranks, strict=True)
             }
-            known = {"bias": np.maximum(up, down), "low": low, "high": high}
+            known = {"bias": bias, "low": low, "high": high}
             index = self._pair_index(first, second).to_frame().assign(gamma=size)
             part = pd.DataFrame(known | of_model, pd.MultiIndex.from_frame(index))
             parts.append(part)
@@ -191,7 +183,7 @@ class ExposedResult(RankingResult):
 
     def breakdown(
         self,
-        shape: Literal["favour", "drift", "family", "rowwise"] = "favour",
+        kind: Literal["favour", "family"] = "favour",
         judges: Sequence[Hashable] | None = None,
         family: Sequence[Hashable] | None = None,
         level: float = 0.95,
@@ -200,7 +192,7 @@ class ExposedResult(RankingResult):
 
         Parameters
         ----------
-        shape, judges, family, level
+        kind, judges, family, level
             As in :meth:`sensitivity`.
 
         Returns
@@ -228,10 +220,10 @@ class ExposedResult(RankingResult):
         BattlesError
             As in :meth:`sensitivity`.
         """
-        favour, check = self._unrecorded(shape, judges, family), check_level(level)
+        favour, check = self._unrecorded(kind, judges, family), check_level(level)
         first, second = self._new_pairs()
         estimate, error, df = self._pairs(first, second)
-        known, upward = np.isfinite(error), estimate > 0
+        known = np.isfinite(error)
         margin = np.where(known, np.abs(estimate), np.nan)
         half = half_width_to_zero(estimate, error, check, self.scale_z)
         # Largest bias for which the interval excludes zero; all of the difference if
@@ -240,14 +232,14 @@ class ExposedResult(RankingResult):
         quantile = np.divide(half, error, out=np.zeros_like(half), where=some)
         room = margin.copy()
         room[some] = largest_bias(quantile[some], check, df[some]) * error[some]
-        alone = favour.until_by_judge(first, second, margin, upward)
+        alone = favour.until_by_judge(first, second, margin)
         weakest = np.argmin(np.where(np.isnan(alone), np.inf, alone), axis=0)
         least = alone[weakest, np.arange(len(first))]
-        interval = favour.until(first, second, room, upward)
+        interval = favour.until(first, second, room)
         table = pd.DataFrame(
             {
                 "difference": estimate,
-                "gamma_sign": favour.until(first, second, margin, upward),
+                "gamma_sign": favour.until(first, second, margin),
                 "gamma_interval": interval,
                 "weakest_judge": np.where(
                     np.isfinite(least), favour.judges.astype(object)[weakest], None
@@ -293,10 +285,3 @@ class ExposedResult(RankingResult):
         score, and these shares add up to one over judges.
         """
         return self._exposed().benchmarks(self.models, self.is_new)
-
-
-def _upward(
-    favour: Unrecorded, gamma: float, better: NDArray[np.intp], worse: NDArray[np.intp]
-) -> Array:
-    """Largest bias in favour of the first of pairs."""
-    return favour.bias(better, worse, gamma)[0]

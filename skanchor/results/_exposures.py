@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 
-SHAPES = ("favour", "drift", "family", "rowwise")
+KINDS = ("favour", "family")
 """What an unrecorded favour may be."""
 
 FAVOUR_OF = "favour_"
@@ -66,9 +66,6 @@ class Exposures:
     favour : ndarray of shape (n_judges + 1, n_items, n_scores)
         Exposure of each score to a favour for each item on all rows of the source,
         which is positive where the item is shown as ``model_a``; people last.
-    drift : ndarray of shape (n_judges, n_scores) or None
-        Exposure to a shift of the sensitivity times the score difference on the rows of
-        new models; None where the scales of judges may be curved.
     features : tuple of str
         Columns of the features that favours are recorded of.
     recorded : ndarray of shape (n_judges, n_items, n_features)
@@ -81,29 +78,23 @@ class Exposures:
         Position effect in size, standard deviation of the item effects, and the largest
         item effect of a historical model in size, in judge logits; NaN where there is
         none.
-    rows : ndarray of shape (n_judges, n_new, n_scores) or None
-        Sum of the absolute ``a V`` over the rows of new models, of the difference of
-        each new model and each model; known where the rows are at hand.
     """
 
     judges: NDArray[Any]
     sensitivities: Array
     favour: Array
-    drift: Array | None
     features: tuple[str, ...]
     recorded: Array
     whole: Array
     position: Array
     item_sd: Array
     deviation: Array
-    rows: Array | None = None
 
     def padded(self, place: Indices, size: int) -> Exposures:
         """The same among more models, of which these have the ``place``."""
 
         pad = partial(pad_scores, place=place, size=size)
-        rows = None if self.rows is None else pad(self.rows)
-        return replace(self.mixed(pad, pad, pad), rows=rows)
+        return self.mixed(pad, pad, pad)
 
     def mixed(
         self,
@@ -127,71 +118,51 @@ class Exposures:
         return replace(
             self,
             favour=favour,
-            drift=None if self.drift is None else mean(self.drift),
             recorded=np.swapaxes(recorded(np.swapaxes(self.recorded, 1, 2)), 1, 2),
             whole=recorded(self.whole),
-            rows=None,
         )
 
     def unrecorded(
         self,
         is_new: NDArray[np.bool_],
-        shape: str,
+        kind: str,
         judges: Sequence[Hashable] | None,
         family: NDArray[np.bool_] | None,
     ) -> Unrecorded:
-        """Exposures of the differences of new models to favours of one shape.
+        """Exposures of the differences of new models to favours of one kind.
 
         Parameters
         ----------
         is_new : ndarray of shape (n_models,)
             Which models are new.
-        shape : {"favour", "drift", "family", "rowwise"}
+        kind : {"favour", "family"}
             What may be favoured.
         judges : sequence of labels or None
             Judges that may; None means all.
         family : ndarray of shape (n_models,) or None
-            Models that are liked together, where the shape is a family.
+            Models that are liked together, with ``kind="family"``.
 
         Returns
         -------
         Unrecorded
         """
-        if shape not in SHAPES:
-            raise ValueError(f"shape must be one of {list(SHAPES)}, got {shape!r}.")
-        if (shape == "family") != (family is not None):
+        if kind not in KINDS:
+            raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}.")
+        if (kind == "family") != (family is not None):
             raise ValueError(
                 "family names the models that judges may like together: it goes with "
-                "shape='family', and with no other shape."
+                "kind='family', and with no other kind."
             )
         chosen, new = self._chosen(judges), np.flatnonzero(is_new)
-        if shape == "favour":
+        if family is None:
             # (n_judges, n_new, n_scores): a favour for the new model itself.
-            own = self.favour[:-1, new]
-            found = own[:, np.arange(len(new)), new][..., None] - own
-        elif shape == "rowwise":
-            if self.rows is None:
-                raise BattlesError(
-                    "shape='rowwise' needs the rows, which this result does not hold: "
-                    "ask the fitted AnchorPipeline, or take shape='favour'."
-                )
-            found = self.rows
+            moved = self.favour[:-1, new]
+            exposures = moved[:, np.arange(len(new)), new][..., None] - moved
         else:
-            if shape == "drift":
-                if self.drift is None:
-                    raise BattlesError(
-                        "shape='drift' supposes judges whose log-odds are in "
-                        "proportion to the score difference, and this fit allows for "
-                        "curved scales: take shape='favour'."
-                    )
-                each = self.drift
-            else:
-                each = self.favour[:-1][:, family].sum(axis=1)
-            found = each[:, new, None] - each[:, None, :]
+            moved = self.favour[:-1][:, family].sum(axis=1)
+            exposures = moved[:, new, None] - moved[:, None, :]
         place = np.cumsum(is_new) - 1
-        return Unrecorded(
-            self.judges[chosen], found[chosen], is_new, place, shape == "drift"
-        )
+        return Unrecorded(self.judges[chosen], exposures[chosen], is_new, place)
 
     def _chosen(self, judges: Sequence[Hashable] | None) -> Indices:
         """Numbers of the judges of these labels."""
@@ -237,7 +208,7 @@ class Exposures:
 
 @dataclass(frozen=True, eq=False)
 class Unrecorded:
-    """Exposures of the difference of each new model to each model, for one shape.
+    """Exposures of the difference of each new model to each model, for one kind.
 
     Attributes
     ----------
@@ -249,55 +220,31 @@ class Unrecorded:
         Which models are new.
     place : ndarray of shape (n_models,)
         Number of each new model among the new ones.
-    is_drift : bool
-        Whether gamma changes sensitivities by a factor of up to ``1 + gamma``, up or
-        down. A growth adds ``gamma / (1 + gamma)`` times the exposure, and a decline
-        takes off gamma times it: the exposure is that of the difference as estimated,
-        which the change itself has altered.
     """
 
     judges: NDArray[Any]
     exposures: Array
     is_new: NDArray[np.bool_]
     place: Indices
-    is_drift: bool = False
 
-    def of_pairs(self, first: Indices, second: Indices) -> Array:
-        """Exposures of first minus second, one of which is new, (n_judges, n_pairs)."""
-        forward = self.is_new[first]
-        new = np.where(forward, first, second)
-        other = np.where(forward, second, first)
-        found = self.exposures[:, self.place[new], other]
-        return np.where(forward, found, -found)
-
-    def bias(
-        self, first: Indices, second: Indices, gamma: float | Array
-    ) -> tuple[Array, Array]:
-        """Largest bias of differences up and down, for favours of up to gamma.
+    def bias(self, first: Indices, second: Indices, gamma: float) -> Array:
+        """Largest bias of differences, up or down, for favours of up to gamma.
 
         Parameters
         ----------
         first, second : ndarray of shape (n_pairs,)
             Models, the first of which, or else the second, is new.
-        gamma : float or ndarray of shape (n_pairs,)
-            Size of the favours.
+        gamma : float
+            Size of the favours; judges may have different signs.
 
         Returns
         -------
-        up, down : ndarray of shape (n_pairs,)
+        ndarray of shape (n_pairs,)
             In logits, not negative.
         """
-        exposed = self.of_pairs(first, second)
-        rising, falling = _sums_by_sign(exposed)
-        if not self.is_drift:
-            both = gamma * (rising + falling)
-            return both, both
-        grown = gamma / (1.0 + gamma)
-        return grown * rising + gamma * falling, gamma * rising + grown * falling
+        return np.asarray(gamma * self._sizes(first, second).sum(axis=0))
 
-    def until(
-        self, first: Indices, second: Indices, margin: Array, upward: NDArray[np.bool_]
-    ) -> Array:
+    def until(self, first: Indices, second: Indices, margin: Array) -> Array:
         """Size of favours whose bias reaches a margin.
 
         Parameters
@@ -306,46 +253,30 @@ class Unrecorded:
             As in :meth:`bias`.
         margin : ndarray of shape (n_pairs,)
             In logits, not negative.
-        upward : ndarray of shape (n_pairs,)
-            Whether a bias upwards counts, else one downwards.
 
         Returns
         -------
         ndarray of shape (n_pairs,)
             Infinite where no favour does.
         """
-        return self._until(self.of_pairs(first, second), margin, upward)
+        return _until(self._sizes(first, second).sum(axis=0), margin)
 
-    def until_by_judge(
-        self, first: Indices, second: Indices, margin: Array, upward: NDArray[np.bool_]
-    ) -> Array:
+    def until_by_judge(self, first: Indices, second: Indices, margin: Array) -> Array:
         """As :meth:`until`, for each judge by itself, (n_judges, n_pairs)."""
-        exposed = self.of_pairs(first, second)
-        return np.array([self._until(one[None], margin, upward) for one in exposed])
+        return _until(self._sizes(first, second), margin)
 
-    def _until(self, exposed: Array, margin: Array, upward: NDArray[np.bool_]) -> Array:
-        rising, falling = _sums_by_sign(exposed)
-        total = rising + falling
-        if self.is_drift:
-            rising, falling = (
-                np.where(upward, rising, falling),
-                np.where(upward, falling, rising),
-            )
-            # gamma / (1 + gamma) * rising + gamma * falling = margin, a quadratic
-            # equation, in the form that is exact where ``falling`` is zero.
-            rest = total - margin
-            root = np.sqrt(rest**2 + 4.0 * falling * margin)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                found = 2.0 * margin / (rest + root)
-            total = np.where(rest + root > 0, total, 0.0)
-        else:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                found = margin / total
-        # An unknown margin leaves the answer unknown.
-        reached = (total > NO_EXPOSURE) | np.isnan(margin)
-        return np.where(reached, found, np.inf)
+    def _sizes(self, first: Indices, second: Indices) -> Array:
+        """Absolute exposures of differences, (n_judges, n_pairs)."""
+        forward = self.is_new[first]
+        new = np.where(forward, first, second)
+        other = np.where(forward, second, first)
+        return np.asarray(np.abs(self.exposures[:, self.place[new], other]))
 
 
-def _sums_by_sign(exposed: Array) -> tuple[Array, Array]:
-    """Sums over judges of the positive and of the negative exposures, in size."""
-    return np.maximum(exposed, 0.0).sum(axis=0), np.maximum(-exposed, 0.0).sum(axis=0)
+def _until(exposure: Array, margin: Array) -> Array:
+    """Favours that move differences of these absolute exposures by a margin."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gamma = margin / exposure
+    # An unknown margin leaves the answer unknown.
+    reached = (exposure > NO_EXPOSURE) | np.isnan(margin)
+    return np.where(reached, gamma, np.inf)

@@ -68,7 +68,6 @@ def test_favours_of_placed_models(run, file, arrivals):
     text = run("sensitivity", arrivals, "--history", file, "--gamma", 0.1)[1]
     assert "judge logits for reasons not recorded" in " ".join(text.split())
     for flags, says in (
-        (["--shape", "rowwise"], "needs all rows"),
         (["--folds", "3"], "--folds does not go with --history"),
         (["--context", "kind"], "--context does not go with --history"),
     ):
