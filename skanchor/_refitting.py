@@ -43,8 +43,7 @@ class AnchorRefits(AnchorReadouts):
         X: Battles,
         y: ArrayLike,
         opponent: Hashable | None = None,
-        goal: Literal["sign", "interval", "rank"] = "sign",
-        action: Literal["drop", "reverse"] = "drop",
+        goal: Literal["sign", "interval"] = "sign",
         rows: Literal["any", "human", "arrival", "history"] = "any",
         by: Literal["row", "group"] = "row",
         sample_weight: ArrayLike | None = None,
@@ -53,7 +52,7 @@ class AnchorRefits(AnchorReadouts):
         level: float = 0.95,
         max_seconds: float | None = None,
     ) -> Fragility:
-        """How few rows, dropped or reversed, change the statements about new models.
+        """How few rows change the statements about new models, if they are dropped.
 
         The search chooses rows by their influence and solves the Riesz weights again
         after each block of rows. It confirms the result by fits without these rows.
@@ -64,12 +63,9 @@ class AnchorRefits(AnchorReadouts):
             The data that the pipeline was fitted on.
         opponent : label, optional
             The model that a new model is compared with; None means each in turn.
-        goal : {"sign", "interval", "rank"}, default="sign"
-            The statement to change: which of the two models is better; whether the
-            interval of their difference contains zero; a limit of the new model's rank
-            set.
-        action : {"drop", "reverse"}, default="drop"
-            What is done to rows: they are left out, or their outcome is reversed.
+        goal : {"sign", "interval"}, default="sign"
+            The statement to change: which of the two models is better, or whether the
+            interval of their difference contains zero.
         rows : {"any", "human", "arrival", "history"}, default="any"
             Which rows may be chosen: all; votes; verdicts on the new model and its
             opponent; verdicts on historical models. The search drops at most a tenth of
@@ -80,7 +76,7 @@ class AnchorRefits(AnchorReadouts):
         model : label, optional
             The new model; None means all of them.
         level : float, default=0.95
-            Confidence level of intervals and rank sets.
+            Confidence level of intervals.
         max_seconds : float, optional
             Time limit. The search then stops and returns what it has found, as it does
             with Ctrl-C. None means no limit.
@@ -117,7 +113,7 @@ class AnchorRefits(AnchorReadouts):
         >>> bool(found.table["confirmed"].all())
         True
         """
-        asked = Asked(opponent, goal, action, rows, by, model, level, max_seconds)
+        asked = Asked(opponent, goal, rows, by, model, level, max_seconds)
         asked.check()
         self._result()
         return self._fragility(asked, self._rows_of_fit(X, y, sample_weight, groups))
@@ -125,7 +121,7 @@ class AnchorRefits(AnchorReadouts):
     def fragility_by_influence(
         self,
         opponent: Hashable | None = None,
-        goal: Literal["sign", "interval", "rank"] = "sign",
+        goal: Literal["sign", "interval"] = "sign",
         rows: Literal["any", "human", "arrival", "history"] = "any",
         model: Hashable | None = None,
         level: float = 0.95,

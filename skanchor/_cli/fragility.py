@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 def _add_arguments(flags: Flags) -> None:
     flags.choice(
         "--goal",
-        ["sign", "interval", "rank"],
-        "what is to change: which of two models is better, whether the interval of "
-        "their difference contains zero, or the rank set of a new model",
+        ["sign", "interval"],
+        "what is to change: which of two models is better, or whether the interval of "
+        "their difference contains zero",
     )
-    flags.switch("--reverse", "reverse the outcomes of rows instead of dropping them")
     flags.choice(
         "--of",
         ["any", "human", "arrival", "history"],
@@ -50,10 +49,6 @@ def _fragility(options: argparse.Namespace) -> None:
     seconds = options.max_seconds
     if seconds is not None and not 0.0 <= seconds < math.inf:
         raise BadInputError("--max-seconds takes a number of seconds")
-    if options.goal == "rank" and options.opponent is not None:
-        raise BadInputError(
-            "--opponent does not go with --goal rank, which looks for the opponent"
-        )
     if options.goal == "sign":
         refuse_level(options, "--goal sign")
     task = load_task(options)
@@ -62,7 +57,6 @@ def _fragility(options: argparse.Namespace) -> None:
         **task.rows,
         opponent=typed_label(anchor.models_, options.opponent),
         goal=options.goal,
-        action="reverse" if options.reverse else "drop",
         rows=options.of,
         by="group" if options.whole_groups else "row",
         model=typed_label(anchor.models_, options.model),
@@ -91,7 +85,7 @@ def _forms(found: Fragility, options: argparse.Namespace) -> Forms:
     ]
     record = {
         "schema_version": SCHEMA_VERSION,
-        **{name: getattr(found, name) for name in ("goal", "action", "by", "source")},
+        **{name: getattr(found, name) for name in ("goal", "by", "source")},
         "level": options.level,
         "finished": found.finished,
         "fragility": rows,
@@ -116,10 +110,10 @@ _NOTE = (
 
 FRAGILITY = Command(
     name="fragility",
-    help="see how few rows, dropped or reversed, change the ranking",
+    help="see how few rows change the ranking, if they are dropped",
     description="Rank the new models, and say how few votes or verdicts would have to "
-    "be dropped or reversed to change what the ranking says about them. Refits "
-    "without these rows confirm it.",
+    "be dropped to change what the ranking says about them. Refits without these rows "
+    "confirm it.",
     examples=(
         ("how few rows change an order", "battles.csv"),
         (
@@ -131,8 +125,8 @@ FRAGILITY = Command(
             "battles.csv --opponent gpt-4 --of human -o votes.json",
         ),
         (
-            "whether one prompt moves a rank set, within five minutes",
-            "battles.csv --goal rank --whole-groups --max-seconds 300",
+            "whether one prompt puts a difference in doubt, within five minutes",
+            "battles.csv --goal interval --whole-groups --max-seconds 300",
         ),
     ),
     arguments=(add_table, add_method, _add_arguments, add_output),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -170,7 +170,7 @@ class Refits:
     ) -> tuple[Standing | None, float]:
         """What a refit without the first k units says; None where it breaks."""
         rows = rows_of_units(self.cells, self.units, trail.queue.first(k))
-        result = self._fitted(_changed(self.cells.rows, rows, self.units), anew=anew)
+        result = self._fitted(_without(self.cells.rows, rows), anew=anew)
         if result is None:
             return None, np.nan
         now, margin = trail.goal.measure(result)
@@ -189,12 +189,8 @@ class Refits:
         return None if lost.any() else result
 
 
-def _changed(rows: Sample, at: NDArray[np.intp], units: Units) -> Sample:
-    """The rows of the table after some were dropped or reversed."""
-    if units.reverses:
-        y = rows.y.copy()
-        y[at] = 1.0 - y[at]
-        return replace(rows, outcomes=replace(rows.outcomes, values=y))
+def _without(rows: Sample, at: NDArray[np.intp]) -> Sample:
+    """The rows of the table with the weight of some set to zero."""
     weight = np.array(rows.weight)
     weight[at] = 0.0
     return rows.weighted(weight)

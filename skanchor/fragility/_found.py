@@ -24,7 +24,7 @@ STATUS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fragility(PlainState):
-    """How few rows, dropped or reversed, change the statements about new models.
+    """How few rows change the statements about new models, if they are dropped.
 
     Attributes
     ----------
@@ -49,16 +49,14 @@ class Fragility(PlainState):
         - ``anew``: the difference in a refit that also estimates the covariance of item
           effects again, and ``anew_confirmed``, whether this refit changes the
           statement, too.
-    goal, action, source, by : str
-        The request: the goal, what is done to rows, to which rows, and the unit.
+    goal, source, by : str
+        The request: the goal, which rows may be dropped, and the unit.
     dropped : dict of (model, opponent) to DataFrame
         The ``k`` units, indexed by row number of the table: ``model_a``, ``model_b``,
         ``judge``, ``outcome`` and ``count``, the number of equal rows.
     paths : dict of (model, opponent) to DataFrame
         The number of ``dropped`` units, the remaining ``difference``, and ``by``, which
         is "re-solved" or "refit".
-    ranks : dict of model to (int, int)
-        Rank sets, with ``goal="rank"``.
     finished : bool
         False if the search was stopped, by its time limit or by Ctrl-C.
 
@@ -75,12 +73,10 @@ class Fragility(PlainState):
 
     table: pd.DataFrame
     goal: str
-    action: str
     source: str
     by: str
     dropped: dict[tuple[Any, Any], pd.DataFrame]
     paths: dict[tuple[Any, Any], pd.DataFrame]
-    ranks: dict[Any, tuple[int, int]]
     finished: bool = True
 
     def rows(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
@@ -172,7 +168,6 @@ class Fragility(PlainState):
         return "\n".join([repr(shown), "", *self.lines()])
 
     def _sentences(self) -> Iterator[str]:
-        doing = "dropping" if self.action == "drop" else "reversing"
         for row in self.to_dict():
             what, status, k = self._change(row), row["status"], row["k"]
             of_all = f"of the {row['allowed']:,} {self._units(row)}"
@@ -180,7 +175,7 @@ class Fragility(PlainState):
             plain = what.replace("s ", " ", 1)
             if status == "confirmed":
                 share = f"({100 * row['share']:.2g} %)"
-                yield f"{doing.title()} {k:,.0f} {of_all} {share} {what}."
+                yield f"Dropping {k:,.0f} {of_all} {share} {what}."
                 if np.isfinite(row["anew"]) and not row["anew_confirmed"]:
                     yield (
                         "They are not enough in a refit that also estimates the "
@@ -189,24 +184,23 @@ class Fragility(PlainState):
                     )
             elif status == "not confirmed" or (status == "stopped" and k < np.inf):
                 yield (
-                    f"With weights solved again, {doing} {k:,.0f} {of_all} {what}; "
+                    f"With weights solved again, dropping {k:,.0f} {of_all} {what}; "
                     f"{STATUS[status]}."
                 )
             elif status in ("first order", "stopped"):
                 number = row["first_order"]
-                how = f"{doing} {number:,.0f} {of_all} {what}"
+                how = f"dropping {number:,.0f} {of_all} {what}"
                 if np.isinf(number):
-                    how = f"{doing} rows does not {plain}"
+                    how = f"dropping rows does not {plain}"
                 yield f"By influence alone, {how}; {STATUS[status]}."
             elif status == "fit fails first":
-                loss = "the loss of" if self.action == "drop" else "reversing"
-                yield f"The fit fails before {loss} {self._units(row)} {what}."
+                yield f"The fit fails before the loss of {self._units(row)} {what}."
             else:
                 most = "25 %" if self.source == "arrival" else "10 %"
                 also = ""
                 if self.source == "any" and self.by == "row":
                     also = f" (25 % of the verdicts on {row['model']})"
-                yield f"{doing.title()} up to {most} {of_all}{also} does not {plain}."
+                yield f"Dropping up to {most} {of_all}{also} does not {plain}."
 
     def _units(self, row: dict[str, Any]) -> str:
         """Name of the units of a statement."""
@@ -226,16 +220,9 @@ class Fragility(PlainState):
         if self.goal == "sign":
             return f"puts {model} {'below' if up else 'above'} {opponent}"
         claim = f"{model} is {'better' if up else 'worse'} than {opponent}"
-        if self.goal == "interval":
-            if row["gains"]:
-                return f"makes it significant that {claim}"
-            return f"leaves it open whether {claim}"
-        low, high = self.ranks[model]
-        how = "becomes" if row["gains"] else "is no longer"
-        return (
-            f"changes the rank set of {model}, {low} to {high}: it {how} significant "
-            f"that {claim}"
-        )
+        if row["gains"]:
+            return f"makes it significant that {claim}"
+        return f"leaves it open whether {claim}"
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return plain data: the rows of the table."""

@@ -20,10 +20,10 @@ from skanchor._served import check_served
 from skanchor.exceptions import BattlesError
 from skanchor.fragility._confirm import Confirmed, Refit, Refits, rows_of_units
 from skanchor.fragility._found import Fragility
-from skanchor.fragility._goals import GOALS, Goal, rank_goals, ranks_of
+from skanchor.fragility._goals import GOALS, Goal
 from skanchor.fragility._resolved import Fitted
 from skanchor.fragility._search import Trail, first_order, search
-from skanchor.fragility._units import ACTIONS, BY, ROWS, Units
+from skanchor.fragility._units import BY, ROWS, Units
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample
 
@@ -51,7 +51,6 @@ class Asked:
 
     opponent: Hashable | None = None
     goal: str = "sign"
-    action: str = "drop"
     rows: str = "any"
     by: str = "row"
     model: Hashable | None = None
@@ -61,19 +60,12 @@ class Asked:
 
     def check(self) -> None:
         """Raise an error for arguments that are not valid."""
-        for name, known in (
-            ("goal", GOALS), ("action", ACTIONS), ("rows", ROWS), ("by", BY),
-        ):  # fmt: skip
+        for name, known in (("goal", GOALS), ("rows", ROWS), ("by", BY)):
             if getattr(self, name) not in known:
                 raise ValueError(
                     f"{name} must be one of {list(known)}, got {getattr(self, name)!r}."
                 )
         check_level(self.level)
-        if self.goal == "rank" and self.opponent is not None:
-            raise ValueError(
-                "goal='rank' looks for the opponent that moves the rank set with the "
-                "fewest rows: leave opponent at None."
-            )
         seconds = self.max_seconds
         if seconds is not None and not (np.isfinite(seconds) and seconds >= 0):
             raise ValueError(
@@ -176,21 +168,16 @@ def fragility_of(
 
         def fitted(*models: Any, fits: dict[Any, Fitted] = fits) -> Fitted:
             if models not in fits:
-                units = Units.of(sample, models, asked.rows, asked.action, asked.by)
+                units = Units.of(sample, models, asked.rows, asked.by)
                 fits[models] = Fitted.of(result, known, units, inflation)
             return fits[models]
 
-        if asked.goal == "rank":
-            goals = rank_goals(result, model, asked.level)
-            works.append(_Work(fitted(model), goals))
-            continue
         for other in opponents:
             goal = Goal.of_pair(result, asked.goal, model, other, asked.level)
             # Verdicts on another new model arrive, too.
             models = (model, other) if other in new else (model,)
-            works.append(_Work(fitted(*models), [goal]))
-    for work in works:
-        work.trails = [first_order(work.fitted, goal) for goal in work.goals]
+            fit = fitted(*models)
+            works.append(_Work(fit, first_order(fit, goal)))
     with_items = result.item_covariances is not None
     finished = asked.by_influence or _run_searches(
         works,
@@ -198,28 +185,17 @@ def fragility_of(
         verbose,
         lambda units: Refits(refit, result, cells, units, with_items),
     )
-    return _collected(asked, result, cells, origin, works, finished)
+    return _collected(asked, cells, origin, works, finished)
 
 
 @dataclass(eq=False)
 class _Work:
-    """One statement: goals of which the easiest counts, and what was found."""
+    """The search for one statement, and what refits say."""
 
     fitted: Fitted
-    goals: list[Goal]
-    trails: list[Trail] = field(default_factory=list)
+    trail: Trail
     confirmed: Confirmed = field(default_factory=Confirmed)
     is_done: bool = False
-
-    @property
-    def trail(self) -> Trail:
-        """The one that needs the fewest units."""
-
-        def number(trail: Trail) -> float:
-            found = trail.resolved
-            return trail.first_order if np.isnan(found) else found
-
-        return min(self.trails, key=number)
 
 
 def _run_searches(
@@ -237,8 +213,7 @@ def _run_searches(
 
     try:
         for work in works:
-            for trail in work.trails:
-                search(work.fitted, trail, proceed)
+            search(work.fitted, work.trail, proceed)
         for work in _watched(works, verbose):
             if np.isfinite(work.trail.resolved):
                 refits = refits_of(work.fitted.units)
@@ -263,7 +238,6 @@ def _watched(works: list[_Work], verbose: int) -> Iterable[_Work]:
 # -------------------------------------------------------------------------- the result
 def _collected(
     asked: Asked,
-    result: AnchorResult,
     cells: Cells,
     origin: NDArray[np.intp],
     works: list[_Work],
@@ -283,14 +257,7 @@ def _collected(
         dropped[key] = _listed_rows(cells.rows, rows, origin)
     found = pd.DataFrame.from_dict(table, orient="index")
     found.index = pd.MultiIndex.from_tuples(list(table), names=["model", "opponent"])
-    ranks = {}
-    if asked.goal == "rank":
-        models = {key[0] for key in table}
-        ranks = {model: ranks_of(result, model, asked.level) for model in models}
-    return Fragility(
-        found, asked.goal, asked.action, asked.rows, asked.by, dropped, paths, ranks,
-        finished,
-    )  # fmt: skip
+    return Fragility(found, asked.goal, asked.rows, asked.by, dropped, paths, finished)
 
 
 def _row_of_work(work: _Work, *, by_influence: bool) -> dict[str, Any]:

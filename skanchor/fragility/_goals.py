@@ -6,16 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 
 from skanchor._typing import Array
 from skanchor.results import AnchorResult
 
-GOALS = ("sign", "interval", "rank")
+GOALS = ("sign", "interval")
 """What may change."""
-
-LEAST = 1e-12
-"""Margin where a rank set and the difference that decides it do not agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +56,7 @@ class Goal:
 
     Attributes
     ----------
-    kind : {"sign", "interval", "rank"}
+    kind : {"sign", "interval"}
         What is to change.
     model, opponent : label
         The models.
@@ -71,10 +67,6 @@ class Goal:
     gains : bool
         Whether the difference is to become significant, or its sign to be turned;
         otherwise it is to lose its significance.
-    ranks : tuple of (int, int)
-        The rank set that is to change, with ``kind="rank"``.
-    quantile : float
-        With ``kind="rank"``, the ratio of difference to error that decides, about.
     """
 
     kind: str
@@ -82,9 +74,7 @@ class Goal:
     opponent: Any
     level: float
     side: float
-    gains: bool = False
-    ranks: tuple[int, int] = (0, 0)
-    quantile: float = 0.0
+    gains: bool
 
     @classmethod
     def of_pair(
@@ -115,16 +105,9 @@ class Goal:
         now = Standing.of(result, self.model, self.opponent, self.level)
         if not now.is_known:
             return now, np.nan
-        difference = self.side * now.difference
         if self.kind == "sign":
-            return now, difference
-        if self.kind == "interval":
-            return now, -now.near(self.side) if self.gains else now.near(self.side)
-        short = difference - self.quantile * now.error
-        short = -short if self.gains else short
-        if ranks_of(result, self.model, self.level) == self.ranks:
-            return now, max(short, LEAST)
-        return now, min(short, -LEAST)
+            return now, self.side * now.difference
+        return now, -now.near(self.side) if self.gains else now.near(self.side)
 
     def change(self, now: Standing, shift: Array, spread: Array) -> Array:
         """Change of the margin, to first order, by changes of difference and variance.
@@ -169,53 +152,4 @@ class Goal:
 
     def _ratio(self, now: Standing) -> float:
         """Ratio of difference to error where the limit next to zero is zero, about."""
-        if self.kind == "rank":
-            return self.quantile
         return (self.side * now.difference - now.near(self.side)) / now.error
-
-
-def ranks_of(result: AnchorResult, model: Any, level: float) -> tuple[int, int]:
-    """Rank set of a new model among the historical ones."""
-    row = result.rank_sets(level).loc[model]
-    return int(row["low"]), int(row["high"])
-
-
-def rank_goals(result: AnchorResult, model: Any, level: float) -> list[Goal]:
-    """Goals of which the one that is met first moves a limit of a rank set.
-
-    A limit moves where the weakest of the differences that are proven is lost, or the
-    strongest of the others proven, among better and among worse models.
-
-    Parameters
-    ----------
-    result : AnchorResult
-        As reported.
-    model : label
-        A new model.
-    level : float
-        Confidence level.
-
-    Returns
-    -------
-    list of Goal
-    """
-    low, high = ranks = ranks_of(result, model, level)
-    old = result.models[~result.is_new]
-    table: pd.DataFrame = result.contrasts(level).loc[model]
-    table = table.loc[table.index.isin(old)]
-    ratio = (table["difference"] / table["standard_error"]).dropna()
-    found = []
-    for side, proven in ((-1.0, low - 1), (1.0, len(old) + 1 - high)):
-        strongest = (side * ratio).sort_values(ascending=False)
-        of_side = strongest.to_numpy(np.float64)
-        # The step-down test rejects the strongest first; what decides lies between the
-        # weakest that it rejects and the strongest that it does not.
-        ends = of_side[max(proven - 1, 0) : proven + 1]
-        quantile = float(ends.mean()) if 0 < proven < len(of_side) else 2.5
-        for place, gains in ((proven - 1, False), (proven, True)):
-            if 0 <= place < len(strongest):
-                found.append(
-                    Goal("rank", model, strongest.index[place], level, side, gains,
-                         ranks, quantile)
-                )  # fmt: skip
-    return found

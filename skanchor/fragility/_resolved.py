@@ -106,7 +106,7 @@ class Resolved:
         Returns
         -------
         shift : ndarray of shape (n_units,)
-            Change of the difference, ``-a eps``; reversed, ``a (1 - 2 y)``.
+            Change of the difference, ``-a eps``.
         spread : ndarray of shape (n_units,)
             Change of its sampling variance: ``2 V a^2 - (a eps)^2`` where rows are
             independent.
@@ -123,10 +123,6 @@ class Resolved:
             influence[part] = own[:, first] - own[:, second]
         unit = units.unit[rows]
         left = np.maximum(units.copies - units.counts(self.gone), 1)
-        if units.reverses:
-            turned = sample.weight * weight * (1.0 - 2.0 * units.sample.y)
-            total = np.bincount(unit, turned[rows], size)
-            return total / units.copies, np.zeros(size)
         p = sigmoid(np.where(np.isfinite(X.logits()), X.logits(), 0.0))
         number = sample.multiplicity
         squares = (sample.weight * weight) ** 2 * p * (1.0 - p)

@@ -16,9 +16,6 @@ from skanchor.sample import Sample
 ROWS = ("any", "human", "arrival", "history")
 """Which rows may be dropped."""
 
-ACTIONS = ("drop", "reverse")
-"""What may happen to a row."""
-
 BY = ("row", "group")
 """What is dropped as a whole."""
 
@@ -68,7 +65,7 @@ class Queue:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """What may be dropped, or reversed, of the rows of a fit.
+    """What may be dropped of the rows of a fit.
 
     Attributes
     ----------
@@ -82,8 +79,6 @@ class Units:
         Kind of its rows; zero for groups.
     most : ndarray of shape (n_kinds,)
         Largest number of each kind that is dropped.
-    reverses : bool
-        Whether outcomes are reversed in place of being dropped.
     by_group : bool
         Whether units are groups.
     """
@@ -93,13 +88,10 @@ class Units:
     copies: NDArray[np.intp]
     kind: NDArray[np.intp]
     most: NDArray[np.intp]
-    reverses: bool
     by_group: bool
 
     @classmethod
-    def of(
-        cls, sample: Sample, models: Sequence[Any], rows: str, action: str, by: str
-    ) -> Self:
+    def of(cls, sample: Sample, models: Sequence[Any], rows: str, by: str) -> Self:
         """Units of the rows that may go.
 
         Parameters
@@ -108,7 +100,7 @@ class Units:
             Rows of a fit, in their roles.
         models : sequence of label
             New models that the statement is about: verdicts on them are the arrivals.
-        rows, action, by
+        rows, by
             As in :meth:`skanchor.AnchorPipeline.fragility`.
 
         Returns
@@ -139,7 +131,6 @@ class Units:
                 "could be dropped."
             )
         unit = np.full(len(sample), -1, dtype=np.intp)
-        reverses = action == "reverse"
         if by == "group":
             if sample.groups is None:
                 raise BattlesError(
@@ -151,7 +142,7 @@ class Units:
             share = MOST[ARRIVALS if rows == "arrival" else HUMAN_ROWS]
             one = np.ones(size, np.intp)
             most = np.array([max(1, int(share * size))])
-            return cls(sample, unit, one, 0 * one, most, reverses, True)
+            return cls(sample, unit, one, 0 * one, most, True)
         places = np.flatnonzero(allowed)
         unit[places] = np.arange(len(places))
         times = sample.multiplicity_of(places)
@@ -165,7 +156,6 @@ class Units:
             copies.astype(np.intp),
             kind.astype(np.intp),
             most.astype(np.intp),
-            reverses,
             False,
         )
 
@@ -206,12 +196,9 @@ class Units:
         return Queue(order[some], copies[some].astype(np.intp))
 
     def changed(self, queue: Queue) -> Sample:
-        """The sample after these units were dropped or reversed."""
+        """The sample without these units."""
         sample = self.sample
         share = np.append(self.counts(queue) / self.copies, 0.0)[self.unit]
-        if self.reverses:
-            y = sample.y + share * (1.0 - 2.0 * sample.y)
-            return replace(sample, outcomes=replace(sample.outcomes, values=y))
         number = sample.multiplicity
         if number is not None:
             # A cell that is empty keeps a number to divide by; its weight is zero.

@@ -104,7 +104,7 @@ class DropPathDisplay(canvas.AxesDisplay):
             )
         if model is None:
             model = estimator.scores_.idxmax()
-        if opponent is None and asked.get("goal") != "rank":
+        if opponent is None:
             contrasts = estimator.contrasts()["difference"]
             opponent = contrasts.xs(model, level="model").abs().idxmin()
         found = estimator.fragility(X, y, opponent, model=model, **asked)
@@ -139,9 +139,8 @@ class DropPathDisplay(canvas.AxesDisplay):
         """
         key = found.key(model, opponent)
         what = "groups" if found.by == "group" else "rows"
-        doing = "dropped" if found.action == "drop" else "turned round"
         number = float(found.table.loc[key, "k"])
-        return cls(found.path(*key), number, key, f"{what} {doing}").plot(ax)
+        return cls(found.path(*key), number, key, f"{what} dropped").plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the difference against the number of dropped rows.

@@ -42,7 +42,7 @@ def test_it_says_how_few_rows_and_which(run, demo):
 def test_files_and_a_limit_of_time(run, tmp_path):
     path = tmp_path / "fragility.csv"
     assert run(
-        "fragility", *FAST, "--goal", "interval", "--reverse", "--max-seconds", 0,
+        "fragility", *FAST, "--goal", "interval", "--max-seconds", 0,
         "-o", path,
     ) == (0, "", [])  # fmt: skip
     table = pd.read_csv(path)
@@ -56,7 +56,6 @@ def test_files_and_a_limit_of_time(run, tmp_path):
     ("flags", "why"),
     [
         (["--max-seconds", "-1"], "--max-seconds takes a number of seconds"),
-        (["--goal", "rank", "--opponent", "owl"], "--opponent does not go with"),
         (["--opponent", "owl"], "opponent='owl' is no model of this fit"),
         (["--model", "owl"], "'owl' is none of the new models"),
         (["--whole-groups", "--groups", "none"], "none"),

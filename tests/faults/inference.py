@@ -221,8 +221,8 @@ for title, where in {
         "fragility.test_fragility::test_methods_that_are_refused",
     "Fragility where a new model is not determined":
         "fragility.test_fragility::test_a_model_that_is_not_determined",
-    "Fragility of other rows than those of the fit, of models, goals, actions, rows or "
-    "units that there are none of":
+    "Fragility of other rows than those of the fit, of models, goals, rows or units "
+    "that there are none of":
         "fragility.test_fragility::test_what_is_refused",
     "Rows whose loss breaks the fit":
         "fragility.test_fragility::test_breaking_is_not_flipping",
