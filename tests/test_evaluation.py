@@ -14,7 +14,6 @@ from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, split_battle
 from skanchor._inference import t_quantile
 from skanchor.baselines import BASELINES, ConformalRanking, DirectScore, JointBTL
 from skanchor.evaluation import leave_one_model_out, predict_left_out
-from skanchor.evaluation._judge_choice import with_most_history
 from skanchor.evaluation._left_out import _compatible
 from skanchor.exceptions import BattlesError
 from skanchor.metrics import (
@@ -25,7 +24,6 @@ from skanchor.metrics import (
     log_loss_scorer,
     rmse,
 )
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 
@@ -257,42 +255,6 @@ def test_arena_figures(arena_table, estimator, error, places, held, width):
     assert held[0] <= table.covered.sum() <= held[1]
     if width is not None:
         assert interval_width(table.low, table.high) == pytest.approx(width, abs=0.02)
-
-
-def test_judges_are_chosen_by_their_history():
-    """For each model the judges with the most verdicts on the others, by hand."""
-    data = simulate_battles(900, 150, n_models=4, n_judges=3, random_state=0)
-    X, y = data.X, data.y
-    rng = np.random.default_rng(0)
-    share = X["judge"].map({"judge-1": 0.4, "judge-2": 1.0, "judge-3": 0.7})
-    kept = rng.random(len(X)) < share.fillna(1.0)
-    X, y = X[kept].reset_index(drop=True), y[kept]
-    found = leave_one_model_out(JointBTL(), X, y, judges_by_history=2)
-    whole = leave_one_model_out(JointBTL(), X, y)
-    assert not np.allclose(found["score"], whole["score"])
-    for model in data.truth.historical_models:
-        with_it = (X[["model_a", "model_b"]] == model).any(axis=1)
-        new = (X[["model_a", "model_b"]] == "new-model").any(axis=1)
-        # Rows of models without votes are left out of all fits.
-        history = X[~with_it & ~new & (X["judge"] != "human")]
-        best = history["judge"].value_counts().index[:2]
-        used = (X["judge"].isin(best) | ((X["judge"] == "human") & ~with_it)) & ~new
-        fitted = JointBTL(new_models=[model]).fit(X[used], y[used])
-        assert found.loc[model, "score"] == pytest.approx(fitted.scores_[model])
-    for bad in (0, 1.5, True):
-        with pytest.raises(ValueError, match="judges_by_history must be at least 1"):
-            leave_one_model_out(JointBTL(), X, y, judges_by_history=bad)
-    with pytest.raises(BattlesError, match="asks for more judges than there are: 3"):
-        leave_one_model_out(JointBTL(), X, y, judges_by_history=4)
-
-
-def test_of_equal_judges_those_with_more_prompts_are_chosen():
-    X = pd.DataFrame({"model_a": ["a", "b"] * 6, "model_b": ["b", "a"] * 6,
-                      "judge": ["few"] * 4 + ["many"] * 4 + ["human"] * 4})  # fmt: skip
-    groups = np.array([0, 0, 1, 1, 0, 1, 2, 3, 4, 5, 6, 7])
-    sample = Sample.admit(X, [1, 0, 0, 1] * 3, None, groups)
-    chosen = with_most_history(sample, np.ones(12, dtype=bool), 1)
-    assert chosen.tolist() == [False] * 4 + [True] * 8
 
 
 def test_intervals_without_a_standard_error_are_shown():

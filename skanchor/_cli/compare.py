@@ -55,13 +55,6 @@ def _add_arguments(flags: Flags) -> None:
         type=int,
     )
     add_models(flags)
-    flags.value(
-        "--judges-by-history",
-        "N",
-        "for each model left out, keep the N judges with the most verdicts on the "
-        "other models, as the paper does with 7 of 10 (default: all judges)",
-        type=int,
-    )
 
 
 def _compare(options: argparse.Namespace) -> None:
@@ -84,8 +77,6 @@ def _compare(options: argparse.Namespace) -> None:
             f"--bootstrap gives intervals to methods that have scores only, which is "
             f"none of {', '.join(names)}; leave it out, or name one such as ScalarJudge"
         )
-    chosen = options.judges_by_history
-    require_at_least("--judges-by-history", chosen, 1)
     task = load_task(options)
     task.pipeline.set_params(n_jobs=None, verbose=0)
     import pandas as pd
@@ -95,9 +86,7 @@ def _compare(options: argparse.Namespace) -> None:
         method = make_method(name, task.pipeline, options.bootstrap)
         # Without new models, methods are compared on historical models only.
         places[name] = {} if options.no_new else _places(method, task, options.level)
-        rows = models_left_out_of(
-            task, method, options, options.models, judges_by_history=chosen
-        )
+        rows = models_left_out_of(task, method, options, options.models)
         accuracy[name] = _accuracy(pd.DataFrame.from_dict(rows, "index"))
 
     table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")

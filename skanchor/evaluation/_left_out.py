@@ -21,7 +21,6 @@ from skanchor._row_rules import RowRules, treat_ties
 from skanchor._typing import Array
 from skanchor.contexts import refuse_contexts
 from skanchor.evaluation._errors import DifferenceErrors
-from skanchor.evaluation._judge_choice import check_judge_number, with_most_history
 from skanchor.exceptions import (
     BattlesError,
     DataWarning,
@@ -42,7 +41,6 @@ def leave_one_model_out(
     groups: ArrayLike | str | None = "auto",
     weights: Literal["importance", "frequency"] | None = None,
     models: Sequence[Hashable] | None = None,
-    judges_by_history: int | None = None,
     level: float = 0.95,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -76,9 +74,6 @@ def leave_one_model_out(
         has for the estimator.
     models : sequence of labels, optional
         Models to leave out; None means all with human rows.
-    judges_by_history : int, optional
-        Number of judges in each fit: those with the most verdicts on the other models,
-        and of equal ones those with the most prompts. None means all judges.
     level : float, default=0.95
         Confidence level.
     n_jobs : int, optional
@@ -140,7 +135,6 @@ def leave_one_model_out(
         groups=groups,
         weights=weights,
         models=models,
-        judges_by_history=judges_by_history,
         level=level,
         n_jobs=n_jobs,
         verbose=verbose,
@@ -157,7 +151,6 @@ def models_left_out(
     groups: ArrayLike | str | None = "auto",
     weights: Literal["importance", "frequency"] | None = None,
     models: Sequence[Hashable] | None = None,
-    judges_by_history: int | None = None,
     with_errors: bool = False,
     issued: Iterable[Warning] = (),
     level: float = 0.95,
@@ -168,7 +161,7 @@ def models_left_out(
 
     Parameters
     ----------
-    estimator, X, y, sample_weight, groups, weights, models, judges_by_history
+    estimator, X, y, sample_weight, groups, weights, models
         As in :func:`leave_one_model_out`.
     level, n_jobs, verbose
         As in :func:`leave_one_model_out`.
@@ -194,7 +187,6 @@ def models_left_out(
         bias = _bias_of_truth(estimator)
         sample, human = _true_scores(sample, counted, bias)
     log.issue()
-    check_judge_number(judges_by_history, sample)
     battles = sample.X
     known = human.models_.tolist()
     models = known if models is None else label_list("models", models)
@@ -211,7 +203,7 @@ def models_left_out(
     if with_errors and counted == rules.counts:
         errors = DifferenceErrors(sample, human, counted)
     jobs = [
-        (estimator, table, sample, rows, model, human, judges_by_history, level, errors)
+        (estimator, table, sample, rows, model, human, level, errors)
         for model in models
     ]
     done = run_plan(
@@ -237,7 +229,6 @@ def _place_left_out(
     rows: NDArray[np.bool_],
     model: Any,
     human: BTLRegressor,
-    n_judges: int | None,
     level: float,
     errors: DifferenceErrors | None,
 ) -> tuple[dict[str, Any], list[Warning]]:
@@ -247,8 +238,6 @@ def _place_left_out(
     involved = (X.left == code) | (X.right == code)
     # All rows but the votes on this model; its verdicts become arrival rows.
     kept = rows & ~(X.is_human & involved)
-    if n_judges is not None:
-        kept &= with_most_history(sample, rows & ~involved, n_judges)
     at = np.flatnonzero(kept)
     left = sample[at]
     # The transformers of a pipeline need the table itself; its last step gets weights,

@@ -114,12 +114,11 @@ def test_compare_gives_intervals_by_refits(run):
     assert code == 2 and "--bootstrap must be at least 20" in err[0]
 
 
-def test_compare_keeps_judges_by_their_history(run):
-    flags = ["compare", "--demo", *TWO, "--methods", "JointBTL", "--json"]
-    code, out, _ = run(*flags, "--judges-by-history", "2")
+def test_compare_says_how_far_models_left_out_are_off(run):
+    code, out, _ = run("compare", "--demo", *TWO, "--methods", "JointBTL", "--json")
     (found,) = json.loads(out)["methods"]
     X, y = load_demo(return_X_y=True)
-    rows = leave_one_model_out(JointBTL(), X, y, models=TWO[1:], judges_by_history=2)
+    rows = leave_one_model_out(JointBTL(), X, y, models=TWO[1:])
     error = rows["score"] - rows["true_score"]
     assert code == 0 and found["rmse"] == pytest.approx(np.sqrt((error**2).mean()))
     assert found["held"] == rows["covered"].mean()
@@ -127,10 +126,6 @@ def test_compare_keeps_judges_by_their_history(run):
     assert found["own_rank_error"] == pytest.approx(off.mean())
     whole = (rows["true_rank"] - rows["rank"]).abs()
     assert found["largest_rank_error"] == whole.max()
-    code, out, err = run(*flags, "--judges-by-history", "0")
-    assert code == 2 and "--judges-by-history must be at least 1" in err[0]
-    code, out, err = run(*flags, "--judges-by-history", "99")
-    assert code == 2 and "asks for more judges than there are" in err[0]
 
 
 def test_compare_of_old_models_alone(run):

@@ -251,7 +251,5 @@ for title, where in {
         "baselines.test_soft_elo::test_conformal_intervals_by_hand",
     "Soft wins without a margin in any vote":
         "baselines.test_soft_elo::test_margins_that_are_missing_are_refused",
-    "More judges asked for by their history than there are":
-        "test_evaluation::test_judges_are_chosen_by_their_history",
 }.items():  # fmt: skip
     see(title, where)
