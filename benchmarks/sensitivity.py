@@ -1,7 +1,7 @@
 """What unrecorded favours would change: figures, and what intervals then hold.
 
-``python benchmarks/sensitivity.py simulated`` prints exposures, breakdowns, what
-leaving out features does, and growing rank sets on two simulated designs: one with
+``python benchmarks/sensitivity.py simulated`` prints exposures, breakdowns,
+and growing rank sets on two simulated designs: one with
 features and without item effects, one with item effects and without features.
 ``arena`` takes
 palm-2 as new, without ties, and ``models`` each of the twenty models in turn. All are
@@ -55,8 +55,6 @@ def show(name: str, X: pd.DataFrame, y: pd.Series, **settings: object) -> None:
     print(anchor.benchmarks().droplevel("model").round(4).to_string())
     table = anchor.breakdown().droplevel("model")
     print(table.drop(columns="weakest_judge").round(4).to_string())
-    if len(anchor.features_):
-        print(anchor.omitted_features().droplevel("model").round(4).to_string())
     sizes = np.arange(0, 1.51, 0.01)
     first = table.index[0]
     own = anchor.sensitivity(sizes, method="holm").loc[(new, first)]

@@ -20,8 +20,7 @@ from skanchor.results import Exposures
 from skanchor.sample import Sample
 
 MOST_FEATURES = 32
-"""Most columns of a judge's bias whose favours are recorded one by one, and most
-features that are left out one at a time."""
+"""Most columns of a judge's bias whose favours are recorded one by one."""
 
 AGREES = 1e-6
 """Error of the identity of the scores up to which columns of weights and sums agree."""

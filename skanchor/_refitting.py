@@ -1,18 +1,16 @@
-"""What a fitted pipeline reports after refits: fragility, features left out."""
+"""Fragility of a fitted pipeline: how few rows change its statements."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from skanchor._assembly import Inference
 from skanchor._engine import FullFit
-from skanchor._exposures import MOST_FEATURES
 from skanchor._folds import FoldPlan
 from skanchor._items import ItemCovariance
 from skanchor._readouts import AnchorReadouts
@@ -23,9 +21,6 @@ from skanchor.fragility import Asked, Fragility, fragility_of
 from skanchor.results import AnchorResult
 from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
-
-ALL_FEATURES = "all features"
-"""Label of the fit without any feature."""
 
 
 class AnchorRefits(AnchorReadouts):
@@ -155,82 +150,6 @@ class AnchorRefits(AnchorReadouts):
         self._result()
         return self._fragility(asked, np.arange(len(self._inference.cells.rows)))
 
-    def omitted_features(
-        self, features: Sequence[Hashable] | None = None
-    ) -> pd.DataFrame:
-        """Change of the scores without a recorded feature, as the size of a favour.
-
-        Judges favour or disfavour a new model by its features, too. A fit without a
-        feature shows how much a bias of that strength changes a score if no column
-        records it. Compare :meth:`breakdown` with these sizes.
-
-        Parameters
-        ----------
-        features : sequence of str, optional
-            Features to leave out, one at a time. None means all, or none if there are
-            more than 32. The last row always leaves out all features together.
-
-        Returns
-        -------
-        DataFrame
-            Indexed by (``model``, ``feature``) of the new models, ``"all features"``
-            last: ``score`` without the feature, its ``shift`` in logits, and ``gamma``,
-            the favour of all judges, in judge logits, that changes the score by as
-            much, each judge with its worst sign. NaN if a score is not determined.
-
-        Raises
-        ------
-        BattlesError
-            As for :meth:`breakdown`; if there are no features; and for unknown names.
-
-        Notes
-        -----
-        There is one fit for each feature, with the same folds. Each estimates the
-        covariance of item effects again, because item effects include what no feature
-        explains.
-
-        Examples
-        --------
-        >>> from skanchor import AnchorPipeline
-        >>> from skanchor.simulation import simulate_battles
-        >>> data = simulate_battles(random_state=0)
-        >>> anchor = AnchorPipeline(random_state=0, cv=5).fit(data.X, data.y)
-        >>> anchor.omitted_features(["x2"])["gamma"].round(1).tolist()
-        [0.2, 0.3]
-        """
-        exposures = self._exposed().benchmarks()["exposure"].abs()
-        sample, result = self._inference.cells.rows, self._result()
-        names = sample.X.feature_names
-        if not names:
-            raise BattlesError("There are no features that could be left out.")
-        some = names if len(names) <= MOST_FEATURES else ()
-        if features is not None:
-            some = tuple(dict.fromkeys(map(str, features)))
-        strangers = [name for name in some if name not in names]
-        if strangers:
-            raise BattlesError(
-                f"Features {strangers[:5]!r} are none of this fit; it has "
-                f"{list(names[:10])!r}."
-            )
-        total = exposures.groupby(level="model", sort=False).sum()
-        before, found = result.scores.where(np.isfinite(result.standard_errors)), {}
-        for name in (*some, ALL_FEATURES):
-            rest = tuple(k for k in names if name not in (k, ALL_FEATURES))
-            # Without features, people make nothing of style.
-            style = {} if rest else {"human_bias": None, "target": "style_controlled"}
-            without = sample.with_battles(sample.X.with_features(rest))
-            with WarningLog():
-                again = self._refit(without, anew=True, **style)
-            score = again.scores.where(np.isfinite(again.standard_errors))
-            shift = score.reindex(total.index) - before.reindex(total.index)
-            found[name] = pd.DataFrame(
-                {"score": score, "shift": shift, "gamma": shift.abs() / total},
-                index=total.index,
-            )
-        table = pd.concat(found, names=["feature", "model"]).swaplevel()
-        order = [(model, name) for model in total.index for name in found]
-        return table.reindex(pd.MultiIndex.from_tuples(order, names=table.index.names))
-
     def _fragility(self, asked: Asked, origin: NDArray[np.intp]) -> Fragility:
         inference = self._inference
         if not hasattr(self, "_items"):
@@ -266,15 +185,12 @@ class AnchorRefits(AnchorReadouts):
             )
         return given.copies if rules.counts else np.arange(len(given))
 
-    def _refit(
-        self, sample: Sample, *, anew: bool = False, **settings: Any
-    ) -> AnchorResult:
+    def _refit(self, sample: Sample, *, anew: bool = False) -> AnchorResult:
         """Result of other rows, with the folds and item effects of the fit."""
         again = clone(self).set_params(
             cv=self.fold_plan_,
             new_models=self.result_.models[self.result_.is_new].tolist(),
             verbose=0,
-            **settings,
         )
         inference = again.prepare(sample)
         if anew:

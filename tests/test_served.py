@@ -36,7 +36,6 @@ def answers(anchor, X, y, more):
         "favour": lambda: anchor.breakdown(),
         "family": lambda: anchor.breakdown("family", family=[FIRST, "model-01"]),
         "intervals": lambda: anchor.sensitivity([0.0, 0.2]),
-        "features": lambda: anchor.omitted_features(["x1"]),
         "worth": lambda: anchor.worth().table,
         "outlook": lambda: anchor.outlook([0.3]).table,
         "design": lambda: anchor.design(10, prices).table,
@@ -109,5 +108,3 @@ def test_every_question_is_answered_or_refused_by_name(settings, more, refused):
         if name in ("favour", "family"):
             assert (found["gamma_interval"] <= found["gamma_sign"]).all(), name
             assert found.loc[(FIRST, SECOND), "gamma_sign"] > 0, name
-        if name == "features":
-            assert np.isfinite(found.to_numpy()).all()

@@ -245,8 +245,6 @@ for title, where in {
         "test_sensitivity::test_weights_that_no_sum_tells_are_served_by_rows",
     "Favours in contexts, where weights have no fixed columns":
         "test_sensitivity::test_exposures_are_mixed_as_scores_are",
-    "A feature to leave out that there is none of, or no features at all":
-        "test_omitted_features::test_features_that_cannot_be_left_out_are_named",
     "Conformal intervals with too few historical models":
         "baselines.test_soft_elo::test_conformal_intervals_by_hand",
     "Soft wins without a margin in any vote":
