@@ -54,16 +54,6 @@ funnel = FunnelDisplay.from_estimator(anchor, "ivory-lynx")
 print(f"in doubt from a favour of {funnel.breakdown:.2f} judge logits")
 
 # %%
-# How few rows a difference depends on
-# ------------------------------------
-# Rows are dropped one after another, first those that support the difference most. The
-# lines show the difference by approximation, with weights solved anew, and by refits.
-from skanchor.plotting import DropPathDisplay
-
-path = DropPathDisplay.from_estimator(anchor, X, y, "ivory-lynx")
-print(f"without {path.number:.0f} rows the order is open:", *path.names)
-
-# %%
 # What further rows would gain
 # ----------------------------
 # The half width of an interval against the cost of further rows, if they are chosen by

@@ -12,7 +12,6 @@ from skanchor.plotting._canvas import figure_width as figure_width
 from skanchor.plotting._contrasts import ContrastDisplay
 from skanchor.plotting._cost import CostDisplay
 from skanchor.plotting._deviations import ItemDeviationDisplay
-from skanchor.plotting._drop_path import DropPathDisplay
 from skanchor.plotting._funnel import FunnelDisplay
 from skanchor.plotting._judges import JudgeDisplay
 from skanchor.plotting._leaderboard import LeaderboardDisplay
@@ -26,7 +25,6 @@ __all__ = [
     "BiasDisplay",
     "ContrastDisplay",
     "CostDisplay",
-    "DropPathDisplay",
     "FeatureOverlapDisplay",
     "FunnelDisplay",
     "ItemDeviationDisplay",

@@ -17,7 +17,6 @@ from skanchor.plotting import (
     BiasDisplay,
     ContrastDisplay,
     CostDisplay,
-    DropPathDisplay,
     FeatureOverlapDisplay,
     FunnelDisplay,
     ItemDeviationDisplay,
@@ -553,29 +552,6 @@ def test_funnel_refuses_what_it_cannot_draw(anchor):
     other = JointBTL().fit(X, y)
     with pytest.raises(TypeError, match="needs AnchorPipeline"):
         FunnelDisplay.from_estimator(other)
-
-
-def test_the_drop_path_ends_where_the_statement_changes():
-    X, y = load_demo(return_X_y=True)
-    anchor = AnchorPipeline(cv=2, item_effects="none", random_state=0).fit(X, y)
-    display = DropPathDisplay.from_estimator(anchor, X, y, rows="arrival")
-    model, opponent = display.names
-    assert model == anchor.scores_.idxmax()
-    found = anchor.fragility(X, y, opponent, model=model, rows="arrival")
-    assert display.number == found.table["k"].iloc[0]
-    line, dots = display.ax_.lines[:2]
-    now = anchor.contrasts().loc[(model, opponent), "difference"]
-    assert (line.get_xdata()[0], line.get_ydata()[0]) == (0, now)
-    assert (np.diff(line.get_xdata()) > 0).all()
-    at = dots.get_xdata().tolist().index(display.number)
-    assert dots.get_ydata()[at] * now < 0
-    assert display.ax_.get_xlabel() == "rows dropped"
-    assert f"{model} minus {opponent}" in display.ax_.get_ylabel()
-    alone = DropPathDisplay.from_fragility(found, model, ax=plt.subplots()[1])
-    assert alone.names == display.names
-    other = JointBTL().fit(X, y)
-    with pytest.raises(TypeError, match="needs AnchorPipeline"):
-        DropPathDisplay.from_estimator(other, X, y)
 
 
 def test_cost_is_the_half_width_of_designs(anchor):
