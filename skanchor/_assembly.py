@@ -32,10 +32,10 @@ from skanchor._items import ItemCovariance, judges_of_arrivals
 from skanchor._stages import Stages
 from skanchor._treatments import Treatments, limited_to_inference
 from skanchor._typing import Array
-from skanchor.exceptions import DiagnosticWarning, InstabilityWarning
+from skanchor.exceptions import InstabilityWarning
 from skanchor.results import AnchorResult, ContextResult
 from skanchor.sample import Sample
-from skanchor.warning_log import WarningLog, is_heard, warn
+from skanchor.warning_log import WarningLog, warn
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +128,7 @@ class Inference:
         sums = FitSums.of(
             fitted, full.sample.X.order, chain.calibrator, human_bias=chain.btl.bias_
         )
-        result = assemble(full, found, sums, self.check, self.fold_plan)
-        if result.diagnostics is not None and is_heard(DiagnosticWarning):
-            # Compute the tables now: their inputs may need more memory than the result.
-            result.diagnostics.settle()
-        return result
+        return assemble(full, found, sums, self.check, self.fold_plan)
 
     def _refit(self, full: FullFit, admitted: Sample) -> AnchorResult:
         """Result of the same rows and folds with fewer new models than ``full`` has."""

@@ -17,17 +17,13 @@ import pandas as pd
 from scipy.special import chdtrc, ndtr
 
 from skanchor._comparisons import Comparisons
-from skanchor._diagnostics._lazy import (
-    WithTables,
-    made_when_read,
-    with_lazy_tables,
-)
 from skanchor._diagnostics._sums import CHANGES, FitSums, FittedSource, tested_columns
 from skanchor._multiplicity import holm_adjust
 from skanchor._numerics.information import JudgeBlock, profile_span
 from skanchor._numerics.linalg import SymmetricSolver, standardised
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszSystem
+from skanchor._plain_state import PlainState
 from skanchor._riesz import riesz_problem
 from skanchor._typing import Array
 
@@ -47,9 +43,8 @@ _ENTRIES = 1 << 23
 less memory."""
 
 
-@with_lazy_tables("changes", "models", "curvature")
 @dataclass(frozen=True, eq=False)
-class ArrivalCheck(WithTables):
+class ArrivalCheck(PlainState):
     """Whether judges treat the new models as they treated the old ones, and alike.
 
     Attributes
@@ -104,44 +99,36 @@ def check_arrivals(
     """
     fit = _FittedRows.of(X, sums)
     changes, curves = _Changes.of(fit, X)
-    new = np.flatnonzero(X.is_new).tolist()
-    found = _disagreements(fit, X, new)
-    scale = np.ones(len(X.models))
-    scale[new] = _scales(found) if widens else 1.0
-    disagreed = float(np.nanmin(found[:, 2], initial=1.0))
+    found = _disagreements(fit, X)
+    scale = np.where(X.is_new & widens, _scales(found), 1.0)
+    disagreed = float(np.nanmin(found[X.is_new, 2], initial=1.0))
+    models = pd.DataFrame(found, pd.Index(X.models, name="model"), _OF_MODELS)
     return ArrivalCheck(
-        made_when_read(_changes_by_judge, changes),
-        made_when_read(_model_table, fit, X, widens),
-        made_when_read(_curve_table, curves),
+        _changes_by_judge(changes),
+        models.assign(scale=scale),
+        _curve_table(curves),
         scale,
         (changes.least, curves.least, disagreed),
     )
 
 
-def _disagreements(fit: _FittedRows, X: Comparisons, items: list[int]) -> Array:
-    """What :func:`_disagreement` finds of some models, row by row."""
+def _disagreements(fit: _FittedRows, X: Comparisons) -> Array:
+    """What :func:`_disagreement` finds of each model, of shape (n_models, 5)."""
     found = []
+    n_models = len(X.models)
     at_once = max(1, _ENTRIES // (len(fit.score) * (len(fit.judges) + 1)))
-    for first in range(0, len(items), at_once):
-        part = items[first : first + at_once]
+    for first in range(0, n_models, at_once):
+        part = list(range(first, min(first + at_once, n_models)))
         answers = fit.answers(part)
         found += [_disagreement(fit, X, i, answers[:, k]) for k, i in enumerate(part)]
-    return np.array(found, dtype=float).reshape(len(items), len(_OF_MODELS))
+    return np.array(found, dtype=float).reshape(n_models, len(_OF_MODELS))
 
 
 def _scales(found: Array) -> Array:
-    """Factors of the errors of new models."""
+    """Factors of the errors of models that judges disagree about."""
     chi2, df, p = found[:, 0], found[:, 1], found[:, 2]
     ratio = np.divide(chi2, df, out=np.ones(len(found)), where=p < DISAGREE)
     return np.sqrt(np.maximum(ratio, 1.0))
-
-
-def _model_table(fit: _FittedRows, X: Comparisons, widens: bool) -> pd.DataFrame:
-    """By model, whether judges agree."""
-    found = _disagreements(fit, X, list(range(len(X.models))))
-    scale = np.where(X.is_new & widens, _scales(found), 1.0)
-    index = pd.Index(X.models, name="model")
-    return pd.DataFrame(np.column_stack([found, scale]), index, [*_OF_MODELS, "scale"])
 
 
 @dataclass(frozen=True, slots=True)

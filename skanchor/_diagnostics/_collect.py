@@ -13,7 +13,6 @@ from skanchor._comparisons.labels import label_index
 from skanchor._diagnostics._arrivals import ArrivalCheck
 from skanchor._diagnostics._historical import scale_z
 from skanchor._diagnostics._item_check import ItemCheck
-from skanchor._diagnostics._lazy import made_when_read
 from skanchor._diagnostics._overlap import HistoricalFeatures, feature_overlap
 from skanchor._diagnostics._report import Diagnostics
 from skanchor._diagnostics._sums import FitSums
@@ -116,16 +115,14 @@ def diagnose(
     return Diagnostics(
         judges,
         models,
-        made_when_read(_deviations, X[:0], system),
+        _deviations(X, system),
         check.p_value,
         arrivals,
         scale_z=scale_z(X, system),
         grouped=sample.is_grouped,
         with_items=X.deviations is not None and X.item_covariance is not None,
         # A stored history has no rows, so that its ties cannot be counted.
-        ties=made_when_read(tie_table, sample)
-        if sums.features is None
-        else pd.DataFrame(),
+        ties=tie_table(sample) if sums.features is None else pd.DataFrame(),
         **found,
     )
 

@@ -11,8 +11,8 @@ import pandas as pd
 
 from skanchor._diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
 from skanchor._diagnostics._interval_check import IntervalCheck
-from skanchor._diagnostics._lazy import WithTables, with_lazy_tables
 from skanchor._diagnostics._ties import PEOPLE, apart_from_people
+from skanchor._plain_state import PlainState
 from skanchor.exceptions import Advice, DiagnosticWarning, Remedy
 from skanchor.warning_log import MANY_ALIKE, is_heard, warn
 
@@ -99,9 +99,8 @@ class Finding(NamedTuple):
     subject: tuple[Any, ...] = ()
 
 
-@with_lazy_tables("deviations", "ties")
 @dataclass(frozen=True, eq=False)
-class Diagnostics(WithTables):
+class Diagnostics(PlainState):
     """What to look at before trusting an interval.
 
     Attributes
