@@ -31,7 +31,7 @@ from skanchor._refitting import AnchorRefits
 from skanchor._riesz import TARGETS, RieszDebiaser
 from skanchor._row_rules import TIES
 from skanchor._stages import Stages
-from skanchor._treatments import choose_treatments, matrix_size, read_prior
+from skanchor._treatments import NAMES, choose_treatments, matrix_size, read_prior
 from skanchor._typing import Split, Splitter
 from skanchor._weight_checks import check_weights_and_groups, mean_weight
 from skanchor.bias import BiasLearner
@@ -72,14 +72,12 @@ class AnchorPipeline(AnchorRefits):
     new_models : sequence of labels, optional
         Models to rank as new; None means all models without human rows. With ``[]``
         the historical models alone are ranked.
-    item_effects : {"auto", "none", "random", "conservative"} or array, default="auto"
+    item_effects : {"auto", "none", "random"} or None, default="auto"
         How to treat item effects: what each judge thinks of a model beyond its score
         and features. ``"random"`` models them as random, with a covariance between
-        judges that is estimated on the historical rows. ``"conservative"`` keeps this
-        covariance away from zero. An array of shape (n_judges, n_judges), in the order
-        of ``judges_``, is the covariance in squared judge logits. ``"none"``, or None,
-        leaves item effects out, as in the paper. ``"auto"`` is ``"random"`` with one or
-        two judges or fewer than five historical models. With more it is ``"none"`` if a
+        judges that is estimated on the historical rows. ``"none"``, or None, leaves
+        item effects out, as in the paper. ``"auto"`` is ``"random"`` with one or two
+        judges or fewer than five historical models. With more it is ``"none"`` if a
         score test on the historical verdicts does not see item effects (p of .2 or
         more) and rules out the size of ``item_prior`` (at .1), and else ``"random"``.
         ``results_`` has both. Above 4,000 item effects (judges times historical
@@ -163,7 +161,7 @@ class AnchorPipeline(AnchorRefits):
         Influence of each row on each score of ``models_``.
     item_covariance_ : ndarray of shape (n_judges, n_judges) or None
         Covariance of the item effects, in squared judge logits.
-    item_effects_ : {"none", "random", "conservative", "given"}
+    item_effects_ : {"none", "random"}
         The treatment of the item effects that is reported.
     results_ : mapping
         Result by treatment; two of them with ``item_effects="auto"``. The one that is
@@ -257,8 +255,7 @@ class AnchorPipeline(AnchorRefits):
             tuple,
         ],
         "n_repeats": [Interval(Integral, 1, MOST_REPEATS, closed="both")],
-        # Names and array are checked where the treatments are chosen.
-        "item_effects": [str, "array-like", None],
+        "item_effects": [StrOptions(set(NAMES)), None],
         "item_prior": ["array-like"],
         "historical_fit": [StrOptions({"joint", "two-step"})],
         "human_bias": [*ONE_LEARNER, None],
@@ -282,7 +279,7 @@ class AnchorPipeline(AnchorRefits):
         cv: int | Splitter | Sequence[Split] | Sequence[Sequence[Split]] = 10,
         n_repeats: int = 1,
         new_models: Sequence[Hashable] | None = None,
-        item_effects: str | ArrayLike | None = "auto",
+        item_effects: Literal["auto", "none", "random"] | None = "auto",
         item_prior: tuple[float, float] = (0.3, 2.0),
         historical_fit: Literal["joint", "two-step"] = "joint",
         human_bias: str | BiasLearner | None = None,

@@ -44,6 +44,7 @@ class AnchorReadouts(RankingEstimator):
     result_: AnchorResult
     item_effects_: str
     item_covariance_: Array | None
+    _items: ItemCovariance | None
     btl_: BTLRegressor
     calibrator_: JudgeCalibrator
     arrival_: ArrivalScorer

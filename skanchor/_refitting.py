@@ -12,7 +12,6 @@ from sklearn.base import clone
 from skanchor._assembly import Inference
 from skanchor._engine import FullFit
 from skanchor._folds import FoldPlan
-from skanchor._items import ItemCovariance
 from skanchor._readouts import AnchorReadouts
 from skanchor._row_rules import RowRules
 from skanchor._treatments import limited_to_inference
@@ -27,7 +26,6 @@ class AnchorRefits(AnchorReadouts):
     """Base class of a pipeline that can fit other rows by what it has learned."""
 
     fold_plan_: list[FoldPlan]
-    _items: ItemCovariance | None
 
     def prepare(self, sample: Sample, *, by_features: bool = True) -> Inference:
         """Admit rows, fit the plug-in, choose the treatments."""

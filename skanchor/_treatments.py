@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from skanchor._comparisons import Comparisons
 from skanchor._diagnostics import ItemCheck
@@ -21,10 +20,9 @@ from skanchor._items import (
     estimate_item_covariance,
 )
 from skanchor._judges import JudgeCalibrator
-from skanchor._numerics.linalg import MANY_JUDGES, common_factor
+from skanchor._numerics.linalg import MANY_JUDGES
 from skanchor._numerics.machine import limited_threads, threads_for
 from skanchor._numerics.parameters import count_parameters
-from skanchor._typing import Array
 from skanchor.exceptions import (
     BattlesError,
     ConvergenceWarning,
@@ -61,7 +59,8 @@ LEAST_VERDICTS, FEW_VERDICTS, FEW_DEVIATIONS = 5, 20, 500
 which "auto" takes no more than so many deviations unasked: hardly a maximum is near
 then, and the search for one takes minutes."""
 
-NAMES = ("auto", "none", "random", "conservative")
+NAMES = ("auto", "none", "random")
+"""Values of ``item_effects``, beside None."""
 
 UNSEEN = "a test does not see them"
 """Reason to leave item effects out."""
@@ -81,8 +80,6 @@ class Treatments:
         Why it is this one, such as ``"a test sees them"``.
     p_value : float
         Of the test for item effects; NaN where there is none.
-    given : ndarray of shape (n_judges, n_judges) or None
-        Covariance that the user gave.
     prior : ItemPrior
         Prior of a covariance that is estimated.
     """
@@ -91,19 +88,12 @@ class Treatments:
     reported: str
     reason: str
     p_value: float = np.nan
-    given: Array | None = None
     prior: ItemPrior = ITEM_PRIOR
 
     @property
     def is_dense(self) -> bool:
         """Whether what is reported needs a matrix of all deviations."""
-        if self.given is not None and len(self.given) >= MANY_JUDGES:
-            return common_factor(self.given) is None
         return self.reported != "none" and not self.prior.has_common_correlation
-
-    def prior_of(self, name: str) -> ItemPrior:
-        """Prior of the covariance under a treatment."""
-        return replace(self.prior, conservative=name == "conservative")
 
     def covariance(
         self, name: str, sample: Sample, calibrator: JudgeCalibrator
@@ -125,19 +115,14 @@ class Treatments:
         """
         if name == "none":
             return None
-        if self.given is not None:
-            return ItemCovariance(self.given)
-        prior = self.prior_of(name)
-        found = estimate_item_covariance(sample, calibrator, prior)
-        warn_of_covariance(found, prior, count_historical(sample.X))
+        found = estimate_item_covariance(sample, calibrator, self.prior)
+        warn_of_covariance(found, self.prior, count_historical(sample.X))
         return found
 
 
 def leaves_items_out(item_effects: Any) -> bool:
     """Whether a user asks for the interval without item effects."""
-    return item_effects is None or (
-        isinstance(item_effects, str) and item_effects == "none"
-    )
+    return item_effects is None or item_effects == "none"
 
 
 def choose_treatments(
@@ -151,7 +136,7 @@ def choose_treatments(
 
     Parameters
     ----------
-    item_effects : str, array or None
+    item_effects : {"auto", "none", "random"} or None
         As in :class:`skanchor.AnchorPipeline`.
     X : Comparisons
         Rows whose roles are decided.
@@ -215,19 +200,11 @@ def _choose(
     prior: ItemPrior,
 ) -> Treatments:
     """Choose the treatments, whatever time they take."""
-    if isinstance(item_effects, str) and item_effects not in NAMES:
-        raise ValueError(
-            "item_effects must be 'auto', 'none', 'random', 'conservative' or an "
-            f"array, got {item_effects!r}."
-        )
     p, n_judges = check.p_value, len(X.judges)
     if not n_judges:
         return Treatments(("none",), "none", "there are no judges", p)
     if leaves_items_out(item_effects):
         return Treatments(("none",), "none", "as asked", p)
-    if not isinstance(item_effects, str):
-        given = _given_covariance(item_effects, X)
-        return Treatments(("given",), "given", "as asked", p, given)
     n_historical = count_historical(X)
     if n_historical < MIN_HISTORICAL:
         # A lone historical model is at zero on a scale that nothing tells.
@@ -239,9 +216,7 @@ def _choose(
             f"{prior.df:g} degrees of freedom"
         )
     if item_effects != "auto":
-        return Treatments(
-            (item_effects,), item_effects, f"as asked{resting}", p, None, prior
-        )
+        return Treatments((item_effects,), item_effects, f"as asked{resting}", p, prior)
     names, common = ("none", "random"), ""
     n_deviations = n_judges * n_historical
     are_thin = n_verdicts < FEW_VERDICTS * n_judges
@@ -261,8 +236,8 @@ def _choose(
     elif (seen := _evidence(check, prior, "a test sees them")) is not None:
         why = seen
     else:
-        return Treatments(names, "none", UNSEEN, p, None, prior)
-    return Treatments(names, "random", f"{why}{common}", p, None, prior)
+        return Treatments(names, "none", UNSEEN, p, prior)
+    return Treatments(names, "random", f"{why}{common}", p, prior)
 
 
 def _evidence(check: ItemCheck, prior: ItemPrior, detected: str) -> str | None:
@@ -311,7 +286,7 @@ def matrix_size(X: Comparisons, item_effects: Any) -> int:
     ----------
     X : Comparisons
         The rows.
-    item_effects : str, ndarray or None
+    item_effects : str or None
         The setting; item effects add an unknown for each judge and model.
 
     Returns
@@ -345,7 +320,7 @@ def _of_many(
     tested = f"a test sees that (p = {p:.2g})"
     seen = _evidence(check, prior, "no test is possible" if np.isnan(p) else tested)
     if seen is None:
-        return Treatments(("none", "random"), "none", UNSEEN, p, None, prior)
+        return Treatments(("none", "random"), "none", UNSEEN, p, prior)
     why, advice = (
         "the time that they take grows with the cube of their number",
         "Rank fewer models at a time",
@@ -383,33 +358,8 @@ def warn_of_covariance(
         warn(
             ConvergenceWarning(
                 "The covariance of the item effects did not converge. If the intervals "
-                "look odd, give item_effects an array.",
+                "look odd, leave out judges with few rows, or set item_effects to None "
+                "for intervals without item effects.",
                 code="item-covariance-not-converged",
             )
         )
-
-
-def _given_covariance(asked: Any, X: Comparisons) -> Array:
-    """Covariance that a user gives, in the order of the judges."""
-    size = len(X.judges)
-    if isinstance(asked, pd.DataFrame):
-        named = asked.index.intersection(asked.columns)
-        missing = [judge for judge in X.judges.tolist() if judge not in named]
-        if missing:
-            raise ValueError(
-                f"item_effects has no row and column for the judges {missing}."
-            )
-        asked = asked.reindex(index=X.judges, columns=X.judges)
-    given = np.asarray(asked, dtype=np.float64)
-    if (
-        given.shape != (size, size)
-        or not np.isfinite(given).all()
-        or not np.allclose(given, given.T)
-        or np.linalg.eigvalsh(given).min() < -1e-10 * max(1.0, np.abs(given).max())
-    ):
-        raise ValueError(
-            "item_effects must be a symmetric positive semi-definite array with a "
-            f"row for each of the {size} judges {X.judges.tolist()}, got "
-            f"shape {given.shape}."
-        )
-    return given

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from skanchor import AnchorPipeline
+from skanchor import AnchorPipeline, _treatments
+from skanchor._items import ItemCovariance
+from skanchor._numerics.shrinkage import Shrinkage
 from skanchor.simulation import simulate_battles
 
 COVARIANCE = np.array([[0.09, 0.03], [0.03, 0.16]])
@@ -11,6 +13,24 @@ COVARIANCE = np.array([[0.09, 0.03], [0.03, 0.16]])
 def small(seed=0, **kwargs):
     settings = dict(n_models=6, n_judges=2, n_new=150, n_historical=1200, item_sd=0.3)
     return simulate_battles(**{**settings, **kwargs}, random_state=seed)
+
+
+def known_items(covariance, **fields):
+    """Item effects whose covariance is known: its estimation is not allowed for."""
+    n_judges = len(covariance)
+    fields = {"slopes": np.ones(n_judges), "free": 4.0} | fields
+    return ItemCovariance(np.asarray(covariance), Shrinkage(), **fields)
+
+
+def set_covariance(monkeypatch, covariance):
+    """Let ``item_effects="random"`` take this covariance, or variance, as known."""
+
+    def estimate(sample, calibrator, prior):
+        if np.ndim(covariance) == 0:
+            return known_items(covariance * np.eye(len(sample.X.judges)))
+        return known_items(covariance)
+
+    monkeypatch.setattr(_treatments, "estimate_item_covariance", estimate)
 
 
 def random_effects(X, y, weight=None, groups=None, cv=3, **params):

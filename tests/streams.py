@@ -8,14 +8,11 @@ import pandas as pd
 from skanchor import ArrivalScorer, BTLRegressor, JudgeCalibrator, RieszDebiaser
 from skanchor._chain import fit_stages
 from skanchor._engine import FullFit
-from skanchor._items import ItemCovariance
 from skanchor._stages import Stages
 from skanchor._stored_folds import StoredHistory
 from skanchor._weight_checks import mean_weight
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
-
-COVARIANCE = 0.02 * np.eye(3) + 0.05
 
 
 @cache
@@ -61,8 +58,7 @@ def in_memory(table, stages, plans, weight=None, items=None):
     sample = sample.with_battles(sample.X.with_columns(new_models=()))
     sample = sample.in_units(mean_weight(sample))
     plugged = fit_stages(stages, sample)
-    covariance = None if items is None else ItemCovariance(items)
-    full = FullFit.of(stages, sample, plugged, covariance)
+    full = FullFit.of(stages, sample, plugged, items)
     return StoredHistory.of(full, plans)
 
 

@@ -183,11 +183,10 @@ def test_comparisons_carry_what_the_chain_learned(both):
 
 def test_comparisons_carry_item_effects_where_they_are_reported():
     X, y, _ = battles("numbers")
-    covariance = np.array([[0.2, 0.1], [0.1, 0.3]])
-    anchor = AnchorPipeline(cv=3, item_effects=covariance, random_state=0).fit(X, y)
+    anchor = AnchorPipeline(cv=3, item_effects="random", random_state=0).fit(X, y)
     found = anchor.comparisons_
     assert found.deviations.shape == (2, 6)
-    assert_allclose(found.item_covariance, covariance)
+    assert_allclose(found.item_covariance, anchor.item_covariance_)
     plain = AnchorPipeline(cv=3, item_effects=None, random_state=0).fit(X, y)
     assert plain.comparisons_.deviations is None
     slopes = anchor.calibrator_.sensitivities_

@@ -103,7 +103,7 @@ def settings_of(rng):
         "random_state": 0,
         "cv": int(rng.choice([2, 3, 5])),
         "n_repeats": int(rng.choice([1, 1, 2])),
-        "item_effects": rng.choice(["auto", "none", "random", "conservative"]),
+        "item_effects": rng.choice(["auto", "none", "random", "auto"]),
         "historical_fit": rng.choice(["joint", "two-step"]),
         "ties": rng.choice(["half", "drop"]),
     }

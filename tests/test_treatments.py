@@ -26,6 +26,7 @@ from skanchor.exceptions import BattlesError, DataWarning, SlowWarning
 from skanchor.reports import summarize, summary_lines
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
+from skanchor.streaming import stream_history
 from skanchor.warning_log import WarningLog, warn
 
 
@@ -73,8 +74,16 @@ def test_none_has_a_name():
     assert named.item_effects_ == bare.item_effects_ == "none"
     assert list(named.results_) == ["none"] and named.item_covariance_ is None
     assert_allclose(named.influence_, bare.influence_, rtol=0)
-    with pytest.raises(ValueError, match="'none', 'random', 'conservative' or an"):
-        AnchorPipeline(item_effects="no").fit(data.X, data.y)
+
+
+@pytest.mark.parametrize("item_effects", ["no", 0.1, np.eye(2)])
+def test_what_is_no_treatment(item_effects):
+    data = small()
+    with pytest.raises(ValueError, match="'item_effects' parameter of AnchorPipeline"):
+        AnchorPipeline(item_effects=item_effects).fit(data.X, data.y)
+    rows = data.X.assign(winner=data.y)
+    with pytest.raises(ValueError, match="item_effects must be 'auto', 'none'"):
+        stream_history([rows], item_effects=item_effects)
 
 
 @pytest.mark.parametrize("n_models", [2, 4])
@@ -139,12 +148,9 @@ def plugged(n_models=6, **kwargs):
         (None, ALARMED, ["none"], "none"),
         ("none", ALARMED, ["none"], "none"),
         ("random", CALM, ["random"], "random"),
-        ("conservative", CALM, ["conservative"], "conservative"),
         # With so few judges no test is asked.
         ("auto", CALM, ["none", "random"], "random"),
         ("auto", ALARMED, ["none", "random"], "random"),
-        (np.eye(2), CALM, ["given"], "given"),
-        ([[0.1, 0.0], [0.0, 0.0]], ALARMED, ["given"], "given"),
     ],
 )
 def test_what_is_asked_for_is_computed(item_effects, check, computed, reported):
@@ -156,11 +162,7 @@ def test_what_is_asked_for_is_computed(item_effects, check, computed, reported):
     for name in computed:
         items = chosen.covariance(name, sample, calibrator)
         assert (items is None) == (name == "none")
-        if name == "given":
-            assert_allclose(items.covariance, item_effects)
-            # What is known needs no allowance.
-            assert (items.inflation, items.df) == (1.0, np.inf)
-        elif items is not None:
+        if items is not None:
             assert items.covariance.shape == (2, 2) and items.inflation > 1.0
             assert items.df < np.inf
 
@@ -280,49 +282,13 @@ def test_hundreds_of_judges_of_three_rows_end_in_one_line():
         AnchorPipeline(cv=2).fit(X[rows], data.y[rows])
 
 
-def test_the_conservative_covariance_is_the_larger_one():
-    sample, calibrator = plugged(n_models=8)
-    random, conservative = (
-        choose_treatments(name, sample.X, CALM)
-        .covariance(name, sample, calibrator)
-        .covariance
-        for name in ("random", "conservative")
-    )
-    assert (np.diag(conservative) >= np.diag(random)).all()
-
-
-def test_a_table_gives_the_covariance_in_the_order_of_the_judges():
-    names = ["stranger", "judge-2", "judge-1"]
-    table = pd.DataFrame(
-        [[9.0, 0.0, 0.0], [0.0, 0.2, 0.1], [0.0, 0.1, 0.3]], names, names
-    )
-    chosen = choose_treatments(table, plugged()[0].X, CALM)
-    assert_allclose(chosen.given, [[0.3, 0.1], [0.1, 0.2]])
-
-
-@pytest.mark.parametrize(
-    ("item_effects", "message"),
-    [
-        ("many", "'none', 'random', 'conservative' or an array, got 'many'"),
-        (np.eye(3), r"each of the 2 judges .*got shape \(3, 3\)"),
-        (-np.eye(2), "positive semi-definite"),
-        ([[1.0, 0.5], [0.0, 1.0]], "symmetric"),
-        ([[np.nan, 0.0], [0.0, 1.0]], "symmetric positive"),
-        (pd.DataFrame([[1.0]], ["judge-1"], ["judge-1"]), r"judges \['judge-2'\]"),
-    ],
-)
-def test_what_is_no_treatment(item_effects, message):
-    with pytest.raises(ValueError, match=message):
-        choose_treatments(item_effects, plugged()[0].X, CALM)
-
-
 def test_without_judges_there_is_nothing_to_treat():
     data = small()
     sample = admit_to_ranking(
         Sample.admit(data.X[data.X.judge == "human"], data.y[data.X.judge == "human"]),
         ["model-01"],
     )
-    for asked in ("auto", "random", np.eye(2)):
+    for asked in ("auto", "random"):
         chosen = choose_treatments(asked, sample.X, ALARMED)
         assert chosen.names == ("none",)
 

@@ -23,8 +23,6 @@ OPTIONS = {
     "the default": {},
     "no item effects": {"item_effects": None},
     "random": {"item_effects": "random"},
-    "conservative": {"item_effects": "conservative"},
-    "a given covariance": {"item_effects": 0.05 * np.eye(2)},
     "two steps": {"historical_fit": "two-step", "item_effects": None},
     "two steps, random": {"historical_fit": "two-step", "item_effects": "random"},
     "curved": {"debiaser": CURVED, "item_effects": None},

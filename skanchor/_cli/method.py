@@ -82,10 +82,9 @@ def add_ranking(flags: Flags) -> None:
     )
     flags.choice(
         "--item-effects",
-        ["auto", "none", "random", "conservative"],
+        ["auto", "none", "random"],
         "whether intervals allow for judges that like or dislike single models: auto "
-        "lets a test decide, random allows for it, conservative allows for more, "
-        "none does not",
+        "lets a test decide, random allows for it, none does not",
     )
     flags.value(
         "--item-prior",

@@ -45,30 +45,29 @@ class ItemCovariance:
     ----------
     covariance : ndarray of shape (n_judges, n_judges)
         Sigma_u, in squared judge logits.
-    shrinkage : Shrinkage or None
-        Shares of the judges' own variances and correlations in it; None where Sigma_u
-        was given.
-    inflation : float
-        Factor of the item part of a variance that accounts for the estimation of
-        Sigma_u.
-    df : float
-        Degrees of freedom of the item part; infinite where Sigma_u was given.
+    shrinkage : Shrinkage
+        Shares of the judges' own variances and correlations in it.
+    slopes : ndarray of shape (n_judges,)
+        Sensitivities at the estimate.
     free : float
         Degrees of freedom of the moments before shrinkage: the number of historical
         models less two, fewer where features distinguish models, and those of the
         prior.
-    slopes : ndarray of shape (n_judges,) or None
-        Sensitivities at the estimate; None where Sigma_u was given.
+    inflation : float
+        Factor of the item part of a variance that accounts for the estimation of
+        Sigma_u.
+    df : float
+        Degrees of freedom of the item part.
     converged : bool
         Whether the last step changed Sigma_u by less than the tolerance.
     """
 
     covariance: Array
-    shrinkage: Shrinkage | None = None
+    shrinkage: Shrinkage
+    slopes: Array
+    free: float
     inflation: float = 1.0
     df: float = np.inf
-    free: float = np.inf
-    slopes: Array | None = None
     converged: bool = True
 
     def for_arrivals(self, X: Comparisons) -> ItemCovariance:
@@ -98,8 +97,6 @@ class ItemCovariance:
         -------
         ItemCovariance
         """
-        if self.slopes is None or self.shrinkage is None:
-            return self
         # The covariance was shrunk with judges of negative sensitivity reversed.
         sign = signs(self.slopes)
         factor, df = inflation(
@@ -229,8 +226,8 @@ def fit_item_covariance(
     return ItemCovariance(
         covariance,
         shrinkage,
+        found.slopes,
         free=shown + prior.df,
-        slopes=found.slopes,
         converged=converged,
     ).for_arrivals(model.X)
 
@@ -248,8 +245,8 @@ def _check_models(n_historical: int) -> None:
     if n_historical < MIN_HISTORICAL:
         raise BattlesError(
             f"Item effects need at least {MIN_HISTORICAL} historical models to learn "
-            f"their covariance, here are {n_historical}; give item_effects an array, "
-            "or None for the interval without them."
+            f"their covariance, here are {n_historical}; set item_effects to None for "
+            "the interval without them."
         )
 
 

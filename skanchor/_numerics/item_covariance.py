@@ -80,14 +80,10 @@ class ItemPrior:
     has_common_correlation : bool
         Whether all pairs of judges have one correlation, but for its sign, so that the
         covariance of hundreds of judges takes no longer than their fit.
-    conservative : bool
-        Whether the second moments are divided by one item less, as far as the rows show
-        the items, which keeps the covariance away from zero.
     """
 
     sd: float = 0.3
     df: float = 2.0
-    conservative: bool = False
     has_common_correlation: bool = False
 
     @property
@@ -107,9 +103,7 @@ class ItemPrior:
             found = found * (1.0 - PRIOR_CORRELATION) + rest
         return found
 
-    def moments(
-        self, sums: Array, n_items: int, covariance: Array, shown: float
-    ) -> Array:
+    def moments(self, sums: Array, n_items: int, covariance: Array) -> Array:
         """Mean second moments of the deviations, with the prior in them.
 
         Parameters
@@ -120,8 +114,6 @@ class ItemPrior:
             Number of items.
         covariance : ndarray of shape (n_judges, n_judges)
             Present estimate of the covariance.
-        shown : float
-            Share of the variance of a deviation that the rows remove.
 
         Returns
         -------
@@ -132,7 +124,7 @@ class ItemPrior:
         # Twice the derivative of the log-F log density by the logarithm of the
         # variance. It is zero at ratio 1, where the prior does not change the estimate.
         pull = PRIOR_WEIGHT * self.df * (1.0 - ratio) / (1.0 + ratio)
-        mean = sums / (n_items - pull / n_judges - self.conservative * shown)
+        mean = sums / (n_items - pull / n_judges)
         # Equal judges of the prior correlation weigh as much as PRIOR_PAIRS items.
         level = mean.trace() / n_judges
         equal = np.full_like(mean, PRIOR_CORRELATION * level)
@@ -415,7 +407,7 @@ def shrunk_moments(
         _adjusted(shrinkage.own_correlation, shown),
         _adjusted(shrinkage.own_variance, shown),
     )
-    return shrink(prior.moments(sums, n_items, covariance, shown), adjusted)
+    return shrink(prior.moments(sums, n_items, covariance), adjusted)
 
 
 def _adjusted(share: float, shown: float) -> float:

@@ -102,7 +102,7 @@ def as_reported(estimator: Any) -> Any:
     """Clone with the treatment of item effects that a fitted pipeline reports."""
     treatment = getattr(estimator, "item_effects_", None)
     unfitted = clone(estimator)
-    if treatment in ("none", "random", "conservative"):
+    if treatment in ("none", "random"):
         unfitted.set_params(item_effects=treatment)
     return unfitted
 

@@ -214,26 +214,22 @@ def _source(m: int) -> str:
 def _pack_items(items: ItemCovariance) -> Arrays:
     """Arrays of the covariance of item effects."""
     numbers = [float(getattr(items, name)) for name in _OF_ITEMS]
-    arrays: Arrays = {
+    shares = [getattr(items.shrinkage, field.name) for field in fields(Shrinkage)]
+    return {
         "items/covariance": items.covariance,
         "items/numbers": np.array(numbers),
+        "items/slopes": items.slopes,
+        "items/shrinkage": np.array(shares, dtype=np.float64),
     }
-    if items.slopes is not None:
-        arrays["items/slopes"] = items.slopes
-    if items.shrinkage is not None:
-        values = [getattr(items.shrinkage, field.name) for field in fields(Shrinkage)]
-        arrays["items/shrinkage"] = np.array(values, dtype=np.float64)
-    return arrays
 
 
 def _unpack_items(arrays: Mapping[str, NDArray[Any]]) -> ItemCovariance:
     """Rebuild the covariance of item effects."""
-    shrinkage, slopes = arrays.get("items/shrinkage"), arrays.get("items/slopes")
     numbers = dict(zip(_OF_ITEMS, arrays["items/numbers"].tolist(), strict=True))
     numbers["converged"] = bool(numbers["converged"])
     return ItemCovariance(
         arrays["items/covariance"],
-        None if shrinkage is None else Shrinkage(*shrinkage.tolist()),
-        slopes=slopes,
+        Shrinkage(*arrays["items/shrinkage"].tolist()),
+        arrays["items/slopes"],
         **numbers,
     )

@@ -74,13 +74,13 @@ def _packed(value: Any, name: str) -> Any:
         if isinstance(value, AnchorPipeline):
             params["cv"] = value.cv if isinstance(value.cv, int) else None
         return {"class": type(value).__name__, "params": params}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
+        value = value.tolist()
     if isinstance(value, (list, tuple)):
         return {"list": [_packed(one, name) for one in value]}
     if isinstance(value, dict):
         pairs = [[_packed(key, name), _packed(one, name)] for key, one in value.items()]
         return {"dict": pairs}
-    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
-        return {"array": value.tolist()}
     raise BattlesError(
         f"The setting {name}={value!r:.60} cannot be stored in a file, which holds "
         "numbers and texts, and no objects."
@@ -96,9 +96,7 @@ def unpack_settings(packed: Any) -> Any:
         return CLASSES[packed["class"]](**params)
     if "list" in packed:
         return tuple(unpack_settings(one) for one in packed["list"])
-    if "dict" in packed:
-        return {unpack_settings(a): unpack_settings(b) for a, b in packed["dict"]}
-    return np.array(packed["array"], dtype=np.float64)
+    return {unpack_settings(a): unpack_settings(b) for a, b in packed["dict"]}
 
 
 def pack_labels(labels: Iterable[Any], what: str) -> dict[str, Any]:

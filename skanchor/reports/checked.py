@@ -23,12 +23,7 @@ _COLUMNS: dict[str, tuple[str, int | str]] = {
     "rank_high": ("to", 0),
 }
 
-_TREATED = {
-    "none": "left out",
-    "random": "taken as random",
-    "conservative": "taken as random, cautiously",
-    "given": "of the covariance given",
-}
+_TREATED = {"none": "left out", "random": "taken as random"}
 
 
 def check_table(check: IntervalCheck) -> Table:

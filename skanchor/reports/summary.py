@@ -35,7 +35,7 @@ class ItemEffects:
 
     Attributes
     ----------
-    reported : {"none", "random", "conservative", "given"}
+    reported : {"none", "random"}
         The treatment of the reported intervals.
     reason : str
         Why this treatment was chosen.

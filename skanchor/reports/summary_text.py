@@ -19,8 +19,6 @@ _LISTED = 10
 _TREATED = {
     "none": "left out",
     "random": "taken into account",
-    "conservative": "taken into account, cautiously",
-    "given": "taken into account, with the covariance given",
 }
 
 

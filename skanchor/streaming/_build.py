@@ -111,7 +111,7 @@ class Builder:
 
         Parameters
         ----------
-        item_effects : str, array or None
+        item_effects : str or None
             As in :class:`skanchor.AnchorPipeline`.
         item_prior : tuple of (float, float)
             As there.
@@ -208,7 +208,7 @@ class Builder:
         noise: Array,
         treatments: Treatments,
     ) -> tuple[HistoricalFit, ItemCovariance, Expansion]:
-        """Fit the item effects together with all else, and their covariance if asked.
+        """Fit the item effects and their covariance together with all else.
 
         Returns the fit, the covariance of the item effects and sums about a point near
         the fit.
@@ -223,9 +223,7 @@ class Builder:
             point = self._about(what, whole)
         else:
             self._warn_not_converged(what)
-        if treatments.given is None:
-            prior = treatments.prior_of(treatments.reported)
-            warn_of_covariance(items, prior, len(whole.X.models))
+        warn_of_covariance(items, treatments.prior, len(whole.X.models))
         return whole, items, point
 
     def _covariance(
@@ -235,15 +233,13 @@ class Builder:
         noise: Array,
         treatments: Treatments,
     ) -> ItemCovariance:
-        """Covariance of the item effects between judges: given, or estimated here."""
-        if treatments.given is not None:
-            return ItemCovariance(treatments.given)
+        """Estimate the covariance of the item effects between judges."""
         # Weights divided by the dispersion give each source the information that its
         # residuals show, as the estimate of the covariance in memory does.
         surrogates = point.surrogates().over(noise)
         sample = self.layout.surveyed.sample.with_battles(whole.X)
         model = ExpandedLikelihood(sample, whole.calibrator, surrogates)
-        return fit_item_covariance(model, treatments.prior_of(treatments.reported))
+        return fit_item_covariance(model, treatments.prior)
 
     # ------------------------------------------------------------------- the folds
     def _fit_folds(

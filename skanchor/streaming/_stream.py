@@ -18,7 +18,7 @@ from skanchor._comparisons.grouping import AUTO
 from skanchor._row_rules import RowRules
 from skanchor._stages import Stages
 from skanchor._stored_folds import StoredHistory
-from skanchor._treatments import limited_to_inference
+from skanchor._treatments import NAMES, limited_to_inference
 from skanchor.exceptions import BattlesError
 from skanchor.history import AnchorHistory, HistoryState
 from skanchor.streaming._build import Builder, span_learners
@@ -198,7 +198,7 @@ def stream_history(
         Number of folds; None means that of the pipeline, or ten.
     n_repeats : int, optional
         Number of repeats with other folds; None means that of the pipeline, or one.
-    item_effects : str, bool, array of shape (n_judges, n_judges) or None, optional
+    item_effects : str, bool or None, optional
         As in :class:`skanchor.AnchorPipeline`, whose setting is the default; True is
         ``"random"``, False is None.
     options : StreamOptions, optional
@@ -391,6 +391,13 @@ class _Settings:
             raise ValueError(
                 "cv of a stream is a number of folds, which its row numbers are dealt "
                 f"to, got {found.cv!r:.60}."
+            )
+        if found.item_effects is not None and not (
+            isinstance(found.item_effects, str) and found.item_effects in NAMES
+        ):
+            raise ValueError(
+                "item_effects must be 'auto', 'none', 'random' or None, got "
+                f"{found.item_effects!r:.60}."
             )
         if found.anchor is None:
             return found

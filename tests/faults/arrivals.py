@@ -1,14 +1,12 @@
 """New models: few rows, odd opponents, features out of range."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from faults.battles import (
     ARRIVAL,
     FIRST,
     FRAME,
     NEW,
-    fit,
     fitted,
     infinite,
     keep_rows,
@@ -201,11 +199,6 @@ see(
 see(
     "Item effects of thousands of models, not asked for by name",
     "test_treatments::test_auto_asks_the_check_where_deviations_are_many",
-)
-call(
-    "A covariance of item effects that lacks a judge",
-    lambda: fit(FRAME, item_effects=pd.DataFrame([[0.1]], ["judge-1"], ["judge-1"])),
-    raises=(ValueError, r"no row and column for the judges \['judge-2'\]"),
 )
 see(
     "Two to four historical models",

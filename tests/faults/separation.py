@@ -63,7 +63,7 @@ def _unbeaten(anchor):
     assert ((known < 1e-4) | (known > 1 - 1e-4)).all()
     # So with every way of inference.
     for params in (
-        {"item_effects": 0.01 * np.eye(2)},
+        {"item_effects": "random"},
         {"n_repeats": 2},
         {"groups": np.arange(len(FRAME)) // 2},
         {"debiaser": "passthrough"},

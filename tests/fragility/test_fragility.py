@@ -6,6 +6,7 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 import pytest
+from item_battles import set_covariance
 from numpy.testing import assert_allclose
 from planning_fits import fitted, plain_table
 from sklearn.base import clone
@@ -180,7 +181,7 @@ def test_what_is_confirmed_is_a_fit_of_the_user(small):
         assert row["share"] == row["k"] / row["allowed"]
 
 
-def test_item_effects_are_those_of_the_fit():
+def test_item_effects_are_those_of_the_fit(monkeypatch):
     """With the covariance of the fit; a refit that estimates it anew stands beside."""
     X, y = plain_table()
     anchor = fitted("items")
@@ -188,7 +189,9 @@ def test_item_effects_are_those_of_the_fit():
     found = anchor.fragility(X, y, opponent)
     row = found.table.iloc[0]
     gone = found.rows(NEW)
-    given = refit(anchor, X, y, gone.index, item_effects=anchor.item_covariance_)
+    with monkeypatch.context() as patch:
+        set_covariance(patch, anchor.item_covariance_)
+        given = refit(anchor, X, y, gone.index)
     assert_allclose(difference(given, opponent), row["after"], atol=1e-9)
     anew = refit(anchor, X, y, gone.index)
     assert_allclose(difference(anew, opponent), row["anew"], atol=1e-9)

@@ -16,7 +16,7 @@ FLAGS = [
     ["--groups", "judge,model_a"], ["--groups", ","], ["--weights", "frequency"],
     ["--weights", "importance"], ["--seed", "5"], ["--seed", "-1"],
     ["--position-effect"], ["--no-position-effect"], ["--item-effects", "none"],
-    ["--item-effects", "random"], ["--item-effects", "conservative"],
+    ["--item-effects", "random"],
     ["--historical-fit", "two-step"], ["--from", "table"], ["--from", "alpaca_eval"],
     ["--from", "arena_hard,table"], ["--from", "nothing"], ["--format", "csv"],
     ["--format", "jsonl"], ["--format", "parquet"], ["--encoding", "latin-1"],

@@ -87,7 +87,7 @@ VALUES = {
         "cv": [2, 3, 4, KFold(3), SourceKFold(3), SourceKFold(2, random_state=1)],
         "n_repeats": [1, 2],
         "new_models": [None, None, None, [], ["new-model"], ["new-model", "x"]],
-        "item_effects": ["auto", "none", "random", "conservative", None, "array"],
+        "item_effects": ["auto", "none", "random", "random", None, "auto"],
         "historical_fit": ["joint", "two-step"],
         "random_state": [0, 7],
         "unseen": ["warn", "raise"],
@@ -107,9 +107,6 @@ def build(cls, rng, odd, seldom=0.4):
             value = values[int(rng.integers(len(values)))]
             if isinstance(value, type):
                 value = build(value, rng, odd)
-            if isinstance(value, str) and value == "array":
-                k = int(rng.integers(1, 4))
-                value = np.eye(k) * rng.choice([0.0, 0.1, 5.0, -1.0])
             given[name] = value
     try:
         return cls(**given)
@@ -121,18 +118,14 @@ def draw(rng, odd=0.0, case=None):
     """Draw a method with options; most of them can be had for a given table."""
     method = _draw(rng, odd)
     if case is not None and rng.random() < 0.9:
-        _suit(method, case, rng)
+        _suit(method, case)
     return method
 
 
-def _suit(method, case, rng):
+def _suit(method, case):
     """Change what contradicts the table, as far as it is one that can be read."""
     known = method.get_params(deep=True)
     new = {}
-    if known.get("item_effects") is not None:
-        if isinstance(known["item_effects"], np.ndarray):
-            k = _count_judges(case.X)
-            new["item_effects"] = np.eye(k) * rng.choice([0.0, 0.1, 5.0])
     if known.get("new_models"):
         new["new_models"] = None
     if known.get("kind") == "?":
@@ -143,13 +136,6 @@ def _suit(method, case, rng):
         if name.endswith("weights") and value == "frequency" and not _is_whole(case):
             new[name] = "importance"
     method.set_params(**new)
-
-
-def _count_judges(X):
-    try:
-        return max(1, len(set(X["judge"]) - {"human"}))
-    except Exception:  # no such column, or no table
-        return 1
 
 
 def _is_whole(case):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from item_battles import small
+from item_battles import known_items, small
 from learners import Wrapped
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
@@ -23,7 +23,6 @@ from skanchor._admission import admit_to_ranking
 from skanchor._chain import complete, fit_stages
 from skanchor._comparisons import decide_roles
 from skanchor._historical import _fit, fit_history
-from skanchor._items import ItemCovariance
 from skanchor._stages import Stages
 from skanchor.baselines import JointMLE
 from skanchor.bias import BoostedBias, LinearBias
@@ -210,7 +209,7 @@ def test_with_item_effects_the_score_of_the_historical_rows_vanishes_too():
     data = small()
     sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
     plugged = fit_stages(STAGES, sample)
-    items = ItemCovariance(0.1 * np.eye(len(sample.X.judges)))
+    items = known_items(0.1 * np.eye(len(sample.X.judges)))
     chain = complete(STAGES, plugged, sample, items)
     found = historical_gradients(chain, sample)
     # Deviations take no part of the scores' own gradient.

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from item_battles import set_covariance
 from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
@@ -43,17 +44,16 @@ def test_a_separated_judge_moves_no_historical_score():
     assert 1.0 < anchor.calibrator_.sensitivities_["sure"] < 20.0
 
 
-def test_nor_does_it_beside_item_effects():
+def test_nor_does_it_beside_item_effects(monkeypatch):
+    set_covariance(monkeypatch, 0.04)
     X, y, more, outcomes = with_a_sure_judge()
-    settings = {"debiaser": "passthrough", "cv": 3}
-    without = AnchorPipeline(item_effects=0.04 * np.eye(2), **settings).fit(X, y)
+    settings = {"debiaser": "passthrough", "item_effects": "random", "cv": 3}
+    without = AnchorPipeline(**settings).fit(X, y)
     with (
         pytest.warns(SeparationWarning, match="'sure'"),
         pytest.warns(WeakJudgeWarning, match="'sure' lies on its bound"),
     ):
-        anchor = AnchorPipeline(item_effects=0.04 * np.eye(3), **settings).fit(
-            more, outcomes
-        )
+        anchor = AnchorPipeline(**settings).fit(more, outcomes)
     old = ~anchor.comparisons_.is_new
     assert_allclose(
         anchor.comparisons_.scores[old], without.comparisons_.scores[old], atol=1e-3

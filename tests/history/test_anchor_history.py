@@ -299,17 +299,21 @@ def test_a_history_knows_nothing_of_the_order_of_its_uses(simple):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_given_covariance_is_saved(simple, tmp_path):
+def test_item_effects_are_saved(simple, tmp_path):
     X, y, new, *_ = simple
     late = is_late(X, new)
-    known = 0.1 * (np.eye(X["judge"].nunique() - 1) + 0.5)
-    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=known)
+    prior = np.array([0.4, 3.0])
+    anchor = AnchorPipeline(
+        cv=N_FOLDS, random_state=0, item_effects="random", item_prior=prior
+    )
     history = AnchorHistory(anchor).fit(X[~late], y[~late])
     history.save(tmp_path / "history")
     again = AnchorHistory.load(tmp_path / "history")
-    np.testing.assert_array_equal(again.anchor.item_effects, known)
+    assert again.anchor.item_effects == "random"
+    assert again.anchor.item_prior == (0.4, 3.0)
     one, other = (each.place(X[late], y[late]) for each in (history, again))
     np.testing.assert_array_equal(one.estimates, other.estimates)
+    np.testing.assert_array_equal(one.covariances, other.covariances)
     words = AnchorPipeline(cv=N_FOLDS, calibrator=JudgeCalibrator({"j": object()}))
     with pytest.raises(BattlesError, match="cannot be stored in a file"):
         pack_settings(words, N_FOLDS)

@@ -1,4 +1,4 @@
-"""The covariance of the item effects, given or estimated."""
+"""The covariance of the item effects, known or estimated."""
 
 import warnings
 from copy import copy
@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from item_battles import COVARIANCE, random_effects, small
+from item_battles import known_items, random_effects, set_covariance, small
 from learners import Wrapped
 from numpy.testing import assert_allclose
 from scipy.stats import norm
@@ -25,7 +25,6 @@ from skanchor._chain import fit_stages
 from skanchor._inference import satterthwaite, t_quantile
 from skanchor._items import (
     LEAST_DISPERSION,
-    ItemCovariance,
     ItemLikelihood,
     dispersions,
     estimate_item_covariance,
@@ -35,7 +34,7 @@ from skanchor._items import (
 )
 from skanchor._items._covariance import MATRICES
 from skanchor._items._expansion import DenseRows
-from skanchor._numerics.item_covariance import ITEM_PRIOR, ItemPrior
+from skanchor._numerics.item_covariance import ITEM_PRIOR
 from skanchor._numerics.shrinkage import Shrinkage
 from skanchor._stages import Stages
 from skanchor.bias import BoostedBias, LinearBias
@@ -44,22 +43,6 @@ from skanchor.exceptions import BattlesError, ConvergenceWarning, WeakJudgeWarni
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 from skanchor.warning_log import WarningLog
-
-
-def test_the_order_and_shape_of_a_given_covariance():
-    data = small()
-    table = pd.DataFrame(
-        COVARIANCE, index=["judge-1", "judge-2"], columns=["judge-1", "judge-2"]
-    )
-    plain = AnchorPipeline(cv=3, random_state=0, item_effects=COVARIANCE)
-    turned = AnchorPipeline(cv=3, random_state=0, item_effects=table.iloc[::-1, ::-1])
-    assert_allclose(
-        plain.fit(data.X, data.y).scores_, turned.fit(data.X, data.y).scores_
-    )
-    assert ItemCovariance(COVARIANCE).converged
-    for wrong in (np.eye(3), -np.eye(2), np.array([[1.0, 2.0], [0.0, 1.0]]), "many"):
-        with pytest.raises(ValueError, match="item_effects"):
-            AnchorPipeline(cv=3, item_effects=wrong).fit(data.X, data.y)
 
 
 def test_separated_verdicts_leave_the_covariance_finite():
@@ -103,12 +86,7 @@ def test_the_inflation_is_that_of_the_judges_whom_arrivals_have():
     voted = X.assign(judge=X["judge"].mask(new, "human"))
     voted = Comparisons.from_battles(voted, new_models=["new-model"])
     assert not judges_of_arrivals(voted).any()
-    estimate = ItemCovariance(
-        0.02 * np.eye(4) + 0.05,
-        shrinkage=Shrinkage(0.5, 0.5),
-        slopes=np.ones(4),
-        free=6.0,
-    )
+    estimate = known_items(0.02 * np.eye(4) + 0.05, free=6.0)
     found = estimate.for_arrivals(rows)
     two = estimate.for_judges(np.array([False, True, False, True]))
     assert (found.inflation, found.df) == (two.inflation, two.df)
@@ -287,15 +265,11 @@ def test_a_judge_without_noise_weighs_as_one_with_that_of_its_outcomes():
     assert np.isfinite(found.covariance).all() and found.covariance[0, 0] > 0.01
 
 
-def test_shares_of_the_shrinkage_are_chosen_and_the_estimate_is_not_conservative():
+def test_shares_of_the_shrinkage_are_chosen():
     data = small(n_models=10, n_judges=3, n_historical=3000, item_sd=0.4)
     known, sample = stages_of(data.X, data.y, LinearBias())
     found = estimate_item_covariance(sample, known.calibrator)
     assert found.converged and found.shrinkage != Shrinkage()
-    wider = estimate_item_covariance(
-        sample, known.calibrator, ItemPrior(conservative=True)
-    )
-    assert np.trace(wider.covariance) > 1.01 * np.trace(found.covariance)
     noise = dispersions(sample, has_deviations=True)
     model = ItemLikelihood(
         sample.weighted(sample.weight / noise[sample.X.judge]), known.calibrator
@@ -343,12 +317,13 @@ def test_judges_put_aside_keep_what_their_own_rows_say():
     assert_allclose(found["alone"], found["near"], atol=5e-3)
 
 
-def test_an_estimated_covariance_widens_the_interval():
-    """Beside the same covariance given: by a factor, and by the t law."""
+def test_an_estimated_covariance_widens_the_interval(monkeypatch):
+    """Beside the same covariance if it is known: by a factor, and by the t law."""
     data = small(n_models=8, n_historical=2000, item_sd=0.4)
     learned = AnchorPipeline(cv=3, item_effects="random", random_state=0)
     learned.fit(data.X, data.y)
-    given = AnchorPipeline(cv=3, item_effects=learned.item_covariance_, random_state=0)
+    set_covariance(monkeypatch, learned.item_covariance_)
+    given = AnchorPipeline(cv=3, item_effects="random", random_state=0)
     given.fit(data.X, data.y)
     assert_allclose(learned.scores_, given.scores_)
     parts = learned.variance_["items"] / given.variance_["items"]
@@ -427,10 +402,9 @@ def test_a_last_stage_is_as_good_as_a_span():
     assert_allclose(*p, rtol=1e-9)
 
 
-@pytest.mark.parametrize("item_effects", ["random", "conservative"])
-def test_effects_that_memory_does_not_hold_are_refused(monkeypatch, item_effects):
+def test_effects_that_memory_does_not_hold_are_refused(monkeypatch):
     data = small()
-    anchor = AnchorPipeline(cv=2, item_effects=item_effects, random_state=0)
+    anchor = AnchorPipeline(cv=2, item_effects="random", random_state=0)
     available = "skanchor._items._covariance.available_bytes"
     monkeypatch.setattr(available, lambda: 10_000)
     with pytest.raises(BattlesError, match=r"GB are available\. Set item_effects to"):
@@ -450,13 +424,14 @@ def test_memory_is_that_of_matrices_of_all_parameters(monkeypatch):
         fit_item_covariance(model)
 
 
-def test_the_own_deviation_of_a_new_model_gives_the_error_of_the_scale():
+def test_the_own_deviation_of_a_new_model_gives_the_error_of_the_scale(monkeypatch):
     """With many rows, as in calibration by a line: v (1 + 1/K + s^2 / |theta|^2)."""
     data = simulate_battles(
         40_000, 8_000, n_models=4, n_judges=1, rho=0.0, new_score=2.0, random_state=0
     )
     X = data.X[["model_a", "model_b", "judge"]]
-    anchor = AnchorPipeline(cv=2, item_effects=np.array([[0.09]]), random_state=0)
+    set_covariance(monkeypatch, 0.09)
+    anchor = AnchorPipeline(cv=2, item_effects="random", random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         anchor.fit(X, data.y)

@@ -5,7 +5,6 @@ import re
 from copy import copy
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -93,7 +92,6 @@ def test_lines_say_it_all(anchor):
     [
         ("none", "left out, as asked"),
         ("random", "taken into account, as asked"),
-        (0.05 * np.eye(3), "with the covariance given, as asked"),
     ],
 )
 def test_item_effects_as_asked(asked, said):
