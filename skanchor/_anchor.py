@@ -31,13 +31,17 @@ from skanchor._refitting import AnchorRefits
 from skanchor._riesz import TARGETS, RieszDebiaser
 from skanchor._row_rules import TIES
 from skanchor._stages import Stages
-from skanchor._treatments import NAMES, choose_treatments, matrix_size, read_prior
+from skanchor._treatments import (
+    NAMES,
+    choose_item_effects,
+    matrix_size,
+    read_prior,
+)
 from skanchor._typing import Split, Splitter
 from skanchor._weight_checks import check_weights_and_groups, mean_weight
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.contexts import context_mix
-from skanchor.results import AnchorResult
 from skanchor.sample import WEIGHTS, Battles, Sample
 
 MOST_REPEATS = 10_000
@@ -80,7 +84,7 @@ class AnchorPipeline(AnchorRefits):
         judges or fewer than five historical models. With more it is ``"none"`` if a
         score test on the historical verdicts does not see item effects (p of .2 or
         more) and rules out the size of ``item_prior`` (at .1), and else ``"random"``.
-        ``results_`` has both. Above 4,000 item effects (judges times historical
+        Above 4,000 item effects (judges times historical
         models), or above 500 if judges have fewer than twenty historical verdicts on
         average, the test decides with any number of judges. If it then speaks for item
         effects, ``"auto"`` raises an error, because the computation takes long; ask for
@@ -162,12 +166,9 @@ class AnchorPipeline(AnchorRefits):
     item_covariance_ : ndarray of shape (n_judges, n_judges) or None
         Covariance of the item effects, in squared judge logits.
     item_effects_ : {"none", "random"}
-        The treatment of the item effects that is reported.
-    results_ : mapping
-        Result by treatment; two of them with ``item_effects="auto"``. The one that is
-        not reported is computed when it is first asked for.
+        Whether item effects were left out, or taken as random.
     result_ : AnchorResult
-        The reported result: all of the above, frozen, with ``diagnostics``. With
+        The result: all of the above, frozen, with ``diagnostics``. With
         contexts a :class:`skanchor.results.ContextResult`, which has ``by_context``,
         ``under(mix)`` and ``cells``, the result of all models in each context.
     contexts_ : ndarray of shape (n_contexts,)
@@ -181,7 +182,7 @@ class AnchorPipeline(AnchorRefits):
         joint scores, but the errors of votes alone.
     comparisons_ : Comparisons
         The admitted rows, with the estimated plug-in scores, sensitivities, biases and,
-        if they are reported, item effects. With contexts, the labels of its models have
+        if there are any, item effects. With contexts, the labels of its models have
         the attributes ``context`` and ``model``, as in the estimators and the tables of
         ``diagnostics``.
     sample_ : Sample
@@ -189,9 +190,6 @@ class AnchorPipeline(AnchorRefits):
     distinct_sample_ : Sample
         The rows as they were fitted. If most rows are equal, equal rows are merged, and
         ``multiplicity`` is the number of rows that each represents.
-    treatments_ : Treatments
-        The treatments of the item effects, which one is reported and why, and the
-        p-value of the test for item effects.
     input_hash_ : str
         SHA-256 of all rows as they were read.
     warnings_ : tuple of Warning
@@ -342,20 +340,17 @@ class AnchorPipeline(AnchorRefits):
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         self._inference = inference = self.prepare(sample)
-        treatments = inference.treatments
         self.fold_plan_ = inference.fold_plan
-        # Only the reported treatment is computed now; `results_` computes the other.
-        full = inference.fit(treatments.reported)
+        full = inference.fit()
         self.result_, self._items = inference.result(full), full.items
-        self._known_results: dict[str, AnchorResult] = {}
-        self.item_effects_ = treatments.reported
+        self.item_effects_ = inference.choice.item_effects
         self.item_covariance_ = None if full.items is None else full.items.covariance
         self._keep(full.chain)
         if self.result_.diagnostics is not None:
             self.result_.diagnostics.warn()
 
     def prepare(self, sample: Sample, *, by_features: bool = True) -> Inference:
-        """Admit rows, fit the plug-in and choose the treatments; folds come later.
+        """Admit rows, fit the plug-in and decide on item effects; folds come later.
 
         Parameters
         ----------
@@ -367,7 +362,7 @@ class AnchorPipeline(AnchorRefits):
         Returns
         -------
         Inference
-            Computes the result under any treatment.
+            Computes the result.
         """
         stages = self.stages()
         warn_of_no_judges(sample)
@@ -398,12 +393,12 @@ class AnchorPipeline(AnchorRefits):
         # Only the test needs the two-step fit, which is large.
         plugged = replace(plugged, two_step=None)
         verdicts = admitted.counts & ~admitted.X.is_human & ~admitted.X.involves_new
-        treatments = choose_treatments(
+        choice = choose_item_effects(
             self.item_effects, admitted.X, check, admitted.number(verdicts),
             read_prior(self.item_prior),
         )  # fmt: skip
         return Inference(
-            stages, cells, everyone, admitted, plugged, check, treatments, plans, folds,
+            stages, cells, everyone, admitted, plugged, check, choice, plans, folds,
             self.n_jobs, self.verbose, mix,
         )  # fmt: skip
 
@@ -439,7 +434,7 @@ class AnchorPipeline(AnchorRefits):
         )
 
     def _keep(self, chain: Chain) -> None:
-        """Store the fitted stages and labels of the reported chain as attributes."""
+        """Store the fitted stages and labels of the chain as attributes."""
         self.btl_, self.calibrator_ = chain.btl, chain.calibrator
         self.human_bias_ = chain.btl.bias_
         self.arrival_, self.debiaser_ = chain.arrival, chain.debiaser

@@ -1,8 +1,8 @@
-"""From the fit of all rows to results, one for each treatment of the item effects."""
+"""From the fit of all rows to the result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from skanchor._folds import Fold, FoldPlan
 from skanchor._inference import relative_spread
 from skanchor._items import ItemCovariance, judges_of_arrivals
 from skanchor._stages import Stages
-from skanchor._treatments import Treatments, limited_to_inference
+from skanchor._treatments import ItemChoice
 from skanchor._typing import Array
 from skanchor.exceptions import InstabilityWarning
 from skanchor.results import AnchorResult, ContextResult
@@ -40,7 +40,7 @@ from skanchor.warning_log import WarningLog, warn
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """What the result under any treatment is made from.
+    """What the result is made from.
 
     Attributes
     ----------
@@ -55,8 +55,8 @@ class Inference:
         The plug-in of the rows that are fitted.
     check : ItemCheck
         Whether verdicts deviate by model.
-    treatments : Treatments
-        Treatments of the item effects.
+    choice : ItemChoice
+        Whether item effects enter the fit, and why.
     fold_plan : list of FoldPlan
         Folds of the rows of the table in each repeat.
     folds : list of sequence of Fold
@@ -73,18 +73,18 @@ class Inference:
     admitted: Sample
     plugged: Chain
     check: ItemCheck
-    treatments: Treatments
+    choice: ItemChoice
     fold_plan: list[FoldPlan]
     folds: list[Sequence[Fold]]
     n_jobs: int | None
     verbose: int
     mix: Mapping[Any, float] | None = None
 
-    def fit(self, treatment: str) -> FullFit:
-        """Fit all rows under a treatment."""
+    def fit(self) -> FullFit:
+        """Fit all rows."""
         sample = self.admitted
         fitted = sample.with_battles(self.plugged.X)
-        items = self.treatments.covariance(treatment, fitted, self.plugged.calibrator)
+        items = self.choice.covariance(fitted, self.plugged.calibrator)
         return FullFit.of(self.stages, sample, self.plugged, items)
 
     def result(self, full: FullFit) -> AnchorResult:
@@ -412,39 +412,3 @@ def _inputs(full: FullFit) -> Inputs:
     if full.stages.btl.bias is None:
         return full.sample.inputs
     return replace(full.sample.inputs, style=full.stages.target)
-
-
-class TreatmentResults(Mapping[str, AnchorResult]):
-    """Results by treatment; one that is not reported is computed when asked for.
-
-    Parameters
-    ----------
-    inference : Inference
-        What results are made from.
-    known : dict
-        Results that are there already, to which others are added.
-    """
-
-    def __init__(self, inference: Inference, known: dict[str, AnchorResult]):
-        self._inference, self._known = inference, known
-
-    def __getitem__(self, name: str) -> AnchorResult:
-        if name not in self._inference.treatments.names:
-            raise KeyError(name)
-        if name not in self._known:
-            inference = self._inference
-            limit = limited_to_inference(inference.admitted.X, name)
-            with limit, WarningLog() as log:
-                self._known[name] = inference.result(inference.fit(name))
-            log.hand_on()
-        return self._known[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._inference.treatments.names)
-
-    def __len__(self) -> int:
-        return len(self._inference.treatments.names)
-
-    def __repr__(self) -> str:
-        known = {name: self._known.get(name, "not computed yet") for name in self}
-        return f"{type(self).__name__}({known!r})"

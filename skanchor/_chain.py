@@ -250,7 +250,7 @@ def complete(
     start: Chain | None = None,
     seed_offset: int = 0,
 ) -> Chain:
-    """Add the item effects of one treatment and the Riesz weights.
+    """Add the item effects and the Riesz weights.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ LEAST_NOISE = 1e-20
 
 @dataclass(frozen=True, slots=True)
 class FullFit:
-    """The fit of all rows under one treatment, which every fold starts from.
+    """The fit of all rows, which every fold starts from.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a fitted pipeline reports beside its result: treatments, rows, judges."""
+"""What a fitted pipeline reports beside its result: rows, judges, plans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._arrivals import ArrivalScorer
-from skanchor._assembly import Inference, TreatmentResults
+from skanchor._assembly import Inference
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor._diagnostics import FitSums, judge_table
@@ -21,7 +21,6 @@ from skanchor._inference import relative_spread
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
 from skanchor._riesz import RieszDebiaser
-from skanchor._treatments import Treatments
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.planning import (
@@ -44,7 +43,6 @@ class AnchorReadouts(RankingEstimator):
     result_: AnchorResult
     item_effects_: str
     item_covariance_: Array | None
-    _items: ItemCovariance | None
     btl_: BTLRegressor
     calibrator_: JudgeCalibrator
     arrival_: ArrivalScorer
@@ -52,20 +50,6 @@ class AnchorReadouts(RankingEstimator):
     judges_: NDArray[Any]
     _learned: Comparisons
     _inference: Inference
-    _known_results: dict[str, AnchorResult]
-
-    @property
-    def results_(self) -> Mapping[str, AnchorResult]:
-        """Results by treatment; one that is not reported is computed at first use."""
-        result, inference = self._result(), self._inference
-        self._known_results[self.item_effects_] = result
-        return TreatmentResults(inference, self._known_results)
-
-    @property
-    def treatments_(self) -> Treatments:
-        """Treatments of the item effects, and why one of them is reported."""
-        self._result()
-        return self._inference.treatments
 
     @property
     def comparisons_(self) -> Comparisons:

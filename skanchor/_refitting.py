@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -28,7 +29,7 @@ class AnchorRefits(AnchorReadouts):
     fold_plan_: list[FoldPlan]
 
     def prepare(self, sample: Sample, *, by_features: bool = True) -> Inference:
-        """Admit rows, fit the plug-in, choose the treatments."""
+        """Admit rows, fit the plug-in, decide on item effects."""
         raise NotImplementedError
 
     def fragility(
@@ -192,7 +193,9 @@ class AnchorRefits(AnchorReadouts):
         )
         inference = again.prepare(sample)
         if anew:
-            return inference.result(inference.fit(self.item_effects_))
+            choice = replace(inference.choice, item_effects=self.item_effects_)
+            inference = replace(inference, choice=choice)
+            return inference.result(inference.fit())
         if inference.admitted.X.judges.tolist() != self.judges_.tolist():
             raise BattlesError("A judge has too few rows left.")
         full = FullFit.of(

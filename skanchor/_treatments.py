@@ -1,4 +1,4 @@
-"""Treatments of the item effects: which to compute, and which to report."""
+"""Whether item effects enter the fit, and why: what ``item_effects`` decides."""
 
 from __future__ import annotations
 
@@ -67,43 +67,33 @@ UNSEEN = "a test does not see them"
 
 
 @dataclass(frozen=True, slots=True)
-class Treatments:
-    """Treatments of the item effects.
+class ItemChoice:
+    """Decision on the item effects of a fit.
 
     Attributes
     ----------
-    names : tuple of str
-        Those that there is a result for, once it is asked for.
-    reported : str
-        The treatment to report.
+    item_effects : {"none", "random"}
+        Whether they are left out, or random.
     reason : str
-        Why it is this one, such as ``"a test sees them"``.
+        Why, such as ``"a test sees them"``.
     p_value : float
         Of the test for item effects; NaN where there is none.
     prior : ItemPrior
-        Prior of a covariance that is estimated.
+        Prior of their covariance.
     """
 
-    names: tuple[str, ...]
-    reported: str
+    item_effects: str
     reason: str
     p_value: float = np.nan
     prior: ItemPrior = ITEM_PRIOR
 
-    @property
-    def is_dense(self) -> bool:
-        """Whether what is reported needs a matrix of all deviations."""
-        return self.reported != "none" and not self.prior.has_common_correlation
-
     def covariance(
-        self, name: str, sample: Sample, calibrator: JudgeCalibrator
+        self, sample: Sample, calibrator: JudgeCalibrator
     ) -> ItemCovariance | None:
         """Covariance of the item effects; None where they are left out.
 
         Parameters
         ----------
-        name : str
-            One of ``names``.
         sample : Sample
             Rows that carry the plug-in of all rows.
         calibrator : JudgeCalibrator
@@ -113,26 +103,26 @@ class Treatments:
         -------
         ItemCovariance or None
         """
-        if name == "none":
+        if self.item_effects == "none":
             return None
         found = estimate_item_covariance(sample, calibrator, self.prior)
         warn_of_covariance(found, self.prior, count_historical(sample.X))
         return found
 
 
-def leaves_items_out(item_effects: Any) -> bool:
+def leaves_items_out(item_effects: str | None) -> bool:
     """Whether a user asks for the interval without item effects."""
     return item_effects is None or item_effects == "none"
 
 
-def choose_treatments(
-    item_effects: Any,
+def choose_item_effects(
+    item_effects: str | None,
     X: Comparisons,
     check: ItemCheck,
     n_verdicts: float = np.inf,
     prior: ItemPrior = ITEM_PRIOR,
-) -> Treatments:
-    """Choose the treatments that ``item_effects`` asks for; say so if they take long.
+) -> ItemChoice:
+    """Decide whether item effects enter a fit; warn if they take long.
 
     Parameters
     ----------
@@ -149,12 +139,14 @@ def choose_treatments(
 
     Returns
     -------
-    Treatments
+    ItemChoice
     """
     found = _choose(item_effects, X, check, n_verdicts, prior)
     n_judges, n_models = len(X.judges), len(X.models)
     n_effects = n_judges * n_models
-    if found.reported != "none" and found.prior.has_common_correlation:
+    if found.item_effects == "none":
+        return found
+    if found.prior.has_common_correlation:
         warn(
             DataWarning(
                 f"{n_judges:,} judges and {count_historical(X):,} historical models "
@@ -166,7 +158,7 @@ def choose_treatments(
             )
         )
         _warn_of_time(X, SECONDS_BY_JUDGE * n_effects**2, "square")
-    elif found.is_dense:
+    else:
         way_out = (
             "; item_effects='auto' takes seconds, as it gives all pairs of judges one "
             "correlation"
@@ -193,31 +185,31 @@ def _warn_of_time(X: Comparisons, seconds: float, power: str, more: str = "") ->
 
 
 def _choose(
-    item_effects: Any,
+    item_effects: str | None,
     X: Comparisons,
     check: ItemCheck,
     n_verdicts: float,
     prior: ItemPrior,
-) -> Treatments:
-    """Choose the treatments, whatever time they take."""
+) -> ItemChoice:
+    """Decide, whatever time it takes."""
     p, n_judges = check.p_value, len(X.judges)
     if not n_judges:
-        return Treatments(("none",), "none", "there are no judges", p)
+        return ItemChoice("none", "there are no judges", p)
     if leaves_items_out(item_effects):
-        return Treatments(("none",), "none", "as asked", p)
+        return ItemChoice("none", "as asked", p)
     n_historical = count_historical(X)
     if n_historical < MIN_HISTORICAL:
         # A lone historical model is at zero on a scale that nothing tells.
-        return Treatments(("none",), "none", "there is one historical model", p)
+        return ItemChoice("none", "there is one historical model", p)
     few, resting = n_historical < FEW_HISTORICAL, ""
     if few:
         resting = (
             f", and their size rests on a prior of {prior.sd:g} logits with "
             f"{prior.df:g} degrees of freedom"
         )
-    if item_effects != "auto":
-        return Treatments((item_effects,), item_effects, f"as asked{resting}", p, prior)
-    names, common = ("none", "random"), ""
+    if item_effects == "random":
+        return ItemChoice("random", f"as asked{resting}", p, prior)
+    common = ""
     n_deviations = n_judges * n_historical
     are_thin = n_verdicts < FEW_VERDICTS * n_judges
     if n_judges < MANY_JUDGES or n_verdicts < LEAST_VERDICTS * n_judges:
@@ -236,8 +228,8 @@ def _choose(
     elif (seen := _evidence(check, prior, "a test sees them")) is not None:
         why = seen
     else:
-        return Treatments(names, "none", UNSEEN, p, prior)
-    return Treatments(names, "random", f"{why}{common}", p, prior)
+        return ItemChoice("none", UNSEEN, p, prior)
+    return ItemChoice("random", f"{why}{common}", p, prior)
 
 
 def _evidence(check: ItemCheck, prior: ItemPrior, detected: str) -> str | None:
@@ -279,7 +271,7 @@ def read_prior(item_prior: Any) -> ItemPrior:
     return ItemPrior(sd, df)
 
 
-def matrix_size(X: Comparisons, item_effects: Any) -> int:
+def matrix_size(X: Comparisons, item_effects: str | None) -> int:
     """Rows of the largest matrix that the inference solves, about.
 
     Parameters
@@ -302,7 +294,7 @@ def matrix_size(X: Comparisons, item_effects: Any) -> int:
 
 
 def limited_to_inference(
-    X: Comparisons, item_effects: Any
+    X: Comparisons, item_effects: str | None
 ) -> AbstractContextManager[None]:
     """Limit the threads of BLAS where the matrices of the inference are small."""
     return limited_threads(threads_for(matrix_size(X, item_effects)))
@@ -314,13 +306,13 @@ def _of_many(
     n_judges: int,
     n_historical: int,
     too_few: float | None,
-) -> Treatments:
+) -> ItemChoice:
     """Let the test decide, which so many models make sharp; refuse to wait unasked."""
     p = check.p_value
     tested = f"a test sees that (p = {p:.2g})"
     seen = _evidence(check, prior, "no test is possible" if np.isnan(p) else tested)
     if seen is None:
-        return Treatments(("none", "random"), "none", UNSEEN, p, prior)
+        return ItemChoice("none", UNSEEN, p, prior)
     why, advice = (
         "the time that they take grows with the cube of their number",
         "Rank fewer models at a time",

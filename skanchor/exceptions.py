@@ -185,7 +185,7 @@ class Remedy(Enum):
         "Give groups='prompt_id' if you still want errors by prompt, or groups=None if "
         "rows are independent."
     )
-    FIT_ITEM_EFFECTS = "Draw results_['random'], or fit with item_effects='random'."
+    FIT_ITEM_EFFECTS = "Fit with item_effects='random'."
     FIT_RATERS_TOGETHER = (
         "AnchorPipeline().fit(X, y) on all rows has errors by rater; groups='prompt_id'"
         " in fit leaves raters out."

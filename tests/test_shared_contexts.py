@@ -469,4 +469,5 @@ def test_what_does_not_go_with_contexts_is_refused_by_name(table):
 def test_few_models_in_many_contexts_are_few_models(table):
     found = anchor(item_effects="auto").fit(*table)
     assert found.item_effects_ == "random"
-    assert "they always are with 4 historical models" in found.treatments_.reason
+    reason = summarize(found).item_effects.reason
+    assert "they always are with 4 historical models" in reason

@@ -1,4 +1,4 @@
-"""Treatments of the item effects: which are computed, which is reported."""
+"""Whether item effects enter a fit, and why."""
 
 import warnings
 
@@ -16,53 +16,28 @@ from skanchor import (
     _treatments,
 )
 from skanchor._admission import admit_to_ranking
-from skanchor._assembly import Inference
 from skanchor._chain import fit_stages
 from skanchor._diagnostics import ItemCheck
 from skanchor._diagnostics._item_score_test import ScoreTest
 from skanchor._stages import Stages
-from skanchor._treatments import choose_treatments, leaves_items_out, read_prior
-from skanchor.exceptions import BattlesError, DataWarning, SlowWarning
+from skanchor._treatments import choose_item_effects, leaves_items_out, read_prior
+from skanchor.exceptions import BattlesError, SlowWarning
 from skanchor.reports import summarize, summary_lines
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 from skanchor.streaming import stream_history
-from skanchor.warning_log import WarningLog, warn
+from skanchor.warning_log import WarningLog
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 @pytest.mark.parametrize(("item_sd", "chosen"), [(0.0, "none"), (0.5, "random")])
-def test_the_check_decides_and_both_are_there(item_sd, chosen):
+def test_the_check_decides(item_sd, chosen):
     data = small(seed=1, n_models=10, n_judges=3, n_historical=5000, item_sd=item_sd)
     anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
     assert anchor.item_effects_ == chosen
-    assert set(anchor.results_) == {"none", "random"}
-    assert anchor.result_ is anchor.results_[chosen]
-    assert len(anchor.results_) == 2 and list(anchor.results_) == ["none", "random"]
-    with pytest.raises(KeyError, match="auto"):
-        anchor.results_["auto"]
-    for name, how in (("none", None), ("random", "random")):
-        alone = AnchorPipeline(cv=3, random_state=0, item_effects=how)
-        alone.fit(data.X, data.y)
-        assert_allclose(alone.conf_int(), anchor.results_[name].conf_int())
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-def test_what_the_other_result_warns_of_is_told_once_when_it_is_asked_for(monkeypatch):
-    data = small(seed=1, n_models=10, n_judges=3, n_historical=5000, item_sd=0.0)
-    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
-    plain = Inference.result
-
-    def doubtful(inference, full):
-        warn(DataWarning("doubtful"))
-        warn(DataWarning("doubtful"))
-        return plain(inference, full)
-
-    monkeypatch.setattr(Inference, "result", doubtful)
-    with pytest.warns(DataWarning, match="doubtful") as told:
-        other = anchor.results_["random"]
-    assert len(told) == 1
-    assert anchor.results_["random"] is other
+    alone = AnchorPipeline(cv=3, random_state=0, item_effects=chosen)
+    alone.fit(data.X, data.y)
+    assert_allclose(alone.conf_int(), anchor.conf_int(), rtol=0)
 
 
 def test_none_has_a_name():
@@ -72,7 +47,7 @@ def test_none_has_a_name():
     bare = AnchorPipeline(cv=3, random_state=0, item_effects=None)
     bare.fit(data.X, data.y)
     assert named.item_effects_ == bare.item_effects_ == "none"
-    assert list(named.results_) == ["none"] and named.item_covariance_ is None
+    assert named.item_covariance_ is None
     assert_allclose(named.influence_, bare.influence_, rtol=0)
 
 
@@ -143,34 +118,32 @@ def plugged(n_models=6, **kwargs):
 
 
 @pytest.mark.parametrize(
-    ("item_effects", "check", "computed", "reported"),
+    ("item_effects", "check", "expected"),
     [
-        (None, ALARMED, ["none"], "none"),
-        ("none", ALARMED, ["none"], "none"),
-        ("random", CALM, ["random"], "random"),
+        (None, ALARMED, "none"),
+        ("none", ALARMED, "none"),
+        ("random", CALM, "random"),
         # With so few judges no test is asked.
-        ("auto", CALM, ["none", "random"], "random"),
-        ("auto", ALARMED, ["none", "random"], "random"),
+        ("auto", CALM, "random"),
+        ("auto", ALARMED, "random"),
     ],
 )
-def test_what_is_asked_for_is_computed(item_effects, check, computed, reported):
+def test_what_is_asked_for_is_fitted(item_effects, check, expected):
     sample, calibrator = plugged()
-    assert leaves_items_out(item_effects) == (computed == ["none"])
-    chosen = choose_treatments(item_effects, sample.X, check)
-    assert list(chosen.names) == computed
-    assert chosen.reported == reported
-    for name in computed:
-        items = chosen.covariance(name, sample, calibrator)
-        assert (items is None) == (name == "none")
-        if items is not None:
-            assert items.covariance.shape == (2, 2) and items.inflation > 1.0
-            assert items.df < np.inf
+    assert leaves_items_out(item_effects) == (expected == "none")
+    chosen = choose_item_effects(item_effects, sample.X, check)
+    assert chosen.item_effects == expected
+    items = chosen.covariance(sample, calibrator)
+    assert (items is None) == (expected == "none")
+    if items is not None:
+        assert items.covariance.shape == (2, 2) and items.inflation > 1.0
+        assert items.df < np.inf
 
 
 @pytest.mark.parametrize(("check", "reported"), [(CALM, "none"), (ALARMED, "random")])
 def test_with_three_judges_the_check_decides(check, reported):
     sample, _ = plugged(n_judges=3)
-    assert choose_treatments("auto", sample.X, check).reported == reported
+    assert choose_item_effects("auto", sample.X, check).item_effects == reported
 
 
 def test_auto_leaves_out_only_what_the_verdicts_rule_out():
@@ -179,14 +152,14 @@ def test_auto_leaves_out_only_what_the_verdicts_rule_out():
     test = ScoreTest(value=14.0, df=12.0, scale=20.0)
     thin = ItemCheck(pd.DataFrame(), test.p_value, None, test)
     assert not thin.detected and not thin.rules_out(0.3) and thin.rules_out(0.6)
-    chosen = choose_treatments("auto", sample.X, thin)
-    assert chosen.reported == "random"
+    chosen = choose_item_effects("auto", sample.X, thin)
+    assert chosen.item_effects == "random"
     assert chosen.reason == "the verdicts do not rule out a size of 0.3 logits"
     # Who expects larger ones knows that these would be seen.
-    chosen = choose_treatments("auto", sample.X, thin, prior=read_prior((0.6, 2)))
-    assert chosen.reported == "none"
+    chosen = choose_item_effects("auto", sample.X, thin, prior=read_prior((0.6, 2)))
+    assert chosen.item_effects == "none"
     sharp = ItemCheck(pd.DataFrame(), 0.3, None, ScoreTest(14.0, 12.0, 100.0))
-    assert choose_treatments("auto", sample.X, sharp).reported == "none"
+    assert choose_item_effects("auto", sample.X, sharp).item_effects == "none"
 
 
 def test_many_judges_of_few_verdicts_do_not_pass_for_judges_without_deviations():
@@ -208,7 +181,7 @@ def test_auto_asks_the_check_where_deviations_are_many(monkeypatch):
     sample, _ = plugged()
     n = 2 * int((~sample.X.is_new).sum())
     monkeypatch.setattr(_treatments, "MOST_DEVIATIONS", n - 1)
-    assert choose_treatments("auto", sample.X, CALM).reported == "none"
+    assert choose_item_effects("auto", sample.X, CALM).item_effects == "none"
     test = ScoreTest(14.0, 12.0, 20.0)
     unsure = ItemCheck(pd.DataFrame(), test.p_value, None, test)
     for check, seen in (
@@ -217,11 +190,11 @@ def test_auto_asks_the_check_where_deviations_are_many(monkeypatch):
         (unsure, "do not rule out a size of 0.3 logits"),
     ):
         with pytest.raises(BattlesError, match=f"{seen}.* these are {n} deviations"):
-            choose_treatments("auto", sample.X, check)
+            choose_item_effects("auto", sample.X, check)
     # Who asks for them gets them.
-    assert choose_treatments("random", sample.X, ALARMED).reported == "random"
+    assert choose_item_effects("random", sample.X, ALARMED).item_effects == "random"
     monkeypatch.setattr(_treatments, "MOST_DEVIATIONS", n)
-    assert choose_treatments("auto", sample.X, CALM).reported == "random"
+    assert choose_item_effects("auto", sample.X, CALM).item_effects == "random"
 
 
 def test_what_takes_minutes_is_said_before_it_begins(monkeypatch):
@@ -230,9 +203,9 @@ def test_what_takes_minutes_is_said_before_it_begins(monkeypatch):
     monkeypatch.setattr(_treatments, "SECONDS", 150.0 / (n_judges * n_models) ** 3)
     # Not only once a fit has succeeded, as other warnings.
     with WarningLog() as log, pytest.warns(SlowWarning, match="takes about 2 minutes"):
-        choose_treatments("random", sample.X, CALM)
+        choose_item_effects("random", sample.X, CALM)
     assert not log.found
-    assert choose_treatments(None, sample.X, CALM).reported == "none"
+    assert choose_item_effects(None, sample.X, CALM).item_effects == "none"
 
 
 def test_many_judges_that_take_minutes_are_announced_as_well(monkeypatch):
@@ -243,7 +216,7 @@ def test_many_judges_that_take_minutes_are_announced_as_well(monkeypatch):
     monkeypatch.setattr(_treatments, "SECONDS_BY_JUDGE", 150.0 / n_effects**2)
     match = f"12 judges .* {n_effects} item effects, .* about 2 minutes.* the square"
     with WarningLog(), pytest.warns(SlowWarning, match=match):
-        assert choose_treatments("auto", sample.X, ALARMED).reported == "random"
+        assert choose_item_effects("auto", sample.X, ALARMED).item_effects == "random"
 
 
 def test_auto_does_not_begin_where_many_judges_have_few_verdicts_each(monkeypatch):
@@ -255,15 +228,15 @@ def test_auto_does_not_begin_where_many_judges_have_few_verdicts_each(monkeypatc
         for check, seen in ((ALARMED, r"sees that \(p = "), (UNTESTED, "is possible")):
             said = f"{seen}.* these are {n} deviations, and there are only {few} ver"
             with pytest.raises(BattlesError, match=said):
-                choose_treatments("auto", sample.X, check, few)
-        assert choose_treatments("auto", sample.X, CALM, few).reported == "none"
+                choose_item_effects("auto", sample.X, check, few)
+        assert choose_item_effects("auto", sample.X, CALM, few).item_effects == "none"
         for asked, n_verdicts in (("random", few), ("auto", enough), ("auto", np.inf)):
-            chosen = choose_treatments(asked, sample.X, ALARMED, n_verdicts)
-            assert chosen.reported == "random"
+            chosen = choose_item_effects(asked, sample.X, ALARMED, n_verdicts)
+            assert chosen.item_effects == "random"
     with monkeypatch.context() as patch:
         patch.setattr(_treatments, "FEW_DEVIATIONS", n)
-        chosen = choose_treatments("auto", sample.X, ALARMED, few)
-        assert chosen.reported == "random"
+        chosen = choose_item_effects("auto", sample.X, ALARMED, few)
+        assert chosen.item_effects == "random"
 
 
 def test_hundreds_of_judges_of_three_rows_end_in_one_line():
@@ -289,22 +262,22 @@ def test_without_judges_there_is_nothing_to_treat():
         ["model-01"],
     )
     for asked in ("auto", "random"):
-        chosen = choose_treatments(asked, sample.X, ALARMED)
-        assert chosen.names == ("none",)
+        chosen = choose_item_effects(asked, sample.X, ALARMED)
+        assert chosen.item_effects == "none"
 
 
 def test_few_models_leave_the_covariance_to_the_prior():
     sample, calibrator = plugged(n_models=4)
-    chosen = choose_treatments("auto", sample.X, CALM)
-    assert (chosen.names, chosen.reported) == (("none", "random"), "random")
+    chosen = choose_item_effects("auto", sample.X, CALM)
+    assert chosen.item_effects == "random"
     assert "they always are with 4 historical models" in chosen.reason
     assert "a prior of 0.3 logits with 2 degrees of freedom" in chosen.reason
-    found = chosen.covariance("random", sample, calibrator)
+    found = chosen.covariance(sample, calibrator)
     # Two degrees of freedom of the prior, beside at most those of the models less two.
     assert 3.0 < found.free <= 4.0
-    chosen = choose_treatments("random", sample.X, CALM, prior=read_prior((0.7, 9)))
+    chosen = choose_item_effects("random", sample.X, CALM, prior=read_prior((0.7, 9)))
     assert "a prior of 0.7 logits with 9 degrees of freedom" in chosen.reason
-    assert 10.0 < chosen.covariance("random", sample, calibrator).free <= 11.0
+    assert 10.0 < chosen.covariance(sample, calibrator).free <= 11.0
 
 
 @pytest.mark.parametrize("wrong", [0.3, (0.3,), (0.0, 2), (0.3, -1), ("a", 2), None])

@@ -172,8 +172,7 @@ class HistoryState:
                 "weight_bound needs the rows, but only sums are stored: leave it "
                 "at None."
             )
-        reported = inference.treatments.reported
-        full = inference.fit(reported)
+        full = inference.fit()
         chain, sample = full.chain, full.sample
         history = StoredHistory.of(full, inference.folds)
         # ``stored`` adds the ranges, and some contrasts, of the features of each judge.
@@ -194,7 +193,7 @@ class HistoryState:
             history,
             sums,
             inference.check,
-            reported,
+            inference.choice.item_effects,
             _board_of_rows(inference),
             groups,
             dict(fingerprints),

@@ -104,7 +104,7 @@ class ItemDeviationDisplay(canvas.PanelDisplay):
         Parameters
         ----------
         result : AnchorResult
-            A result with item effects, such as ``AnchorPipeline.results_["random"]``.
+            A result with item effects.
         level, axes
             As in :meth:`from_estimator`.
 

@@ -31,31 +31,21 @@ _IDLE = ("n_jobs", "verbose")  # no number depends on them
 
 @dataclass(frozen=True, eq=False)
 class ItemEffects:
-    """Which treatment of the item effects was chosen, and why.
+    """Whether the intervals allow for item effects, and why.
 
     Attributes
     ----------
     reported : {"none", "random"}
-        The treatment of the reported intervals.
+        Whether they are left out, or random.
     reason : str
-        Why this treatment was chosen.
+        Why.
     p_value : float
         P-value of the test for item effects; NaN if there was no test.
-    others : mapping from str to DataFrame
-        By other treatment, the intervals of the new models under it: ``low`` and
-        ``high`` in logits.
     """
 
     reported: str
     reason: str
     p_value: float
-    others: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, with the intervals of other treatments as records."""
-        others = {n: records_of(table, "model") for n, table in self.others.items()}
-        known = {"reported": self.reported, "reason": self.reason}
-        return {**known, "p_value": self.p_value, "other_intervals": others}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +60,7 @@ class RunSummary:
     method : str
         Name of the estimator, or of the result where no estimator is known.
     level : float
-        Confidence level of the intervals in ``item_effects``.
+        Level of the set ``best``.
     models : mapping from str to list
         Labels of the ``historical``, ``new`` and ``undetermined`` models; an
         undetermined model is also one of the other two.
@@ -89,7 +79,7 @@ class RunSummary:
         ``position_effect``, ``has_position_effect`` and the other columns of
         :meth:`skanchor.AnchorPipeline.summary`. Empty without an estimator.
     item_effects : ItemEffects or None
-        The treatment of the item effects; None for a method without item effects.
+        Whether intervals allow for item effects; None for a method without them.
     warnings : tuple of Warning
         Warnings of reading the table and of the fit, with a ``DiagnosticWarning`` for
         each threshold that was crossed.
@@ -153,7 +143,7 @@ class RunSummary:
             "rows": dict(self.rows),
             "inputs": {**asdict(self.inputs), "n_groups": self.n_groups},
             "judges": records_of(self.judges, "judge"),
-            "item_effects": self.item_effects and self.item_effects.to_dict(),
+            "item_effects": self.item_effects and asdict(self.item_effects),
             "warnings": [
                 {
                     "category": type(warning).__name__,
@@ -199,7 +189,6 @@ def summarize(
     fitted: Any,
     level: float = 0.95,
     *,
-    other_intervals: bool = True,
     earlier: Sequence[Warning] = (),
 ) -> RunSummary:
     """Summarise a run.
@@ -211,9 +200,6 @@ def summarize(
         settings and warnings.
     level : float, default=0.95
         Confidence level.
-    other_intervals : bool, default=True
-        Whether to compute the intervals under the treatments of the item effects that
-        are not reported, which may take as long as the fit.
     earlier : sequence of Warning, default=()
         Warnings from before the fit, such as those of reading; they are listed first.
 
@@ -255,9 +241,9 @@ def summarize(
         known["seed"] = _plain_setting(parameters.get("random_state"))
         known["warnings"] = _warnings_of(fitted, earlier)
     if isinstance(fitted, AnchorPipeline):
-        known |= _facts_of(fitted, level, other_intervals)
+        known |= _facts_of(fitted)
     elif hasattr(fitted, "item_effects_"):
-        # New models ranked by a stored history, which decided the treatment.
+        # New models ranked by a stored history, which decided on item effects.
         known["item_effects"] = ItemEffects(
             fitted.item_effects_, "as the history was fitted", np.nan
         )
@@ -269,11 +255,9 @@ def summarize(
     return RunSummary(**known)
 
 
-def _facts_of(
-    pipeline: AnchorPipeline, level: float, other_intervals: bool
-) -> dict[str, Any]:
+def _facts_of(pipeline: AnchorPipeline) -> dict[str, Any]:
     """Facts that only a pipeline has: rows by kind, judges, item effects, the hash."""
-    sample, chosen = pipeline.distinct_sample_, pipeline.treatments_
+    sample, choice = pipeline.distinct_sample_, pipeline._inference.choice
     X, used = sample.X, sample.counts
     rows = {
         "human": sample.number(used & X.is_human),
@@ -281,18 +265,11 @@ def _facts_of(
         "arrival": sample.number(used & ~X.is_human & X.involves_new),
     }
     rows["unused"] = sample.number(np.arange(len(sample))) - sum(rows.values())
-    names = [n for n in chosen.names if n != chosen.reported and other_intervals]
-    with WarningLog():
-        # `results_` fits a treatment when it is first asked for it. Its warnings
-        # concern intervals that are not reported.
-        others = {name: pipeline.results_[name].conf_int(level) for name in names}
     return {
         "rows": rows,
         "n_groups": sample.n_groups,
         "judges": pipeline.summary(),
-        "item_effects": ItemEffects(
-            chosen.reported, chosen.reason, chosen.p_value, others
-        ),
+        "item_effects": ItemEffects(choice.item_effects, choice.reason, choice.p_value),
         "input_hash": pipeline.input_hash_,
     }
 

@@ -8,13 +8,12 @@ import numpy as np
 
 from skanchor._text import printable
 from skanchor.exceptions import AssumptionWarning
-from skanchor.reports.answers import percent
 from skanchor.reports.best import best_note
-from skanchor.reports.summary import ItemEffects, RunSummary
+from skanchor.reports.summary import RunSummary
 from skanchor.warning_log import in_short
 
 _LISTED = 10
-"""Largest number of judges, and of new models, that are listed one by one."""
+"""Largest number of judges that are listed one by one."""
 
 _TREATED = {
     "none": "left out",
@@ -144,18 +143,6 @@ def _item_effects(summary: RunSummary) -> Iterator[str]:
     p = "" if np.isnan(items.p_value) else f" ({test}p = {items.p_value:.2g})"
     reason = items.reason if items.reason.startswith("as ") else f"as {items.reason}"
     yield f"Item effects: {_TREATED[items.reported]}, {reason}{p}."
-    # What the intervals would be under the treatments that are not reported.
-    for name, table in items.others.items():
-        yield f"  {_other(name, items)}, the {percent(summary.level)} intervals are:"
-        for model, row in table.head(_LISTED).iterrows():
-            yield f"  {model}: [{row['low']:.3f}, {row['high']:.3f}] logits."
-        if len(table) > _LISTED:
-            yield f"  and {len(table) - _LISTED} more."
-
-
-def _other(name: str, items: ItemEffects) -> str:
-    words = _TREATED[name]
-    return words[0].upper() + words[1:]
 
 
 def _position_effects(summary: RunSummary) -> Iterator[str]:

@@ -25,8 +25,8 @@ from skanchor._riesz import SplitSums, WeightLearner
 from skanchor._stages import Stages
 from skanchor._stored_folds import StoredFold, StoredHistory
 from skanchor._treatments import (
-    Treatments,
-    choose_treatments,
+    ItemChoice,
+    choose_item_effects,
     read_prior,
     warn_of_covariance,
 )
@@ -122,10 +122,10 @@ class Builder:
         """
         assert self.pilot is not None
         whole, check, point = self._start(self.pilot)
-        treatments = choose_treatments(
+        choice = choose_item_effects(
             item_effects, whole.X, check, prior=read_prior(item_prior)
         )
-        if treatments.reported == "none":
+        if choice.item_effects == "none":
             whole, point = self._approach("all rows", whole, self.stages, point)
             noise, items = point.noise(whole), None
         else:
@@ -133,7 +133,7 @@ class Builder:
                 whole, point = self._approach("all rows", whole, self.stages)
             # The dispersion of the residuals is taken before item effects are fitted.
             noise = point.noise(whole)
-            whole, items, point = self._fit_items(whole, point, noise, treatments)
+            whole, items, point = self._fit_items(whole, point, noise, choice)
         states = self._fit_folds(whole, point, items)
         sums = fit_sums(point, whole, noise)
         # Sums by group take memory: the sampled rows, of no more use, make room.
@@ -144,7 +144,7 @@ class Builder:
         )
         point = replace(point, layout=self.layout)
         stored = self._store(states, point, self._hold_out(states), items)
-        return Built(stored, sums, check, treatments.reported)
+        return Built(stored, sums, check, choice.item_effects)
 
     # ------------------------------------------------------------------- the whole
     def _start(
@@ -206,7 +206,7 @@ class Builder:
         whole: HistoricalFit,
         point: Expansion,
         noise: Array,
-        treatments: Treatments,
+        choice: ItemChoice,
     ) -> tuple[HistoricalFit, ItemCovariance, Expansion]:
         """Fit the item effects and their covariance together with all else.
 
@@ -215,7 +215,7 @@ class Builder:
         """
         what = "item effects"
         for number in range(self.max_passes):
-            items = self._covariance(whole, point, noise, treatments)
+            items = self._covariance(whole, point, noise, choice)
             whole, step = self._refit(self.stages, whole, point, items)
             # The first sums were taken without item effects: at least one more pass.
             if number and step <= NEAR:
@@ -223,7 +223,7 @@ class Builder:
             point = self._about(what, whole)
         else:
             self._warn_not_converged(what)
-        warn_of_covariance(items, treatments.prior, len(whole.X.models))
+        warn_of_covariance(items, choice.prior, len(whole.X.models))
         return whole, items, point
 
     def _covariance(
@@ -231,7 +231,7 @@ class Builder:
         whole: HistoricalFit,
         point: Expansion,
         noise: Array,
-        treatments: Treatments,
+        choice: ItemChoice,
     ) -> ItemCovariance:
         """Estimate the covariance of the item effects between judges."""
         # Weights divided by the dispersion give each source the information that its
@@ -239,7 +239,7 @@ class Builder:
         surrogates = point.surrogates().over(noise)
         sample = self.layout.surveyed.sample.with_battles(whole.X)
         model = ExpandedLikelihood(sample, whole.calibrator, surrogates)
-        return fit_item_covariance(model, treatments.prior)
+        return fit_item_covariance(model, choice.prior)
 
     # ------------------------------------------------------------------- the folds
     def _fit_folds(

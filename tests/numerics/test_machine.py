@@ -9,7 +9,6 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
-from skanchor._assembly import Inference
 from skanchor._numerics import machine
 from skanchor._numerics.machine import LARGE, limited_threads, threads_for
 from skanchor.bias import LinearBias
@@ -95,21 +94,6 @@ def test_small_fits_use_one_thread(four_threads):
     AnchorHistory(anchor).fit(data.X[~new], data.y[~new])
     assert set(Watched.seen) == {1}
     assert n_threads() == four_threads
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_the_other_treatment_uses_one_thread_too(four_threads, monkeypatch):
-    data = simulate_battles(n_historical=400, n_new=80, n_models=4, random_state=0)
-    anchor = AnchorPipeline(cv=2, random_state=0).fit(data.X, data.y)
-    seen, fit = [], Inference.fit
-
-    def watched(inference, treatment):
-        seen.append(n_threads())
-        return fit(inference, treatment)
-
-    monkeypatch.setattr(Inference, "fit", watched)
-    assert len([*anchor.results_.values()]) == 2
-    assert seen == [1] and n_threads() == four_threads
 
 
 @pytest.fixture

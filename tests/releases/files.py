@@ -1,7 +1,6 @@
 """Files that a release stores for later ones: ``python -m releases.files``."""
 
 import json
-import pickle
 from importlib.metadata import version
 from pathlib import Path
 
@@ -9,11 +8,10 @@ import numpy as np
 import pandas as pd
 
 from skanchor import AnchorHistory, AnchorPipeline
-from skanchor.reports import result_json
 from skanchor.simulation import simulate_battles
 
 FOLDER = Path(__file__).parent
-HISTORY, PIPELINE, RESULT = "history.anchor", "pipeline.pickle", "result.json"
+HISTORY = "history.anchor"
 TABLE, EXPECTED = "battles.csv", "expected.json"
 
 
@@ -44,11 +42,10 @@ def battles(release):
 
 
 def fitted(release):
-    """A history of the old models, and a pipeline of all."""
+    """A history of the old models."""
     X, y, is_late = battles(release)
     anchor = AnchorPipeline(cv=2, random_state=0)
-    history = AnchorHistory(anchor).fit(X[~is_late], y[~is_late])
-    return history, anchor.fit(X, y)
+    return AnchorHistory(anchor).fit(X[~is_late], y[~is_late])
 
 
 def placed(history, release):
@@ -69,20 +66,15 @@ def numbers(result):
 
 
 def write(release):
-    """Store a table, a history, a pickle, the JSON of a result, and what they give."""
+    """Store a table, a history, and what it says of the new model."""
     folder = FOLDER / release
     folder.mkdir(exist_ok=True)
     draw().to_csv(folder / TABLE, index=False)
-    history, anchor = fitted(release)
+    history = fitted(release)
     history.save(folder / HISTORY)
-    (folder / PIPELINE).write_bytes(pickle.dumps(anchor, protocol=4))
-    expected = {
-        HISTORY: numbers(placed(history, release)),
-        PIPELINE: numbers(anchor.result_),
-    }
-    for name, content in ((RESULT, result_json(anchor)), (EXPECTED, expected)):
-        text = json.dumps(content, indent=1, sort_keys=True)
-        (folder / name).write_text(text + "\n", encoding="utf-8")
+    expected = {HISTORY: numbers(placed(history, release))}
+    text = json.dumps(expected, indent=1, sort_keys=True)
+    (folder / EXPECTED).write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
