@@ -23,7 +23,6 @@ from skanchor._cli.command import (
     wrap_help,
 )
 from skanchor._cli.compare import COMPARE
-from skanchor._cli.completion import completion_command
 from skanchor._cli.evaluate import EVALUATE
 from skanchor._cli.fetch import FETCH
 from skanchor._cli.fragility import FRAGILITY
@@ -60,7 +59,6 @@ COMMANDS: tuple[Command, ...] = (
     HISTORY,
     SIMULATE,
     FETCH,
-    completion_command(lambda: COMMANDS),
 )
 """All commands, in the order of the help."""
 

@@ -547,8 +547,6 @@ BAD_FLAGS = {
     "worth --demo --level 0.9": "skanchor worth does not take --level; --level goes",
     "rank --demo --levle 0.9": "did you mean --level? (see skanchor rank --help)",
     "rank --demo x --weigths=frequency": "did you mean --weights?",
-    "completion": "shell",
-    "completion tcsh": "invalid choice: 'tcsh'",
     "guess": "invalid choice: 'guess'",
 }
 
