@@ -26,11 +26,9 @@ from skanchor._numerics.graph import describe_connectivity
 from skanchor._typing import Array
 from skanchor._vote_checks import slight_ridge
 from skanchor.exceptions import (
-    Advice,
     BattlesError,
     DataWarning,
     DisconnectedError,
-    Remedy,
     SeparationWarning,
 )
 from skanchor.sample import Sample
@@ -142,10 +140,10 @@ def warn_of_thin_judges(sample: Sample) -> None:
         warn(
             DataWarning(
                 f"The {len(history.judges):,} judges have {middle} verdicts each on "
-                "historical models, in the median. Fewer than "
-                f"{ROWS_OF_SENSITIVITY} hardly show the sensitivity of a judge, so "
-                "intervals are likely very wide.",
-                advice=Advice(Remedy.POOL_JUDGES),
+                f"historical models, in the median. Fewer than {ROWS_OF_SENSITIVITY} "
+                "hardly show the sensitivity of a judge, so intervals are likely "
+                "very wide. If they are alike, such as seeds or prompts of one "
+                "model, fit them as one: pool='judges'.",
                 code="thin-judges",
                 subject=[judge for judge, _, _ in history.judges],
             )
@@ -161,38 +159,33 @@ def warn_of_no_judges(sample: Sample) -> None:
         warn(
             DataWarning(
                 f"There is no column 'judge', so all {n_rows} rows count as human "
-                "votes, and no row is by a judge.",
-                advice=Advice(Remedy.NAME_JUDGES),
+                "votes, and no row is by a judge. If a judge gave these outcomes, "
+                "name it in a column 'judge', and add the votes of people.",
                 code="no-judges",
                 subject=["judge"],
             )
         )
 
 
-def _partial_judges(X: Comparisons) -> list[Any]:
-    """Judges that have not compared every model."""
-    seen = X.rows.appearances_by_judge(X.is_usable) > 0
-    return X.judges[~seen[:-1].all(axis=1)].tolist()
-
-
 def check_ranking(X: Comparisons, new_models: Any) -> None:
     """Refuse roles that leave nothing to rank or no scale to rank on."""
     if not (X.is_human & X.is_usable).any():
         judges = X.judges.tolist()
-        values = {"judges": judges, "partial": _partial_judges(X)}
         raise BattlesError(
-            f"No row is by a human: column 'judge' holds {judges[:10]}.",
-            advice=[
-                Advice(Remedy.LABEL_HUMANS, values),
-                Advice(Remedy.ADD_PEOPLE),
-                Advice(Remedy.SPLIT_BY_SOURCE),
-            ],
+            f"No row is by a human: column 'judge' holds {judges[:10]}. Rows of people "
+            "have the label 'human'. If they have another label, name it in human. If "
+            "all rows are a judge's, add the rows of people on the same models. In a "
+            "cross-validation, split with SourceKFold, which keeps rows of every "
+            "source in training; learning_curve needs shuffle=True as well."
         )
     if not X.is_new.any() and new_models is None:
         unjudged = "" if len(X.judges) else " (all rows, without a column 'judge')"
         raise BattlesError(
-            f"There is no new model: every model has human rows{unjudged}.",
-            advice=[Advice(Remedy.CHOOSE_NEW_MODELS), Advice(Remedy.SPLIT_BY_SOURCE)],
+            f"There is no new model: every model has human rows{unjudged}. Name the "
+            "models to treat as new in new_models, or none, new_models=[] "
+            "(--no-new), for the historical leaderboard. In a cross-validation, "
+            "split with SourceKFold, which keeps rows of every source in training; "
+            "learning_curve needs shuffle=True as well.",
         )
     items = X.rows.items
     counts = np.bincount(items.context[~X.is_new], minlength=X.rows.n_contexts)
@@ -227,8 +220,8 @@ def leave_out_judges(sample: Sample) -> Sample:
     if unused and not len(battles.judges):
         raise BattlesError(
             f"Judges {unused} have no row between two models with human votes, "
-            "so no judge can be calibrated.",
-            advice=advice_on_spellings(sample.X, sample.weight),
+            "so no judge can be calibrated. "
+            f"{advice_on_spellings(sample.X, sample.weight)}".rstrip()
         )
     lost = _unplaced(battles, sample.weight)
     if lost:
@@ -287,8 +280,7 @@ def leave_out_feature_separated(
         what = f"places new model {lost[0]!r}" if lost else "is left"
         raise BattlesError(
             f"{_separated_by(separated[0])}, whatever the models, and no other judge "
-            f"{what}.",
-            advice=_against_features(separated[0]),
+            f"{what}. {_against_features(separated[0])}"
         )
     for found in separated:
         own = X.by_judge(X.judges.tolist().index(found.judge)).rows
@@ -298,8 +290,7 @@ def leave_out_feature_separated(
             SeparationWarning(
                 f"{_separated_by(found)}: no finite fit exists, and its rows say "
                 f"almost nothing about the models. All {n} are left out. This happens "
-                "if a feature is made from the outcome.",
-                advice=_against_features(found),
+                f"if a feature is made from the outcome. {_against_features(found)}",
                 code="separated-by-features",
                 subject=[found.judge],
             )
@@ -316,10 +307,13 @@ def _separated_by(found: FeatureSeparation) -> str:
     return f"The verdicts of judge {found.judge!r} are separated by {what}"
 
 
-def _against_features(found: FeatureSeparation) -> Advice:
-    """Advise what to do about them."""
-    remedy = Remedy.DROP_FEATURES if found.alone else Remedy.SHRINK_OR_DROP_JUDGE
-    return Advice(remedy, {"alpha": 0.01, "judge": repr(found.judge)})
+def _against_features(found: FeatureSeparation) -> str:
+    """Say what to do about them."""
+    feature = "the feature (drop_features) or " if found.alone else ""
+    return (
+        f"Drop {feature}the judge (without=[{found.judge!r}]), or set a ridge penalty, "
+        "such as LinearBias(alpha=0.01)."
+    )
 
 
 def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
@@ -335,7 +329,7 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
             trial = clone(btl).fit_sample(sample)
     except DisconnectedError as error:
         if len(X.judges):
-            error.advice += (Advice(Remedy.FIT_JOINTLY),)
+            raise DisconnectedError(f"{error} {_FIT_JOINTLY}") from None
         raise
     if not trial.unbounded_.any():
         # The chain will find the same, and warn of it.
@@ -353,20 +347,32 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
             )
         raise BattlesError(
             "Human votes bound the scores of all historical models on one side only: "
-            f"{graph.separation()}. No two of them lie on a common scale.",
-            advice=Advice(Remedy.ADD_VOTES, _ridge_advised(sample)),
+            f"{graph.separation()}. No two of them lie on a common scale. Add votes, "
+            f"or set {_ridge_advised(sample)}."
         )
-    advice = [Advice(Remedy.PLACE_BY_JUDGES, _ridge_advised(sample))]
+    advice = _placing_by_judges(sample)
     if len(X.judges):
-        advice.append(Advice(Remedy.FIT_JOINTLY))
+        advice += f" {_FIT_JOINTLY}"
     why = "have no limit" if graph.is_separated else "lie on the bound"
     return _without_models(sample, lost, why, advice)
 
 
-def _ridge_advised(sample: Sample) -> dict[str, float]:
-    """What fills in advice to set a ridge on the human scores."""
+_FIT_JOINTLY = "historical_fit='joint' can place them by judge rows."
+
+
+def _ridge_advised(sample: Sample) -> str:
+    """A slight ridge on the human scores, as code."""
     votes = sample.counts & sample.X.is_human
-    return {"alpha": slight_ridge(float(sample.weight[votes].sum()))}
+    alpha = slight_ridge(float(sample.weight[votes].sum()))
+    return f"BTLRegressor(alpha={alpha})"
+
+
+def _placing_by_judges(sample: Sample) -> str:
+    """Say what to do about models whose votes do not score them."""
+    return (
+        "Name them in new_models to place them with the judges' help, add votes, or "
+        f"set {_ridge_advised(sample)}."
+    )
 
 
 def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
@@ -401,11 +407,10 @@ def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
         raise BattlesError(
             "Votes and verdicts together bound the scores of all historical models on "
             f"one side only: {graph.separation()}. No two of them lie on a common "
-            "scale.",
-            advice=Advice(Remedy.ADD_VOTES, _ridge_advised(sample)),
+            f"scale. Add votes, or set {_ridge_advised(sample)}."
         )
-    advice = Advice(Remedy.PLACE_BY_JUDGES, _ridge_advised(sample))
-    return _without_models(sample, lost, "have no limit", [advice])
+    advice = _placing_by_judges(sample)
+    return _without_models(sample, lost, "have no limit", advice)
 
 
 def check_contexts(everyone: Sample, bounded: Comparisons) -> None:
@@ -423,14 +428,12 @@ def check_contexts(everyone: Sample, bounded: Comparisons) -> None:
         if sum(label.context == context for label in kept) < 2:
             raise BattlesError(
                 "Too few scores of historical models have limits on both sides in "
-                f"context {context!r}: no two of them lie on a common scale.",
-                advice=Advice(Remedy.ADD_VOTES, _ridge_advised(everyone)),
+                f"context {context!r}: no two of them lie on a common scale. Add "
+                f"votes, or set {_ridge_advised(everyone)}."
             )
 
 
-def _without_models(
-    sample: Sample, lost: list[Any], why: str, advice: list[Advice]
-) -> Sample:
+def _without_models(sample: Sample, lost: list[Any], why: str, advice: str) -> Sample:
     """Leave out models without a score, and warn of their rows."""
     X = sample.X
     bounded = X.models[[model not in lost for model in X.models.tolist()]]
@@ -439,8 +442,7 @@ def _without_models(
     warn(
         DataWarning(
             f"The {sample.number(seen)} rows of models {lost[:5]}, whose scores {why}, "
-            "are left out.",
-            advice=advice,
+            f"are left out. {advice}",
             code="models-left-out",
             subject=lost,
         )

@@ -24,7 +24,14 @@ from skanchor._diagnostics import (
     style_table,
     with_noise,
 )
-from skanchor._engine import FARTHEST, CrossFit, FullFit, RowInfluence, cross_fit
+from skanchor._engine import (
+    FARTHEST,
+    STEADY,
+    CrossFit,
+    FullFit,
+    RowInfluence,
+    cross_fit,
+)
 from skanchor._exposures import exposures_of_sums
 from skanchor._folds import Fold, FoldPlan
 from skanchor._inference import relative_spread
@@ -230,8 +237,7 @@ def _only_about(names: list[Any], warning: Warning) -> Warning:
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return InstabilityWarning(
         f"The scores of {names[:5]}{more} are not determined. They keep the plug-in "
-        "score, with an infinite error.",
-        advice=warning.advice,
+        f"score, with an infinite error. {STEADY}",
         code=warning.code,
         subject=names,
     )

@@ -30,9 +30,12 @@ from skanchor._pickles import VersionedPickle
 from skanchor._plain_state import PlainState
 from skanchor._row_rules import RowRules, drops_ties
 from skanchor._typing import Array
-from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.sample import Battles, Sample, check_weight
 from skanchor.warning_log import WarningLog
+
+_ALIKE_NAMES = ("look-alike-models", "look-alike-judges", "misspelt-models")
+"""Codes of warnings that may say why a fit is refused: two names of one model."""
 
 
 class ComparisonEstimator(
@@ -171,7 +174,7 @@ class ComparisonEstimator(
             self._forget()
             if isinstance(error, BattlesError):
                 # Two spellings of one model may be why.
-                log.issue_about(Remedy.MERGE_MODELS)
+                log.issue(codes=_ALIKE_NAMES)
             raise
         log.issue()
         return self
@@ -401,8 +404,10 @@ class ComparisonEstimator(
         if self._tied_labels:
             raise BattlesError(
                 "There is no decision function after a fit to outcomes with ties: it "
-                f"would decide between {self.classes_.tolist()} alone.",
-                advice=Advice(Remedy.LEAVE_OUT_TIES),
+                f"would decide between {self.classes_.tolist()} alone. scikit-learn "
+                "treats ties as a third class, but there is no probability of a tie. "
+                "Leave their rows out, or use metrics.log_loss_scorer, which scores "
+                "with ties; win_probability counts a tie as half a win.",
             )
         return eta
 

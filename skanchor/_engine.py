@@ -21,10 +21,8 @@ from skanchor._riesz import InfluenceSums, RowEvidence
 from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.exceptions import (
-    Advice,
     DataWarning,
     InstabilityWarning,
-    Remedy,
     located,
 )
 from skanchor.sample import Sample
@@ -442,6 +440,13 @@ def _unstable(
     return np.asarray(moved | (variance == 0.0) | ~(variance < FARTHEST**2))
 
 
+STEADY = (
+    "Add rows, use fewer folds (cv), or set a ridge penalty such as "
+    "LinearBias(alpha=0.01)."
+)
+"""What helps where scores are not determined."""
+
+
 def _instability(
     X: Comparisons, full: Chain, folds: list[FoldFit], unstable: NDArray[np.bool_]
 ) -> Warning:
@@ -467,8 +472,8 @@ def _instability(
         "correction of the plug-in is too large for one step"
         + (f", and folds {away} place them {FAR:g} logits off" if away else "")
         + ". They keep the plug-in score, with an infinite error."
-        + (f" Sensitivities are weak: {'; '.join(causes)}." if causes else ""),
-        advice=Advice(Remedy.STEADY_CORRECTION, {"alpha": 0.01}),
+        + (f" Sensitivities are weak: {'; '.join(causes)}." if causes else "")
+        + f" {STEADY}",
         code="undetermined-scores",
         subject=names,
     )

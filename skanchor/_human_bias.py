@@ -26,7 +26,7 @@ from skanchor.bias import AutoBias
 from skanchor.bias.fitting import FitTask, fit_all
 from skanchor.bias.protocol import LastStage, last_stage, linearity, rejoined
 from skanchor.bias.registry import make_learner
-from skanchor.exceptions import Advice, BattlesError, ConvergenceWarning, Remedy
+from skanchor.exceptions import BattlesError, ConvergenceWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
@@ -258,9 +258,9 @@ class _Joined:
         if not fit.converged:
             if len(separation_of(columns[used], votes.y[used]).columns):
                 raise BattlesError(
-                    "Scores and features together separate the human votes, so that no "
-                    "finite bias of people fits them.",
-                    advice=Advice(Remedy.SHRINK_STYLE),
+                    "Scores and features together separate the human votes, so that "
+                    "no finite bias of people fits them. Use fewer features, or give "
+                    "people's bias a ridge: human_bias=LinearBias(alpha=0.01).",
                 )
             warn(
                 ConvergenceWarning(

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.sample import Sample, warn_of_counts
 from skanchor.warning_log import warn
 
@@ -122,14 +122,14 @@ def treat_ties(sample: Sample, *, drop: bool) -> Sample:
 
 def _check_what_is_left(sample: Sample, tied: NDArray[np.bool_]) -> None:
     """Refuse votes that are all ties; name judges and models that have nothing else."""
-    X, advice = sample.X, Advice(Remedy.KEEP_TIES)
+    X = sample.X
     counts = sample.counts
     votes = counts & X.is_human
     if (votes.any() and not (votes & ~tied).any()) or not (counts & ~tied).any():
         what = "human vote" if votes.any() else "outcome"
         raise BattlesError(
-            f"Every {what} is a tie: with ties left out there is nothing to fit.",
-            advice=advice,
+            f"Every {what} is a tie: with ties left out there is nothing to fit. "
+            "Count them as half a win: ties='half'."
         )
     # Models with votes, and those with a vote that is no tie; judges likewise below.
     voted, decided = (X.rows.appearances(rows) > 0 for rows in (votes, votes & ~tied))
@@ -138,8 +138,8 @@ def _check_what_is_left(sample: Sample, tied: NDArray[np.bool_]) -> None:
         warn(
             DataWarning(
                 f"All human votes on models {models[:_LISTED]} are ties, which are "
-                "left out: they count as models without votes.",
-                advice=advice,
+                "left out: they count as models without votes. Count them as half a "
+                "win: ties='half'.",
                 code="models-with-ties-only",
                 subject=models,
             )
@@ -154,8 +154,7 @@ def _check_what_is_left(sample: Sample, tied: NDArray[np.bool_]) -> None:
         warn(
             DataWarning(
                 f"All verdicts of judges {judges[:_LISTED]} are ties, which are left "
-                "out.",
-                advice=advice,
+                "out. Count them as half a win: ties='half'.",
                 code="judges-with-ties-only",
                 subject=judges,
             )

@@ -32,7 +32,7 @@ from skanchor._placement import FoldStack, place
 from skanchor._riesz import RowEvidence, SplitSums, WeightLearner
 from skanchor._stages import Stages
 from skanchor._typing import Array
-from skanchor.exceptions import Advice, LearnerError, Remedy, located
+from skanchor.exceptions import LearnerError, located
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog
 
@@ -106,8 +106,8 @@ class StoredFold:
         if flexible:
             raise LearnerError(
                 f"The learner of judges {flexible[:5]} has no span, so that no sums "
-                "can stand for their rows.",
-                advice=Advice(Remedy.KEEP_LINEAR),
+                "can stand for their rows. Keep a linear learner, bias='linear' or "
+                "LinearBias(feature_map=...), or fit AnchorPipeline on all rows.",
             )
         sums = SplitSums(rows.training_sums(learners), rest.held_out_sums(learners))
         return cls(known.btl, known.calibrator, known.X.without_rows(), learners, sums)

@@ -6,11 +6,9 @@ from typing import Any
 
 from skanchor._numerics.graph import Connectivity
 from skanchor.exceptions import (
-    Advice,
     BattlesError,
     BoundWarning,
     DisconnectedError,
-    Remedy,
     SeparationWarning,
 )
 from skanchor.sample import Sample
@@ -66,7 +64,10 @@ def check_graph(
             "common scale."
         )
         if disconnected == "raise":
-            raise DisconnectedError(message, advice=Advice(Remedy.JOIN_GROUPS))
+            raise DisconnectedError(
+                message + " Add comparisons between the groups, drop one, or set "
+                "disconnected='warn'."
+            )
         warn(
             SeparationWarning(
                 f"{message} Add comparisons between the groups; each group is "
@@ -81,8 +82,8 @@ def check_graph(
                 "Human votes bound some scores on one side only: "
                 f"{graph.separation()}. These scores follow the order of the wins, at "
                 f"most {score_bound} logits from zero, and have infinite standard "
-                "errors. They do not change the other scores.",
-                advice=Advice(Remedy.BOUND_SCORES),
+                "errors. They do not change the other scores. Add comparisons or set "
+                "alpha > 0.",
                 code="separated-scores",
                 subject=graph.one_sided,
             )

@@ -15,7 +15,7 @@ from skanchor._comparisons import decide_roles, has_contexts, read_contexts
 from skanchor._comparisons.labels import positions
 from skanchor._stages import Stages
 from skanchor._typing import Array
-from skanchor.exceptions import Advice, BattlesError, Remedy, located
+from skanchor.exceptions import BattlesError, located
 from skanchor.results import Mixture, RankingResult, check_mix
 from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
@@ -89,8 +89,10 @@ def context_mix(
     try:
         Mixture.of(X.models, shares)
     except BattlesError as error:
-        error.advice += (Advice(Remedy.CHOOSE_MIX),)
-        raise
+        raise BattlesError(
+            f"{error} The reported scores are means over all contexts, unless "
+            "context_mix gives the share of each."
+        ) from None
     if not stages.fits_jointly(X):
         # Without a joint fit, verdicts do not contribute to historical scores.
         _check_votes_by_context(sample)
@@ -122,7 +124,8 @@ def _check_votes_by_context(sample: Sample) -> None:
     lost = X.models[~X.is_new & (votes == 0)].tolist()
     if lost:
         raise BattlesError(
-            f"No human votes place {lost[:5]}.", advice=Advice(Remedy.FIT_JOINTLY)
+            f"No human votes place {lost[:5]}. historical_fit='joint' can place them "
+            "by judge rows."
         )
 
 

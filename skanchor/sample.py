@@ -37,11 +37,9 @@ from skanchor._numerics.groups import Crossed, Membership
 from skanchor._numerics.machine import available_bytes
 from skanchor._typing import Array
 from skanchor.exceptions import (
-    Advice,
     BattlesError,
     CountWarning,
     DataWarning,
-    Remedy,
 )
 from skanchor.warning_log import WarningLog, warn
 
@@ -544,8 +542,9 @@ def warn_of_counts(sample: Sample) -> None:
             CountWarning(
                 f"All weights are whole numbers, up to {known.max():g}, and are read "
                 "as importance: if they count equal rows, errors are too long and "
-                "item effects are overlooked.",
-                advice=Advice(Remedy.COUNT_ROWS),
+                "item effects are overlooked. If a weight is a number of equal rows, "
+                "set weights='frequency' (on its BTLRegressor if a method has no "
+                "such parameter). Otherwise divide the weights by their mean.",
                 code="weights-like-counts",
             )
         )
@@ -564,8 +563,9 @@ def warn_of_unused_counts(frame: nw.DataFrame[Any] | None) -> None:
         warn(
             DataWarning(
                 f"Column {COUNT_COLUMN!r} holds whole numbers, up to {most:.0f}, and "
-                "each row is taken for one comparison.",
-                advice=Advice(Remedy.USE_COUNTS),
+                "each row is taken for one comparison. If it is the number of equal "
+                "rows, set weights='frequency', and in Python "
+                "sample_weight=X['count'].",
                 code="counts-not-used",
                 subject=[COUNT_COLUMN],
             )

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from copy import copy
 from itertools import chain
 from typing import Any, Self
 
-from skanchor.exceptions import Remedy, SkanchorWarning, locate
+from skanchor.exceptions import SkanchorWarning, locate
 
 __all__ = [
     "WarningLog",
@@ -83,16 +83,14 @@ class WarningLog:
         for warning in self.distinct:
             warn(warning)
 
-    def issue_about(self, kind: Remedy, stacklevel: int = 3) -> None:
-        """Issue the warnings with advice of one kind, after a fit that failed."""
-        for warning in self.distinct:
-            if any(each.kind is kind for each in getattr(warning, "advice", ())):
-                warnings.warn(warning, stacklevel=stacklevel)
+    def issue(self, stacklevel: int = 3, codes: Container[str] | None = None) -> None:
+        """Issue each distinct warning once, by ``warnings``; many alike in short.
 
-    def issue(self, stacklevel: int = 3) -> None:
-        """Issue each distinct warning once, by ``warnings``; many alike in short."""
+        With ``codes`` only warnings of these are issued.
+        """
         for warning in in_short(self.distinct):
-            warnings.warn(warning, stacklevel=stacklevel)
+            if codes is None or getattr(warning, "code", "") in codes:
+                warnings.warn(warning, stacklevel=stacklevel)
 
 
 _open_log: ContextVar[WarningLog | None] = ContextVar("open_log", default=None)

@@ -4,42 +4,15 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import shlex
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, NoReturn
 
-from skanchor._text import printable
-
-Case = tuple[str, list[str]]
-"""When a command helps, empty if always; and its words, without the program's name."""
-
-
-def lines_of(cases: Iterable[Case]) -> list[str]:
-    """Lines to print of commands: each below the case in which it helps."""
-    lines = []
-    for case, words in cases:
-        command = shlex.join(["skanchor", *words])
-        lines += [*([f"{case}:"] if case else []), f"  {command}"]
-    return list(map(printable, lines))
-
 
 class BadInputError(Exception):
-    """Bad input, with a message that is printed as it is.
-
-    Parameters
-    ----------
-    message : str
-        The message.
-    *cases : (str, list of str)
-        Commands that help, as attribute ``cases``, too.
-    """
-
-    def __init__(self, message: str, *cases: Case):
-        super().__init__(message)
-        self.cases = list(cases)
+    """Bad input, with a message that is printed as it is."""
 
 
 def require_package(name: str, message: str) -> None:

@@ -73,7 +73,6 @@ def board_forms(fitted: Reported, options: argparse.Namespace) -> Forms:
     Each form is computed when it is asked for.
     """
     from skanchor import reports
-    from skanchor._cli.wording import worded
     from skanchor.results import Scale
 
     level, layout = options.level, layout_of(options)
@@ -86,8 +85,8 @@ def board_forms(fitted: Reported, options: argparse.Namespace) -> Forms:
         return reports.summarize(fitted, level, earlier=options.warned)
 
     return Forms(
-        text=lambda: reports.leaderboard_text(board(), level, summary(), scale, worded),
-        record=lambda: reports.result_json(fitted, level, summary(), worded, **layout),
+        text=lambda: reports.leaderboard_text(board(), level, summary(), scale),
+        record=lambda: reports.result_json(fitted, level, summary(), **layout),
         frame=board,
         table=lambda: reports.leaderboard_table(board(), level, scale),
     )

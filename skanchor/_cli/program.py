@@ -15,11 +15,9 @@ from typing import Any, NoReturn
 from skanchor._cli.check import CHECK
 from skanchor._cli.command import (
     BadInputError,
-    Case,
     Command,
     Parser,
     examples_text,
-    lines_of,
     wrap_help,
 )
 from skanchor._cli.compare import COMPARE
@@ -69,10 +67,7 @@ _FIRST_STEPS = (
     ("before you rely on an interval", "skanchor check battles.csv"),
     ("all flags of a command, with examples", "skanchor rank --help"),
 )  # fmt: skip
-_EXIT_CODE = (
-    "Exit code: 0 on success, 2 on bad input. The cause is then one line, followed by "
-    "commands\nthat help, if there are any."
-)
+_EXIT_CODE = "Exit code: 0 on success, 2 on bad input. The cause is then one line."
 
 _BAD_INPUT = 2
 _FRESH_OBJECTS = 50_000  # that are made before Python looks for some to free
@@ -85,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with raised_as_interrupts(), _rare_collections():
             cause = _run(argv)
         if cause is not None:
-            print_error(*cause)
+            print_error(cause)
         return 0 if cause is None else _BAD_INPUT
     except SystemExit as stop:  # --help and --version
         return int(stop.code or 0)
@@ -113,59 +108,41 @@ def _rare_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _run(argv: Sequence[str] | None) -> list[str] | None:
-    """Run a command; return None on success.
-
-    On bad input, return the error message, and then lines with commands that help.
-    """
-    files: list[str] = []
+def _run(argv: Sequence[str] | None) -> str | None:
+    """Run a command; return None on success, and on bad input the error message."""
     try:
         typed = list(sys.argv[1:] if argv is None else argv)
         if not typed:
             # Without arguments, print the help.
             print_result(make_parser().format_help())
             return None
-        parser = make_parser()
-        options = parser.parse_args(typed)
-        options.typed, options.parse = typed, parser.parse_args
-        files = getattr(options, "battles", [])
+        options = make_parser().parse_args(typed)
+        options.typed = typed
         with warnings.catch_warnings():
             options.warned = show_own_warnings()
             options.run(options)
     except BrokenPipeError:
         raise
     except BadInputError as error:
-        return [str(error), *_followed(error.cases, files)]
+        return str(error)
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
-        return [f"{where}{error.strerror or error}"]
+        return f"{where}{error.strerror or error}"
     except KeyError as error:
-        return [f"{error.args[0]!r} is missing" if error.args else "missing key"]
+        return f"{error.args[0]!r} is missing" if error.args else "missing key"
     except (ValueError, TypeError, MemoryError) as error:
-        from skanchor._cli.wording import cases_of, worded
-
-        lines = _followed(cases_of(error, typed, files), files)
-        return [worded(error) or type(error).__name__, *lines]
+        return str(error) or type(error).__name__
     except BrokenProcessPool:
-        return [
+        return (
             "a worker was killed, perhaps for want of memory; use fewer --jobs, or none"
-        ]
+        )
     except Exception as error:
         # Not all errors of pyarrow are ValueErrors, and importing it for an ``except``
         # clause would be slow.
         if type(error).__module__.partition(".")[0] != "pyarrow":
             raise
-        return [str(error)]
+        return str(error)
     return None
-
-
-def _followed(cases: list[Case], files: list[str]) -> list[str]:
-    """Lines of commands, each of which mends all that is wrong."""
-    if not cases:
-        return []
-    from skanchor._cli.following import followed
-
-    return lines_of(followed(cases, files, make_parser().parse_args))
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -67,7 +67,6 @@ def write_report(
 def _content(pipeline: AnchorPipeline, options: argparse.Namespace, suffix: str) -> str:
     """Text of the report in the format of a suffix."""
     from skanchor import reports
-    from skanchor._cli.wording import worded
 
     render = {".md": reports.to_markdown, ".tex": reports.to_latex}.get(
         suffix, reports.to_html
@@ -76,7 +75,6 @@ def _content(pipeline: AnchorPipeline, options: argparse.Namespace, suffix: str)
         pipeline,
         options.level,
         summary=reports.summarize(pipeline, options.level, earlier=options.warned),
-        words=worded,
         command=shlex.join(["skanchor", *options.typed]),
         figures=render is reports.to_html,
         design=_design_for_budget(pipeline, options),

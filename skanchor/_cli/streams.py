@@ -55,12 +55,9 @@ def drop_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def print_error(message: str, *lines: str) -> None:
-    """Print an error in one line on stderr, and below it lines of commands."""
+def print_error(message: str) -> None:
+    """Print an error in one line on stderr."""
     print_line(f"error: {message}")
-    for line in lines:
-        # Commands are printed as they are, to be copied.
-        _print_to_stderr(line)
 
 
 def print_line(message: str) -> None:
@@ -86,7 +83,6 @@ def show_own_warnings() -> list[Warning]:
     """
     from sklearn.exceptions import ConvergenceWarning
 
-    from skanchor._cli.wording import worded
     from skanchor.exceptions import AssumptionWarning, SkanchorWarning
 
     shown: list[Warning] = []
@@ -95,7 +91,7 @@ def show_own_warnings() -> list[Warning]:
         if isinstance(message, Warning):
             shown.append(message)
         assumed = isinstance(message, AssumptionWarning)
-        print_line(f"{'read as' if assumed else 'warning'}: {worded(message)}")
+        print_line(f"{'read as' if assumed else 'warning'}: {message}")
 
     warnings.simplefilter("ignore")
     for category in (SkanchorWarning, ConvergenceWarning):

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from skanchor._cli.again import with_arguments
 from skanchor._cli.command import BadInputError, Flags
 from skanchor._cli.pairs import levels_of, pairs_of
 from skanchor._cli.streams import is_watched
-
-if TYPE_CHECKING:
-    from skanchor.exceptions import Call
 
 
 # ---------------------------------------------------------------------------- flags
@@ -143,8 +138,8 @@ def _add_feature_choice(flags: Flags) -> None:
     flags.value(
         "--text-columns",
         "A,B",
-        "columns with the texts of the two responses, as in response_a,response_b:"
-        " what they look like makes the features",
+        "columns with the texts of the two responses, as in response_a,response_b: "
+        "what they look like makes the features",
     )
     features = flags.exclusive()
     features.value(
@@ -306,6 +301,10 @@ def _without_votes(X: Any, y: Any, models: list[str]) -> tuple[Any, Any]:
     return X[~hidden].reset_index(drop=True), y[~hidden].reset_index(drop=True)
 
 
+class NoJudgesError(BadInputError):
+    """No column says which rows are people's, and which are judges'."""
+
+
 def check_judges(
     options: argparse.Namespace, columns: list[str], table: Any = None
 ) -> None:
@@ -327,39 +326,35 @@ def check_judges(
                 "human labels with --human"
             )
         return
-    from skanchor.exceptions import Call
-    from skanchor.io import absent_people_file, who_columns
+    from skanchor.io import Case, who_columns
 
     # A column that may name judges or people is asked about by `split_battles`.
     asked = table is not None and bool(who_columns(columns))
     if options.all_human or asked:
         return
-    files = " ".join(map(shlex.quote, options.battles))
     rows = "all rows" if table is None else f"all {len(table)} rows"
-    people = Call({"all_human": True}, "If people gave these outcomes")
+    people = Case({"all_human": True}, "If people gave these outcomes")
     # Labels of people and LLMs say more than the lack of a column judge.
-    calls = sorted([people, *_calls_by_value(columns, table)], key=_names_no_people)
+    cases = sorted([people, *_cases_by_value(columns, table)], key=_names_no_people)
+    advice = list(map(str, cases))
     if options.battles and table is not None:
-        votes = absent_people_file()
-        judge = f"If one LLM judge gave them, and {votes} holds people's votes"
-        calls.append(Call({"before": votes}, judge))
-    raise BadInputError(
-        f"{files}: there is no column judge, so that {rows} would count as human votes",
-        *((call.when, with_arguments(options.typed, call.arguments, options.battles))
-          for call in calls),
-    )  # fmt: skip
+        advice.append("If one LLM judge gave them, add a file of people's votes.")
+    raise NoJudgesError(
+        f"{' '.join(options.battles)}: there is no column judge, so that {rows} would "
+        f"count as human votes. {' '.join(advice)}"
+    )
 
 
-def _names_no_people(call: Call) -> bool:
-    """Whether a call leaves open which labels of a column are people's."""
-    return {*call.arguments}.isdisjoint(("human", "judges"))
+def _names_no_people(case: Any) -> bool:
+    """Whether a case leaves open which labels of a column are people's."""
+    return {*case.arguments}.isdisjoint(("human", "judges"))
 
 
-def _calls_by_value(columns: list[str], table: Any) -> list[Any]:
-    """Calls for each column that may name the judges, by its name or its labels."""
-    from skanchor.exceptions import Call
+def _cases_by_value(columns: list[str], table: Any) -> list[Any]:
+    """Cases of each column that may name the judges, by its name or its labels."""
     from skanchor.io import (
-        judge_calls,
+        Case,
+        judge_cases,
         judge_columns,
         judges_by_value,
         partial_labels,
@@ -369,15 +364,15 @@ def _calls_by_value(columns: list[str], table: Any) -> list[Any]:
     by_value = {} if table is None else judges_by_value(table)
     others = [] if table is None else few_labelled(table)
     by_name = [*judge_columns(columns), *(n for n in columns if n == "rater")]
-    calls = []
+    cases = []
     for name in dict.fromkeys([*by_name, *by_value, *others]):
         found = []
         if name in by_value:
             partial = partial_labels(table, name)
-            found = judge_calls(name, by_value[name], partial)
-        plain = Call({"columns": {name: "judge"}}, f"If {name!r} names the judges")
-        calls += found or [plain]
-    return calls
+            found = judge_cases(name, by_value[name], partial)
+        plain = Case({"columns": {name: "judge"}}, f"If {name!r} names the judges")
+        cases += found or [plain]
+    return cases
 
 
 def _split_names(given: str | None) -> list[str] | None:

@@ -13,7 +13,7 @@ from skanchor._comparisons.labels import to_numpy
 from skanchor._comparisons.outcomes import is_number
 from skanchor._comparisons.suspects import feature_label
 from skanchor._typing import Array
-from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.warning_log import warn
 
 SMALLEST = 1e-10
@@ -97,8 +97,8 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
         warn(
             DataWarning(
                 f"Columns {names} are left out: by their names they hold the outcome "
-                "or ids, no features of responses.",
-                advice=Advice(Remedy.CHOOSE_FEATURES, {"names": suspects}),
+                "or ids, no features of responses. Leave them out with "
+                "drop_features, or name those that are features in features.",
                 code="suspect-features",
                 subject=[stem + side for stem in suspects for side in ("_a", "_b")],
             ),

@@ -23,7 +23,7 @@ from skanchor._comparisons.labels import (
     given_values,
 )
 from skanchor._comparisons.table import as_frame
-from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy, Term
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.warning_log import warn
 
 AUTO = "auto"
@@ -200,8 +200,8 @@ def _repeated_prompts(frame: nw.DataFrame[Any] | None) -> RowGroups:
             DataWarning(
                 f"Column {PROMPT_COLUMN!r} has only {n_groups} different values, too "
                 "few for errors by prompt. Rows count as independent, so that errors "
-                "may be too short.",
-                advice=Advice(Remedy.GROUP_BY_PROMPT),
+                "may be too short. Give groups='prompt_id' if you still want errors "
+                "by prompt, or groups=None (--groups none) if rows are independent.",
                 code="few-prompts",
                 subject=[PROMPT_COLUMN],
             )
@@ -377,9 +377,8 @@ def _column_of_groups(frame: nw.DataFrame[Any] | None, name: str) -> NDArray[Any
     if frame is None or name not in frame.columns:
         known = frame.columns[:20] if frame is not None else "none"
         raise BattlesError(
-            Term.GROUPS,
-            f" names the column {name!r}, which X lacks (columns: {known}).",
-            advice=Advice(Remedy.GIVE_GROUPS),
+            f"groups names the column {name!r}, which X lacks (columns: {known}). "
+            "Name a column of the table, or give an array with one group per row.",
         )
     return exact_values(frame[name])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,7 +18,7 @@ from skanchor._comparisons.labels import constant, exact_values, factorize
 from skanchor._comparisons.people import HUMAN, human_like
 from skanchor._comparisons.spellings import appearance, spelt_differently
 from skanchor._typing import Array
-from skanchor.exceptions import Advice, DataWarning, Remedy
+from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn
 
 DISTINCT = 0.1
@@ -132,8 +131,7 @@ def _warn_of_misspelt_judge(frame: nw.DataFrame[Any] | None, X: Comparisons) -> 
         warn(
             DataWarning(
                 f"There is no column 'judge', so all rows count as human; {like} may "
-                "be meant.",
-                advice=Advice(Remedy.RENAME_COLUMNS),
+                "be meant. Rename columns with columns={'given': 'standard'}.",
                 code="misspelt-judge-column",
                 subject=like,
             )
@@ -160,8 +158,7 @@ def _warn_of_look_alikes(X: Comparisons, weight: Array) -> None:
         warn(
             DataWarning(
                 f"The models {_in_groups(groups)} {difference}, and each counts as a "
-                "model of its own.",
-                advice=_merged(names),
+                f"model of its own. {_merged(names)}",
                 code="look-alike-models",
                 subject=[label for alike in groups for label in alike],
             )
@@ -181,8 +178,7 @@ def _warn_of_look_alikes(X: Comparisons, weight: Array) -> None:
         names = dict.fromkeys(alike[1:], alike[0])
         warn(
             DataWarning(
-                f"{said} of its own.",
-                advice=_merged(names),
+                f"{said} of its own. {_merged(names)}",
                 code="look-alike-judges",
                 subject=alike,
             )
@@ -202,8 +198,8 @@ def warn_of_people_as_judges(judges: Iterable[Any]) -> None:
         warn(
             DataWarning(
                 f"Judges {found[:5]} have labels of people, but count as LLM judges: "
-                f"only {HUMAN!r} marks human rows.",
-                advice=Advice(Remedy.LABEL_HUMANS),
+                f"only {HUMAN!r} marks human rows. Rows of people have the label "
+                "'human'. If they have another label, name it in human.",
                 code="people-as-judges",
                 subject=found,
             )
@@ -239,15 +235,15 @@ def _warn_of_other_spellings(X: Comparisons, known: NDArray[np.intp]) -> None:
         warn(
             DataWarning(
                 f"Models without human rows have names that are nearly those of models "
-                f"with human rows: {listed}{more}. Each counts as a model of its own.",
-                advice=_merged(dict(pairs)),
+                f"with human rows: {listed}{more}. Each counts as a model of its own. "
+                f"{_merged(dict(pairs))}",
                 code="misspelt-models",
                 subject=[label for pair in pairs for label in pair],
             )
         )
 
 
-def advice_on_spellings(X: Comparisons, weight: Array) -> list[Advice]:
+def advice_on_spellings(X: Comparisons, weight: Array) -> str:
     """Advice to give models without votes the names of models with votes, if alike.
 
     Parameters
@@ -259,11 +255,11 @@ def advice_on_spellings(X: Comparisons, weight: Array) -> list[Advice]:
 
     Returns
     -------
-    list of Advice
+    str
         Empty if no names are alike.
     """
     pairs = _spelt_pairs(X, X.rows.appearances_by_judge(weight > 0))
-    return [_merged(dict(pairs))] if pairs else []
+    return _merged(dict(pairs)) if pairs else ""
 
 
 def _spelt_pairs(X: Comparisons, known: NDArray[np.intp]) -> list[tuple[str, str]]:
@@ -273,10 +269,12 @@ def _spelt_pairs(X: Comparisons, known: NDArray[np.intp]) -> list[tuple[str, str
     return spelt_differently(X.models[judged], X.models[voted])
 
 
-def _merged(names: dict[Any, Any]) -> Advice:
+def _merged(names: dict[Any, Any]) -> str:
     """Advice to give some models the names of others."""
-    flag = shlex.quote(",".join(f"{old}={new}" for old, new in names.items()))
-    return Advice(Remedy.MERGE_MODELS, {"models": names, "flag": flag})
+    return (
+        "If they are one, give them one name as a file is read (--rename-models): "
+        f"models={names}."
+    )
 
 
 def _look_alike(labels: Iterable[Any]) -> list[list[str]]:

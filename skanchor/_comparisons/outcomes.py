@@ -23,7 +23,7 @@ from skanchor._comparisons.labels import (
     value_range,
 )
 from skanchor._typing import Array
-from skanchor.exceptions import Advice, BattlesError, Remedy
+from skanchor.exceptions import BattlesError
 
 WINNER_VALUES = {
     "model_a": 1.0,
@@ -139,12 +139,10 @@ class Outcomes:
             # 0, 1, 2 are the codes that scikit-learn's tools give to three labels, such
             # as those of a win, a loss and a tie.
             encoded = set(np.unique(values).tolist()) == {0.0, 1.0, 2.0}
+            advice = _LEAVE_OUT_TIES if encoded else _RELABEL
             raise BattlesError(
                 f"Outcomes must be in [0, 1]; row {int(np.argmax(bad))} has "
-                f"{float(values[np.argmax(bad)])!r}.",
-                advice=Advice(
-                    Remedy.LEAVE_OUT_TIES if encoded else Remedy.RELABEL_OUTCOMES
-                ),
+                f"{float(values[np.argmax(bad)])!r}. {advice}"
             )
         classes = np.array([0, 1], dtype=y.dtype if y.dtype.kind in "biuf" else int)
         return cls(values, classes, 1)
@@ -158,10 +156,9 @@ class Outcomes:
         unknown = [label for label in labels if label not in WINNER_VALUES]
         if unknown:
             row = int(np.argmax(codes == list(labels).index(unknown[0])))
-            what, advice = _how_to_recode(labels, unknown, models)
             raise BattlesError(
-                f"Unknown outcome labels {unknown[:5]}, first in row {row}; {what}",
-                advice=advice,
+                f"Unknown outcome labels {unknown[:5]}, first in row {row}; "
+                f"{_how_to_recode(labels, unknown, models)}"
             )
         # Each distinct label is looked up once, and rows pick its value by their code.
         values = np.array([WINNER_VALUES[label] for label in labels])
@@ -205,16 +202,27 @@ def _readable_by_numpy(column: nw.Series[Any]) -> Any:
     return to_numpy(column) if wide else column.to_native()
 
 
+_RELABEL = "Say what they mean with labels={'left': 'model_a'}."
+_LEAVE_OUT_TIES = (
+    "scikit-learn treats ties as a third class, but there is no probability of a tie. "
+    "Leave their rows out, or use metrics.log_loss_scorer, which scores with ties; "
+    "win_probability counts a tie as half a win."
+)
+
+
 def _how_to_recode(
     labels: Iterable[str], unknown: list[str], models: Iterable[Any]
-) -> tuple[str, list[Advice]]:
-    """Describe unknown outcome labels, and return advice for them."""
+) -> str:
+    """Describe unknown outcome labels, and say what to do about them."""
     if not set(unknown) - set(models):
-        return "they are names of models.", [Advice(Remedy.PUT_SIDES_FOR_NAMES)]
+        return (
+            "they are names of models. Use instead a column that names the winner, "
+            "'model_a' or 'model_b'."
+        )
     if all(map(is_number, labels)):
-        return "they are numbers as text.", [Advice(Remedy.CONVERT_OUTCOMES)]
+        return "they are numbers as text. Convert them: y.astype(float)."
     known = sorted(WINNER_VALUES)
-    return f"use {known} or numbers in [0, 1].", [Advice(Remedy.RELABEL_OUTCOMES)]
+    return f"use {known} or numbers in [0, 1]. {_RELABEL}"
 
 
 def _refuse_missing_outcomes(codes: NDArray[np.intp]) -> None:
@@ -222,8 +230,8 @@ def _refuse_missing_outcomes(codes: NDArray[np.intp]) -> None:
     if missing.any():
         raise BattlesError(
             f"y has {missing.sum()} missing outcomes, the first in row "
-            f"{int(np.argmax(missing))}.",
-            advice=Advice(Remedy.DROP_INVALID),
+            f"{int(np.argmax(missing))}. Drop those battles, or leave out failed "
+            "verdicts of a file with drop_invalid=True.",
         )
 
 

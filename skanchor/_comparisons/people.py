@@ -11,7 +11,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from skanchor._comparisons.spellings import name_key
-from skanchor.exceptions import BattlesError, Term
+from skanchor.exceptions import BattlesError
 
 _HUMAN = re.compile(
     r"humans?\d*|people|persons?|crowd(workers?)?\d*|volunteers?\d*|"
@@ -197,8 +197,7 @@ def pool_judges(frame: nw.DataFrame[Any], name: Any) -> nw.DataFrame[Any]:
     if not isinstance(name, str) or not name.strip() or human_like([name]):
         meaning = ", which is a label of people" if human_like([name]) else ""
         raise BattlesError(
-            Term.POOL,
-            f" is the name that all judges get, such as 'judges', got {name!r}"
+            f"pool is the name that all judges get, such as 'judges', got {name!r}"
             f"{meaning}.",
         )
     judge = as_text("judge")

@@ -12,7 +12,7 @@ from skanchor._comparisons.contexts import Items
 from skanchor._comparisons.encoded import Comparisons
 from skanchor._comparisons.labels import is_in, label_list
 from skanchor._typing import Array
-from skanchor.exceptions import Advice, BattlesError, Remedy, Term
+from skanchor.exceptions import BattlesError
 
 
 def decide_roles(
@@ -68,19 +68,17 @@ def decide_roles(
         absent = [model for model in new if not is_in(present, [model]).any()]
         if absent:
             raise BattlesError(
-                Term.NEW_MODELS,
-                f" names {absent}, which no battle of positive weight "
-                f"involves; known models are {present[:10].tolist()}.",
-                advice=Advice(Remedy.SPLIT_BY_SOURCE),
+                f"new_models names {absent}, which no battle of positive weight "
+                f"involves; known models are {present[:10].tolist()}. In a "
+                "cross-validation, split with SourceKFold, which keeps rows of every "
+                "source in training; learning_curve needs shuffle=True as well.",
             )
         forgotten = without_votes[~is_in(without_votes, new)]
         # Without any vote something else is wrong, which is said later.
         if len(forgotten) and human.any():
             raise BattlesError(
-                f"Models {forgotten.tolist()} have no human rows and are not ",
-                Term.AMONG_NEW_MODELS,
-                ".",
-                advice=Advice(Remedy.ADD_NEW_MODELS),
+                f"Models {forgotten.tolist()} have no human rows and are not in "
+                "new_models. Add them to it, or drop their rows."
             )
     judges = X.judges[
         np.bincount(X.judge[active & (X.judge >= 0)], minlength=len(X.judges)) > 0

@@ -18,7 +18,7 @@ from skanchor._comparisons.people import (
     mark_people,
     pool_judges,
 )
-from skanchor.exceptions import Advice, BattlesError, Remedy
+from skanchor.exceptions import BattlesError
 
 
 def split_table(
@@ -96,8 +96,8 @@ def require_columns(present: Iterable[str], wanted: Iterable[str]) -> None:
     missing = [name for name in wanted if name not in present]
     if missing:
         raise BattlesError(
-            f"The battles table lacks the columns {missing}; it has {present[:20]}.",
-            advice=Advice(Remedy.RENAME_COLUMNS),
+            f"The battles table lacks the columns {missing}; it has {present[:20]}. "
+            "Rename columns with columns={'given': 'standard'}.",
         )
 
 

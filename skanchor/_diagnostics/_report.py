@@ -13,7 +13,7 @@ from skanchor._diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
 from skanchor._diagnostics._interval_check import IntervalCheck
 from skanchor._diagnostics._ties import PEOPLE, apart_from_people
 from skanchor._plain_state import PlainState
-from skanchor.exceptions import Advice, DiagnosticWarning, Remedy
+from skanchor.exceptions import DiagnosticWarning
 from skanchor.warning_log import MANY_ALIKE, is_heard, warn
 
 KINDS = (
@@ -506,15 +506,17 @@ class Diagnostics(PlainState):
             return
         said = self.findings_in_short()
         if said:
-            advice = []
+            text = [finding.statement for finding in said]
             if self.arrivals.least[1] < CHANGED and len(self._curved()):
-                advice.append(Advice(Remedy.ALLOW_CURVES))
+                text.append(
+                    "Compare with debiaser=RieszDebiaser('calibrator', "
+                    "judge_scale='curved')."
+                )
             if not self.ties.empty and len(apart_from_people(self.ties)):
-                advice.append(Advice(Remedy.COMPARE_WITHOUT_TIES))
+                text.append("Compare with ties='drop'.")
             warn(
                 DiagnosticWarning(
-                    " ".join(finding.statement for finding in said),
-                    advice=advice,
+                    " ".join(text),
                     code="diagnostics",
                     subject=[label for finding in said for label in finding.subject],
                 )

@@ -25,7 +25,7 @@ from skanchor._comparisons.grouping import (
 from skanchor._comparisons.labels import factorize
 from skanchor._folds._plan import Split
 from skanchor._typing import Seed
-from skanchor.exceptions import BattlesError, Term
+from skanchor.exceptions import BattlesError
 from skanchor.sample import Battles
 
 
@@ -150,10 +150,8 @@ class SourceKFold(BaseCrossValidator):
         n_rows = len(encoded) if cell is None else len(cell)
         if n_rows < self.n_splits:
             raise BattlesError(
-                "Cannot have ",
-                Term.N_FOLDS,
-                f"={self.n_splits} greater than the number of rows, {n_rows}. "
-                "Use fewer folds.",
+                f"Cannot have cv={self.n_splits} greater than the number of rows, "
+                f"{n_rows}. Use fewer folds."
             )
         given = self.groups if groups is None else groups
         codes = find_groups(given, X, n_rows).prompts
@@ -161,10 +159,8 @@ class SourceKFold(BaseCrossValidator):
         n_groups = None if codes is None else np.count_nonzero(np.bincount(codes))
         if n_groups is not None and n_groups < self.n_splits:
             raise BattlesError(
-                "Cannot have ",
-                Term.N_FOLDS,
-                f"={self.n_splits} greater than the number of groups, "
-                f"{n_groups}. Use fewer folds, or finer groups.",
+                f"Cannot have cv={self.n_splits} greater than the number of groups, "
+                f"{n_groups}. Use fewer folds, or finer groups."
             )
         if encoded.new_models is None or self.new_models is not None:
             encoded = decide_roles(encoded, np.ones(len(encoded)), self.new_models)

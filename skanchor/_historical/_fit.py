@@ -23,7 +23,7 @@ from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.bias.protocol import linearity
-from skanchor.exceptions import Advice, BattlesError, Remedy, WeakJudgeWarning
+from skanchor.exceptions import BattlesError, WeakJudgeWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
 
@@ -257,10 +257,10 @@ def _of_drift(judges: Collection[Any]) -> WeakJudgeWarning:
     """Warn of judges that would measure scores without error."""
     named = sorted(judges, key=str)[:5]
     return WeakJudgeWarning(
-        f"Where judges {named} help to place the historical models, their verdicts are "
-        "separated by the scores, or nearly so: no finite sensitivity fits them. They "
-        "are calibrated, but are excluded from the joint fit of those scores.",
-        advice=Advice(Remedy.DROP_JUDGES, {"judges": named}),
+        f"Where judges {named} help to place the historical models, their verdicts "
+        "are separated by the scores, or nearly so: no finite sensitivity fits them. "
+        "They are calibrated, but are excluded from the joint fit of those scores. "
+        f"If intervals are wide, leave them out: without={named}.",
         code="separated-in-joint-fit",
         subject=sorted(judges, key=str),
     )
@@ -337,12 +337,14 @@ def _step_jointly(
 
 def _check_training_votes(btl: BTLRegressor, full: BTLRegressor) -> None:
     """Refuse a training set that places models worse than all rows do."""
-    advice = Advice(Remedy.KEEP_VOTES_IN_FOLDS)
+    advice = (
+        "Use fewer folds (cv), add votes on them, or name them in new_models, so that "
+        "judge rows place them, too."
+    )
     absent = [m for m in full.models_.tolist() if m not in set(btl.models_.tolist())]
     if absent:
         raise BattlesError(
-            f"The training set keeps no human row of models {absent[:5]}.",
-            advice=advice,
+            f"The training set keeps no human row of models {absent[:5]}. {advice}"
         )
     loose = set(btl.models_[btl.unbounded_].tolist())
     loose -= set(full.models_[full.unbounded_].tolist())
@@ -350,6 +352,5 @@ def _check_training_votes(btl: BTLRegressor, full: BTLRegressor) -> None:
         raise BattlesError(
             "Without the votes held out, the scores of models "
             f"{sorted(loose, key=str)[:5]} have no limit on one side (they never won, "
-            "or never lost).",
-            advice=advice,
+            f"or never lost). {advice}"
         )

@@ -23,7 +23,7 @@ from skanchor._numerics.graph import in_braces
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._typing import Array
 from skanchor._vote_checks import slight_ridge
-from skanchor.exceptions import Advice, BattlesError, DisconnectedError, Remedy
+from skanchor.exceptions import BattlesError, DisconnectedError
 
 INVISIBLE = 1e-8
 """Eigenvalue of the information of unit diagonal at which a direction is invisible."""
@@ -143,8 +143,7 @@ class Placement:
         raise DisconnectedError(
             f"Human votes and verdicts leave {len(parts)} separate groups of models: "
             f"{in_braces(parts)}. Scores of different groups lie on no common "
-            f"scale.{why}",
-            advice=Advice(Remedy.VOTE_BETWEEN_GROUPS),
+            f"scale.{why} Add human votes between the groups, or drop one.",
         )
 
     @property
@@ -217,10 +216,11 @@ class Placement:
         far = self.old & (np.abs(self.scores - middle) > FAR)
         if far.any():
             raise BattlesError(
-                "Human votes and verdicts contradict each other so much that no finite "
-                f"scores fit them both: those of {self.models[far].tolist()[:5]} run "
-                "away, and the judges' sensitivities go to zero.",
-                advice=Advice(Remedy.FIT_IN_TWO_STEPS),
+                "Human votes and verdicts contradict each other so much that no "
+                "finite scores fit them both: those of "
+                f"{self.models[far].tolist()[:5]} run away, and the judges' "
+                "sensitivities go to zero. Drop judges that contradict people, or "
+                "let votes alone decide the scores with historical_fit='two-step'.",
             )
 
     def _check_scale(self) -> None:
@@ -232,16 +232,17 @@ class Placement:
         if len(against) and not (against > 0).any():
             raise BattlesError(
                 "No human vote contradicts the order of the scores that votes and "
-                "verdicts agree on: the votes put no limit on the scale of the scores.",
-                advice=Advice(Remedy.ADD_VOTES, {"alpha": slight_ridge(len(y))}),
+                "verdicts agree on: the votes put no limit on the scale of the "
+                "scores. Add votes, or set "
+                f"BTLRegressor(alpha={slight_ridge(len(y))}).",
             )
         groups = _joined_models(left, right, len(self.models))
         placed_by_judges = len(self._apart(groups)) > 0
         if placed_by_judges and (self.sensitivities <= 0).all():
             raise BattlesError(
                 "Human votes contradict the order in which the judges place the "
-                "models, so that the scale of the scores is not positive.",
-                advice=Advice(Remedy.ADD_VOTES, {"alpha": slight_ridge(len(y))}),
+                "models, so that the scale of the scores is not positive. Add votes, "
+                f"or set BTLRegressor(alpha={slight_ridge(len(y))}).",
             )
 
 

@@ -17,7 +17,7 @@ from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask
 from skanchor.bias.protocol import last_stage
-from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.warning_log import warn
 
 
@@ -92,8 +92,9 @@ class Display:
                     ", while every arrival row has the same order."
                     if one_sided
                     else "."
-                ),
-                advice=Advice(Remedy.SWAP_SIDES),
+                )
+                + " Set position_effect=False (--no-position-effect), or add rows "
+                "with the sides swapped."
             )
 
     def warn_of_omission(self, judge: Any) -> None:
@@ -102,9 +103,10 @@ class Display:
             warn(
                 DataWarning(
                     f"The position effect of judge {judge!r} is left out: its "
-                    "historical rows do not show models in both orders. If it favours "
-                    "a side, its verdicts mislead where that is not shared evenly.",
-                    advice=Advice(Remedy.SWAP_SIDES),
+                    "historical rows do not show models in both orders. If it "
+                    "favours a side, its verdicts mislead where that is not shared "
+                    "evenly. Set position_effect=False (--no-position-effect), or "
+                    "add rows with the sides swapped.",
                     code="position-effect-not-shown",
                     subject=[judge],
                 )

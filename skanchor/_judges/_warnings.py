@@ -14,10 +14,8 @@ from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask
 from skanchor.bias.protocol import linearity, span_names
 from skanchor.exceptions import (
-    Advice,
     ConvergenceWarning,
     DiagnosticWarning,
-    Remedy,
     SeparationWarning,
     WeakJudgeWarning,
 )
@@ -72,8 +70,8 @@ class JudgeWarnings:
             warn(
                 ConvergenceWarning(
                     f"The fit of judge {self.judge!r} did not converge; its verdicts "
-                    "may be nearly separated.",
-                    advice=Advice(Remedy.SHRINK_BIAS, {"alpha": 0.01}),
+                    "may be nearly separated. Set a ridge penalty, such as "
+                    "LinearBias(alpha=0.01).",
                     code="judge-not-converged",
                     subject=[self.judge],
                 )
@@ -88,9 +86,10 @@ class JudgeWarnings:
             side = "first" if shown[0] > 0.5 else "second"
             warn(
                 WeakJudgeWarning(
-                    f"Judge {self.judge!r} prefers the side shown {side} in all of its "
-                    f"historical rows ({number}), whatever the models.",
-                    advice=Advice(Remedy.SHOW_ORDER),
+                    f"Judge {self.judge!r} prefers the side shown {side} in all of "
+                    f"its historical rows ({number}), whatever the models. If the "
+                    "columns are not in display order, add 'shown_first'; else drop "
+                    "the judge, or set position_effect='auto'.",
                     code="one-sided-judge",
                     subject=[self.judge],
                 )
@@ -104,8 +103,8 @@ class JudgeWarnings:
             warn(
                 DiagnosticWarning(
                     f"Judge {self.judge!r} favours the side shown {side} by about "
-                    f"{abs(effect):.2g} logits (p = {p:.1g}), which is left out.",
-                    advice=Advice(Remedy.FIT_POSITION),
+                    f"{abs(effect):.2g} logits (p = {p:.1g}), which is left out. Set "
+                    "position_effect='auto'.",
                     code="position-effect-left-out",
                     subject=[self.judge],
                 )
@@ -132,11 +131,12 @@ class JudgeWarnings:
         of_features = [name for name in listed if name.startswith("feature")]
         if of_features:
             outcome += " If a feature is made from the outcome, drop it."
-        remedy = Remedy.DROP_FEATURES if of_features else Remedy.SHRINK_OR_DROP_JUDGE
+        feature = "the feature (drop_features) or " if of_features else ""
         warn(
             SeparationWarning(
-                f"{cause}{what}{outcome}",
-                advice=Advice(remedy, {"alpha": 0.01, "judge": repr(self.judge)}),
+                f"{cause}{what}{outcome} Drop {feature}the judge "
+                f"(without=[{self.judge!r}]), or set a ridge penalty, such as "
+                "LinearBias(alpha=0.01).",
                 code="separated-judge",
                 subject=[self.judge],
             )

@@ -15,7 +15,7 @@ from skanchor._refits._cells import CellSums
 from skanchor._refits._fits import BaseFits
 from skanchor._refits._layout import Layout
 from skanchor._typing import Array
-from skanchor.exceptions import Advice, Remedy, SeparationWarning
+from skanchor.exceptions import SeparationWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
@@ -112,9 +112,9 @@ class StageFits(BaseFits):
             if not fit.converged:
                 warn(
                     SeparationWarning(
-                        "Rows bound the scores of some models on one side only, and no "
-                        "finite scores fit them: they are what the solver ended with.",
-                        advice=Advice(Remedy.BOUND_SCORES),
+                        "Rows bound the scores of some models on one side only, and "
+                        "no finite scores fit them: they are what the solver ended "
+                        "with. Add comparisons or set alpha > 0.",
                         code="separated-scores",
                     )
                 )

@@ -15,7 +15,7 @@ from skanchor._comparisons import Comparisons, usable_features
 from skanchor._comparisons.grades import graded_shares, warn_of_other_grades
 from skanchor._comparisons.labels import argsort_labels, is_in
 from skanchor._folds import FoldPlan, SourceKFold
-from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
@@ -59,8 +59,8 @@ def admit_arrivals(
     new = seen[~is_in(seen, historical.tolist())]
     if not len(new):
         raise BattlesError(
-            "There is no new model: the history knows every model of these rows.",
-            advice=Advice(Remedy.UPDATE_HISTORY),
+            "There is no new model: the history knows every model of these rows. Add "
+            "such rows to the history with update.",
         )
     X = X.with_columns(new_models=tuple(new.tolist()))
     # Rows between historical models belong to a history, not to arrivals.
@@ -69,8 +69,8 @@ def admit_arrivals(
         warn(
             DataWarning(
                 f"{past.sum()} rows compare historical models with each other; they "
-                "place nobody and are left out.",
-                advice=Advice(Remedy.UPDATE_HISTORY),
+                "place nobody and are left out. Add such rows to the history with "
+                "update.",
                 code="historical-rows",
             )
         )
@@ -151,9 +151,9 @@ def _warn_of_judges(
     if strange.any():
         warn(
             DataWarning(
-                f"The history does not know the judges {X.judges[strange].tolist()[:5]}"
-                f" (it knows {judges.tolist()[:10]}); their {counts[strange].sum()} "
-                "rows are left out.",
+                "The history does not know the judges "
+                f"{X.judges[strange].tolist()[:5]} (it knows {judges.tolist()[:10]}); "
+                f"their {counts[strange].sum()} rows are left out.",
                 code="unknown-judges",
                 subject=X.judges[strange],
             )

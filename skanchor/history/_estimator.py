@@ -20,7 +20,7 @@ from skanchor._folds import make_plans
 from skanchor._pickles import VersionedPickle
 from skanchor._treatments import limited_to_inference
 from skanchor.contexts import refuse_contexts
-from skanchor.exceptions import Advice, BattlesError, Remedy
+from skanchor.exceptions import BattlesError
 from skanchor.history._additions import join_rows, with_rows
 from skanchor.history._arrivals import (
     admit_arrivals,
@@ -254,8 +254,8 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
         if counts is None:
             raise BattlesError(
                 f"The history {self._reason_without_counts()}, so that it has stored "
-                "sums, not its rows as counts: it must be fitted on all rows.",
-                advice=Advice(Remedy.GIVE_PAST),
+                "sums, not its rows as counts: it must be fitted on all rows. Give "
+                "the rows of the history, too, as past.",
             )
         anchor = self._anchor().set_params(new_models=[])
         with WarningLog() as log:
@@ -321,8 +321,8 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
         votes = encoded.rows.appearances(encoded.is_usable & encoded.is_human)
         if not votes[is_in(encoded.models, [model])].any():
             raise BattlesError(
-                f"Model {model!r} has no human row here: people must have voted on it.",
-                advice=Advice(Remedy.PLACE_ARRIVALS),
+                f"Model {model!r} has no human row here: people must have voted on "
+                "it. Leave their rows out of the history, and place them with it.",
             )
         return self.update(X, y, sample_weight, groups, fingerprints, past=past)
 
@@ -456,7 +456,8 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
             found = read_archive(path)
         except ValueError as error:
             raise BattlesError(
-                str(error), advice=Advice(Remedy.BUILD_HISTORY)
+                f"{error} Build it again: AnchorHistory().fit(X, y).save(path), or "
+                "skanchor history build."
             ) from None
         try:
             anchor = unpack_settings(found.header["settings"])
@@ -464,8 +465,8 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise BattlesError(
                 f"{os.fspath(path)} is no history that can be read "
-                f"({type(error).__name__}: {error}).",
-                advice=Advice(Remedy.BUILD_HISTORY),
+                f"({type(error).__name__}: {error}). Build it again: "
+                "AnchorHistory().fit(X, y).save(path), or skanchor history build.",
             ) from None
         return cls.from_state(state, anchor)
 
@@ -488,6 +489,6 @@ def _refuse_new_models(sample: Sample) -> None:
     unvoted = X.models[(X.rows.appearances(active) > 0) & (votes == 0)].tolist()
     if unvoted and votes.any():
         raise BattlesError(
-            f"Models {unvoted[:5]} have no human row: they are no history.",
-            advice=Advice(Remedy.PLACE_ARRIVALS),
+            f"Models {unvoted[:5]} have no human row: they are no history. Leave "
+            "their rows out of the history, and place them with it.",
         )

@@ -23,7 +23,7 @@ from skanchor._riesz import SplitSums, WeightLearner
 from skanchor._stored_folds import StoredFold
 from skanchor._typing import Array
 from skanchor.bias import LinearBias
-from skanchor.exceptions import Advice, BattlesError, Remedy
+from skanchor.exceptions import BattlesError
 
 Arrays = dict[str, NDArray[Any]]
 PRODUCTS = "group_products"
@@ -115,8 +115,9 @@ def _check_linear(learner: Any, judge: Any, n_features: int) -> None:
         raise BattlesError(
             f"The learner of judge {judge!r}, {learner!r:.60}, cannot be stored in a "
             "file, which holds numbers and no objects. Add the columns of a feature "
-            "map to the table, and give LinearBias() those.",
-            advice=Advice(Remedy.KEEP_LINEAR),
+            "map to the table, and give LinearBias() those. Keep a linear learner, "
+            "bias='linear' or LinearBias(feature_map=...), or fit AnchorPipeline on "
+            "all rows.",
         )
 
 

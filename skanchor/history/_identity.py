@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.warning_log import warn
 
 
@@ -75,8 +75,9 @@ def check_fingerprints(
         raise BattlesError(
             f"Judges {changed[:5]} have changed since the history was fitted: their "
             "fingerprints differ. Their old sensitivity and bias do not apply to "
-            "their new verdicts.",
-            advice=Advice(Remedy.CALIBRATE_CHANGED),
+            "their new verdicts. Calibrate the judge again on historical rows, under "
+            "a new name, or leave its rows out. With fingerprints=None nothing is "
+            "compared.",
         )
     unknown = [judge for judge in given if judge not in known]
     if unknown:

@@ -21,7 +21,7 @@ from skanchor._comparisons.grouping import (
     prompt_groups,
 )
 from skanchor._row_rules import RowRules
-from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.history._state import GroupFolds
 from skanchor.io.columns import shown_value
 from skanchor.sample import Battles, Sample
@@ -80,8 +80,9 @@ class HistoryRows:
             warn(
                 DataWarning(
                     "A history stores no sums by rater, so that its errors do not "
-                    f"allow for {sample.inputs.n_raters} raters who may differ.",
-                    advice=Advice(Remedy.FIT_RATERS_TOGETHER),
+                    f"allow for {sample.inputs.n_raters} raters who may differ. "
+                    "AnchorPipeline on all rows has errors by rater; "
+                    "groups='prompt_id' leaves raters out.",
                     code="raters-ignored",
                 )
             )
@@ -115,8 +116,7 @@ def groups_of_arrivals(groups: Any, X: Battles, known: GroupFolds | None) -> Any
                     DataWarning(
                         "The history has no groups of dependent rows, so that these "
                         f"rows count as independent, although {PROMPT_COLUMN!r} "
-                        "repeats among them.",
-                        advice=Advice(Remedy.FIT_HISTORY_AGAIN),
+                        "repeats among them. Fit the history again with all rows.",
                         code="history-without-groups",
                         subject=[PROMPT_COLUMN],
                     )
@@ -163,8 +163,7 @@ def among_groups(
     if known is None:
         raise BattlesError(
             "The history was fitted without groups of dependent rows, so that these "
-            "rows cannot have any.",
-            advice=Advice(Remedy.FIT_HISTORY_AGAIN),
+            "rows cannot have any. Fit the history again with all rows.",
         )
     if known.are_whole_numbers and labels.dtype.kind in "iu":
         code = known.index.get_indexer(pd.Index(labels))

@@ -1,13 +1,12 @@
 """Reading battles tables from files, and writing results to files."""
 
+from skanchor.io._plain_tables.cases import Case as Case
 from skanchor.io._plain_tables.names import words_of as words_of
 from skanchor.io._plain_tables.order import may_be_swapped as may_be_swapped
-from skanchor.io._plain_tables.sources import absent_people_file as absent_people_file
-from skanchor.io._plain_tables.sources import judge_calls as judge_calls
+from skanchor.io._plain_tables.sources import judge_cases as judge_cases
 from skanchor.io._plain_tables.sources import judge_columns as judge_columns
 from skanchor.io._plain_tables.sources import judges_by_value as judges_by_value
 from skanchor.io._plain_tables.sources import partial_labels as partial_labels
-from skanchor.io._plain_tables.sources import people_patterns as people_patterns
 from skanchor.io._plain_tables.sources import who_columns as who_columns
 from skanchor.io._plain_tables.winners import names_loser as names_loser
 from skanchor.io.atomic import write_atomically

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from skanchor.exceptions import Advice, BattlesError, Remedy
+from skanchor.exceptions import BattlesError
 from skanchor.io._format import Format
 from skanchor.io._tools._reader import Reader
 from skanchor.io.columns import distinct, label_key
@@ -139,8 +139,8 @@ class Request:
         if absent:
             raise BattlesError(
                 f"The battles table lacks the columns {absent}; it has "
-                f"{sorted(self._columns_seen)[:20]}.",
-                advice=Advice(Remedy.NAME_COLUMNS),
+                f"{sorted(self._columns_seen)[:20]}. Rename columns with "
+                "columns={'given': 'standard'}, or name the tool with format (--from)."
             )
         unknown = [name for name in self.models if name not in self._models_seen]
         if unknown:
@@ -176,14 +176,14 @@ class Request:
         if self.tie_margin and not self._has_scores:
             raise BattlesError(
                 f"A tie margin of {self.tie_margin:g} is given, but no file holds "
-                f"point scores; they were read as {tools}.",
-                advice=Advice(Remedy.READ_AS_SCORES),
+                f"point scores; they were read as {tools}. Tables of scores are read "
+                "with format='scores' (--from scores).",
             )
         if self.labels and not self._has_tables:
             raise BattlesError(
                 f"Outcome labels {list(self.labels)} are given, but the files were "
-                f"read as {tools}, whose labels are known.",
-                advice=Advice(Remedy.READ_AS_TABLE),
+                f"read as {tools}, whose labels are known. Leave them out, or "
+                "read the files with format='table' (--from table)."
             )
         if self.labels and self._outcomes_seen.keys().isdisjoint(
             map(label_key, self.labels)

@@ -13,17 +13,15 @@ import pyarrow as pa
 
 from skanchor._comparisons.grouping import other_side
 from skanchor.exceptions import (
-    Advice,
     AssumptionWarning,
     BattlesError,
-    Call,
-    Remedy,
     located,
 )
 from skanchor.io._encoding import likely_encodings
 from skanchor.io._format import CODED, Format
 from skanchor.io._lost_lines import BadLinesError
 from skanchor.io._plain_tables import sources
+from skanchor.io._plain_tables.cases import Case, undecided
 from skanchor.io._plain_tables.names import quoted
 from skanchor.io._plain_tables.nested import flattened
 from skanchor.io._plain_tables.order import may_be_swapped
@@ -222,11 +220,7 @@ def read_given(
         for name, value in given.items()
         if name == "path" or (value and value != usual.get(name))
     }
-    try:
-        return _read(given, ids, verbose, codes and [*given] == ["path"])
-    except BattlesError as error:
-        error.complete_calls("read_battles", given)
-        raise
+    return _read(given, ids, verbose, codes and [*given] == ["path"])
 
 
 def _plain_path(path: Path | Sequence[Path]) -> Any:
@@ -382,23 +376,23 @@ def _load(source: Source, known: Format, request: Request) -> pd.DataFrame:
             raise ValueError(f"the columns {twice} occur more than once.")
     except (ValueError, TypeError, OSError, pa.ArrowException, *_DAMAGED) as error:
         cause = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-        raise BattlesError(
+        raise undecided(
             f"{source.label}: not readable as {known.name}: {cause}.",
-            advice=_advice(error, source),
+            _advice(error, source),
         ) from error
     return raw
 
 
-def _advice(error: Exception, source: Source) -> Sequence[Advice | Call]:
+def _advice(error: Exception, source: Source) -> list[Case | str]:
     """Advice on a file that cannot be read."""
     if isinstance(error, BadLinesError) and error.may_be_dropped:
-        return [Advice(Remedy.DROP_BAD_LINES)]
+        return ["Leave such lines out with drop_invalid=True."]
     if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
         data = source.head(_MOST_BYTES)
         if len(data) == _MOST_BYTES:
             data = data[: data.rfind(b"\n") + 1]
         return [
-            Call({"encoding": name}, f"If it has the line {line.strip()[:60]!r}")
+            Case({"encoding": name}, f"If it has the line {line.strip()[:60]!r}")
             for name, line in likely_encodings(data).items()
         ]
     return []

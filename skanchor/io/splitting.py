@@ -13,7 +13,7 @@ from skanchor._comparisons import HUMAN, as_frame, split_table
 from skanchor._comparisons.outcomes import WINNER_VALUES
 from skanchor._comparisons.people import as_text, listed
 from skanchor._comparisons.table import require_columns
-from skanchor.exceptions import AssumptionWarning, BattlesError, Verbatim
+from skanchor.exceptions import AssumptionWarning
 from skanchor.io._plain_tables import sources
 from skanchor.io._plain_tables.plain import read_plain
 from skanchor.io._plain_tables.understood import needs_names
@@ -119,23 +119,17 @@ def split_battles(
             "split_battles needs a pandas, polars or pyarrow table, got "
             f"{type(table).__name__}."
         )
-    try:
-        refuse_losers_as_winners(columns or {}, {**(labels or {}), **(levels or {})})
-        frame = _renamed(frame, dict(columns or {}))
-        said: list[str] = []
-        if outcome == "winner":
-            frame, said = _understood(
-                frame, labels or {}, levels or {}, ratings, drop_invalid
-            )
-        told = listed(human) != [HUMAN] or judges is not None
-        frame, people, more = _sources(
-            frame, told, told or without is not None or pool is not None
+    refuse_losers_as_winners(columns or {}, {**(labels or {}), **(levels or {})})
+    frame = _renamed(frame, dict(columns or {}))
+    said: list[str] = []
+    if outcome == "winner":
+        frame, said = _understood(
+            frame, labels or {}, levels or {}, ratings, drop_invalid
         )
-    except BattlesError as error:
-        error.complete_calls(
-            "split_battles", _given(columns, human, judges, without, pool)
-        )
-        raise
+    told = listed(human) != [HUMAN] or judges is not None
+    frame, people, more = _sources(
+        frame, told, told or without is not None or pool is not None
+    )
     if said or more:
         warn(
             AssumptionWarning(f"{'; '.join([*said, *more])}.", code="table-read-as"),
@@ -273,13 +267,3 @@ def _one_spelling(frame: Frame, labels: list[Any]) -> tuple[Frame, list[str]]:
         for same in several.values()
     ]
     return (frame.with_columns(judge=judge) if several else frame), said
-
-
-def _given(
-    columns: Any, human: Any, judges: Any, without: Any, pool: Any
-) -> dict[str, Any]:
-    """Arguments that the user has given, for the calls that help."""
-    given = {"table": Verbatim("table"), "columns": columns, "without": without}
-    given["pool"] = pool
-    given |= {"judges": judges, "human": None if human == HUMAN else human}
-    return {name: value for name, value in given.items() if value is not None}

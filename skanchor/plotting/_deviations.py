@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from skanchor._multiplicity import holm_adjust
-from skanchor.exceptions import Advice, BattlesError, Remedy
+from skanchor.exceptions import BattlesError
 from skanchor.plotting import _canvas as canvas
 from skanchor.results import AnchorResult, ContextResult
 
@@ -120,8 +120,7 @@ class ItemDeviationDisplay(canvas.PanelDisplay):
         if diagnostics is None or diagnostics.deviations.empty:
             raise BattlesError(
                 "This result leaves item effects out, so there are no deviations to "
-                "draw.",
-                advice=Advice(Remedy.FIT_ITEM_EFFECTS),
+                "draw. Fit with item_effects='random'.",
             )
         board = result.leaderboard()
         found = diagnostics.deviations

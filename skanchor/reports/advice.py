@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -54,7 +54,6 @@ named. Chance alone gives one half."""
 def points(
     result: RankingResult,
     warnings: Sequence[Warning] = (),
-    words: Callable[[Warning], str] = str,
     judges: pd.DataFrame | None = None,
 ) -> list[tuple[str, str]]:
     """List what to know before relying on an interval, and what to do about it.
@@ -65,8 +64,6 @@ def points(
         The result of a fit.
     warnings : sequence of Warning
         Warnings of reading the table and of the fit.
-    words : callable, default=str
-        Turns a warning into text.
     judges : DataFrame, optional
         What the rows say of each judge, as `skanchor.AnchorPipeline.summary` returns.
 
@@ -88,7 +85,7 @@ def points(
             for finding in diagnostics.findings_in_short()
         ]
     pairs += _about_judges(judges)
-    pairs += [(words(warning), "") for warning in in_short(others)]
+    pairs += [(str(warning), "") for warning in in_short(others)]
     if diagnostics is not None:
         pairs += _about_check(diagnostics)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,6 @@ def leaderboard_text(
     level: float = 0.95,
     summary: RunSummary | None = None,
     scale: Scale | None = None,
-    words: Callable[[Warning], str] = str,
 ) -> LeaderboardText:
     """Lay out a leaderboard in which new models are marked.
 
@@ -49,8 +48,6 @@ def leaderboard_text(
         Facts of the run to print below the table, from `skanchor.reports.summarize`.
     scale : Scale, optional
         Unit and zero of the scores; logits if not given.
-    words : callable, default=str
-        Turns a warning into text.
 
     Returns
     -------
@@ -68,7 +65,7 @@ def leaderboard_text(
     >>> print(text.splitlines()[3])
      1 (1-2)      amber-otter   0.988  0.082  [ 0.834,  1.155]    271    670
     """
-    lines = () if summary is None else tuple(summary_lines(summary, words))
+    lines = () if summary is None else tuple(summary_lines(summary))
     shown = Scale() if scale is None else scale
     return LeaderboardText(table, percent(level), shown, lines)
 

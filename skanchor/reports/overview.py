@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -75,20 +75,20 @@ class Overview:
     left_out: list[Warning]
     refusal: BattlesError | None
 
-    def to_dict(self, words: Callable[[Any], str] = str) -> dict[str, Any]:
-        """Return plain data; ``words`` turns warnings and errors into text."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
         names = [each.name for each in fields(self)]
         found = {_KEYS.get(name, name): getattr(self, name) for name in names}
         return {
             **found,
             "models": records_of(self.models, "model"),
             "judges": records_of(self.judges, "judge"),
-            "left_out": [words(each) for each in self.left_out],
-            "refusal": self.refusal and words(self.refusal),
+            "left_out": [str(each) for each in self.left_out],
+            "refusal": self.refusal and str(self.refusal),
         }
 
-    def lines(self, words: Callable[[Any], str] = str) -> list[str]:
-        """Return lines of text; ``words`` turns warnings and errors into text."""
+    def lines(self) -> list[str]:
+        """Return lines of text."""
         new = self.models.index[self.models["is_new"]].tolist()
         old = self.models.index[~self.models["is_new"]].tolist()
         out, parts = self.outcomes, self.parts
@@ -131,9 +131,9 @@ class Overview:
         lines.append(
             f"Before a fit: {number_of(n, 'warning') if n else 'no warnings'}."
         )
-        lines += [f"  - {words(each)}" for each in self.left_out]
+        lines += [f"  - {each}" for each in self.left_out]
         if self.refusal is not None:
-            lines.append(f"A fit is refused: {words(self.refusal)}")
+            lines.append(f"A fit is refused: {self.refusal}")
         return [printable(" ".join(line.split()) if line[0] != " " else line)
                 for line in lines]  # fmt: skip
 

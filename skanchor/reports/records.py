@@ -40,7 +40,6 @@ def result_json(
     pipeline: Reported,
     level: float = 0.95,
     summary: RunSummary | None = None,
-    words: Callable[[Warning], str] = str,
     **layout: Any,
 ) -> dict[str, Any]:
     """The results of a fitted pipeline for programs, as strict JSON data.
@@ -53,8 +52,6 @@ def result_json(
         Level of intervals and rank sets.
     summary : RunSummary, optional
         Summary of this pipeline at this level; computed if not given.
-    words : callable, default=str
-        Turns a warning into text.
     **layout : dict
         ``scale``, ``anchor``, ``sort`` and ``ranks`` of
         :meth:`skanchor.AnchorPipeline.leaderboard`.
@@ -97,7 +94,7 @@ def result_json(
             "new_models": _new_models(pipeline, level, board, scale),
             "contexts": _contexts(result, level, layout),
             "check": None if check is None else check_json(check),
-            "summary": facts.to_dict(words),
+            "summary": facts.to_dict(),
         }
     )
     return record

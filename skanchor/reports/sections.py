@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -66,7 +65,6 @@ def report_document(
     level: float = 0.95,
     *,
     summary: RunSummary | None = None,
-    words: Callable[[Warning], str] = str,
     title: str = "Where people would rank the models",
     command: str | None = None,
     figures: bool = False,
@@ -84,8 +82,6 @@ def report_document(
         Level of intervals and rank sets.
     summary : RunSummary, optional
         Facts of the run, from `skanchor.reports.summarize`; computed if None.
-    words : callable, default=str
-        Turns a warning into text.
     title : str
         Heading of the report.
     command : str, optional
@@ -120,7 +116,7 @@ def report_document(
     facts = summarize(fitted, level) if summary is None else summary
     board = result.leaderboard(level, **layout)
     scale = Scale.of(layout.get("scale", "logit"), layout.get("anchor"))
-    blocks: list[Block] = [Points(points(result, facts.warnings, words, facts.judges))]
+    blocks: list[Block] = [Points(points(result, facts.warnings, facts.judges))]
     sections = [
         Section("before", "Before you rely on this", blocks),
         Section("leaderboard", "Leaderboard", _leaderboard(board, facts, scale)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -123,13 +123,8 @@ class RunSummary:
     input_hash: str | None = None
     folds: str = ""
 
-    def to_dict(self, words: Callable[[Warning], str] = str) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data, with the keys of ``docs/json.md``.
-
-        Parameters
-        ----------
-        words : callable, default=str
-            Turns a warning into text; the command line has a function of its own.
 
         Returns
         -------
@@ -149,7 +144,7 @@ class RunSummary:
                     "category": type(warning).__name__,
                     "code": getattr(warning, "code", ""),
                     "subject": list(getattr(warning, "subject", ())),
-                    "message": words(warning),
+                    "message": str(warning),
                 }
                 for warning in self.warnings
             ],

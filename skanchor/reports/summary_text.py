@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -21,17 +21,13 @@ _TREATED = {
 }
 
 
-def summary_lines(
-    summary: RunSummary, words: Callable[[Warning], str] = str
-) -> list[str]:
+def summary_lines(summary: RunSummary) -> list[str]:
     """Describe a run in lines of text.
 
     Parameters
     ----------
     summary : RunSummary
         Facts of the run, from :func:`skanchor.reports.summarize`.
-    words : callable, default=str
-        Turns a warning into text.
 
     Returns
     -------
@@ -55,7 +51,7 @@ def summary_lines(
         *_judge_lines(summary),
         *_item_effects(summary),
         *_position_effects(summary),
-        *_warnings(summary, words),
+        *_warnings(summary),
         *_again(summary),
     ]
     return [printable(line) for line in lines]
@@ -163,11 +159,11 @@ def _position_effects(summary: RunSummary) -> Iterator[str]:
     yield f"{text}; off for {', '.join(off)}." if off else f"{text}."
 
 
-def _warnings(summary: RunSummary, words: Callable[[Warning], str]) -> Iterator[str]:
+def _warnings(summary: RunSummary) -> Iterator[str]:
     found: list[Warning] = []
     for warning in summary.warnings:
         if isinstance(warning, AssumptionWarning):
-            yield f"Read as: {' '.join(words(warning).split())}"
+            yield f"Read as: {' '.join(str(warning).split())}"
         else:
             found.append(warning)
     if not found:
@@ -177,7 +173,7 @@ def _warnings(summary: RunSummary, words: Callable[[Warning], str]) -> Iterator[
     some = "; of many alike, five are listed" if listed != found else ""
     yield f"Warnings: {len(found)}{some}."
     for warning in listed:
-        yield f"  - {' '.join(words(warning).split())}"
+        yield f"  - {' '.join(str(warning).split())}"
 
 
 def _again(summary: RunSummary) -> Iterator[str]:

@@ -15,7 +15,7 @@ from skanchor._comparisons.grouping import (
     RATER_COLUMN,
 )
 from skanchor._numerics.machine import available_bytes
-from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.sample import COUNT_COLUMN, warn_of_unused_counts
 from skanchor.streaming._groups import sketch_groups
 from skanchor.streaming._parts import Data
@@ -67,9 +67,10 @@ def find_groups(
     ):
         warn(
             DataWarning(
-                "A stream stores no sums by rater, so that its errors do not allow for "
-                f"raters who may differ, whom column {raters!r} names.",
-                advice=Advice(Remedy.FIT_RATERS_TOGETHER),
+                "A stream stores no sums by rater, so that its errors do not allow "
+                f"for raters who may differ, whom column {raters!r} names. "
+                "AnchorPipeline on all rows has errors by rater; groups='prompt_id' "
+                "leaves raters out.",
                 code="raters-ignored",
                 subject=[raters],
             )
@@ -84,10 +85,10 @@ def find_groups(
     if n_groups < FEW_GROUPS:
         warn(
             DataWarning(
-                f"Column {PROMPT_COLUMN!r} has only {n_groups} different "
-                "values, too few for errors by prompt. Rows count as independent, so "
-                "that errors may be too short.",
-                advice=Advice(Remedy.GROUP_BY_PROMPT),
+                f"Column {PROMPT_COLUMN!r} has only {n_groups} different values, too "
+                "few for errors by prompt. Rows count as independent, so that errors "
+                "may be too short. Give groups='prompt_id' if you still want errors "
+                "by prompt, or groups=None (--groups none) if rows are independent.",
                 code="few-prompts",
                 subject=[PROMPT_COLUMN],
             )

@@ -34,7 +34,7 @@ from skanchor._historical import HistoricalFit, fit_history
 from skanchor._numerics.btl import pair_sums
 from skanchor._stages import Stages
 from skanchor._typing import Array
-from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.sample import Sample
 from skanchor.streaming._copies import warn_of_copies
 from skanchor.streaming._groups import GroupLabels
@@ -292,16 +292,16 @@ def _historical_roles(survey: Survey) -> tuple[Sample, Array]:
     if "judge" not in survey.shape:
         raise BattlesError(
             "There is no column 'judge', so that all rows of the stream count as "
-            "human, and none as a judge's.",
-            advice=Advice(Remedy.RENAME_COLUMNS),
+            "human, and none as a judge's. Rename columns with columns={'given': "
+            "'standard'}.",
         )
     if votes is None or not len(survey.verdicts):
         kind = "human" if votes is None else "judge"
         known = sorted({*survey.verdicts["judge"]}) if votes is None else []
         held = f": column 'judge' holds {known[:10]}" if known else ""
         raise BattlesError(
-            f"The stream has no {kind} rows between two models{held}.",
-            advice=[Advice(Remedy.LABEL_HUMANS, {"judges": known})] if known else [],
+            f"The stream has no {kind} rows between two models{held}."
+            + (" Name the label of people in human." if known else "")
         )
     people = votes.groupby(keys)[["n", "weight"]].sum().reset_index()
     cells = pd.concat(

@@ -1,11 +1,14 @@
 """What the tests of the command line share."""
 
-import shlex
-
 import pytest
+from offers import offers
 
 from skanchor._cli import main
+from skanchor._cli.pairs import escaped
 from skanchor.datasets import load_demo
+
+RANKING = ("rank", "report", "plot", "compare", "evaluate", "inspect")
+OTHER_FLAGS = {"models": "--rename-models"}
 
 
 @pytest.fixture(scope="session")
@@ -16,26 +19,60 @@ def battles(tmp_path_factory):
     return path
 
 
+def with_arguments(words, arguments):
+    """Words of a command with the flags that an error offers as arguments."""
+    words = list(words)
+    for name, value in arguments.items():
+        flag = OTHER_FLAGS.get(name, "--" + name.replace("_", "-"))
+        if isinstance(value, dict):
+            # These replace what was said of the same names.
+            while flag in words:
+                at = words.index(flag)
+                pairs = [pair.rpartition("=") for pair in words[at + 1].split(",")]
+                value = {
+                    **{
+                        old: new
+                        for old, _, new in pairs
+                        if not (flag == "--columns" and new in value.values())
+                    },
+                    **value,
+                }
+                del words[at : at + 2]
+            pairs = [escaped(f"{old}={new}") for old, new in value.items()]
+            words += [f"{flag}={pair}" for pair in pairs]
+        elif value is True:
+            words.append(flag)
+        elif isinstance(value, str):
+            words += [flag, value]
+        else:
+            words += [flag, ",".join(value)] if name == "ratings" else [flag, *value]
+    votes_alone = arguments.get("all_human") or (
+        "ratings" in arguments and arguments.get("human") == arguments["ratings"]
+    )
+    if votes_alone and words[0] in RANKING and not {"--new", "--no-new"} & {*words}:
+        words.append("--no-new")
+    return words
+
+
 @pytest.fixture
 def run(capsys):
     """Run a command; give its exit code, output and lines on stderr.
 
-    Commands that are printed below an error are not among the lines: ``run.offered``
-    has them, each with the case in which it helps and its words.
+    ``run.offered`` has what an error offers: each case in which it helps, and the words
+    of the command with it.
     """
 
     def call(*arguments):
-        code = main([str(argument) for argument in arguments])
+        words = [str(argument) for argument in arguments]
+        code = main(words)
         streams = capsys.readouterr()
-        lines, case, call.offered = [], "", []
-        for line in streams.err.splitlines():
-            if line.startswith("  skanchor "):
-                call.offered.append((case, shlex.split(line)[1:]))
-                case = ""
-            elif line.startswith("skanchor: ") or not line.endswith(":"):
-                lines.append(line)
-            else:
-                case = line
+        lines = streams.err.splitlines()
+        errors = [line for line in lines if line.startswith("skanchor: error: ")]
+        call.offered = [
+            (case, with_arguments(words, more))
+            for line in errors
+            for case, more in offers(line)
+        ]
         return code, streams.out, lines
 
     return call

@@ -42,10 +42,10 @@ def test_alone_it_is_told_what_is_missing(path, run):
         assert "there is no column judge" in err[-1]
     elif judge is None:
         assert "error: There is no new model" in err[-1]
-        assert "--no-new for the historical leaderboard" in err[-1]
+        assert "--no-new" in err[-1]
     else:
         assert f"No row is by a human: column 'judge' holds ['{judge}']" in err[-1]
-        assert "--human" in err[-1]
+        assert "name it in human" in err[-1]
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DataWarning")

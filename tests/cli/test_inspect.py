@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pandas as pd
+from offers import offers
 
 from skanchor.datasets import load_demo
 from skanchor.reports import overview
@@ -17,7 +18,6 @@ def test_the_demo_is_described(run):
         "New models, without any: 2 (ivory-lynx, jade-finch).",
         "Features: 2 (length, markdown).",
         "Connectivity: human rows join all models that have them.",
-        "  skanchor rank --demo",
     ):
         assert line in out.splitlines()
 
@@ -34,8 +34,7 @@ def test_json_has_the_numbers_of_the_table(run, battles):
     assert found["groups"]["n"] == frame["prompt_id"].nunique()
     assert found["files"]["formats"] == {str(battles): "table"}
     assert found["refusal"] is None
-    (command,) = found["commands"]
-    assert command.startswith("skanchor rank ")
+    assert found["to_decide"] is None
 
 
 def test_the_page_names_all_of_the_json(run):
@@ -50,13 +49,11 @@ def test_what_must_be_decided_is_a_finding(run, tmp_path):
     frame = load_demo().frame
     frame.drop(columns="judge").to_csv(path := tmp_path / "votes.csv", index=False)
     code, out, _ = run("inspect", path)
-    assert code == 0 and "To decide:" in out
-    lines = [line.strip() for line in out.splitlines() if line.startswith("  skanchor")]
-    assert lines == [
-        f"skanchor rank {path} --all-human --no-new",
-        f"skanchor rank PEOPLE.csv {path}",
-    ]
-    assert run(*lines[0].split()[1:], "--folds", "2")[0] == 0
+    (line,) = [line for line in out.splitlines() if line.startswith("To decide: ")]
+    assert code == 0 and "no column judge" in line
+    assert offers(line) == [("If people gave these outcomes", {"all_human": True})]
+    assert json.loads(run("inspect", path, "--json")[1])["to_decide"] in line
+    assert run("rank", path, "--all-human", "--no-new", "--folds", "2")[0] == 0
 
 
 def test_a_column_that_may_name_the_judges_is_proposed_once(run, tmp_path):
@@ -67,12 +64,11 @@ def test_a_column_that_may_name_the_judges_is_proposed_once(run, tmp_path):
     frame.to_csv(path := tmp_path / "votes.csv", index=False)
     code, out, err = run("inspect", path)
     assert code == 0 and len(err) == len(set(err)) == 1
-    rows = out.splitlines()
-    # Only people have not compared new models.
-    case = "If 'umpire' names the judges, and if rows of 'visitors' are people's:"
-    proposed = rows[rows.index(case) + 1].split()
-    assert proposed[3:] == ["--columns", "umpire=judge", "--human", "visitors"]
-    code, out, _ = run("inspect", *proposed[2:])
+    (line,) = [line for line in out.splitlines() if line.startswith("To decide: ")]
+    (proposed,) = [more for _, more in offers(line) if "columns" in more]
+    assert proposed == {"columns": {"umpire": "judge"}}
+    more = ["--columns", "umpire=judge", "--human", "visitors"]
+    code, out, _ = run("inspect", path, *more)
     assert code == 0 and "Judges: 3." in out
 
 

@@ -1,4 +1,4 @@
-"""Files as people have them: ranked at once, or after one command that is printed.
+"""Files as people have them: ranked at once, or after an argument that is offered.
 
 Every file holds the same battles, so that the leaderboard is known: it is that of the
 table with standard names.
@@ -162,12 +162,6 @@ PASTED = {
             {"annotator": {"human": "ann"}})),
         "names judges and people",
     ),
-    "experts.csv": (
-        csv(named("model_a", "model_b", "judge", "winner").assign(
-            judge=TRUTH["judge"].mask(
-                HUMAN, "expert_" + (TRUTH.index % 3).astype(str)))),
-        "",
-    ),
 }  # fmt: skip
 
 
@@ -217,7 +211,7 @@ def test_it_is_ranked_at_once(run, tmp_path, known, name):
 
 
 @pytest.mark.parametrize("name", PASTED)
-def test_it_is_ranked_after_one_command_that_is_printed(run, tmp_path, known, name):
+def test_it_is_ranked_after_one_argument_that_is_offered(run, tmp_path, known, name):
     write, case = PASTED[name]
     write(path := tmp_path / name)
     code, out, err = run("rank", path, *FLAGS, "--json")
@@ -229,7 +223,7 @@ def test_it_is_ranked_after_one_command_that_is_printed(run, tmp_path, known, na
     assert scores(out) == pytest.approx(known)
 
 
-def test_every_command_that_is_printed_works(run, tmp_path):
+def test_every_argument_that_is_offered_works(run, tmp_path):
     """None of the readings that a message offers ends in another refusal."""
     for name, (write, _) in PASTED.items():
         write(path := tmp_path / name)
@@ -237,7 +231,7 @@ def test_every_command_that_is_printed_works(run, tmp_path):
         found = run.offered
         assert found, name
         for case, words in found:
-            if "PEOPLE.csv" in words:
+            if "file of people's votes" in case:
                 continue
             code, _, err = run(*words)
             assert code == 0, (name, case, err)
@@ -258,18 +252,15 @@ def test_ratings_long_and_wide_are_ranked_at_once_and_alike(run, tmp_path):
     assert (inputs["groups"], inputs["n_groups"]) == ("prompt_id", 60)
 
 
-def test_raters_by_name_are_ranked_after_one_command(run, tmp_path):
+def test_raters_by_name_are_ranked_once_people_are_named(run, tmp_path):
     flat = wide(rated()).rename(columns={"human": "ann"})
     flat.to_csv(path := tmp_path / "wide.csv", index=False)
-    assert run("rank", path, *FLAGS)[0] == 2
-    ((_, again),) = run.offered
-    assert again[-2:] == ["--human", "ann"]
-    assert run(*again)[0] == 0
+    code, _, err = run("rank", path, *FLAGS)
+    assert code == 2 and "name it in human" in err[-1]
+    assert run("rank", path, *FLAGS, "--human", "ann")[0] == 0
 
 
-def test_results_by_id_are_joined_by_the_command_that_is_printed(
-    run, tmp_path, monkeypatch
-):
+def test_results_by_id_are_joined_with_their_pairs(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     models = ["bloom-7b", "llama-7b", "opt-7b", "pythia"]
@@ -288,9 +279,9 @@ def test_results_by_id_are_joined_by_the_command_that_is_printed(
     Path("gpt-4.json").write_text(json.dumps(results))
     code, _, (error,) = run("rank", "gpt-4.json", "--no-new", *FLAGS)
     assert code == 2 and "Results of a judge by 'idx'" in error
-    ((_, again),) = run.offered
-    assert again[:3] == ["rank", "testset-v1.json", "gpt-4.json"]
-    code, out, _ = run(*again, "--json")
+    assert "testset-v1.json" in error
+    files = ["testset-v1.json", "gpt-4.json"]
+    code, out, _ = run("rank", *files, "--no-new", *FLAGS, "--json")
     rows = json.loads(out)["summary"]["rows"]
     assert code == 0 and (rows["human"], rows["historical"]) == (450, 150)
 
@@ -332,11 +323,19 @@ def test_a_table_of_judges_alone_asks_for_votes(run, tmp_path, known, monkeypatc
     monkeypatch.chdir(tmp_path)
     TRUTH[~HUMAN].to_csv("verdicts.csv", index=False)
     TRUTH[HUMAN].drop(columns="judge").to_csv("people.csv", index=False)
-    assert run("rank", "verdicts.csv", *FLAGS)[0] == 2
-    ((_, again),) = run.offered
-    # A file of the placeholder's name is never there: it is for the user to replace.
-    assert again[:3] == ["rank", "PEOPLE.csv", "verdicts.csv"]
-    again[1] = "people.csv"
-    code, out, err = run(*again, "--json")
+    code, _, err = run("rank", "verdicts.csv", *FLAGS)
+    assert code == 2 and "add the rows of people on the same models" in err[-1]
+    code, out, err = run("rank", "people.csv", "verdicts.csv", *FLAGS, "--json")
     assert code == 0, err
     assert scores(out).keys() == known.keys()
+
+
+def test_notes_of_reading_are_no_warnings(run, tmp_path):
+    table = TRUTH.rename(columns={"judge": "Evaluator"})
+    table.to_csv(path := tmp_path / "notes.csv", index=False)
+    code, out, _ = run("rank", path, *FLAGS)
+    assert code == 0
+    assert "Read as:" in out
+    assert "judges are in 'Evaluator'" in " ".join(out.split())
+    warned = out[out.index("Warnings:") :]
+    assert "Evaluator" not in warned

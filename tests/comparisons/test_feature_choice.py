@@ -70,7 +70,7 @@ def test_suspects_are_named_in_one_warning(kind):
         DataWarning, match="elo_a and elo_b, topic_id_a and topic_id_b"
     ) as got:
         battles = Comparisons.from_battles(X)
-    assert len(got) == 1 and "features=[...]" in str(got[0].message)
+    assert len(got) == 1 and "in features" in str(got[0].message)
     assert battles.feature_names == ("length",)
 
 

@@ -25,8 +25,6 @@ for title, where in {
         "io.test_wrapped_json::test_the_table_in_an_object_is_found",
     "Two lists of objects in an object of JSON":
         "io.test_wrapped_json::test_two_lists_are_refused_with_both_named",
-    "A command that helps against the first of two faults":
-        "cli.test_following::test_one_command_mends_two_faults",
     "Flags that contradict each other or name what is not there":
         "cli.test_rank::test_bad_flags",
     "A price of votes alone, or a label of people as a price or as the name of all "
@@ -43,8 +41,6 @@ for title, where in {
         "test_files_that_do_not_say_what_was_shown_first_mean_what_they_mean_alone",
     "Prompts that are 17 in one file and 17.0 in another, as beside empty cells":
         "io.test_order::test_prompts_of_files_with_and_without_gaps_are_the_same",
-    "A file of the name that stands for people's votes in messages":
-        "io.test_order::test_the_placeholder_is_no_file",
     "Values that a tool does not write":
         "io.test_tools::test_values_that_a_tool_does_not_write",
     "Preferences whose orientation nothing tells":

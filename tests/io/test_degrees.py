@@ -2,9 +2,10 @@
 
 import pandas as pd
 import pytest
+from offers import offers
 
 from skanchor import read_battles
-from skanchor.exceptions import AssumptionWarning, BattlesError, Call
+from skanchor.exceptions import AssumptionWarning, BattlesError
 
 WORDS = ["much better", "better", "same", "worse", "much worse"]
 
@@ -59,7 +60,7 @@ def test_words_about_no_side_by_name_are_asked_about(tmp_path):
     path = written(tmp_path, "comparison")
     with pytest.raises(BattlesError, match="but not which one") as error:
         read_battles(path)
-    one, two = (dict(call.arguments) for call in error.value.advice)
+    one, two = (more for _, more in offers(error.value))
     assert winners(path, **one) == [1.0, 0.75, 0.5, 0.25, 0.0]
     assert winners(path, **two) == [0.0, 0.25, 0.5, 0.75, 1.0]
 
@@ -107,8 +108,7 @@ def test_own_words_are_listed_to_be_given_levels(tmp_path, words):
     with pytest.raises(BattlesError, match=r"levels=\{.*: \.\.\.") as error:
         read_battles(path)
     assert all(repr(word) in str(error.value) for word in words)
-    (advice,) = error.value.advice
-    assert not isinstance(advice, Call)
+    assert not offers(error.value)
 
 
 def test_own_words_with_numbers_stand_in_that_order(tmp_path):
@@ -116,7 +116,7 @@ def test_own_words_with_numbers_stand_in_that_order(tmp_path):
     path = written(tmp_path, "verdict", words)
     with pytest.raises(BattlesError, match="5 different ones") as error:
         read_battles(path)
-    one, two = (dict(call.arguments) for call in error.value.advice)
+    one, two = (more for _, more in offers(error.value))
     assert winners(path, **one) == [1.0, 0.75, 0.5, 0.25, 0.0]
     assert winners(path, **two) == [0.0, 0.25, 0.5, 0.75, 1.0]
 

@@ -369,7 +369,7 @@ def test_bad_line_among_many_is_found_and_counted(tmp_path):
     rows[17_300] = row[:-5]
     (path := tmp_path / "b.jsonl").write_text("\n".join(rows))
     match = r"b.jsonl: .*line 17301: .*\(1 of 20000 lines are no JSON\)\."
-    with pytest.raises(BattlesError, match=match + r" .*drop_invalid=True\)"):
+    with pytest.raises(BattlesError, match=match + r" .*drop_invalid=True"):
         read_battles(path)
 
 
@@ -381,7 +381,7 @@ def test_bad_rows_of_a_csv_are_found_and_counted(tmp_path):
     )
     match = (
         r"b.csv: .*line 17302: Expected 3 columns, got 2: 'x,y' \(2 of 20000 lines "
-        r"have not a cell a column\)\. .*drop_invalid=True\)"
+        r"have not a cell a column\)\. .*drop_invalid=True"
     )
     with pytest.raises(BattlesError, match=match):
         read_battles(path)

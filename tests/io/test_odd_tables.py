@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from offers import offers
 
 from skanchor import BTLRegressor, read_battles, split_battles
 from skanchor.exceptions import AssumptionWarning, BattlesError, DataWarning
@@ -29,7 +30,7 @@ def written(tmp_path, table, name="odd.csv", encoding="utf-8", **options):
 
 
 def calls_of(error):
-    return [(call.when, dict(call.arguments)) for call in error.value.advice]
+    return offers(error.value)
 
 
 # ------------------------------------------------------------------------------ counts

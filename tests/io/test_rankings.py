@@ -4,6 +4,7 @@ import json
 
 import pandas as pd
 import pytest
+from offers import offers
 
 from skanchor import read_battles
 from skanchor.exceptions import AssumptionWarning, BattlesError
@@ -115,7 +116,7 @@ def test_a_list_is_asked_which_end_is_the_best(tmp_path):
     path = written(tmp_path, frame, "lists.jsonl")
     with pytest.raises(BattlesError, match="which end is the best") as error:
         read_battles(path)
-    best, worst = (dict(call.arguments) for call in error.value.advice)
+    best, worst = (more for _, more in offers(error.value))
     _, rows, _ = rows_of(path, **best)
     assert rows[0] == ("owl", "elk", "model_a")
     _, rows, _ = rows_of(path, **worst)
@@ -143,7 +144,7 @@ def test_rankings_of_several_judges(tmp_path):
     path = written(tmp_path, frame)
     with pytest.raises(BattlesError, match="holds 2 outcomes") as error:
         read_battles(path)
-    found = [dict(call.arguments) for call in error.value.advice]
+    found = [more for _, more in offers(error.value)]
     table, _, _ = rows_of(path, ratings=found[0]["ratings"])
     assert {*table["judge"]} == {"ranking ann", "ranking bob"}
     table, _, _ = rows_of(path, columns=found[-1]["columns"])

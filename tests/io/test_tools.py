@@ -293,7 +293,7 @@ def fixture_rows(name):
 def test_file_that_looks_like_those_of_two_tools(tmp_path):
     both = {**fixture_rows("pandalm")[0], **fixture_rows("alpaca_eval")[0]}
     with pytest.raises(
-        BattlesError, match=r"'alpaca_eval' by .*'pandalm' by .*format="
+        BattlesError, match=r"'alpaca_eval' by .*'pandalm' by .* format"
     ):
         read_battles(lines(tmp_path, both))
 

@@ -5,10 +5,11 @@ import json
 import pandas as pd
 import polars as pl
 import pytest
+from offers import offers
 
 from skanchor import read_battles, split_battles
 from skanchor.exceptions import AssumptionWarning, BattlesError, DataWarning
-from skanchor.io import judge_calls, partial_labels
+from skanchor.io import judge_cases, partial_labels
 
 BATTLE = {"model_a": "owl", "model_b": "elk", "winner": "model_a"}
 
@@ -110,7 +111,8 @@ def test_judges_that_differ_in_case_stay_two_until_they_are_joined(tmp_path):
     with pytest.warns(DataWarning, match=match) as caught:
         BTLRegressor().fit(*split_battles(read_battles(path)))
     told = [each.message for each in caught if "GPT-4" in str(each.message)]
-    joined = read_battles(path, models=told[0].advice[0].values["models"])
+    ((_, more),) = offers(told[0])
+    joined = read_battles(path, **more)
     assert {*joined["judge"]} == {"human", "GPT-4"}
 
 
@@ -151,7 +153,7 @@ def test_names_of_llms_elsewhere_are_asked_about(tmp_path):
     table.to_csv(path := tmp_path / "kinds.csv", index=False)
     with pytest.raises(BattlesError, match="calls all judges alike") as error:
         read_battles(path)
-    names, one = (dict(call.arguments) for call in error.value.advice)
+    names, one = (more for _, more in offers(error.value))
     with pytest.warns(AssumptionWarning):
         assert {*read_battles(path, **names)["judge"]} == {"human", "gpt-4", "claude"}
     with pytest.warns(AssumptionWarning):
@@ -197,7 +199,7 @@ def test_judges_that_a_flag_calls_alike_are_not_merged(tmp_path, name):
     said = f"'is_human' calls all judges alike, and '{name}' may say which"
     with pytest.raises(BattlesError, match=said) as caught:
         read_battles(path)
-    named, pooled = (call.arguments["columns"] for call in caught.value.advice)
+    named, pooled = (more["columns"] for _, more in offers(caught.value))
     found = read_battles(path, columns=named)
     assert {*found["judge"]} == {"human", "gpt-4", "fable"}
     assert {*read_battles(path, columns=pooled)["judge"]} == {"human", "judge"}
@@ -214,9 +216,9 @@ def test_names_that_nobody_knows_are_told_apart_by_the_models_that_they_compared
         }
     )  # fmt: skip
     partial = partial_labels(table, "rater")
-    (call,) = judge_calls("rater", ["ann", "bob", "fable", "gpt-4"], partial)
-    assert call.arguments["human"] == ["ann", "bob"]
+    (case,) = judge_cases("rater", ["ann", "bob", "fable", "gpt-4"], partial)
+    assert case.arguments["human"] == ["ann", "bob"]
     people = [f"name {letter}" for letter in "uvwxyz"]
-    (call,) = judge_calls("rater", [*people, "fable", "gpt-4"], people)
-    assert call.arguments["judges"] == ["fable", "gpt-4"]
+    (case,) = judge_cases("rater", [*people, "fable", "gpt-4"], people)
+    assert case.arguments["judges"] == ["fable", "gpt-4"]
     assert partial_labels(table[["rater"]], "rater") == []

@@ -282,9 +282,8 @@ def test_labels_of_people_are_named_where_they_count_as_judges():
     table, _ = tables()
     human = table["judge"] == "human"
     crowd = table.assign(judge=table["judge"].mask(human, "crowd"))
-    with pytest.raises(BattlesError, match=r"holds \['crowd', .*human=") as error:
+    with pytest.raises(BattlesError, match=r"holds \['crowd', .* in human"):
         streamed([crowd], stages_of())
-    assert "crowd" in error.value.advice[0].values["judges"]
     some = table.assign(
         judge=table["judge"].mask(human & (table.index % 2 == 0), "crowd")
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from skanchor.exceptions import BattlesError, Call
+from skanchor.io._plain_tables.cases import Case, undecided
 from skanchor.io._plain_tables.names import (
     candidates,
     name_key,
@@ -144,11 +144,11 @@ def with_crossed_counts(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         return raw, []
     words = [word for word in words_of(label) if word in _WINNERS | _LOSERS]
     if not words:
-        raise BattlesError(
+        raise undecided(
             "The table has models in rows and in columns, and does not say which of "
             "them have won the comparisons that the cells count.",
-            advice=[
-                Call({"columns": {label: new}}, f"If {case}")
+            [
+                Case({"columns": {label: new}}, f"If {case}")
                 for new, case in (
                     ("winner", "a cell counts the wins of its row"),
                     ("loser", "a cell counts the wins of its column"),
@@ -187,11 +187,14 @@ def _check_sum(raw: pd.DataFrame, columns: list[str], played: list[str]) -> None
         odd = ~np.isclose(counts[columns].sum(axis=1), counts[name])
         if odd.any():
             row = int(np.argmax(odd))
-            raise BattlesError(
+            raise undecided(
                 f"The counts in {' and '.join(map(repr, columns))} do not add up to "
                 f"{name!r} in {odd.sum():,} rows, the first of them row {row}: "
                 f"{counts[columns].iloc[row].sum():g} and {counts[name].iloc[row]:g}.",
-                advice=Call(
-                    {"columns": {name: "note"}}, "If the other ones are not to count"
-                ),
+                [
+                    Case(
+                        {"columns": {name: "note"}},
+                        "If the other ones are not to count",
+                    )
+                ],
             )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from skanchor.exceptions import BattlesError, Call
+from skanchor.exceptions import BattlesError
 from skanchor.io._plain_tables import terms
+from skanchor.io._plain_tables.cases import Case, undecided
 from skanchor.io._plain_tables.names import (
     name_key,
     pairs_of_sides,
@@ -75,11 +76,11 @@ def outcome_of_numbers(
         and all(is_numeric(raw[n]) for n in pair)
     }
     if len(found) > 1:
-        raise BattlesError(
+        raise undecided(
             f"The outcome may follow from {' or '.join(map(repr, found))} of the two "
             "sides.",
-            advice=[
-                Call(
+            [
+                Case(
                     {
                         "columns": {
                             name: f"note {stem} {n}"

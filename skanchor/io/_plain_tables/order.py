@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor.exceptions import BattlesError, Call
 from skanchor.io._plain_tables import terms
+from skanchor.io._plain_tables.cases import Case, undecided
 from skanchor.io._plain_tables.names import name_key, side_pairs, words_of
 from skanchor.io._plain_tables.outcomes import WON_OR_LOST, is_relative
 from skanchor.io._plain_tables.winners import flags, is_flag, turned_round
@@ -101,7 +101,7 @@ def check_both_orders(raw: pd.DataFrame, sides: tuple[str, str]) -> None:
     Raises
     ------
     BattlesError
-        It ends in the calls that decide.
+        It ends in the arguments that decide.
     """
     others = [name for name in raw.columns if name not in sides]
     pairs = list(side_pairs(others))
@@ -112,12 +112,12 @@ def check_both_orders(raw: pd.DataFrame, sides: tuple[str, str]) -> None:
         first, second = (as_texts(raw[side]) for side in pair)
         turned = first.eq(two) & second.eq(one)
         if (turned | (first.eq(one) & second.eq(two))).all() and turned.any():
-            raise BattlesError(
+            raise undecided(
                 f"The models are in {sides[0]!r} and {sides[1]!r}, and in "
                 f"{turned.sum():,} of {len(raw):,} rows the other way round in "
                 f"{pair[0]!r} and {pair[1]!r}.",
-                advice=[
-                    Call({"columns": dict(zip(pair, standard, strict=True))}, case)
+                [
+                    Case({"columns": dict(zip(pair, standard, strict=True))}, case)
                     for standard, case in (
                         (("model_a", "model_b"),
                          f"If outcomes are about {pair[0]!r} and {pair[1]!r}"),
@@ -174,8 +174,8 @@ def with_order(
             f"{name!r} says that 'model_b' was shown first"
         ]
     labels = ", ".join(repr(str(label)) for label in list(shown)[:3])
-    calls = [
-        Call({"columns": {name: new}}, case)
+    cases = [
+        Case({"columns": {name: new}}, case)
         for name in swapped
         for new, case in (
             (SHOWN_SWAPPED, f"If outcomes ({labels}) are about the columns as they "
@@ -186,11 +186,11 @@ def with_order(
              "changes nothing"),
         )
     ]  # fmt: skip
-    raise BattlesError(
+    raise undecided(
         f"Column {name!r} says of {rows.sum():,} of {len(table):,} rows that the two "
         "sides were swapped, but not whether the outcomes there are about the columns "
         "or about the order shown.",
-        advice=calls,
+        cases,
     )
 
 

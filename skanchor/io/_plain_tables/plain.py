@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor.exceptions import BattlesError, Call, DataWarning
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io._plain_tables import terms
+from skanchor.io._plain_tables.cases import Case, undecided
 from skanchor.io._plain_tables.counts import (
     battles_of_counts,
     counts_of_shares,
@@ -123,7 +124,7 @@ def read_plain(
     Raises
     ------
     BattlesError
-        If no reading fits, or several do; its advice is the calls that decide.
+        If no reading fits, or several do; it ends in the arguments that decide.
     """
     given = _comparable(flattened(raw))
     raw, ratings, told, together = _opened(raw, ratings)
@@ -350,10 +351,10 @@ def _of_ratings(
     alone = rated.groupby(keys)["model"].transform("nunique") == 1
     table = reader_called("scores").read(rated, Options({}, tie_margin))
     if alone.all() or table.empty:
-        raise BattlesError(
+        raise undecided(
             "No rater has rated two models for one prompt, so no two ratings can be "
             "compared: a rating is compared with the same rater's of the same prompt.",
-            advice=_without_raters(raw, found),
+            _without_raters(raw, found),
         )
     if alone.any():
         warn(
@@ -381,15 +382,15 @@ def _of_ratings(
     return Plain(table, (*told, said))
 
 
-def _without_raters(raw: pd.DataFrame, found: Ratings) -> list[Call]:
-    """Calls that compare the ratings of different raters with each other."""
+def _without_raters(raw: pd.DataFrame, found: Ratings) -> list[Case]:
+    """Cases that compare the ratings of different raters with each other."""
     if found.rater is None or found.wide:
         return []
     labels = distinct(raw[found.rater])
     if human_like(labels) or any(map(names_machine, labels)):
         return []
     return [
-        Call({"columns": {found.rater: "note"}, "all_human": True},
+        Case({"columns": {found.rater: "note"}, "all_human": True},
              f"If {found.rater!r} names people, whose ratings may be compared with "
              "each other")
     ]  # fmt: skip

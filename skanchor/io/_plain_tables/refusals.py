@@ -1,16 +1,16 @@
-"""Why a table is not read, all of it, and the calls that read it."""
+"""Why a table is not read, all of it, and the arguments that read it."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from skanchor.exceptions import Advice, BattlesError, Call, Remedy
+from skanchor.exceptions import BattlesError
 from skanchor.io._plain_tables import sources, terms
+from skanchor.io._plain_tables.cases import Case, undecided
 from skanchor.io._plain_tables.counts import is_count
 from skanchor.io._plain_tables.names import (
     candidates,
@@ -44,7 +44,7 @@ _COUNTS = {"votes", "vote", "count", "counts", "voters", "num", "n"}
 """Words of names of numbers of votes for either side."""
 
 _OFFERED = 6
-"""Largest number of calls that are offered."""
+"""Largest number of cases that are offered."""
 
 _GAPS = frozenset("score preference diff difference margin gap delta advantage".split())
 """Words of names of differences between the sides, of which there may be many."""
@@ -73,18 +73,25 @@ def unknown_outcomes(
     Returns
     -------
     BattlesError
-        It names the labels that fit nothing, and ends in the calls that help.
+        It names the labels that fit nothing, and ends in the arguments that help.
     """
+    return undecided(*_unknown_outcomes(outcome, first, second, sides))
+
+
+def _unknown_outcomes(
+    outcome: pd.Series, first: pd.Series, second: pd.Series, sides: tuple[str, str]
+) -> tuple[str, list[Case | str]]:
+    """Which outcomes fit no reading, and what each may be said to mean."""
     labels = outcome.dropna().value_counts().index.tolist()
     failed = [v for v in labels if label_key(v) in (*FAILED, "-1")]
     rest = outcome.mask(outcome.isin(failed))
     if failed and readings(rest, first, second, {}):
         n = int(outcome.isin(failed).sum())
         ties = {"-1": "tie"} if "-1" in map(label_key, failed) else {}
-        tied = [Call({"labels": ties}, "If they are ties")] if ties else []
-        return BattlesError(
+        tied = [Case({"labels": ties}, "If they are ties")] if ties else []
+        return (
             f"Column {outcome.name!r} holds no verdict in {n} rows ({quoted(failed)}).",
-            advice=[*tied, Call({"drop_invalid": True}, "To leave them out")],
+            [*tied, Case({"drop_invalid": True}, "To leave them out")],
         )
     named = [value for value in labels if value in {*first.unique(), *second.unique()}]
     if named:
@@ -92,12 +99,12 @@ def unknown_outcomes(
         odd = outcome.notna() & outcome.isin(named) & ~plays
         if odd.any():
             row = int(odd.to_numpy().argmax())
-            return BattlesError(
+            return (
                 f"Column {outcome.name!r} names winners, but in {odd.sum()} rows a "
                 f"model that is not compared there, first in row {row}: "
                 f"{outcome.iloc[row]!r} beside {first.iloc[row]!r} and "
                 f"{second.iloc[row]!r}.",
-                advice=Call({"drop_invalid": True}, "To leave such rows out"),
+                [Case({"drop_invalid": True}, "To leave such rows out")],
             )
     known = [value for value in labels if value in named or label_of(value)]
     unknown = [value for value in labels if value not in known]
@@ -110,57 +117,51 @@ def unknown_outcomes(
     if (favours and len(unknown) <= 2 * _SHOWN) or (known and len(unknown) in (1, 3)):
         ties = {str(value): "tie" for value in unknown}
         none = {str(value): "invalid" for value in unknown}
-        return BattlesError(
+        return (
             f"{what}; the others are {quoted(known)}.",
-            advice=[
-                Call({"labels": ties}, "If they are ties"),
-                Call({"labels": none, "drop_invalid": True}, "If they are no verdicts"),
+            [
+                Case({"labels": ties}, "If they are ties"),
+                Case({"labels": none, "drop_invalid": True}, "If they are no verdicts"),
             ],
         )
     if not 2 <= len(unknown) <= 3:
         own = [str(value) for value in labels if value not in failed]
-        return BattlesError(
+        return (
             f"{what}; there are {len(unknown)} different ones.",
-            advice=_levels_of(own, sides),
+            _levels_of(own, sides),
         )
     # The two most frequent labels are the sides, and a third one is the tie.
     one, two, *third = (str(value) for value in unknown)
     ties = dict.fromkeys(third, "tie")
-    return BattlesError(
+    return (
         f"{what}.",
-        advice=[
-            Call({"labels": {a: "model_a", b: "model_b", **ties}},
+        [
+            Case({"labels": {a: "model_a", b: "model_b", **ties}},
                  f"If {a!r} means that {sides[0]!r} won")
             for a, b in ((one, two), (two, one))
         ],
     )  # fmt: skip
 
 
-def _levels_of(labels: list[str], sides: tuple[str, str]) -> list[Any]:
-    """Calls that give words of degree their levels; else what to fill in.
+def _levels_of(labels: list[str], sides: tuple[str, str]) -> list[Case | str]:
+    """Cases that give words of degree their levels; else what to fill in.
 
     Words that are numbered stand in that order, which may begin at either side.
     """
     if not 3 < len(labels) <= _GRADES:
-        return [Advice(Remedy.RELABEL_OUTCOMES)]
+        return ["Say what they mean with labels={'left': 'model_a'}."]
     numbers = [re.match(r"\s*\(?([-+]?\d+)\b", label) for label in labels]
     places = [int(found[1]) for found in numbers if found]
     if len({*places}) < len(labels):
+        levels = ", ".join(f"{label!r}: ..." for label in labels)
         return [
-            Advice(
-                Remedy.GIVE_LEVELS,
-                {
-                    "first": sides[0],
-                    "second": sides[1],
-                    "levels": ", ".join(f"{label!r}: ..." for label in labels),
-                    "flag": shlex.quote(",".join(f"{label}=..." for label in labels)),
-                },
-            )
+            f"Give each a number, from 1 where {sides[0]!r} is far better to 0 where "
+            f"{sides[1]!r} is: levels={{{levels}}}."
         ]
     ordered = [label for _, label in sorted(zip(places, labels, strict=True))]
     step = 1.0 / (len(ordered) - 1)
     return [
-        Call({"levels": {w: round(1.0 - n * step, 4) for n, w in enumerate(words)}},
+        Case({"levels": {w: round(1.0 - n * step, 4) for n, w in enumerate(words)}},
              f"If {words[0]!r} is the best for {sides[0]!r}, and {words[-1]!r} the "
              "worst")
         for words in (ordered, ordered[::-1])
@@ -185,12 +186,12 @@ def missing_outcomes(winner: pd.Series, name: str) -> BattlesError | None:
     empty = winner.isna()
     if not empty.any() or empty.all():
         return None
-    return BattlesError(
+    return undecided(
         f"Column {name!r} is empty in {empty.sum():,} of {len(winner):,} rows, the "
         f"first of them row {int(empty.to_numpy().argmax())}.",
-        advice=[
-            Call({"labels": {"": "tie"}}, "If empty cells are ties"),
-            Call({"drop_invalid": True}, "If they hold no verdict"),
+        [
+            Case({"labels": {"": "tie"}}, "If empty cells are ties"),
+            Case({"drop_invalid": True}, "If they hold no verdict"),
         ],
     )
 
@@ -225,8 +226,8 @@ def no_battles(
     if "idx" in names and len(results) == 1:
         return BattlesError(
             f"Results of a judge by 'idx' (column {results[0]!r}), which names no "
-            "models: they are in another file, such as PandaLM's testset-v1.json.",
-            advice=Call({"before": "testset-v1.json"}, "Give both files"),
+            "models: they are in another file, such as PandaLM's testset-v1.json. Give "
+            "both files, that one first."
         )
     if len(models) == 1 and raw[models[0]].nunique() == 1 and not pairs:
         return BattlesError(
@@ -241,16 +242,20 @@ def no_battles(
     scores = [name for name in candidates(names, terms.SCORES) if is_numeric(raw[name])]
     guesses = _guesses(raw, names, pairs, models, scores)
     if not is_file:
-        return BattlesError(
+        return undecided(
             f"The battles table lacks the columns {list(missing)}; it has "
             f"{names[:20]}.",
-            advice=guesses or [Advice(Remedy.RENAME_COLUMNS)],
+            guesses or ["Rename columns with columns={'given': 'standard'}."],
         )
-    return BattlesError(
+    return undecided(
         f"The format is not known: the file has the columns {names[:20]} and lacks "
         f"{list(missing)}"
         + (f"; it comes near to {', '.join(near)}." if near else "."),
-        advice=guesses or [Advice(Remedy.NAME_COLUMNS)],
+        guesses
+        or [
+            "Rename columns with columns={'given': 'standard'}, or name the tool with "
+            "format (--from)."
+        ],
     )
 
 
@@ -261,7 +266,7 @@ def _guesses(
     models: Sequence[str],
     scores: Sequence[str],
 ) -> list[Any]:
-    """Calls that name columns which may be the missing ones."""
+    """Cases that name columns which may be the missing ones."""
     if models and scores:
         prompts = [
             name
@@ -270,10 +275,12 @@ def _guesses(
             and 1 < raw[name].nunique() < len(raw)
         ]
         return [
-            Call({"columns": {models[0]: "model", name: "prompt_id"}},
+            Case({"columns": {models[0]: "model", name: "prompt_id"}},
                  f"If {name!r} names the prompts that were rated")
             for name in prompts[:3]
-        ] or [Advice(Remedy.READ_AS_SCORES)]  # fmt: skip
+        ] or [
+            "Tables of scores are read with format='scores' (--from scores)."
+        ]  # fmt: skip
     few = [
         n
         for n in names
@@ -299,25 +306,25 @@ def _guesses(
     sided = pairs_of_sides(rest, sides)
     rest = [name for name in rest if not any(name in two for two in sided.values())]
     named = candidates(rest, terms.OUTCOMES)
-    calls = [] if models_are else _of_counts(sided)
-    calls += [
-        call
+    cases = [] if models_are else _of_counts(sided)
+    cases += [
+        case
         for name in named or rest
-        for call in _meanings(raw, name, sides, models_are)
+        for case in _meanings(raw, name, sides, models_are)
     ]
     others = [n for n in names if n not in (*sides, *known, *named)]
-    if not (calls or others) and models_are:
+    if not (cases or others) and models_are:
         return [
-            Call({"columns": {won: "winner", lost: "loser"}},
+            Case({"columns": {won: "winner", lost: "loser"}},
                  f"If {won!r} won against {lost!r} in each row")
             for won, lost in (sides, sides[::-1])
             if name_key(lost) not in terms.OUTCOMES
         ]  # fmt: skip
-    return calls[:_OFFERED]
+    return cases[:_OFFERED]
 
 
-def _of_models_in_columns(raw: pd.DataFrame) -> list[Call]:
-    """Calls that read columns of numbers as the ranks, or the ratings, of models."""
+def _of_models_in_columns(raw: pd.DataFrame) -> list[Case]:
+    """Cases that read columns of numbers as the ranks, or the ratings, of models."""
     found = models_in_columns(raw)
     if not found:
         return []
@@ -325,21 +332,21 @@ def _of_models_in_columns(raw: pd.DataFrame) -> list[Call]:
     low, high = numbers.min().min(), numbers.max().max()
     words = set.intersection(*({*words_of(name)} for name in found))
     shown = f"{quoted(found)} hold the"
-    ranks = Call(
+    ranks = Case(
         {"ratings": found, "levels": {f"{low:g}": 1.0, f"{high:g}": 0.0}},
         f"If {shown} ranks of a model each, of which {low:g} is the best",
     )
-    ratings = Call(
+    ratings = Case(
         {"ratings": found}, f"If {shown} ratings of a model each, and more is better"
     )
     return [ranks] if "rank" in words else [ranks, ratings]
 
 
-def _of_counts(sided: Mapping[str, tuple[str, str]]) -> list[Call]:
-    """Calls that read numbers of votes of either side as counts, or as scores."""
+def _of_counts(sided: Mapping[str, tuple[str, str]]) -> list[Case]:
+    """Cases that read numbers of votes of either side as counts, or as scores."""
     found = [pair for stem, pair in sided.items() if {*words_of(stem)} & _COUNTS]
     return [
-        Call({"columns": {pair[0]: f"{new}_a", pair[1]: f"{new}_b"}}, case)
+        Case({"columns": {pair[0]: f"{new}_a", pair[1]: f"{new}_b"}}, case)
         for pair in found[:1]
         for new, case in (
             ("wins", f"If {pair[0]!r} and {pair[1]!r} are numbers of comparisons won"),
@@ -353,8 +360,8 @@ def _meanings(
     name: str,
     sides: tuple[str, str],
     models_are: Mapping[str, str],
-) -> list[Call]:
-    """Calls that take a column for the outcome, each in one case of what it holds.
+) -> list[Case]:
+    """Cases that take a column for the outcome, each in one case of what it holds.
 
     There are none for words of which some name an LLM, for more than a few words, and
     for more different numbers than grades have, unless these have both signs or are
@@ -368,16 +375,16 @@ def _meanings(
     models = f"{sides[0]!r} and {sides[1]!r} are the models"
     is_recognised = name_key(name) in terms.OUTCOMES | terms.LOSERS
 
-    def call(
+    def case(
         arguments: Mapping[str, Any], held: str = "", prefix: str = "", by: str = role
-    ) -> Call:
+    ) -> Case:
         known = arguments.get("columns", {name: by})
         # A column that is recognised under its own name keeps it.
         own = {} if models_are and is_recognised else known
         parts = [models] if models_are else []
         parts += [prefix] if prefix else []
         parts += [f"{name!r} {held or holds}"] if own or held else []
-        return Call(
+        return Case(
             {**arguments, "columns": {**models_are, **own}},
             f"If {', and '.join(parts)}",
         )
@@ -388,12 +395,12 @@ def _meanings(
         numbers = pd.to_numeric(outcome, errors="coerce")
         found = readings(numbers.rename(name), one, two, {}, sides=sides)
         if len(found) < 2:
-            return [call({})] if found else []
+            return [case({})] if found else []
         if role == "loser":
             found = [reading.of_losers() for reading in found]
-        return [call(each.arguments, f"holds {each.means}") for each in found]
+        return [case(each.arguments, f"holds {each.means}") for each in found]
     if fits_outcomes(outcome, one, two):
-        return [call({})]
+        return [case({})]
     texts = outcome.dropna().astype("str").str.strip()
     words = texts[texts.ne("")].unique().tolist()
     if not 2 <= len(words) <= 4 or any(map(sources.names_machine, words)):
@@ -401,9 +408,9 @@ def _meanings(
     if {*words} & {*one, *two}:
         return []
     return [
-        call(each.arguments, prefix=each.when.removeprefix("If "), by="winner")
-        for each in unknown_outcomes(outcome, one, two, sides).advice
-        if isinstance(each, Call)
+        case(each.arguments, prefix=each.when.removeprefix("If "), by="winner")
+        for each in _unknown_outcomes(outcome, one, two, sides)[1]
+        if isinstance(each, Case)
     ]
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor.exceptions import BattlesError, Call
 from skanchor.io._plain_tables import terms
+from skanchor.io._plain_tables.cases import Case, undecided
 from skanchor.io._plain_tables.names import (
     candidates,
     columns_of_marks,
@@ -222,11 +222,11 @@ def _parsed(column: pd.Series) -> dict[str, Ranked] | None:
     if any(_SEPARATOR in cell for cell in cells) and (
         name_key(column.name) not in _BEST | _WORST
     ):
-        raise BattlesError(
+        raise undecided(
             f"Column {str(column.name)!r} lists models in an order, but does not say "
             "which end is the best.",
-            advice=[
-                Call({"columns": {str(column.name): f"{end}_first"}},
+            [
+                Case({"columns": {str(column.name): f"{end}_first"}},
                      f"If the {end} model comes first")
                 for end in ("best", "worst")
             ],

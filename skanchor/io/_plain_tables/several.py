@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from skanchor.exceptions import BattlesError, Call
+from skanchor.exceptions import BattlesError
 from skanchor.io._plain_tables import terms
+from skanchor.io._plain_tables.cases import Case, undecided
 from skanchor.io._plain_tables.measures import says_who_won
 from skanchor.io._plain_tables.names import candidates, name_key, words_of
 from skanchor.io._plain_tables.order import OUTCOME_SWAPPED, SHOWN_SWAPPED
@@ -209,44 +210,40 @@ def _both_games(
         return _two_outcomes(raw, first, second, flag)
     if marks not in (*_GAMES, *_NUMBERED):
         raise open_judges(names, [])
-    calls = [
-        Call(
+    cases = [
+        Case(
             {"columns": {first: "winner", second: _SECOND_SHOWN}},
             f"If {second!r} is a second game, in which {sides[1]!r} was shown first, "
             "and its outcomes are about the order shown",
         ),
-        Call(
+        Case(
             {"columns": {first: "winner", second: _SECOND}},
             f"If outcomes of both are about {sides[0]!r} and {sides[1]!r} as the "
             "columns stand",
         ),
-        Call({"columns": {first: "winner"}}, f"If {second!r} is not to count"),
+        Case({"columns": {first: "winner"}}, f"If {second!r} is not to count"),
     ]
-    raise BattlesError(
-        f"Each row holds two outcomes, {first!r} and {second!r}.", advice=calls
-    )
+    raise undecided(f"Each row holds two outcomes, {first!r} and {second!r}.", cases)
 
 
 def open_judges(found: Sequence[str], known: Sequence[str]) -> BattlesError:
     """Error for columns of outcomes whose judges are open."""
-    calls, each = [], {"ratings": list(found)}
+    cases, each = [], {"ratings": list(found)}
     people = [n for n in found if n not in known and not {*words_of(n)} & _TURNED]
     if known and people and not human_like(map(judge_name, known)):
         case = f"If {', '.join(people)} are people, and the others LLM judges"
-        calls.append(Call({**each, "human": people}, case))
-    calls.append(Call(each, "If each holds the verdicts of a judge"))
+        cases.append(Case({**each, "human": people}, case))
+    cases.append(Case(each, "If each holds the verdicts of a judge"))
     if known:
-        calls.append(Call({"ratings": list(known)}, f"If only {', '.join(known)} do"))
+        cases.append(Case({"ratings": list(known)}, f"If only {', '.join(known)} do"))
     else:
-        votes = {**each, "human": list(found), "no_new": True}
-        calls.append(Call(votes, "If each holds the votes of a person"))
-        calls.append(
-            Call({"columns": {found[0]: "winner"}}, f"If only {found[0]!r} is to count")
+        votes = {**each, "human": list(found)}
+        cases.append(Case(votes, "If each holds the votes of a person"))
+        cases.append(
+            Case({"columns": {found[0]: "winner"}}, f"If only {found[0]!r} is to count")
         )
     listed = ", ".join(map(repr, found))
-    return BattlesError(
-        f"Each row holds {len(found)} outcomes, {listed}.", advice=calls
-    )
+    return undecided(f"Each row holds {len(found)} outcomes, {listed}.", cases)
 
 
 def _stacked_columns(

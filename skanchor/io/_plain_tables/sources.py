@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,8 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._comparisons.people import human_like as human_like
-from skanchor.exceptions import BattlesError, Call
+from skanchor.exceptions import BattlesError
 from skanchor.io._plain_tables import terms
+from skanchor.io._plain_tables.cases import Case, undecided
 from skanchor.io._plain_tables.names import candidates, name_key, side_pairs, words_of
 from skanchor.io._plain_tables.winners import flags, is_flag
 from skanchor.io._tools._cells import is_number_or_text
@@ -54,7 +54,7 @@ _STANDARD = ("model_a", "model_b", "winner", "prompt_id", "shown_first")
 """Standard columns that say something else than who decided."""
 
 _LISTED = 5
-"""Largest number of labels that a call lists."""
+"""Largest number of labels that a case lists."""
 
 _MOST_JUDGES = 300
 """Largest number of labels of a column that may name judges and people."""
@@ -162,11 +162,11 @@ def with_people_flag(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         others = "; all others are of one judge" if not people.all() else ""
         return rest.assign(judge=judge), [said + others]
     if len(found) > 1:
-        raise BattlesError(
+        raise undecided(
             f"Column {said}, and {' and '.join(map(repr, found))} may name the judges "
             "of the others.",
-            advice=[
-                Call({"columns": {name: "judge"}}, f"If {name!r} names them")
+            [
+                Case({"columns": {name: "judge"}}, f"If {name!r} names them")
                 for name in found
             ],
         )
@@ -177,11 +177,11 @@ def with_people_flag(raw: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     odd = (human & ~people) | (labels.isin(both) & people)
     if odd.any():
         row = int(odd.to_numpy().argmax())
-        raise BattlesError(
+        raise undecided(
             f"Column {said}, but row {row} is by {labels.iloc[row]!r} in {found[0]!r}.",
-            advice=[
-                Call({"columns": {flag: "note"}}, f"If {found[0]!r} is right"),
-                Call({"columns": {found[0]: "note"}}, f"If {flag!r} is right"),
+            [
+                Case({"columns": {flag: "note"}}, f"If {found[0]!r} is right"),
+                Case({"columns": {found[0]: "note"}}, f"If {flag!r} is right"),
             ],
         )
     rest = rest.drop(columns=found)
@@ -241,12 +241,12 @@ def _refuse_names_elsewhere(
         if {*words_of(name)} & {*_WRITTEN, "note"}:
             continue
         if _names_judges(others[name], verdicts, several=True):
-            raise BattlesError(
+            raise undecided(
                 f"Column {kind!r} calls all judges alike, and {name!r} may say which "
                 "of them each row is by.",
-                advice=[
-                    Call({"columns": {name: "judge_name"}}, "If it does"),
-                    Call({"columns": {name: "note"}}, "If all are one judge"),
+                [
+                    Case({"columns": {name: "judge_name"}}, "If it does"),
+                    Case({"columns": {name: "note"}}, "If all are one judge"),
                 ],
             )
 
@@ -341,15 +341,6 @@ def people_column(table: pd.DataFrame) -> str | None:
     return None if others else found[0]
 
 
-def absent_people_file() -> str:
-    """Name for a file of people's votes in messages, which the user must replace.
-
-    There is no file of this name, so that a command with it cannot count a file twice.
-    """
-    names = ("PEOPLE.csv", *(f"PEOPLE-{n}.csv" for n in range(2, 100)))
-    return next(name for name in names if not os.path.lexists(name))
-
-
 def who_columns(names: Iterable[str]) -> list[str]:
     """Columns that name judges or people, without those that may say something else."""
     return [name for name in judge_columns(names) if name_key(name) not in _ELSE]
@@ -368,10 +359,10 @@ def partial_labels(table: pd.DataFrame, name: str) -> list[Any]:
     return number.index[number < seen["model"].nunique()].tolist()
 
 
-def judge_calls(
+def judge_cases(
     name: str, labels: Sequence[Any], partial: Sequence[Any] = ()
-) -> list[Call]:
-    """Calls that take a column for the one of judges, by which labels are people's.
+) -> list[Case]:
+    """Cases in which a column is the one of judges, by which labels are people's.
 
     Parameters
     ----------
@@ -384,7 +375,7 @@ def judge_calls(
 
     Returns
     -------
-    list of Call
+    list of Case
         Empty if nothing suggests which labels are people's, and there are many.
     """
     labels = [str(label) for label in labels if label is not None and label == label]
@@ -392,18 +383,18 @@ def judge_calls(
     judge = {"columns": {name: "judge"}}
     case = f"If {name!r} names judges and people"
     if human_like(labels):
-        return [Call(judge, case)]
+        return [Case(judge, case)]
     people = people_patterns(labels, partial)
     machines = [label for label in labels if names_machine(label)]
     rest = [label for label in labels if label not in people]
     if len(people) > _LISTED and machines and len(rest) <= _LISTED:
-        return [Call({**judge, "judges": rest}, case)]
+        return [Case({**judge, "judges": rest}, case)]
     if people and (machines or not {*people} <= {*partial}):
-        return [Call({**judge, "human": people}, case)]
+        return [Case({**judge, "human": people}, case)]
     if not 2 <= len(labels) <= _LISTED or machines:
         return []
     return [
-        Call({**judge, "human": [label]},
+        Case({**judge, "human": [label]},
              f"If {label!r} in {name!r} means people, and the other labels LLM judges")
         for label in sorted(labels, key=lambda label: label not in partial)
     ]  # fmt: skip
@@ -453,26 +444,26 @@ def judge_or_people(
     Returns
     -------
     BattlesError
-        It ends in the calls that decide.
+        It ends in the arguments that decide.
     """
     held = ", ".join(repr(str(label)) for label in labels[:5] if label is not None)
     more = ", ..." if len(labels) > 5 else ""
-    advice = []
+    cases = []
     for name in columns:
-        mixed = judge_calls(name, labels, partial) if name == columns[0] else []
-        advice += mixed
+        mixed = judge_cases(name, labels, partial) if name == columns[0] else []
+        cases += mixed
         if len(mixed) != 1:
-            votes = absent_people_file()
-            case = (
-                f"If {name!r} names LLM judges alone, and {votes} holds people's votes"
+            when = (
+                f"If {name!r} names LLM judges alone, and a file of people's votes "
+                "stands before this one"
             )
-            advice.append(Call({"columns": {name: "judge"}, "before": votes}, case))
-    advice.append(
-        Call({"columns": {columns[0]: "rater"}, "all_human": True},
+            cases.append(Case({"columns": {name: "judge"}}, when))
+    cases.append(
+        Case({"columns": {columns[0]: "rater"}, "all_human": True},
              f"If {columns[0]!r} names people, and all rows are their votes")
     )  # fmt: skip
-    return BattlesError(
+    return undecided(
         f"There is no column 'judge', and {' and '.join(map(repr, columns))} "
         f"({held}{more}) may name judges or people.",
-        advice=advice,
+        cases,
     )

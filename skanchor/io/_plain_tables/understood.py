@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor.exceptions import BattlesError, Call
+from skanchor.exceptions import BattlesError
 from skanchor.io._plain_tables import sources, terms
+from skanchor.io._plain_tables.cases import Case, undecided
 from skanchor.io._plain_tables.measures import says_who_won
 from skanchor.io._plain_tables.names import (
     candidates,
@@ -128,10 +129,10 @@ def models_and_outcome(
     if not pairs:
         return None, None
     if len(pairs) > 1:
-        raise BattlesError(
+        raise undecided(
             f"The models may be in {_listed_readings(pairs)}.",
-            advice=[
-                Call(
+            [
+                Case(
                     {"columns": {pair[0]: "model_a", pair[1]: "model_b"}},
                     f"If they are in {pair[0]!r} and {pair[1]!r}",
                 )
@@ -304,10 +305,10 @@ def _outcome(raw: pd.DataFrame, sides: tuple[str, str]) -> str | None:
         if len(found) == 1:
             return found[0]
         if found:
-            raise BattlesError(
+            raise undecided(
                 f"The outcome may be in {_listed_readings(found)}.",
-                advice=[
-                    Call({"columns": {name: "winner"}}, f"If it is in {name!r}")
+                [
+                    Case({"columns": {name: "winner"}}, f"If it is in {name!r}")
                     for name in found
                 ],
             )
@@ -333,10 +334,10 @@ def _relative(
     (name,) = found
     one, two = (raw[side] for side in sides)
     (reading,) = readings(raw[name].rename("winner"), one, two, {})
-    raise BattlesError(
+    raise undecided(
         f"Column {name!r} says that one side is better or worse, but not which one.",
-        advice=[
-            Call({"columns": {name: "winner"}, **each.arguments}, f"If {side!r} is it")
+        [
+            Case({"columns": {name: "winner"}, **each.arguments}, f"If {side!r} is it")
             for side, each in zip(sides, (reading, reading.of_losers()), strict=True)
         ],
     )
@@ -459,7 +460,7 @@ def _are_texts(raw: pd.DataFrame, columns: Sequence[str]) -> bool:
 def _several(
     outcome: pd.Series, found: Sequence[OutcomeReading], row: int
 ) -> BattlesError:
-    """Error for outcomes that fit several readings, with the calls that decide."""
+    """Error for outcomes that fit several readings, with the arguments that decide."""
     values = distinct(outcome)
     shown = ", ".join(map(str, values[:_SHOWN]))
     shown += ", ..." if len(values) > _SHOWN else ""
@@ -470,11 +471,11 @@ def _several(
             np.allclose(numbers, one.numbers(), equal_nan=True) for one in different
         ):
             different.append(reading)
-    return BattlesError(
+    return undecided(
         f"Column {outcome.name!r} holds {shown}, which may mean "
         f"{len(different)} things, and row {row} differs between them.",
-        advice=[
-            Call(
+        [
+            Case(
                 reading.arguments or {"labels": {str(v): v for v in values}},
                 f"If it holds {reading.means}",
             )

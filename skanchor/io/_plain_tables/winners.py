@@ -10,8 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._comparisons.outcomes import WINNER_VALUES
-from skanchor.exceptions import BattlesError, Call
+from skanchor.exceptions import BattlesError
 from skanchor.io._plain_tables import terms
+from skanchor.io._plain_tables.cases import Case, undecided
 from skanchor.io._plain_tables.names import candidates, name_key, pairs_called, words_of
 from skanchor.io.columns import label_key
 
@@ -148,16 +149,16 @@ def refuse_losers_as_winners(
     Raises
     ------
     BattlesError
-        It ends in a call for either reading.
+        It ends in an argument for either reading.
     """
     for old, new in columns.items():
         winner = name_key(new) in ("winner", terms.WINNER_NAME)
         if winner and names_loser(old) and not meanings:
-            raise BattlesError(
+            raise undecided(
                 f"Column {old!r} is given as the winner, but by its name it holds the "
                 "loser, which would reverse the ranking.",
-                advice=[
-                    Call({"columns": {old: "loser"}}, "If it names the loser"),
-                    Call({"columns": {old: "outcome"}}, "If it names the winner"),
+                [
+                    Case({"columns": {old: "loser"}}, "If it names the loser"),
+                    Case({"columns": {old: "outcome"}}, "If it names the winner"),
                 ],
             )

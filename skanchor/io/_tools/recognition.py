@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from skanchor.exceptions import Advice, BattlesError, Remedy
+from skanchor.exceptions import BattlesError
 from skanchor.io._tools._arena import (
     ARENA_55K,
     ARENA_100K,
@@ -112,8 +112,8 @@ def recognise(raw: pd.DataFrame) -> Reader | None:
     if len(best) > 1:
         marks = "; ".join(f"{name!r} by {sorted(found[name])}" for name in best)
         raise BattlesError(
-            f"The file looks like those of several tools: {marks}.",
-            advice=Advice(Remedy.TELL_FORMAT),
+            f"The file looks like those of several tools: {marks}. Say which it is "
+            "with format (--from).",
         )
     return _BY_NAME[best[0]] if best else None
 
