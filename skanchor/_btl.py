@@ -99,12 +99,12 @@ class BTLRegressor(ComparisonEstimator):
         the models whose scores the votes bound on both sides.
     covariance_ : ndarray of shape (n_models, n_models)
         Covariance of the scores; infinite variance marks a score that the votes
-        bound on one side only.
+        bound on one side only, or join to others only by weights lost in rounding.
     connectivity_ : Connectivity
         Components, strong components, models that never won or never lost.
     unbounded_ : ndarray of shape (n_models,)
-        Whether the votes bound a model's score on one side only, or it lies on
-        ``score_bound``.
+        Whether a score has no error: the votes bound it on one side only, it lies on
+        ``score_bound``, or weights lost in rounding alone join it to others.
     bias_ : learner or None
         Fitted bias of people. If it has no linear span, ``covariance_`` treats all but
         its last coefficients as known; intervals of :class:`AnchorPipeline` do not.
