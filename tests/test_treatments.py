@@ -150,7 +150,7 @@ def test_auto_leaves_out_only_what_the_verdicts_rule_out():
     """A test that could not see deviations of the expected size is no reason."""
     sample, _ = plugged(n_judges=3)
     test = ScoreTest(value=14.0, df=12.0, scale=20.0)
-    thin = ItemCheck(pd.DataFrame(), test.p_value, None, test)
+    thin = ItemCheck(pd.DataFrame(), test.p_value, test)
     assert not thin.detected and not thin.rules_out(0.3) and thin.rules_out(0.6)
     chosen = choose_item_effects("auto", sample.X, thin)
     assert chosen.item_effects == "random"
@@ -158,7 +158,7 @@ def test_auto_leaves_out_only_what_the_verdicts_rule_out():
     # Who expects larger ones knows that these would be seen.
     chosen = choose_item_effects("auto", sample.X, thin, prior=read_prior((0.6, 2)))
     assert chosen.item_effects == "none"
-    sharp = ItemCheck(pd.DataFrame(), 0.3, None, ScoreTest(14.0, 12.0, 100.0))
+    sharp = ItemCheck(pd.DataFrame(), 0.3, ScoreTest(14.0, 12.0, 100.0))
     assert choose_item_effects("auto", sample.X, sharp).item_effects == "none"
 
 
@@ -183,7 +183,7 @@ def test_auto_asks_the_check_where_deviations_are_many(monkeypatch):
     monkeypatch.setattr(_treatments, "MOST_DEVIATIONS", n - 1)
     assert choose_item_effects("auto", sample.X, CALM).item_effects == "none"
     test = ScoreTest(14.0, 12.0, 20.0)
-    unsure = ItemCheck(pd.DataFrame(), test.p_value, None, test)
+    unsure = ItemCheck(pd.DataFrame(), test.p_value, test)
     for check, seen in (
         (ALARMED, r"sees that \(p = "),
         (UNTESTED, "is possible"),

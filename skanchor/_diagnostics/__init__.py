@@ -7,7 +7,6 @@ from skanchor._diagnostics._interval_check import IntervalCheck
 from skanchor._diagnostics._item_check import (
     DETECTED,
     RULED_OUT,
-    CommonDeviation,
     ItemCheck,
     ItemTestSums,
     item_effects_check,
@@ -24,7 +23,6 @@ __all__ = [
     "DETECTED",
     "KINDS",
     "RULED_OUT",
-    "CommonDeviation",
     "Diagnostics",
     "FitSums",
     "FittedSource",

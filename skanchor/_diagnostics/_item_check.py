@@ -47,25 +47,6 @@ below which the verdicts rule them out."""
 
 
 @dataclass(frozen=True, eq=False)
-class CommonDeviation:
-    """What all judges together think of the models beyond score and features.
-
-    Attributes
-    ----------
-    pull : ndarray of shape (n_models,)
-        Information times the deviations, in human logits.
-    information : ndarray of shape (n_models, n_models)
-        Of the verdicts on the deviations, after what was fitted.
-    score_error : ndarray of shape (n_models, n_models)
-        Covariance of the human scores, in squared logits.
-    """
-
-    pull: Array
-    information: Array
-    score_error: Array
-
-
-@dataclass(frozen=True, eq=False)
 class ItemCheck(PlainState):
     """Whether verdicts deviate by model beyond score and features.
 
@@ -78,16 +59,12 @@ class ItemCheck(PlainState):
     p_value : float
         Of the test over all judges that can be tested, one if there is none; NaN where
         there are no human scores to test against.
-    common : CommonDeviation or None
-        What all judges together think of the models; None without a test, and from
-        files.
     test : ScoreTest or None
         The test; None where there is nothing to test, and from files.
     """
 
     judges: pd.DataFrame
     p_value: float
-    common: CommonDeviation | None = None
     test: ScoreTest | None = None
 
     @property
@@ -224,14 +201,9 @@ def tested_items(
         rows[judge] |= by_model.chi_square(error)
     if not found:
         return ItemCheck(tests_table(rows), 1.0)
-    common = CommonDeviation(
-        np.sum([one.slope / one.dispersion * one.sums for one in found], axis=0),
-        np.sum([one.slope * one.from_score_error for one in found], axis=0),
-        error,
-    )
     test = score_test(found, error)
     p_value = 1.0 if test is None else test.p_value
-    return ItemCheck(tests_table(rows), p_value, common, test)
+    return ItemCheck(tests_table(rows), p_value, test)
 
 
 def tests_table(rows: dict[Any, dict[str, float]]) -> pd.DataFrame:
