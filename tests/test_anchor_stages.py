@@ -211,3 +211,15 @@ def test_after_a_ridge_verdicts_keep_the_odds_that_they_were_calibrated_to():
     slope = rows["judge"].map(anchor.calibrator_.sensitivities_) * ratio
     p = 1 / (1 + np.exp(-slope * gap))
     assert_allclose(anchor.win_probability(rows), p, atol=1e-9)
+
+
+def test_judges_are_calibrated_on_historical_rows_alone():
+    # The rows of the pipeline carry scores of new models, too.
+    X, y, _ = battles("numbers")
+    anchor = AnchorPipeline(
+        historical_fit="two-step", item_effects=None, cv=3, random_state=0
+    ).fit(X, y)
+    assert np.isfinite(anchor.comparisons_.scores).all()
+    again = JudgeCalibrator().fit(anchor.comparisons_, y)
+    expected = anchor.calibrator_.sensitivities_
+    assert_allclose(again.sensitivities_, expected, atol=1e-9)

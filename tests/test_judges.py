@@ -556,3 +556,29 @@ def test_size_of_the_test_for_a_favour():
     # Of 120 a twentieth is 6, with a standard deviation of 2.4.
     assert 0 < np.sum(np.array(p_values) < 0.05) < 16
     assert 0.4 < np.mean(p_values) < 0.6
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_judge_that_the_joint_fit_would_make_infinitely_sensitive_has_no_say():
+    """Only two verdicts speak against it, on models that the fit could make equal."""
+    data = simulate_battles(
+        n_models=4, n_judges=2, n_new=60, n_historical=500, n_human=120,
+        tau=0.0, rho=0.0, random_state=6,
+    )  # fmt: skip
+    X, y = data.X[["model_a", "model_b", "judge"]], np.asarray(data.y, dtype=float)
+    scores = BTLRegressor().fit(X, y).scores_.sort_values()
+    near = int(np.argmin(np.diff(scores)))
+    pair = set(scores.index[near : near + 2])
+    sides = X[["model_a", "model_b"]]
+    old = (X["judge"] != "human") & (sides != "new-model").all(axis=1)
+    few = X[old][:60].assign(judge="sure")
+    better = (few["model_a"].map(scores) > few["model_b"].map(scores)).to_numpy()
+    of_pair = [{a, b} == pair for a, b in few[["model_a", "model_b"]].to_numpy()]
+    won = np.where(np.cumsum(of_pair) * of_pair <= 2, better ^ of_pair, better)
+    more = pd.concat([X, few], ignore_index=True)
+    settings = {"debiaser": "passthrough", "item_effects": None, "cv": 3}
+    without = AnchorPipeline(**settings).fit(X, y)
+    with pytest.warns(WeakJudgeWarning, match="'sure'.* help to place"):
+        anchor = AnchorPipeline(**settings).fit(more, np.append(y, won))
+    assert_allclose(anchor.btl_.scores_, without.btl_.scores_, atol=1e-6)
+    assert 2.0 < anchor.calibrator_.sensitivities_["sure"] < 20.0

@@ -173,7 +173,7 @@ def choice(fault, names, seconds, sizes, limit):
     by_file = defaultdict(list)
     for name in sorted(names, key=lambda name: (sizes[name], name)):
         by_file[name.split("::")[0]].append(name)
-    golden = by_file.pop(GOLDEN, [])
+    golden = _by_shared_words(fault, by_file.pop(GOLDEN, []))
     order = sorted(by_file, key=lambda file: sizes[by_file[file][0]])
     turns = zip_longest(*(by_file[file] for file in order))
     others = [name for turn in turns for name in turn if name is not None]
@@ -189,7 +189,7 @@ def choice(fault, names, seconds, sizes, limit):
 
 def _by_shared_words(fault, names):
     """Tests by how many rare words of their names the fault has, too."""
-    words = {name: _words(name.split("[")[0]) for name in names}
+    words = {name: _words(name) for name in names}
     count = Counter(word for of_test in words.values() for word in of_test)
     texts = fault.name, fault.sentence, fault.input, fault.changes, fault.file
     wanted = _words(" ".join(texts))
