@@ -17,7 +17,12 @@ from skanchor import (
 from skanchor.baselines import DirectScore, JointBTL
 from skanchor.bootstrap import Bootstrapped, bootstrap
 from skanchor.evaluation import leave_one_model_out
-from skanchor.exceptions import BattlesError, CountWarning, DataWarning
+from skanchor.exceptions import (
+    BattlesError,
+    CountWarning,
+    DataWarning,
+    DiagnosticWarning,
+)
 from skanchor.simulation import simulate_battles
 
 KEYS = ["model_a", "model_b", "judge"]
@@ -258,3 +263,17 @@ def test_features_of_a_table_of_wins_are_numbers(tmp_path):
     table = read_battles(path)
     assert table["x_a"].tolist() == [0.5, 0.5, 2.0]
     assert table["model_a"].tolist() == ["a", "a", "1"]
+
+
+def test_errors_of_votes_beside_judges_are_those_of_the_votes_one_by_one():
+    X, y, n, copies = counted()
+    anchor = AnchorPipeline(
+        weights="frequency", historical_fit="two-step", item_effects=None, cv=3
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiagnosticWarning)
+        anchor.fit(X, y, sample_weight=n)
+    votes = copies[(X["judge"] == "human").to_numpy()[copies]]
+    alone = BTLRegressor().fit(X.iloc[votes].drop(columns="judge"), y[votes])
+    expected = alone.standard_errors_
+    assert_allclose(anchor.btl_.standard_errors_, expected, rtol=1e-9)

@@ -28,7 +28,7 @@ class Job:
 
     def __init__(self, fault, parts, folder, arguments):
         tests, *self.later = parts
-        self.fault, limit = fault, arguments.limit
+        self.fault, self.first, limit = fault, arguments.first, arguments.limit
         self.folder = Path(folder)
         self.record = self.folder / f"{fault.name}.json"
         self.deadline, self.is_late = time.monotonic() + 120 + 10 * limit, False
@@ -59,6 +59,7 @@ class Job:
         tests = len(answer["outcomes"]) if answer else 0
         by_file = Counter(name.split("::")[0] for name in failed)
         entry = {"outcome": outcome, "tests": tests, "killed_by": dict(by_file)}
+        entry |= {"first": True} if self.first else {}
         why = {answer["failures"][name] for name in failed[:1]}
         print(f"{self.fault.name}: {outcome}, {len(failed)} of {tests}", *why)
         sys.stdout.flush()

@@ -35,7 +35,8 @@ comparisons/test_grades.py comparisons/test_oddities.py comparisons/test_outcome
 comparisons/test_roles.py comparisons/test_table.py comparisons/test_equal_rows.py
 diagnostics/*.py faults/test_answers.py features/*.py folds/test_plan.py
 folds/test_source_kfold.py fragility/*.py history/*.py io/test_degrees.py
-io/test_generic.py io/test_order.py io/test_tools.py io/test_who_decided.py
+io/test_generic.py io/test_odd_tables.py io/test_order.py io/test_tools.py
+io/test_who_decided.py
 planning/*.py results/*.py riesz/*.py reports/test_records.py cli/test_rank.py
 """.split()
 

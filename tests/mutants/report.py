@@ -36,14 +36,21 @@ def report(without=()):
     for name, entry in record.items():
         if entry["outcome"] in ("alive", "broken"):
             print(f"{entry['outcome']}: {name}. {faults[name].sentence}")
-    only = defaultdict(list)
+    only, whole = defaultdict(list), 0
     for name, entry in record.items():
         files = set(entry["killed_by"])
+        # Where a run ended at the first kill, other files may kill it, too.
+        if entry.get("first"):
+            continue
+        whole += 1
         if len(files) == 1:
             only[files.pop()].append(name)
         elif files and files <= set(without):
             print(f"only files thought away kill {name}")
-    print("Faults that, of the tests run, one file alone kills:")
+    print(
+        f"{whole} faults were tried by all of their tests, the others up to the first "
+        "that fails. Of the first, one file alone kills:"
+    )
     for file, names in sorted(only.items()):
         mark = " (thought away)" if file in without else ""
         print(f"{file}{mark}: {', '.join(names)}")
