@@ -67,7 +67,6 @@ _PUBLIC_MODULES = (
     "sample",
     "simulation",
     "streaming",
-    "studies",
     "warning_log",
 )
 

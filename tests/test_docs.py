@@ -254,12 +254,3 @@ def test_readme_says_what_to_write(here):
         words = [*shlex.split(command)[1:], "--folds", "2"]
         got = printed(lambda words=words, code=code: code.append(main(words)))
         assert code == [0], f"{case}: {command}\n{got}"
-
-
-def test_every_experiment_is_on_the_page():
-    """With its reading, as the command line shows it."""
-    from skanchor.studies import EXPERIMENTS
-
-    text = " ".join((DOCS / "simulation.md").read_text("utf-8").split())
-    for each in EXPERIMENTS.values():
-        assert f"- `{each.name}`, {each.title}. {each.reading}" in text

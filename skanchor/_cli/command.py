@@ -21,12 +21,12 @@ def require_package(name: str, message: str) -> None:
         raise BadInputError(message)
 
 
-def require_known(what: str, name: str, known: Collection[str], *more: str) -> None:
+def require_known(what: str, name: str, known: Collection[str]) -> None:
     """Refuse an unknown name; say which known one is near to it."""
     if name not in known:
         near = difflib.get_close_matches(name, known, 1, 0.4)
         guess = f"; did you mean {near[0]}?" if near else ""
-        listed = ", ".join([*known, *more])
+        listed = ", ".join(known)
         raise BadInputError(f"there is no {what} {name!r}{guess} (known: {listed})")
 
 

@@ -32,7 +32,6 @@ from skanchor._cli.rank import RANK
 from skanchor._cli.report import REPORT
 from skanchor._cli.sensitivity import SENSITIVITY
 from skanchor._cli.signals import exit_code, raised_as_interrupts
-from skanchor._cli.simulate import SIMULATE
 from skanchor._cli.streams import (
     drop_stdout,
     print_error,
@@ -55,7 +54,6 @@ COMMANDS: tuple[Command, ...] = (
     EVALUATE,
     COMPARE,
     HISTORY,
-    SIMULATE,
     FETCH,
 )
 """All commands, in the order of the help."""
@@ -85,8 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # --help and --version
         return int(stop.code or 0)
     except KeyboardInterrupt as interrupt:
-        # A note of the interrupt says what was finished and how to resume.
-        print_line("; ".join(["interrupted", *getattr(interrupt, "__notes__", [])]))
+        print_line("interrupted")
         return exit_code(interrupt)
     except BrokenPipeError:
         drop_stdout()

@@ -93,16 +93,6 @@ for title, where in {
     "Flags of the method beside `--history`":
         "cli.test_history::test_flags_of_the_method_do_not_go_with_a_history",
     "Ctrl-C": "cli.test_program::test_interrupt",
-    "An experiment, method or number of draws that `simulate` does not have":
-        "cli.test_simulate::test_bad_input",
-    "A file of a study with other settings, methods or versions":
-        "cli.test_simulate::test_files_of_another_run_are_refused",
-    "A study that is killed":
-        "cli.test_simulate::test_a_killed_run_is_gone_on_with",
-    "A study on a full disk":
-        "cli.test_simulate::test_a_full_disk_ends_in_one_line",
-    "A worker of a study that is killed":
-        "cli.test_simulate::test_a_worker_that_is_killed_ends_in_one_line",
     "SIGTERM or SIGHUP, workers running":
         "cli.test_program::test_signals_end_workers_and_all",
     "A worker that is killed": "cli.test_program::test_killed_worker",
