@@ -28,7 +28,7 @@ from skanchor._folds import DrawnPlan, check_training_sets, make_plans
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
 from skanchor._refitting import AnchorRefits
-from skanchor._riesz import TARGETS, RieszDebiaser
+from skanchor._riesz import RieszDebiaser
 from skanchor._row_rules import TIES
 from skanchor._stages import Stages
 from skanchor._treatments import (
@@ -112,12 +112,6 @@ class AnchorPipeline(AnchorRefits):
         ``theta_a - theta_b + psi_0(x_a) - psi_0(x_b)``, and scores compare models at
         equal style. It needs features in human rows, and is fitted with the scores.
         None means the bias of ``btl``, which by default has none.
-    target : {"style_controlled", "style_included"}, default="style_controlled"
-        Meaning of the scores if there is a human bias. ``"style_controlled"`` is theta,
-        the score at equal style. ``"style_included"`` adds the mean of psi_0 over the
-        model's responses (those on arrival for a new model, those in human rows for a
-        historical one), minus its mean over the historical models. It needs a bias that
-        is linear in fixed columns.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
@@ -257,7 +251,6 @@ class AnchorPipeline(AnchorRefits):
         "item_prior": ["array-like"],
         "historical_fit": [StrOptions({"joint", "two-step"})],
         "human_bias": [*ONE_LEARNER, None],
-        "target": [StrOptions(set(TARGETS))],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -281,7 +274,6 @@ class AnchorPipeline(AnchorRefits):
         item_prior: tuple[float, float] = (0.3, 2.0),
         historical_fit: Literal["joint", "two-step"] = "joint",
         human_bias: str | BiasLearner | None = None,
-        target: Literal["style_controlled", "style_included"] = "style_controlled",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -303,7 +295,6 @@ class AnchorPipeline(AnchorRefits):
         self.item_prior = item_prior
         self.historical_fit = historical_fit
         self.human_bias = human_bias
-        self.target = target
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -429,7 +420,6 @@ class AnchorPipeline(AnchorRefits):
             self._part("arrival"),
             None if isinstance(self.debiaser, str) else self._part("debiaser"),
             self.historical_fit,
-            self.target,
             self.disagreement == "widen",
         )
 

@@ -214,7 +214,7 @@ def set_undetermined_apart(
     log.hand_on()
     later.hand_on()
     X = full.sample.X
-    scores = pd.Series(full.chain.targets, X.models)
+    scores = pd.Series(full.chain.scores, X.models)
     return rest.extended(X, scores, found.n_human, found.n_judge)
 
 
@@ -352,12 +352,11 @@ def assemble(
         ridge_share=_ridge_share(chain, result),
     )
     # In two steps the scale is no factor of everything: judges do not help to place the
-    # old models. Nor is it one of style.
-    scaled = chain.is_joint and debiaser.responses_ is None
+    # old models.
     return replace(
         result,
         diagnostics=diagnostics,
-        scale_z=with_noise(diagnostics.scale_z, sums) if scaled else np.inf,
+        scale_z=with_noise(diagnostics.scale_z, sums) if chain.is_joint else np.inf,
     )
 
 
@@ -417,4 +416,4 @@ def _inputs(full: FullFit) -> Inputs:
     """What was read, and what scores then say."""
     if full.stages.btl.bias is None:
         return full.sample.inputs
-    return replace(full.sample.inputs, style=full.stages.target)
+    return replace(full.sample.inputs, style_controlled=True)

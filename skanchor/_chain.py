@@ -51,12 +51,6 @@ class Chain:
         return self.X.scores
 
     @property
-    def targets(self) -> Array:
-        """Plug-in of what is reported of all models: scores, and style if included."""
-        responses = None if self.debiaser is None else self.debiaser.responses_
-        return self.scores if responses is None else self.scores + responses.offsets
-
-    @property
     def has_spans(self) -> bool:
         """Whether biases and weights are linear in columns, so that little is kept."""
         assert self.debiaser is not None
@@ -277,7 +271,7 @@ def complete(
         debiaser = clone(stages.debiaser)
         # Choices that the calibrator has made, of learners and ridges, are taken over.
         debiaser.learner = calibrator.follow(debiaser.learner)
-        debiaser.set_params(human_bias=chain.btl.bias_, target=stages.target)
+        debiaser.set_params(human_bias=chain.btl.bias_)
         if start is None:
             _warn_of_narrow_weights(calibrator, debiaser)
         debiaser.fit_sample(sample.with_battles(X), seed_offset=seed_offset)

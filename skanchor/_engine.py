@@ -130,7 +130,7 @@ class FoldFit:
         assert chain.debiaser is not None and slopes is not None
         system = chain.debiaser.system_
         return cls(
-            chain.targets,
+            chain.scores,
             slopes,
             system.prior_score(chain.X.deviations),
             system.item_covariance(),
@@ -416,7 +416,7 @@ def sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
     return Repeat(
         plug_in,
         # An unreliable correction is dropped; its error becomes infinite.
-        np.where(unstable, chain.targets, plug_in + step),
+        np.where(unstable, chain.scores, plug_in + step),
         sums.sampling + item_part,
         item_part,
         np.concatenate([sums.outer, item_part[None]]),
@@ -435,7 +435,7 @@ def _unstable(
     is unstable if a fold's plug-in lies far from that of all rows, if the step is
     several logits long, or if its variance is zero or far beyond all scores.
     """
-    apart = np.abs(np.array([fold.scores for fold in folds]) - full.targets)
+    apart = np.abs(np.array([fold.scores for fold in folds]) - full.scores)
     moved = (apart > FAR).any(axis=0) | (np.abs(step) > FAR)
     return np.asarray(moved | (variance == 0.0) | ~(variance < FARTHEST**2))
 
@@ -452,7 +452,7 @@ def _instability(
 ) -> Warning:
     """Say which scores are not determined, and which judges and folds may be why."""
     slopes = np.array([fold.sensitivities for fold in folds])
-    apart = np.abs(np.array([fold.scores for fold in folds]) - full.targets)
+    apart = np.abs(np.array([fold.scores for fold in folds]) - full.scores)
     least = slopes.min(axis=0)
     weak = [m for m in np.argsort(least, kind="stable") if least[m] < WEAK_SENSITIVITY]
     judges = X.judges.tolist()

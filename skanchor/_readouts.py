@@ -246,7 +246,7 @@ class AnchorReadouts(RankingEstimator):
             If there is no new model, or none with a determined score; if a label is
             unknown or a cost is not valid; or if the method has no closed form for
             further rows: plug-ins, contexts, learners without a linear span, curved
-            scales of judges, ``target="style_included"``, bounded or shrunken weights.
+            scales of judges, bounded or shrunken weights.
 
         Examples
         --------
@@ -383,13 +383,6 @@ class AnchorReadouts(RankingEstimator):
             X = stage.transform(X)
         # The plug-in scores of the stages are replaced by the corrected ones.
         known = self._cells.all_scores
-        if self.debiaser_ is not None and self.debiaser_.responses_ is not None:
-            # With target="style_included" scores hold the mean bias psi_0 of a model.
-            # It is subtracted, because each row has the bias of its own responses.
-            known = known.sub(
-                pd.Series(self.debiaser_.responses_.offsets, self.debiaser_.models_),
-                fill_value=0.0,
-            )
         scores = known.reindex(X.models).to_numpy(dtype=np.float64)
         slopes = X.sensitivities
         # With a ridge, judges were calibrated to shrunken scores.

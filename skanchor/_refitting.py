@@ -86,8 +86,7 @@ class AnchorRefits(AnchorReadouts):
         BattlesError
             If the rows are not those of the fit; if a label is unknown; if the score of
             a new model is not determined; if there is no new model, or no row or group
-            of the kind that is asked for; for plug-ins; with contexts; and with
-            ``target="style_included"``.
+            of the kind that is asked for; for plug-ins; and with contexts.
 
         Notes
         -----

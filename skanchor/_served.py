@@ -42,8 +42,6 @@ def check_served(
         why = "a plug-in, debiaser='passthrough', has no errors"
     elif has_contexts(sample.X):
         why = "with contexts a row counts for several scores of a model"
-    elif debiaser.responses_ is not None:
-        why = "with target='style_included' scores depend on the responses of the rows"
     else:
         why = _without_formula(debiaser, sample) if in_closed_form else ""
         if not why:

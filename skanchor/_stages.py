@@ -19,9 +19,8 @@ class Stages:
     """Unfitted stages; without a debiaser the chain ends in the plug-in.
 
     ``historical_fit`` is ``"two-step"``, or ``"joint"`` if historical scores are fitted
-    to votes and verdicts together. ``target`` says whether scores include style, and
-    ``widens`` whether errors are scaled up where judges disagree about a new model.
-    Combinations that the stages cannot serve raise a ValueError.
+    to votes and verdicts together. ``widens`` says whether errors are scaled up where
+    judges disagree about a new model.
     """
 
     btl: BTLRegressor
@@ -29,22 +28,7 @@ class Stages:
     arrival: ArrivalScorer
     debiaser: RieszDebiaser | None
     historical_fit: str = "two-step"
-    target: str = "style_controlled"
     widens: bool = True
-
-    def __post_init__(self) -> None:
-        if self.target != "style_included":
-            return
-        if self.btl.bias is None:
-            raise ValueError(
-                "target='style_included' includes what people make of style: give "
-                "human_bias, such as 'linear'."
-            )
-        if self.debiaser is None:
-            raise ValueError(
-                "target='style_included' needs the debiaser, and "
-                "debiaser='passthrough' has none."
-            )
 
     @property
     def reads_sums(self) -> bool:

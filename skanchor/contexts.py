@@ -333,8 +333,9 @@ def rank_contexts(
                 "scores under a mix of contexts need."
             )
         # Names of inputs are those of the user's table; the fit got encoded rows.
-        style = result.inputs.style
-        results[context] = replace(result, inputs=replace(sample.inputs, style=style))
+        controlled = result.inputs.style_controlled
+        inputs = replace(sample.inputs, style_controlled=controlled)
+        results[context] = replace(result, inputs=inputs)
     return ContextResults(results, share_groups=_spans(sample.groups, labels))
 
 

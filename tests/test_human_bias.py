@@ -1,4 +1,4 @@
-"""People with a bias of their own: scores at equal style, and with style included."""
+"""People with a bias of their own: scores at equal style."""
 
 import warnings
 
@@ -19,8 +19,6 @@ from skanchor.bias import BoostedBias, LinearBias, NetworkBias
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError, LearnerError
 from skanchor.sample import Sample
-
-TARGETS = ("style_controlled", "style_included")
 
 
 def pipeline(**options):
@@ -146,50 +144,34 @@ def test_the_joint_fit_leaves_no_slope(table, item_effects):
     assert abs(rows.score_differences[human] @ residual) < tolerance
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("historical_fit", ["joint", "two-step"])
-def test_weights_balance_features_of_votes(table, target, historical_fit):
-    """Sums of a V phi over votes are what targets ask of the coefficients."""
+def test_weights_balance_features_of_votes(table, historical_fit):
+    """Sums of a V phi over votes are zero: scores do not depend on coefficients."""
     data, y, _ = table
     X = data.X
-    anchor = pipeline(target=target, historical_fit=historical_fit).fit(X, y)
+    anchor = pipeline(historical_fit=historical_fit).fit(X, y)
     rows = anchor.comparisons_
     human = (X["judge"] == "human").to_numpy()
     p = expit(rows.logits())
     a = anchor.debiaser_.weights(rows)
     found = contrasts(X)[human].T @ (a * (p * (1 - p))[:, None])[human]
-    asked = np.zeros_like(found)
-    if target == "style_included":
-        mean = {}
-        for model in rows.models:
-            used = human if model in data.truth.historical_models else ~human
-            parts = [
-                X.loc[used & (X[f"model_{side}"] == model), columns].to_numpy()
-                for side in "ab"
-                for columns in [[f"{name}_{side}" for name in FEATURES]]
-            ]
-            mean[model] = np.vstack(parts).mean(axis=0)
-        mean = pd.DataFrame(mean).T
-        centred = mean - mean.loc[data.truth.historical_models].mean()
-        asked = centred.loc[rows.models].to_numpy().T
-    assert_allclose(found, asked, atol=1e-7)
+    assert_allclose(found, np.zeros_like(found), atol=1e-7)
     assert anchor.debiaser_.identity_error_ < 1e-8
     assert not anchor.debiaser_.undetermined_.any()
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_shifted_and_scaled_features_change_nothing(table, target):
+def test_shifted_and_scaled_features_change_nothing(table):
     data, y, _ = table
     moved = data.X.copy()
     for side in "ab":
         moved[f"x1_{side}"] = 7.0 + 100.0 * moved[f"x1_{side}"]
-    one, two = (pipeline(target=target).fit(X, y) for X in (data.X, moved))
+    one, two = (pipeline().fit(X, y) for X in (data.X, moved))
     assert_allclose(one.scores_, two.scores_, atol=1e-7)
     assert_allclose(one.standard_errors_, two.standard_errors_, atol=1e-7)
 
 
 def test_influence_is_the_derivative_by_a_weight(table):
-    """Of the style-included scores of a table of votes, which are one regression."""
+    """Of the scores of a table of votes, which are one regression."""
     data, y, _ = table
     X, y = votes(data, y)
     battles = Comparisons.from_battles(X, new_models=[])
@@ -197,12 +179,11 @@ def test_influence_is_the_derivative_by_a_weight(table):
     def fitted(weight):
         btl = BTLRegressor(bias="linear").fit(battles, y, sample_weight=weight)
         rows = btl.transform(battles)
-        debiaser = RieszDebiaser(human_bias=btl.bias_, target="style_included")
+        debiaser = RieszDebiaser(human_bias=btl.bias_)
         return debiaser.fit(rows, y, sample_weight=weight), rows
 
     def scores(weight):
-        debiaser, rows = fitted(weight)
-        return rows.scores + debiaser.responses_.offsets
+        return fitted(weight)[1].scores
 
     one = np.ones(len(X))
     debiaser, rows = fitted(one)
@@ -215,20 +196,6 @@ def test_influence_is_the_derivative_by_a_weight(table):
         assert_allclose(slope, found[0], atol=1e-6)
 
 
-def test_style_included_adds_the_mean_style_of_responses(table):
-    data, y, _ = table
-    anchor = pipeline(target="style_included", item_effects=None).fit(data.X, y)
-    controlled = pipeline(item_effects=None).fit(data.X, y)
-    offsets = pd.Series(anchor.debiaser_.responses_.offsets, anchor.debiaser_.models_)
-    found = anchor.result_.all_scores - controlled.result_.all_scores
-    # Folds differ from the fit of all rows, whose means these are.
-    assert_allclose(found, offsets[found.index], atol=0.1)
-    # A row has the style of its own responses, and no mean of them.
-    assert_allclose(
-        anchor.predict_proba(data.X), controlled.predict_proba(data.X), atol=0.03
-    )
-
-
 def test_swapped_sides_change_nothing(table):
     data, y, _ = table
     plan = pipeline().fit(data.X, y).fold_plan_
@@ -236,11 +203,10 @@ def test_swapped_sides_change_nothing(table):
     for name in FEATURES:
         names |= {f"{name}_a": f"{name}_b", f"{name}_b": f"{name}_a"}
     swapped = data.X.rename(columns=names)
-    for target in TARGETS:
-        one = pipeline(target=target, cv=plan).fit(data.X, y)
-        two = pipeline(target=target, cv=plan).fit(swapped, 1 - y)
-        assert_allclose(one.scores_, two.scores_, atol=1e-7)
-        assert_allclose(one.standard_errors_, two.standard_errors_, atol=1e-7)
+    one = pipeline(cv=plan).fit(data.X, y)
+    two = pipeline(cv=plan).fit(swapped, 1 - y)
+    assert_allclose(one.scores_, two.scores_, atol=1e-7)
+    assert_allclose(one.standard_errors_, two.standard_errors_, atol=1e-7)
 
 
 # --------------------------------------------------------------------------- learners
@@ -269,13 +235,6 @@ def test_any_learner_serves(table, learner, historical_fit):
     assert apart < 4 * linear.standard_errors_.iloc[0]
 
 
-def test_style_included_needs_a_span(table):
-    data, y, _ = table
-    anchor = pipeline(human_bias=BoostedBias(max_rounds=3), target="style_included")
-    with pytest.raises(LearnerError, match="linear in fixed columns"):
-        anchor.fit(data.X, y)
-
-
 # -------------------------------------------------------------------------- bad input
 def test_features_missing_on_votes_are_refused(table):
     data, y, _ = table
@@ -286,44 +245,10 @@ def test_features_missing_on_votes_are_refused(table):
         pipeline(cv=2).fit(X, y)
 
 
-def test_style_is_not_included_without_responses_of_the_new_model(table):
-    data, y, _ = table
-    new = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1).to_numpy()
-    X = data.X.copy()
-    X.loc[new, "x2_a"] = np.nan
-    included = pipeline(target="style_included", cv=2)
-    with pytest.raises(BattlesError, match=r"'x2' contains NaN in \d+ judge rows"):
-        included.fit(X, y)
-    included.set_params(new_models=["new-model"])
-    with pytest.raises(BattlesError, match="no battle of positive weight involves"):
-        included.fit(data.X[~new], np.asarray(y)[~new])
-
-
 def test_a_table_without_features_is_refused(table):
     data, y, _ = table
     with pytest.raises(BattlesError, match="needs features of the responses"):
         pipeline().fit(data.X[["model_a", "model_b", "judge"]], y)
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [({"human_bias": None}, "give human_bias"), ({"debiaser": "passthrough"}, "none")],
-)
-def test_style_cannot_be_included_without_its_parts(table, options, match):
-    data, y, _ = table
-    with pytest.raises(ValueError, match=match):
-        pipeline(target="style_included", **options).fit(data.X, y)
-
-
-def test_style_that_rows_of_votes_do_not_show_is_flagged(table):
-    """A feature that no pair of human responses differs in, but the new model does."""
-    data, y, _ = table
-    X = data.X.copy()
-    human = X["judge"] == "human"
-    X.loc[human, ["x3_a", "x3_b"]] = 0.0
-    with pytest.warns(Warning, match="do not determine the scores"):
-        fitted = pipeline(target="style_included").fit(X, y)
-    assert np.isinf(fitted.standard_errors_).all()
 
 
 def test_separated_votes_are_refused():
@@ -388,13 +313,13 @@ def test_results_say_what_scores_say(table):
     data, y, _ = table
     plain = AnchorPipeline(cv=2, random_state=0).fit(data.X, y)
     assert "Style" not in str(plain.result_.inputs)
-    for target in TARGETS:
-        inputs = pipeline(cv=2, target=target).fit(data.X, y).result_.inputs
-        assert inputs.style == target
-        assert f"Style: {target.removeprefix('style_')}" in str(inputs)
+    assert not plain.result_.inputs.style_controlled
+    inputs = pipeline(cv=2).fit(data.X, y).result_.inputs
+    assert inputs.style_controlled
+    assert "Style: controlled" in str(inputs)
 
 
-def test_the_scale_is_a_factor_of_joint_scores_without_style_in_them(table):
+def test_the_scale_is_a_factor_of_joint_scores(table):
     """Only there do intervals stretch away from zero."""
     data, y, _ = table
     for joint in (AnchorPipeline(cv=2, random_state=0), pipeline(cv=2)):
@@ -402,7 +327,6 @@ def test_the_scale_is_a_factor_of_joint_scores_without_style_in_them(table):
     for other in (
         AnchorPipeline(cv=2, random_state=0, historical_fit="two-step"),
         pipeline(cv=2, historical_fit="two-step"),
-        pipeline(cv=2, target="style_included"),
     ):
         result = other.fit(data.X, y).result_
         assert result.scale_z == np.inf > result.diagnostics.scale_z
@@ -420,7 +344,3 @@ def test_models_left_out_are_compared_at_equal_style():
     truth = style[models[0]] - style.drop(models[0]).mean()
     assert_allclose(left["true_score"], truth)
     assert left["compatible"].all()
-    anchor.set_params(target="style_included")
-    left = leave_one_model_out(anchor, data.X, y, models=models)
-    plain = BTLRegressor().fit(X, outcomes).scores_
-    assert_allclose(left["true_score"], plain[models[0]] * 4 / 3)

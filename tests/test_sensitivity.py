@@ -161,7 +161,7 @@ def test_identities_hold_with_a_judge_put_aside(monkeypatch, effects):
     "settings",
     [
         {"debiaser": RieszDebiaser("calibrator", judge_scale="curved")},
-        {"human_bias": "linear", "target": "style_included"},
+        {"human_bias": "linear"},
         {"debiaser": RieszDebiaser("calibrator", ridge=0.01)},
     ],
 )

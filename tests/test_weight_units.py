@@ -29,7 +29,6 @@ OPTIONS = {
     "curved, random": {"debiaser": CURVED, "item_effects": "random"},
     "ties left out": {"ties": "drop", "item_effects": "random"},
     "bias of people": {"human_bias": "linear", "item_effects": None},
-    "style": {"human_bias": "linear", "target": "style_included"},
     "ridge of the bias": {"calibrator": RIDGE, "item_effects": "random"},
     "ridge of the scores": {"btl": BTLRegressor(alpha=0.01), "item_effects": None},
     "no position effect": {"calibrator": JudgeCalibrator(position_effect=False)},

@@ -113,10 +113,10 @@ def add_ranking(flags: Flags) -> None:
     )
     flags.choice(
         "--style",
-        ["ignored", "controlled", "included"],
+        ["ignored", "controlled"],
         "what to do if people like some features of responses, such as length: "
-        "controlled compares models at equal features, included adds what each "
-        "model's features are worth to people; both need features in human rows",
+        "controlled compares models at equal features, which needs features in human "
+        "rows",
     )
 
 
@@ -276,7 +276,6 @@ def pipeline_of(
         item_prior=read_item_prior(options),
         historical_fit=options.historical_fit,
         human_bias=None if options.style == "ignored" else "linear",
-        target="style_included" if options.style == "included" else "style_controlled",
         random_state=options.seed,
         weights=meaning,
         ties=options.ties,

@@ -14,11 +14,6 @@ from skanchor._comparisons.table import as_frame
 # votes of several people, `both_bad` marks ties to count.
 _READ = ("model_a", "model_b", "judge", "shown_first", "rater", "both_bad")
 _LISTED = 20
-_STYLES = {
-    "style_controlled": "Style: controlled; scores compare models at equal features.",
-    "style_included": "Style: included; scores add what people make of each model's "
-    "features.",
-}
 
 
 @dataclass(frozen=True)
@@ -44,8 +39,9 @@ class Inputs:
         How ties are treated: as half a win for each side, or left out.
     n_ties, n_both_bad : int
         Number of tied rows, and how many of them call both responses bad.
-    style : {"style_controlled", "style_included"} or None
-        What the scores mean where a bias of people is fitted; None where it is not.
+    style_controlled : bool
+        Whether a bias of people is fitted, so that scores compare models at equal
+        features.
     context : str or None
         Name of the column of contexts; None without contexts.
     mix : tuple of (label, float)
@@ -67,7 +63,7 @@ class Inputs:
     ties: str = "half"
     n_ties: int = 0
     n_both_bad: int = 0
-    style: str | None = None
+    style_controlled: bool = False
     context: str | None = None
     mix: tuple[tuple[Any, float], ...] = ()
     n_raters: int = 0
@@ -182,8 +178,8 @@ class Inputs:
                 "drop": "left out: scores are those of decided votes",
             }
             lines.append(f"Ties: {self.n_ties} rows{bad}, {fate[self.ties]}.")
-        if self.style is not None:
-            lines.append(_STYLES[self.style])
+        if self.style_controlled:
+            lines.append("Style: controlled; scores compare models at equal features.")
         if self.mix:
             parts = [f"{share:.3g} {name}" for name, share in self.mix]
             lines.append(

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skanchor._numerics.linalg import RANK_TOLERANCE, solve_symmetric
 from skanchor._numerics.sums import ItemRows, SourceSums
@@ -30,9 +29,6 @@ class Projection:
         Projection on the learner's span, for learners that have one.
     left : ndarray of shape (..., n_items + 2)
         Information on each column that it leaves.
-    asked : ndarray of shape (n_span, n_targets) or None
-        Weights of the span's columns that targets of the bias itself add; None without
-        such targets.
     inner : ndarray of shape (n_span, n_span) or None
         Information on the coefficients of the span; known for people alone.
     """
@@ -40,7 +36,6 @@ class Projection:
     learner: Any
     coef: Array | None
     left: Array
-    asked: Array | None = None
     inner: Array | None = None
 
     def correction(self, pairs: Any, columns: Array) -> Array | float:
@@ -57,27 +52,6 @@ class Projection:
             taken: Array = self._of_span(columns).T @ self.learner.span(pairs).T
             return np.negative(taken, out=taken).T
         return np.asarray(self.learner.contrast(pairs) @ columns)
-
-    def misses(self, asked: Array) -> NDArray[np.bool_]:
-        """Targets of coefficients of the span that the rows do not identify.
-
-        Parameters
-        ----------
-        asked : ndarray of shape (n_span, n_targets)
-            Part of each target in the coefficients of the span.
-
-        Returns
-        -------
-        ndarray of shape (n_targets,)
-            True where a target is not identified.
-        """
-        assert self.inner is not None and self.asked is not None
-        # ``self.asked`` is the pseudo-inverse of ``inner`` times ``asked``: the product
-        # gives ``asked`` back if it lies in the range of ``inner``.
-        missing = np.abs(self.inner @ self.asked - asked)
-        # Each column of the span has units of its own.
-        unit = np.abs(asked).max(axis=1, initial=0.0, keepdims=True)
-        return np.asarray((missing > 1e-5 * unit).any(axis=0))
 
     def extended(self, columns: Array) -> Array:
         """Coefficients of all local columns, those of the span included.
@@ -98,8 +72,7 @@ class Projection:
     def _of_span(self, columns: Array) -> Array:
         """Coefficients of the span's columns, of shape (n_span, n_targets)."""
         assert self.coef is not None
-        taken = -self.coef @ columns
-        return taken if self.asked is None else taken + self.asked
+        return np.asarray(-self.coef @ columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,6 @@ class RieszProblem:
         have a bias of their own.
     ridge : float
         Ridge penalty, as a share of the diagonal of the information.
-    asked : ndarray of shape (n_span, n_items) or None
-        Part of each target in the coefficients of people's bias; None where targets are
-        scores alone.
     """
 
     layout: Parameters
@@ -53,7 +50,6 @@ class RieszProblem:
     factor: Array | None
     people: JudgeBlock
     ridge: float = 0.0
-    asked: Array | None = None
 
     def solve(self, blocks: Iterable[JudgeBlock | None]) -> RieszSystem:
         """Add the blocks of the judges, and solve eq:direct-riesz-objective-v2.
@@ -131,25 +127,7 @@ class RieszProblem:
         targets = np.zeros((layout.size, layout.n_items))
         targets[layout.at["scores"]] = layout.items.T
         people = replace(self.people.projection, inner=self.people.inner)
-        if self.asked is not None:
-            people = self._ask(people, targets)
         return targets, people
-
-    def _ask(self, people: Projection, targets: Array) -> Projection:
-        """Profile the bias coefficients of people out of targets that include them.
-
-        Changes ``targets`` in place, and returns the projection with what the weights
-        then hold of the span's columns.
-        """
-        layout, block = self.layout, self.people
-        assert block.inner is not None and block.coef is not None
-        assert self.asked is not None
-        # Block elimination: with J_sb J_bb^-1 = coef', the targets of the scores lose
-        # coef' asked, and the weights of the span gain J_bb^-1 asked.
-        by_item = block.coef[:, : layout.n_items].T @ self.asked
-        targets[layout.at["scores"]] -= layout.items.T @ by_item
-        found = SymmetricSolver.factorise(block.inner).solve(self.asked)
-        return replace(people, asked=found)
 
     def _joint(
         self, blocks: Sequence[JudgeBlock | None]
@@ -232,8 +210,7 @@ class RieszSolution:
     human_information : ndarray of shape (..., n_scores, n_scores)
         Information of the human rows on the scores; they have none on the rest.
     targets : ndarray of shape (p, n_targets)
-        L, the scores of all items; where targets ask for people's bias, too, with its
-        part profiled out.
+        L, the scores of all items.
     weights : ndarray of shape (..., p, n_targets)
         w = J^-1 L, of ``raised`` for J.
     projections : tuple of Projection or None
@@ -419,9 +396,6 @@ class RieszSolution:
         scores, tail = self.weights[..., self.layout.at["scores"], :], self._tail
         human = np.swapaxes(scores, -1, -2) @ self.human_information @ scores
         judge = whole - np.swapaxes(tail, -1, -2) @ tail - human
-        asked = self.people.asked
-        if asked is not None and self.people.inner is not None:
-            human = human + asked.T @ self.people.inner @ asked
         return np.stack([human, judge, np.zeros_like(human)], axis=-3)
 
     def prior_score(self, deviations: Array | None) -> Array:

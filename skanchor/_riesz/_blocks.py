@@ -17,7 +17,6 @@ from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszProblem, RieszSystem
 from skanchor._riesz._evidence import Evidence
 from skanchor._riesz._learners import NO_BIAS, WeightLearner
-from skanchor._riesz._responses import ResponseMeans
 from skanchor.exceptions import BattlesError
 
 
@@ -25,7 +24,6 @@ def riesz_problem(
     X: Comparisons,
     people: JudgeBlock,
     ridge: float = 0.0,
-    responses: ResponseMeans | None = None,
 ) -> RieszProblem:
     """The system of the parameters that rows carry, before the judges' blocks.
 
@@ -37,8 +35,6 @@ def riesz_problem(
         Information of the human rows, as :func:`people_block` adds it up.
     ridge : float, default=0.0
         Ridge penalty, in shares of the diagonal of the information.
-    responses : ResponseMeans, optional
-        Means that the targets include.
 
     Returns
     -------
@@ -69,8 +65,7 @@ def riesz_problem(
         n_effects=None if factor is None else factor.shape[1],
     )
     slopes = np.zeros(n_judges) if X.sensitivities is None else X.sensitivities
-    asked = None if responses is None else responses.asked
-    return RieszProblem(layout, slopes, factor, people, ridge, asked)
+    return RieszProblem(layout, slopes, factor, people, ridge)
 
 
 def people_block(

@@ -39,7 +39,6 @@ from skanchor._riesz._projection import (
     fit_projections,
     judges_to_fit,
 )
-from skanchor._riesz._responses import ResponseMeans
 from skanchor._riesz._rows import row_influence, row_weights, summed_squares
 from skanchor._typing import Array
 from skanchor.bias import BiasLearner
@@ -47,9 +46,6 @@ from skanchor.bias.registry import LEARNER_CONSTRAINT, make_learner
 from skanchor.exceptions import BattlesError, SkanchorWarning
 from skanchor.sample import Battles, Sample, check_weight
 from skanchor.warning_log import warn
-
-TARGETS = ("style_controlled", "style_included")
-"""What scores say where people have a bias."""
 
 
 def _own_learner(learner: Any) -> Any:
@@ -104,9 +100,6 @@ class RieszDebiaser(ComparisonEstimator):
     human_bias : learner, optional
         Fitted bias of people, which :class:`AnchorPipeline` sets to ``bias_`` of its
         :class:`BTLRegressor`; None if people have none.
-    target : {"style_controlled", "style_included"}, default="style_controlled"
-        If people have a bias, whether targets are scores at equal style, or include the
-        style of each model's responses; see :class:`AnchorPipeline`.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
 
@@ -120,8 +113,6 @@ class RieszDebiaser(ComparisonEstimator):
         The solved system: weights, targets and information of all parameters.
     undetermined_ : ndarray of shape (n_models,)
         Whether the rows leave a score undetermined.
-    responses_ : ResponseMeans or None
-        Means over responses that the targets include; None if they include none.
     identity_error_ : float
         Largest entry of ``|sum omega a V xi - l|``; zero up to rounding for linear
         spans without ``ridge``.
@@ -161,7 +152,6 @@ class RieszDebiaser(ComparisonEstimator):
         "weight_bound": [Interval(Real, 0, None, closed="neither"), None],
         "judge_scale": [StrOptions({"straight", "curved"})],
         "human_bias": [HasMethods(["contrast", "set_params"]), None],
-        "target": [StrOptions(set(TARGETS))],
     }
 
     def __init__(
@@ -175,7 +165,6 @@ class RieszDebiaser(ComparisonEstimator):
         weight_bound: float | None = None,
         judge_scale: Literal["straight", "curved"] = "straight",
         human_bias: str | BiasLearner | None = None,
-        target: Literal["style_controlled", "style_included"] = "style_controlled",
         unseen: Literal["warn", "raise"] = "warn",
     ):
         self.learner = learner
@@ -186,7 +175,6 @@ class RieszDebiaser(ComparisonEstimator):
         self.weight_bound = weight_bound
         self.judge_scale = judge_scale
         self.human_bias = human_bias
-        self.target = target
         self.unseen = unseen
 
     def _fit(
@@ -204,24 +192,21 @@ class RieszDebiaser(ComparisonEstimator):
         X, curvature = sample.X, rows.curvature
         learners = self.learners(X, curvature, self._part("learner"))
         human = human_learner(X, curvature, self.human_bias)
-        responses = None
-        if self.human_bias is not None and self.target == "style_included":
-            responses = ResponseMeans.of(X, sample.weight, self.human_bias)
         if all(learner.has_span for learner in [human, *learners]):
-            self.fit_evidence(X, [rows], learners, human, responses)
+            self.fit_evidence(X, [rows], learners, human)
         else:
             people = people_block([rows], human if human.has_span else NO_BIAS)
-            problem = riesz_problem(X, people, self.ridge, responses)
+            problem = riesz_problem(X, people, self.ridge)
             blocks = dict(enumerate(judge_blocks([rows], learners)))
             fits = judges_to_fit(sample, curvature, learners, human)
             if self.route == "projection":
                 fitted = fit_projections(fits, self.inner_folds, seed_offset)
                 for fit, block in zip(fits, fitted, strict=True):
                     blocks[fit.judge] = block
-                self._settle(X, solved_with(problem, blocks), responses)
+                self._settle(X, solved_with(problem, blocks))
             else:
                 found = descend(problem, blocks, fits, self.rounds, seed_offset)
-                self._settle(X, found, responses)
+                self._settle(X, found)
             self._bound([rows])
         keys, codes = X.rows.source_keys, X.rows.sources
         weight = np.where(np.isfinite(eta), sample.weight, 0.0)
@@ -255,7 +240,6 @@ class RieszDebiaser(ComparisonEstimator):
         evidence: Sequence[Evidence],
         learners: Sequence[WeightLearner],
         human: WeightLearner = NO_BIAS,
-        responses: ResponseMeans | None = None,
     ) -> Self:
         """Solve for the weights from rows or sums of rows.
 
@@ -269,8 +253,6 @@ class RieszDebiaser(ComparisonEstimator):
             By judge; all with a span.
         human : WeightLearner
             Of people; with a span.
-        responses : ResponseMeans, optional
-            Means that the targets include.
 
         Returns
         -------
@@ -278,8 +260,8 @@ class RieszDebiaser(ComparisonEstimator):
         """
         blocks = judge_blocks(evidence, learners)
         people = people_block(evidence, human)
-        problem = riesz_problem(X, people, self.ridge, responses)
-        self._settle(X, problem.solve(blocks), responses)
+        problem = riesz_problem(X, people, self.ridge)
+        self._settle(X, problem.solve(blocks))
         self._bound(evidence)
         return self
 
@@ -301,7 +283,7 @@ class RieszDebiaser(ComparisonEstimator):
         -------
         self
         """
-        self._settle(X, riesz_problem(X, people, self.ridge).solve(blocks), None)
+        self._settle(X, riesz_problem(X, people, self.ridge).solve(blocks))
         return self
 
     @property
@@ -332,17 +314,12 @@ class RieszDebiaser(ComparisonEstimator):
         -------
         InfluenceSums
         """
-        found = (
-            one.influence(self.system_, self._limit, self.responses_)
-            for one in evidence
-        )
+        found = (one.influence(self.system_, self._limit) for one in evidence)
         return reduce(add, found).with_closed_groups()
 
-    def _settle(
-        self, X: Comparisons, system: RieszSystem, responses: ResponseMeans | None
-    ) -> None:
+    def _settle(self, X: Comparisons, system: RieszSystem) -> None:
         """Store the solved system."""
-        self._limit, self.responses_ = None, responses
+        self._limit = None
         self.models_, self.judges_ = X.models, X.judges
         self.system_ = system
         self.identity_error_ = float(np.abs(system.gap).max())
@@ -350,10 +327,7 @@ class RieszDebiaser(ComparisonEstimator):
 
     def _check_determined(self) -> None:
         """Flag scores that the information does not determine, and warn of them."""
-        system = self.system_
-        lost = system.undetermined
-        if self.responses_ is not None:
-            lost |= system.people.misses(self.responses_.asked)
+        lost = self.system_.undetermined
         self.undetermined_ = lost
         if lost.any():
             warn(
@@ -435,9 +409,7 @@ class RieszDebiaser(ComparisonEstimator):
             In logits of each score; zero for rows that cannot be used.
         """
         evidence = RowEvidence.held(sample, rows)
-        return evidence.influence_values(
-            self.system_, rows, self._limit, self.responses_
-        )
+        return evidence.influence_values(self.system_, rows, self._limit)
 
     @staticmethod
     def _valid(X: Comparisons) -> NDArray[np.bool_]:

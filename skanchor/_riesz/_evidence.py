@@ -26,7 +26,6 @@ from skanchor._numerics.sums import SourceSums, information_weights
 from skanchor._numerics.system import RieszSystem
 from skanchor._riesz._influence import InfluenceSums
 from skanchor._riesz._learners import NO_BIAS, WeightLearner, row_pairs
-from skanchor._riesz._responses import ResponseMeans
 from skanchor._riesz._rows import (
     check_finite,
     row_influence,
@@ -108,17 +107,12 @@ class RowEvidence:
         mean = np.asarray(np.average(weights**2, axis=0, weights=times))
         return mean, self.sample.number(self.training)
 
-    def influence(
-        self,
-        system: RieszSystem,
-        limit: Array | None,
-        responses: ResponseMeans | None = None,
-    ) -> InfluenceSums:
+    def influence(self, system: RieszSystem, limit: Array | None) -> InfluenceSums:
         """Sums over the influence of the rows held out, few rows at a time."""
-        if responses is not None or self.sample.is_grouped:
-            # Both connect rows of several sources, so sources are not summed apart.
+        if self.sample.is_grouped:
+            # Groups connect rows of several sources, so sources are not summed apart.
             parts = self._steps(self.held_out)
-            found = [self._influence(system, limit, part, responses) for part in parts]
+            found = [self._influence(system, limit, part) for part in parts]
         else:
             residual = self._residuals()
             sources = range(PEOPLE, len(self.sample.X.judges))
@@ -200,9 +194,8 @@ class RowEvidence:
         system: RieszSystem,
         limit: Array | None,
         rows: NDArray[np.intp],
-        responses: ResponseMeans | None,
     ) -> InfluenceSums:
-        values = self.influence_values(system, rows, limit, responses)
+        values = self.influence_values(system, rows, limit)
         return InfluenceSums.of(
             values,
             self.sample.X.is_human[rows],
@@ -215,7 +208,6 @@ class RowEvidence:
         system: RieszSystem,
         rows: NDArray[np.intp],
         limit: Array | None,
-        responses: ResponseMeans | None = None,
     ) -> Array:
         """Weight, Riesz weight and residual of some rows, multiplied.
 
@@ -227,8 +219,6 @@ class RowEvidence:
             Row numbers.
         limit : ndarray of shape (n_models,) or None
             Largest Riesz weight by target, in size.
-        responses : ResponseMeans, optional
-            Means that are part of the targets, to which the rows' responses add.
 
         Returns
         -------
@@ -238,8 +228,6 @@ class RowEvidence:
         values = row_influence(system, sample.X, sample.y, rows, limit)
         check_finite(values, rows)
         values *= sample.weight[rows, None]
-        if responses is not None:
-            values += responses.influence(sample.X, sample.weight, rows)
         return values
 
     def training_sums(self, learners: Sequence[WeightLearner]) -> dict[int, SourceSums]:
@@ -350,15 +338,8 @@ class SplitSums:
         """Refuse: the weights of single rows cannot be computed from sums."""
         raise ValueError("weight_bound needs the rows, but only sums were stored.")
 
-    def influence(
-        self,
-        system: RieszSystem,
-        limit: Array | None,
-        responses: ResponseMeans | None = None,
-    ) -> InfluenceSums:
+    def influence(self, system: RieszSystem, limit: Array | None) -> InfluenceSums:
         """Sums over the influence of the rows held out."""
-        if responses is not None:
-            raise ValueError("Means over responses need the rows.")
         return reduce(
             add,
             (

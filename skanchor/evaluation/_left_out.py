@@ -100,10 +100,7 @@ def leave_one_model_out(
     Notes
     -----
     If the estimator has a human bias, its scores at equal style are compared with human
-    scores at equal style, fitted with the same learner. With
-    ``target="style_included"`` they are compared with plain human scores, which include
-    the style of the responses in the votes, not of those on arrival. The two differ
-    where a model's style does.
+    scores at equal style, fitted with the same learner.
 
     The human score is itself an estimate. Intervals that contain people's preferences
     at ``level`` contain their noisy estimate less often. The share of ``covered`` is
@@ -334,7 +331,7 @@ def _bias_of_truth(estimator: Any) -> Any:
     bias = params.get("human_bias")
     if bias is None:
         bias = params.get("btl__bias")
-    if bias is None or params.get("target") == "style_included":
+    if bias is None:
         return None
     if staged:
         raise ValueError(

@@ -392,11 +392,11 @@ def test_new_model_called_by_a_number(run, battles, tmp_path):
 
 def test_style_of_people(run, battles, tmp_path):
     boards = {}
-    for style in ("ignored", "controlled", "included"):
+    for style in ("ignored", "controlled"):
         code, out, _ = run("rank", battles, *FAST, "--style", style)
         boards[style] = out
         assert (code, f"Style: {style};" in out) == (0, style != "ignored")
-    assert len(set(boards.values())) == 3
+    assert len(set(boards.values())) == 2
     frame = pd.read_csv(battles)
     frame.loc[frame["judge"] == "human", "length_a"] = None
     frame.to_csv(path := tmp_path / "b.csv", index=False)

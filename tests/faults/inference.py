@@ -205,7 +205,7 @@ for title, where in {
     "`report --check` with contexts":
         "cli.test_report::test_report_holds_the_check",
     "Worth, outlook or design of a plug-in, of contexts, of a learner without a span, "
-    "of curved scales, of style included, of shortened weights":
+    "of curved scales, of shortened weights":
         "planning.test_refusals::test_methods_without_a_closed_form",
     "Worth, outlook or design of a score that is not determined, or without a new "
     "model":
@@ -217,7 +217,7 @@ for title, where in {
         "test_verdicts_never_do_where_judges_share_their_errors",
     "A ratio of variances below one, or no looks at all":
         "planning.test_looks::test_bad_input",
-    "Fragility of a plug-in, of contexts, of style included, or without a new model":
+    "Fragility of a plug-in, of contexts, or without a new model":
         "fragility.test_fragility::test_methods_that_are_refused",
     "Fragility where a new model is not determined":
         "fragility.test_fragility::test_a_model_that_is_not_determined",

@@ -411,7 +411,6 @@ def test_what_is_refused(paper, table):
     [
         (dict(debiaser="passthrough"), "a plug-in"),
         (dict(context="kind"), "with contexts"),
-        (dict(human_bias="linear", target="style_included"), "target='style_included'"),
         (dict(new_models=[]), "There is no new model"),
     ],
 )

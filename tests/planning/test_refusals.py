@@ -51,11 +51,6 @@ def all_of(anchor):
             "weight_bound",
         ),
         (
-            dict(human_bias="linear", target="style_included", item_effects=None),
-            small,
-            "target='style_included'",
-        ),
-        (
             dict(
                 calibrator=JudgeCalibrator(bias=BoostedBias(max_rounds=2)),
                 item_effects=None,
