@@ -348,7 +348,6 @@ def assemble(
         arrivals,
         historical=historical,
         style=style_table(fitted, system, bias),
-        allows_curves=debiaser.judge_scale == "curved",
         ridge_share=_ridge_share(chain, result),
     )
     # In two steps the scale is no factor of everything: judges do not help to place the

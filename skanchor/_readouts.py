@@ -245,8 +245,8 @@ class AnchorReadouts(RankingEstimator):
         BattlesError
             If there is no new model, or none with a determined score; if a label is
             unknown or a cost is not valid; or if the method has no closed form for
-            further rows: plug-ins, contexts, learners without a linear span, curved
-            scales of judges, bounded or shrunken weights.
+            further rows: plug-ins, contexts, learners without a linear span, bounded
+            or shrunken weights.
 
         Examples
         --------

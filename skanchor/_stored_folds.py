@@ -29,7 +29,7 @@ from skanchor._items import ItemCovariance, judges_of_arrivals
 from skanchor._judges import JudgeCalibrator
 from skanchor._numerics.field_state import FieldState
 from skanchor._placement import FoldStack, place
-from skanchor._riesz import RowEvidence, SplitSums, WeightLearner
+from skanchor._riesz import RowEvidence, SplitSums, WeightLearner, weight_learners
 from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.exceptions import LearnerError, located
@@ -97,7 +97,7 @@ class StoredFold:
         rest = RowEvidence.held(held.with_battles(known.X), held_out)
         assert stages.debiaser is not None
         learner = known.calibrator.follow(stages.debiaser.learner)
-        learners = stages.debiaser.learners(known.X, rows.curvature, learner)
+        learners = weight_learners(known.X, rows.curvature, learner)
         flexible = [
             judge
             for judge, own in zip(known.X.judges.tolist(), learners, strict=True)

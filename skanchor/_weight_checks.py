@@ -1,8 +1,8 @@
 """Checks of weights and groups that leave errors undetermined; the unit of weights.
 
-Only the proportions of weights matter, with two exceptions: a prior, as of item effects
-or of a curved scale, and the tolerance of a fit. There a weight is a number of rows, in
-a unit in which the mean weight of the historical rows is one.
+Only the proportions of weights matter, with two exceptions: the prior of item effects,
+and the tolerance of a fit. There a weight is a number of rows, in a unit in which the
+mean weight of the historical rows is one.
 """
 
 from __future__ import annotations

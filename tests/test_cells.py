@@ -128,7 +128,7 @@ def test_odd_tables(seed, rows_alone, monkeypatch):
 @pytest.mark.parametrize(
     "case",
     ["plain", "weights", "counts", "orders", "bad", "context", "folds", "repeats",
-     "curved", "bounded", "several new", "few rows of a judge", "groups",
+     "bounded", "several new", "few rows of a judge", "groups",
      "groups, weights", "groups, folds", "groups, own folds", "groups, two steps"],
 )  # fmt: skip
 def test_tables_whose_rows_repeat(case, rows_alone):
@@ -170,8 +170,6 @@ def test_tables_whose_rows_repeat(case, rows_alone):
         settings["cv"][2] = (settings["cv"][2][0][::2], settings["cv"][2][1])
     elif case == "repeats":
         settings["n_repeats"] = 3
-    elif case == "curved":
-        settings["debiaser"] = RieszDebiaser("calibrator", judge_scale="curved")
     elif case == "bounded":
         settings["debiaser"] = RieszDebiaser("calibrator", weight_bound=2.0)
     elif case == "few rows of a judge":

@@ -160,7 +160,6 @@ def test_identities_hold_with_a_judge_put_aside(monkeypatch, effects):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"debiaser": RieszDebiaser("calibrator", judge_scale="curved")},
         {"human_bias": "linear"},
         {"debiaser": RieszDebiaser("calibrator", ridge=0.01)},
     ],

@@ -70,11 +70,6 @@ def answers(anchor, X, y, more):
             dict.fromkeys(NO_PLANS, "weight_bound"),
         ),
         (
-            dict(debiaser=RieszDebiaser("calibrator", judge_scale="curved")),
-            {},
-            dict.fromkeys(NO_PLANS, "judge_scale='curved'"),
-        ),
-        (
             dict(context="kind", item_effects=None),
             {},
             dict.fromkeys(
@@ -84,7 +79,7 @@ def answers(anchor, X, y, more):
     ],
     ids=[
         "warm", "repeats", "groups", "weights", "counts", "people's bias", "no span",
-        "bounded", "curved", "contexts",
+        "bounded", "contexts",
     ],
 )  # fmt: skip
 def test_every_question_is_answered_or_refused_by_name(settings, more, refused):

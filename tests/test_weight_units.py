@@ -17,7 +17,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning"),
 ]
 
-CURVED = Debiaser("calibrator", judge_scale="curved")
 RIDGE = JudgeCalibrator(bias=LinearBias(alpha=0.1))
 OPTIONS = {
     "the default": {},
@@ -25,8 +24,6 @@ OPTIONS = {
     "random": {"item_effects": "random"},
     "two steps": {"historical_fit": "two-step", "item_effects": None},
     "two steps, random": {"historical_fit": "two-step", "item_effects": "random"},
-    "curved": {"debiaser": CURVED, "item_effects": None},
-    "curved, random": {"debiaser": CURVED, "item_effects": "random"},
     "ties left out": {"ties": "drop", "item_effects": "random"},
     "bias of people": {"human_bias": "linear", "item_effects": None},
     "ridge of the bias": {"calibrator": RIDGE, "item_effects": "random"},

@@ -59,7 +59,6 @@ def check_stream(options: argparse.Namespace) -> None:
         **values_of(options, "hide-votes-of", "judges", "drop-judges", "pool-judges"),
         "--text-columns": options.text_columns,
         "--style": options.style != "ignored",
-        "--judge-scale": options.judge_scale != "straight",
     }
     for flag, given in refused.items():
         if given:

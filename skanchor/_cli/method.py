@@ -100,12 +100,6 @@ def add_ranking(flags: Flags) -> None:
         "joint votes and verdicts together, which needs far fewer votes",
     )
     flags.choice(
-        "--judge-scale",
-        ["straight", "curved"],
-        "curved allows for judges that sometimes answer at random, or whose "
-        "sensitivity differs between close and distant models",
-    )
-    flags.choice(
         "--ties",
         ["half", "drop"],
         "whether ties count as half a win for either side, or are left out; the "
@@ -260,7 +254,7 @@ def pipeline_of(
 
     ``meaning`` is the meaning of row weights.
     """
-    from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
+    from skanchor import AnchorPipeline, JudgeCalibrator
 
     position_effect = options.position_effect
     # None means a stage with its default settings.
@@ -268,9 +262,6 @@ def pipeline_of(
         calibrator=None
         if position_effect == "auto"
         else JudgeCalibrator(position_effect=position_effect),
-        debiaser=None
-        if options.judge_scale == "straight"
-        else RieszDebiaser("calibrator", judge_scale=options.judge_scale),
         cv=options.folds,
         item_effects=options.item_effects,
         item_prior=read_item_prior(options),

@@ -36,7 +36,7 @@ METHODS = (
 """Names of the methods."""
 
 _OF_ANCHOR = frozenset(
-    ("--item-effects", "--item-prior", "--historical-fit", "--judge-scale", "--style",
+    ("--item-effects", "--item-prior", "--historical-fit", "--style",
      "--folds")
 )  # fmt: skip
 _OF_CALIBRATOR = "--position-effect"

@@ -144,8 +144,8 @@ class Diagnostics(PlainState):
         Whether judges treat new models as they treat old ones, ``arrivals.changes``
         (warns below .01), and whether they agree about them, ``arrivals.models`` (warns
         below .01, and by default widens the interval); whether a judge's log-odds are
-        in proportion to score differences, ``arrivals.curvature`` (warns below .01,
-        unless ``allows_curves``). The attributes of each are columns.
+        in proportion to score differences, ``arrivals.curvature`` (warns below .01).
+        The attributes of each are columns.
     historical : DataFrame
         By historical model. ``votes`` of people; ``human_error``, standard error of its
         human score; ``score_noise``, the variance that this error brings into the score
@@ -166,8 +166,6 @@ class Diagnostics(PlainState):
         Whether rows depend on each other by group.
     with_items : bool
         Whether the intervals take item effects into account.
-    allows_curves : bool
-        Whether the correction allows for curved scales of the judges.
     check : IntervalCheck or None
         Tests of the intervals on historical models that were left out; see
         :meth:`skanchor.AnchorPipeline.check_coverage`.
@@ -185,7 +183,6 @@ class Diagnostics(PlainState):
     style: pd.DataFrame = field(default_factory=pd.DataFrame)
     grouped: bool = False
     with_items: bool = False
-    allows_curves: bool = False
     check: IntervalCheck | None = None
 
     def __repr__(self) -> str:
@@ -449,12 +446,12 @@ class Diagnostics(PlainState):
             yield text, [judge, row["model"]] if moved else [judge]
 
     def _curved(self) -> pd.DataFrame:
-        """Judges whose scales are curved, where straight ones are supposed."""
+        """Judges whose scales are curved, although straight ones are supposed."""
         table = self.arrivals.curvature
         # What tells models apart weakly has no scale that could be looked at.
         clear = self.judges["sensitivity_z"].reindex(table.index) >= SENSITIVITY_Z
         flagged = (table["p_adjusted"] < CHANGED) & clear & (len(self._determined) > 0)
-        return table[flagged & (not self.allows_curves)]
+        return table[flagged]
 
     def _about_ties(self) -> _Statements:
         if self.ties.empty:
@@ -509,8 +506,8 @@ class Diagnostics(PlainState):
             text = [finding.statement for finding in said]
             if self.arrivals.least[1] < CHANGED and len(self._curved()):
                 text.append(
-                    "Compare with debiaser=RieszDebiaser('calibrator', "
-                    "judge_scale='curved')."
+                    "Compare with item_effects='random', and look at the plot of item "
+                    "effects, ItemDeviationDisplay."
                 )
             if not self.ties.empty and len(apart_from_people(self.ties)):
                 text.append("Compare with ties='drop'.")

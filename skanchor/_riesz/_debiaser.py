@@ -90,13 +90,6 @@ class RieszDebiaser(ComparisonEstimator):
         Bound on the absolute weight of a row, in multiples of the root mean square of
         the target's weights over the rows of ``fit``. It makes extreme corrections
         smaller.
-    judge_scale : {"straight", "curved"}, default="straight"
-        Assumption about how a judge's log-odds depend on score differences. With
-        ``"straight"`` they are proportional. ``"curved"`` allows for judges that
-        saturate, lapse, or do the opposite: the correction then also removes, to first
-        order, the effect of a curvature of each judge's scale on the scores. It needs a
-        learner with a linear span. Its prior treats a weight as a number of rows, in
-        units that :class:`AnchorPipeline` sets.
     human_bias : learner, optional
         Fitted bias of people, which :class:`AnchorPipeline` sets to ``bias_`` of its
         :class:`BTLRegressor`; None if people have none.
@@ -150,7 +143,6 @@ class RieszDebiaser(ComparisonEstimator):
         "rounds": [Interval(Integral, 1, None, closed="left")],
         "ridge": [Interval(Real, 0, None, closed="left")],
         "weight_bound": [Interval(Real, 0, None, closed="neither"), None],
-        "judge_scale": [StrOptions({"straight", "curved"})],
         "human_bias": [HasMethods(["contrast", "set_params"]), None],
     }
 
@@ -163,7 +155,6 @@ class RieszDebiaser(ComparisonEstimator):
         rounds: int = 3,
         ridge: float = 0.0,
         weight_bound: float | None = None,
-        judge_scale: Literal["straight", "curved"] = "straight",
         human_bias: str | BiasLearner | None = None,
         unseen: Literal["warn", "raise"] = "warn",
     ):
@@ -173,7 +164,6 @@ class RieszDebiaser(ComparisonEstimator):
         self.rounds = rounds
         self.ridge = ridge
         self.weight_bound = weight_bound
-        self.judge_scale = judge_scale
         self.human_bias = human_bias
         self.unseen = unseen
 
@@ -190,7 +180,7 @@ class RieszDebiaser(ComparisonEstimator):
         sample = sample.with_battles(usable_features(sample.X, used))
         rows = RowEvidence.of(sample, sample.weight)
         X, curvature = sample.X, rows.curvature
-        learners = self.learners(X, curvature, self._part("learner"))
+        learners = weight_learners(X, curvature, self._part("learner"))
         human = human_learner(X, curvature, self.human_bias)
         if all(learner.has_span for learner in [human, *learners]):
             self.fit_evidence(X, [rows], learners, human)
@@ -212,27 +202,6 @@ class RieszDebiaser(ComparisonEstimator):
         weight = np.where(np.isfinite(eta), sample.weight, 0.0)
         totals = np.bincount(codes + 1, weight)[1:]
         self._source_totals = list(zip(keys, totals.tolist(), strict=True))
-
-    def learners(
-        self, X: Comparisons, curvature: Array, learner: Any
-    ) -> list[WeightLearner]:
-        """Choose the learners of all judges on historical rows.
-
-        Parameters
-        ----------
-        X : Comparisons
-            Rows in their roles.
-        curvature : ndarray of shape (n_rows,)
-            Weighted variance of each outcome.
-        learner : str, learner or dict
-            Replaces the parameter ``learner``.
-
-        Returns
-        -------
-        list of WeightLearner
-        """
-        curved = self.judge_scale == "curved"
-        return weight_learners(X, curvature, learner, curved=curved)
 
     def fit_evidence(
         self,

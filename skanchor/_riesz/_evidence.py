@@ -25,7 +25,7 @@ from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.sums import SourceSums, information_weights
 from skanchor._numerics.system import RieszSystem
 from skanchor._riesz._influence import InfluenceSums
-from skanchor._riesz._learners import NO_BIAS, WeightLearner, row_pairs
+from skanchor._riesz._learners import NO_BIAS, WeightLearner
 from skanchor._riesz._rows import (
     check_finite,
     row_influence,
@@ -289,8 +289,7 @@ class RowEvidence:
         delta = np.where(np.isfinite(delta), delta, 0.0)
         span = np.empty((len(cut), 0))
         if learner.learner is not None:
-            pairs = row_pairs(learner.learner, self.sample.X, cut)
-            span = np.asarray(learner.learner.span(pairs))
+            span = np.asarray(learner.learner.span(cut.pairs))
         columns = Columns(delta[:, None], cut.order[:, None], span)
         return fitted_columns(cut.n_models, span.shape[1]), columns
 

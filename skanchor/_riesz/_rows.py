@@ -12,7 +12,6 @@ from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszSystem
-from skanchor._riesz._learners import row_pairs
 from skanchor._typing import Array
 
 
@@ -99,8 +98,7 @@ def source_weights(
     values = values.T
     if projection.learner is not None:
         # What the bias of these rows can imitate is taken out, row by row.
-        pairs = row_pairs(projection.learner, X, cut, places)
-        values -= projection.correction(pairs, columns)
+        values -= projection.correction(cut.pairs[places], columns)
     return values if limit is None else np.clip(values, -limit, limit)
 
 

@@ -139,7 +139,6 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
         """
         anchor = self._anchor().set_params(new_models=[])
         with WarningLog() as log:
-            _refuse_curves(anchor)
             rules = HistoryRows.of(anchor)
             sample, labels = rules.admit(X, y, sample_weight, groups)
             self._fit_sample(anchor, sample, labels, fingerprints or {})
@@ -469,17 +468,6 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
                 "AnchorHistory().fit(X, y).save(path), or skanchor history build.",
             ) from None
         return cls.from_state(state, anchor)
-
-
-def _refuse_curves(anchor: AnchorPipeline) -> None:
-    """Refuse curved scales, as their columns depend on the scores."""
-    debiaser = anchor.stages().debiaser
-    if debiaser is not None and debiaser.judge_scale == "curved":
-        raise BattlesError(
-            "A history cannot be stored where the scales of judges may be curved "
-            "(judge_scale='curved'): fit all rows together, or keep it with "
-            "judge_scale='straight'."
-        )
 
 
 def _refuse_new_models(sample: Sample) -> None:

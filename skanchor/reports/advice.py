@@ -32,7 +32,7 @@ TO_DO = {
     "self-judged": "",
     "change": "Find out whether the judge's version or prompt changed; if so, have it "
     "judge some old models again.",
-    "curved-scale": "Rank again with curved scales of the judges, and compare.",
+    "curved-scale": "Take item effects as random, look at their plot, and compare.",
     "ties": "Rank again with ties left out, and compare.",
     "disagreement": "Ask people about this model.",
 }

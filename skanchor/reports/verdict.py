@@ -123,9 +123,10 @@ _ADVICE = {
     "largest": "Find out what sets that model apart: a new model like it may be "
     "misplaced as much. Add old models like it, or ask people about the new one.",
     "top": "Do not trust the place of a new model at the top of the leaderboard: ask "
-    "people about it. Rank again with curved scales of the judges, and check again.",
-    "direction": "Rank again with curved scales of the judges, and check again; until "
-    "then, intervals of models near either end of the leaderboard are too short.",
+    "people about it. Take item effects as random, look at their plot, and check "
+    "again.",
+    "direction": "Take item effects as random, look at their plot, and check again; "
+    "until then, intervals of models near either end of the leaderboard are too short.",
     "coverage": "Look at the models that were missed: what have they in common? Add "
     "features that the judges may react to, take item effects as random, or leave out "
     "judges that contradict people, and check again.",

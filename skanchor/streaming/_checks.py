@@ -84,7 +84,7 @@ def check_items(point: Expansion, known: HistoricalFit) -> ItemCheck:
 def bends(known: HistoricalFit) -> Array:
     """Column that tests for a curved scale of the judges, by pair of models.
 
-    It is :func:`skanchor._numerics.judge_scale.bend` of the score differences: times a
+    It is :func:`skanchor._numerics.blocks.bend` of the score differences: times a
     judge's sensitivity, the derivative of the judge's logit by how bent its scale is.
 
     Parameters

@@ -429,8 +429,3 @@ def _check_streamed(stages: Stages) -> None:
         )
     if stages.debiaser.weight_bound is not None:
         raise ValueError("weight_bound needs the rows, but a stream stores only sums.")
-    if stages.debiaser.judge_scale == "curved":
-        raise BattlesError(
-            "A history cannot be stored where the scales of judges may be curved "
-            "(judge_scale='curved'): use judge_scale='straight'."
-        )

@@ -143,7 +143,6 @@ def test_bad_files_cost_a_line(run, battles, arrivals, tmp_path, file):
     [
         ("--ties", "drop"),
         ("--style", "controlled"),
-        ("--judge-scale=curved",),
         ("--item-effects", "none"),
         ("--historical-fit", "two-step"),
         ("--no-position-effect",),

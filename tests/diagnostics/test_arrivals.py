@@ -17,7 +17,6 @@ from skanchor import (
     AnchorHistory,
     AnchorPipeline,
     JudgeCalibrator,
-    RieszDebiaser,
     _assembly,
 )
 from skanchor._diagnostics import FitSums, check_arrivals
@@ -238,10 +237,6 @@ def test_a_curved_judge_is_named():
         table = anchor.result_.diagnostics.arrivals.curvature
         assert table["p_value"].idxmin() == "judge-1"
         assert (table.loc["judge-1", "value"] > 0) == (how == "less")
-    curved = RieszDebiaser("calibrator", judge_scale="curved")
-    # Nothing is told where curves are allowed for: a warning would be an error.
-    anchor.set_params(debiaser=curved).fit(X, y)
-    assert anchor.result_.diagnostics.allows_curves
 
 
 def test_a_historical_leaderboard_has_curvature_but_no_shift():

@@ -205,7 +205,7 @@ for title, where in {
     "`report --check` with contexts":
         "cli.test_report::test_report_holds_the_check",
     "Worth, outlook or design of a plug-in, of contexts, of a learner without a span, "
-    "of curved scales, of shortened weights":
+    "of shortened weights":
         "planning.test_refusals::test_methods_without_a_closed_form",
     "Worth, outlook or design of a score that is not determined, or without a new "
     "model":

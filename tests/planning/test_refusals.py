@@ -39,11 +39,6 @@ def all_of(anchor):
     [
         (dict(debiaser="passthrough"), small, "a plug-in"),
         (dict(context="kind", item_effects=None), with_contexts, "with contexts"),
-        (
-            dict(debiaser=RieszDebiaser("calibrator", judge_scale="curved")),
-            small,
-            "judge_scale='curved'",
-        ),
         (dict(debiaser=RieszDebiaser("calibrator", ridge=0.1)), small, "ridge"),
         (
             dict(debiaser=RieszDebiaser("calibrator", weight_bound=3.0)),

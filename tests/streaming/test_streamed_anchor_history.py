@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 from streams import battles, in_pieces, tables
 
-from skanchor import AnchorHistory, AnchorPipeline, RieszDebiaser
+from skanchor import AnchorHistory, AnchorPipeline
 from skanchor.exceptions import BattlesError, DataWarning, SeparationWarning
 from skanchor.streaming import StreamOptions, stream_history
 
@@ -213,9 +213,6 @@ def test_settings_that_need_the_rows_are_refused():
         "human_bias needs the features of the votes": {"human_bias": "linear"},
         "cv of a stream is a number of folds": {"cv": [(np.arange(2), np.arange(2))]},
         "new_models of the anchor must be None": {"new_models": ["model-1"]},
-        "scales of judges may be curved": {
-            "debiaser": RieszDebiaser("calibrator", judge_scale="curved")
-        },
     }
     for message, settings in refused.items():
         with pytest.raises((ValueError, BattlesError), match=message):
