@@ -48,12 +48,9 @@ def exposures_of_sums(
     Returns
     -------
     Exposures or None
-        None where weights are bounded, or have columns that are not summed: then only
-        the rows tell.
+        None where weights have columns that are not summed: then only the rows tell.
     """
     system, n = debiaser.system_, len(X.models)
-    if debiaser.weight_bound is not None:
-        return None
     n_judges = len(X.judges)
     favour = np.zeros((n_judges + 1, n, n))
     # The code of people, -1, is the last place.

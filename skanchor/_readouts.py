@@ -165,9 +165,9 @@ class AnchorReadouts(RankingEstimator):
             return result
         if isinstance(result, ContextResult):
             raise BattlesError(
-                "This needs exposures by row, which are not mixed over contexts. Leave "
-                "out weight_bound, take a bias that is linear in fixed columns, or "
-                "rank each context by itself."
+                "This needs exposures by row, which are not mixed over contexts. Take "
+                "a bias that is linear in fixed columns, or rank each context by "
+                "itself."
             )
         if (result.unbounded & result.is_new).any():
             lost = result.models[result.unbounded & result.is_new][:5].tolist()
@@ -245,8 +245,7 @@ class AnchorReadouts(RankingEstimator):
         BattlesError
             If there is no new model, or none with a determined score; if a label is
             unknown or a cost is not valid; or if the method has no closed form for
-            further rows: plug-ins, contexts, learners without a linear span, bounded
-            or shrunken weights.
+            further rows: plug-ins, contexts, and learners without a linear span.
 
         Examples
         --------

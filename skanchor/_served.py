@@ -53,8 +53,6 @@ def check_served(
 
 def _without_formula(debiaser: RieszDebiaser, sample: Sample) -> str:
     """Why no formula gives the weights of rows that are not there, or an empty text."""
-    if debiaser.ridge > 0.0 or debiaser.weight_bound is not None:
-        return "with ridge or weight_bound the weights of the debiaser are shortened"
     sources = [*debiaser.system_.projections, debiaser.system_.people]
     labels = [*sample.X.judges.tolist(), "people"]
     for label, one in zip(labels, sources, strict=True):

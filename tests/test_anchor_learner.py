@@ -35,16 +35,15 @@ def learners_of(anchor):
 
 
 def test_a_nested_parameter_keeps_the_calibrator_s_learner():
-    anchor = pipeline("boosted").set_params(debiaser__ridge=0.0)
+    anchor = pipeline("boosted").set_params(debiaser__inner_folds=3)
     assert anchor.debiaser.learner == "calibrator"
-    assert anchor.debiaser.ridge == 0.0
-    assert AnchorPipeline().set_params(debiaser__rounds=2).debiaser.rounds == 2
+    assert anchor.debiaser.inner_folds == 3
 
 
 def test_nothing_but_the_parameter_changes_the_fit(data):
     quick = BoostedBias(max_rounds=3)
     plain = pipeline(quick).fit(data.X, data.y)
-    nested = pipeline(quick).set_params(debiaser__ridge=0.0).fit(data.X, data.y)
+    nested = pipeline(quick).set_params(debiaser__inner_folds=2).fit(data.X, data.y)
     assert learners_of(plain) == learners_of(nested) == {BoostedBias}
     assert_allclose(nested.conf_int(), plain.conf_int(), rtol=1e-12)
     narrow = pipeline(quick, debiaser=RieszDebiaser("linear"))
@@ -57,25 +56,27 @@ def test_nothing_but_the_parameter_changes_the_fit(data):
 
 @pytest.mark.parametrize("copy", [lambda anchor: anchor, clone], ids=["same", "clone"])
 def test_the_calibrator_s_learner_may_be_set_later(data, copy):
-    first = copy(pipeline().set_params(debiaser__ridge=0.01))
+    first = copy(pipeline().set_params(debiaser__inner_folds=3))
     late = copy(first.set_params(calibrator__bias=BoostedBias(max_rounds=3)))
     assert late.debiaser.learner == "calibrator"
     assert learners_of(late.fit(data.X, data.y)) == {BoostedBias}
-    assert late.debiaser_.ridge == 0.01
+    assert late.debiaser_.inner_folds == 3
 
 
 def test_the_settings_of_the_calibrator_s_learner_are_the_weights_too(data):
-    anchor = pipeline().set_params(debiaser__ridge=0.0, calibrator__bias__alpha=0.25)
+    anchor = pipeline().set_params(
+        debiaser__inner_folds=2, calibrator__bias__alpha=0.25
+    )
     anchor.fit(data.X, data.y)
     assert anchor.debiaser_.learner.alpha == 0.25
     assert anchor.calibrator_.bias.alpha == 0.25
 
 
-def test_a_grid_search_over_learner_and_ridge(data):
+def test_a_grid_search_over_learner_and_folds(data):
     quick = BoostedBias(max_rounds=3)
     search = GridSearchCV(
         pipeline(),
-        {"calibrator__bias": [LinearBias(), quick], "debiaser__ridge": [0.0, 0.1]},
+        {"calibrator__bias": [LinearBias(), quick], "debiaser__inner_folds": [1, 2]},
         cv=SourceKFold(2, random_state=0),
         error_score="raise",
     ).fit(data.X, data.y)
@@ -93,7 +94,7 @@ def test_a_grid_search_over_learner_and_ridge(data):
 
 @pytest.mark.parametrize("fitted", [False, True])
 def test_the_calibrator_s_learner_has_no_parameters_here(data, fitted):
-    anchor = pipeline("boosted").set_params(debiaser__ridge=0.0)
+    anchor = pipeline("boosted").set_params(debiaser__inner_folds=2)
     anchor = anchor.fit(data.X, data.y) if fitted else anchor
     with pytest.raises(ValueError, match=r"set those of calibrator__bias, or first"):
         anchor.set_params(debiaser__learner__alpha=1)

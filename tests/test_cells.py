@@ -128,7 +128,7 @@ def test_odd_tables(seed, rows_alone, monkeypatch):
 @pytest.mark.parametrize(
     "case",
     ["plain", "weights", "counts", "orders", "bad", "context", "folds", "repeats",
-     "bounded", "several new", "few rows of a judge", "groups",
+     "several new", "few rows of a judge", "groups",
      "groups, weights", "groups, folds", "groups, own folds", "groups, two steps"],
 )  # fmt: skip
 def test_tables_whose_rows_repeat(case, rows_alone):
@@ -170,8 +170,6 @@ def test_tables_whose_rows_repeat(case, rows_alone):
         settings["cv"][2] = (settings["cv"][2][0][::2], settings["cv"][2][1])
     elif case == "repeats":
         settings["n_repeats"] = 3
-    elif case == "bounded":
-        settings["debiaser"] = RieszDebiaser("calibrator", weight_bound=2.0)
     elif case == "few rows of a judge":
         few = (X["judge"] == "judge-2") & (rng.random(len(y)) < 0.985)
         X, y = X[~few].reset_index(drop=True), y[~few]

@@ -85,7 +85,7 @@ def grids():
         {
             "method": [anchor],
             "method__item_effects": ["random"],
-            "method__debiaser__ridge": [0.1],
+            "method__debiaser__inner_folds": [3],
         },
         {"method": [JointBTL()]},
     ]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from learners import Wrapped
 from numpy.testing import assert_allclose
 from pandas.testing import assert_frame_equal
 from scipy.stats import norm, t
@@ -157,16 +158,9 @@ def test_identities_hold_with_a_judge_put_aside(monkeypatch, effects):
         assert_allclose(found, anchor.debiaser_.system_.item_covariance(), atol=1e-14)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"human_bias": "linear"},
-        {"debiaser": RieszDebiaser("calibrator", ridge=0.01)},
-    ],
-)
-def test_every_kind_of_linear_weights_is_served_by_sums(settings):
+def test_a_bias_of_people_is_served_by_sums():
     data = small(item_sd=0.0)
-    anchor = fit(data.X, data.y, **settings)
+    anchor = fit(data.X, data.y, human_bias="linear")
     found, (slow, _) = anchor.result_.exposures, by_rows(anchor)
     assert_allclose(found.favour, slow.favour, atol=1e-13)
 
@@ -206,13 +200,13 @@ def test_weights_counts_and_groups_are_in_the_sums(kind, rng):
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
 def test_weights_that_no_sum_tells_are_served_by_rows():
     data = small(item_sd=0.0)
-    bounded = fit(data.X, data.y, debiaser=RieszDebiaser(weight_bound=20.0))
-    assert bounded.result_.exposures is None
+    flexible = fit(data.X, data.y, debiaser=RieszDebiaser(Wrapped(), inner_folds=1))
+    assert flexible.result_.exposures is None
     with pytest.raises(BattlesError, match="no record of the effects of favours"):
-        bounded.result_.breakdown()
-    # A bound that no weight reaches changes nothing.
+        flexible.result_.breakdown()
+    # A learner that hides its span finds the same weights.
     free = fit(data.X, data.y)
-    assert_frame_equal(bounded.breakdown(), free.breakdown(), rtol=1e-9)
+    assert_frame_equal(flexible.breakdown(), free.breakdown(), rtol=1e-6)
 
 
 # ---------------------------------------------------------------- the three ways

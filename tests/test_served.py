@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
+from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor.bias import BoostedBias
 from skanchor.exceptions import BattlesError
 from skanchor.simulation import simulate_battles
@@ -65,11 +65,6 @@ def answers(anchor, X, y, more):
             NO_PLANS | dict.fromkeys(NO_PLANS, "has no linear span"),
         ),
         (
-            dict(debiaser=RieszDebiaser("calibrator", weight_bound=3.0)),
-            {},
-            dict.fromkeys(NO_PLANS, "weight_bound"),
-        ),
-        (
             dict(context="kind", item_effects=None),
             {},
             dict.fromkeys(
@@ -79,7 +74,7 @@ def answers(anchor, X, y, more):
     ],
     ids=[
         "warm", "repeats", "groups", "weights", "counts", "people's bias", "no span",
-        "bounded", "contexts",
+        "contexts",
     ],
 )  # fmt: skip
 def test_every_question_is_answered_or_refused_by_name(settings, more, refused):

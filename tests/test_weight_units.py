@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor, JudgeCalibrator
-from skanchor import RieszDebiaser as Debiaser
 from skanchor.baselines import BASELINES
 from skanchor.bias import LinearBias
 from skanchor.simulation import simulate_battles
@@ -30,8 +29,6 @@ OPTIONS = {
     "ridge of the scores": {"btl": BTLRegressor(alpha=0.01), "item_effects": None},
     "no position effect": {"calibrator": JudgeCalibrator(position_effect=False)},
     "position effects": {"calibrator": JudgeCalibrator(position_effect=True)},
-    "ridge of the weights": {"debiaser": Debiaser(ridge=0.01), "item_effects": None},
-    "bounded weights": {"debiaser": Debiaser(weight_bound=4.0), "item_effects": None},
     "repeats": {"n_repeats": 2, "item_effects": "random"},
     "contexts": {"context": "kind"},
     "the plug-in": {"debiaser": "passthrough"},

@@ -7,13 +7,10 @@ position effect, its bias and its own part e of the item effects.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from skanchor._numerics.arrow import ArrowMatrix, ArrowSolver
 from skanchor._numerics.blocks import fitted_columns
-from skanchor._numerics.joint_information import of_scores_by_model
 from skanchor._numerics.linalg import MANY_JUDGES, has_common_column
 from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.types import Array
@@ -211,37 +208,3 @@ def effect_spread(
     own = scale**2 * np.einsum("mii->mi", inverse)[:, :n]
     common = factor[:, -1][:, None, None] * solver.schur.root[-n:]
     return own, common - scale[:, :, None] * taken[:, :n]
-
-
-def raised_by_ridge(
-    matrix: ArrowMatrix, layout: Parameters, people: Array, slopes: Array, grams: Array,
-    ridge: float,
-) -> ArrowMatrix:  # fmt: skip
-    """Raise the diagonal by a share of itself, that of the scores model by model.
-
-    Parameters
-    ----------
-    matrix : ArrowMatrix
-        Information of all parameters.
-    layout, people, slopes, grams
-        As in :func:`arrow_information`.
-    ridge : float
-        The share.
-
-    Returns
-    -------
-    ArrowMatrix
-    """
-    n_scores = layout.items.shape[1]
-    diagonal = np.einsum("...ii->...i", matrix.shared)
-    added = diagonal[..., None] * np.eye(diagonal.shape[-1])
-    added[..., :n_scores, :n_scores] = of_scores_by_model(
-        layout.items, slopes, people, grams
-    )
-    diagonal = np.einsum("...ii->...i", matrix.own)
-    unit = np.eye(diagonal.shape[-1])
-    return replace(
-        matrix,
-        shared=matrix.shared + ridge * added,
-        own=matrix.own + ridge * diagonal[..., None] * unit,
-    )

@@ -15,11 +15,10 @@ from skanchor._numerics.arrow_information import (
     DenseSums,
     arrow_information,
     effect_spread,
-    raised_by_ridge,
 )
 from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.information import JudgeBlock, Projection
-from skanchor._numerics.joint_information import diagonal_by_model, joint_information
+from skanchor._numerics.joint_information import joint_information
 from skanchor._numerics.linalg import SymmetricSolver, has_common_column, standardised
 from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.types import Array
@@ -41,15 +40,12 @@ class RieszProblem:
     people : JudgeBlock
         Information of the human rows: by item, or as that of a judge where people
         have a bias of their own.
-    ridge : float
-        Ridge penalty, as a share of the diagonal of the information.
     """
 
     layout: Parameters
     slopes: Array
     factor: Array | None
     people: JudgeBlock
-    ridge: float = 0.0
 
     def solve(self, blocks: Iterable[JudgeBlock | None]) -> RieszSystem:
         """Add the blocks of the judges, and solve eq:direct-riesz-objective-v2.
@@ -64,16 +60,15 @@ class RieszProblem:
         RieszSystem
         """
         found = list(blocks)
-        joint, raised, human = self._joint(found)
+        joint, human = self._joint(found)
         identity = self._identity(found)
         targets, people = self._targets()
-        solver = factorised(raised)
+        solver = factorised(joint)
         return RieszSystem(
             self.layout,
             self.slopes,
             self.factor,
             joint,
-            raised,
             human,
             targets,
             solver.solve(targets),
@@ -99,12 +94,12 @@ class RieszProblem:
         RieszSolution
         """
         found = list(blocks)
-        joint, raised, human = self._joint(found)
+        joint, human = self._joint(found)
         targets, people = self._targets()
-        weights = np.empty((len(raised), *targets.shape))
+        weights = np.empty((len(joint), *targets.shape))
         is_full = True
         for fold, solved in enumerate(weights):
-            solver = factorised(raised[fold])
+            solver = factorised(joint[fold])
             solved[:] = solver.solve(targets)
             is_full = is_full and bool(np.isfinite(solver.condition))
         return RieszSolution(
@@ -112,7 +107,6 @@ class RieszProblem:
             self.slopes,
             self.factor,
             joint,
-            raised,
             human,
             targets,
             weights,
@@ -129,10 +123,8 @@ class RieszProblem:
         people = replace(self.people.projection, inner=self.people.inner)
         return targets, people
 
-    def _joint(
-        self, blocks: Sequence[JudgeBlock | None]
-    ) -> tuple[Matrix, Matrix, Array]:
-        """Information of all parameters, raised by the ridge, and the votes' share."""
+    def _joint(self, blocks: Sequence[JudgeBlock | None]) -> tuple[Matrix, Array]:
+        """Information of all parameters, and the votes' share."""
         layout, n = self.layout, self.layout.n_items
         slopes = np.asarray(self.slopes)
         width = fitted_columns(n, 0).size
@@ -143,21 +135,11 @@ class RieszProblem:
         items, votes = layout.items, self.people.gram[..., :n, :n]
         if self.factor is not None and has_common_column(self.factor):
             blocks_of = arrow_information(layout, slopes, self.factor, votes, grams)
-            by_blocks = blocks_of.plus_diagonal(self._prior())
-            high = by_blocks
-            if self.ridge > 0.0:
-                high = raised_by_ridge(
-                    by_blocks, layout, votes, slopes, grams, self.ridge
-                )
-            return by_blocks, high, items.T @ votes @ items
-        joint, human = joint_information(
+            joint = blocks_of.plus_diagonal(self._prior())
+            return joint, items.T @ votes @ items
+        return joint_information(
             items, slopes, self.factor, votes, grams, positions=layout.has_positions
         )
-        raised = joint
-        if self.ridge > 0.0:
-            diagonal = diagonal_by_model(items, slopes, votes, grams, joint)
-            raised = joint + self.ridge * diagonal
-        return joint, raised, human
 
     def _prior(self) -> Array:
         """Diagonal of the prior v ~ N(0, I), of shape (p,)."""
@@ -205,27 +187,24 @@ class RieszSolution:
     information : ndarray of shape (..., p, p) or ArrowMatrix
         Information J of (new scores, historical coordinates, sensitivities,
         position effects, item effects) after the bias functions.
-    raised : ndarray of shape (..., p, p) or ArrowMatrix
-        The same, its diagonal raised by the ridge.
     human_information : ndarray of shape (..., n_scores, n_scores)
         Information of the human rows on the scores; they have none on the rest.
     targets : ndarray of shape (p, n_targets)
         L, the scores of all items.
     weights : ndarray of shape (..., p, n_targets)
-        w = J^-1 L, of ``raised`` for J.
+        w = J^-1 L.
     projections : tuple of Projection or None
         One per judge.
     people : Projection
         That of the human rows.
     is_full : bool
-        Whether the rank of ``raised`` is full beyond doubt.
+        Whether the rank of ``information`` is full beyond doubt.
     """
 
     layout: Parameters
     slopes: Array
     factor: Array | None
     information: Matrix
-    raised: Matrix
     human_information: Array
     targets: Array
     weights: Array
@@ -235,10 +214,10 @@ class RieszSolution:
 
     @cached_property
     def _reached(self) -> Array:
-        """J w, of ``raised`` for J: the targets, where the rank is full."""
+        """J w: the targets, where the rank is full."""
         if self.is_full:
             return np.broadcast_to(self.targets, self.weights.shape)
-        return np.asarray(self.raised @ self.weights)
+        return np.asarray(self.information @ self.weights)
 
     @property
     def undetermined(self) -> NDArray[np.bool_]:
@@ -390,9 +369,7 @@ class RieszSolution:
         ndarray of shape (..., 3, n_targets, n_targets)
             What human rows add, judge rows add, and the two share, which is nothing.
         """
-        plain = self.raised is self.information
-        reached = self._reached if plain else self.information @ self.weights
-        whole = np.swapaxes(self.weights, -1, -2) @ reached
+        whole = np.swapaxes(self.weights, -1, -2) @ self._reached
         scores, tail = self.weights[..., self.layout.at["scores"], :], self._tail
         human = np.swapaxes(scores, -1, -2) @ self.human_information @ scores
         judge = whole - np.swapaxes(tail, -1, -2) @ tail - human
@@ -427,7 +404,7 @@ class RieszSystem(RieszSolution):
         What the identity holds of the parameters; the information, but for biases that
         are not at their minimum.
     solver : SymmetricSolver or ArrowSolver
-        Inverse of ``raised``.
+        Inverse of ``information``.
     """
 
     identity: Matrix

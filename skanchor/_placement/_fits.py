@@ -225,12 +225,10 @@ def fit_at_once(
     n_new = int(X.is_new.sum())
     cells = n_folds * len(X) * max(rows.columns.shape[1], n_new * (1 + n_judges))
     is_likely = items is not None or stages.arrival.equation == "likelihood"
-    assert stages.debiaser is not None
-    is_free = stages.debiaser.weight_bound is None
     low, high = stages.arrival.score_bounds
     # The sum is infinite or NaN where a feature is missing.
     is_whole = np.isfinite(rows.columns.sum())
-    if cells > _CELLS or not (len(rows.at) and is_likely and is_free and is_whole):
+    if cells > _CELLS or not (len(rows.at) and is_likely and is_whole):
         return rows, None
     factor = None if items is None else covariance_factor(items.covariance)
     fits = Fits.of(stack, rows, sample, training, factor)

@@ -147,7 +147,7 @@ def place(
     of_votes, *blocks = _blocks(stack, whole, people, judges)
     X = _annotated(stack, sample.X, rows, fits, items)
     assert stages.debiaser is not None
-    problem = riesz_problem(X, of_votes[1:], stages.debiaser.ridge)
+    problem = riesz_problem(X, of_votes[1:])
     problem = replace(problem, slopes=stack.slopes[1:])
     system = problem.solve_folds(block[1:] for block in blocks)
     if system.undetermined.any():

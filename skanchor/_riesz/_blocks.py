@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 from operator import add
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +12,7 @@ from skanchor._comparisons import Comparisons
 from skanchor._numerics.information import JudgeBlock, judge_block
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.system import RieszProblem, RieszSystem
+from skanchor._numerics.system import RieszProblem
 from skanchor._riesz._evidence import Evidence
 from skanchor._riesz._learners import NO_BIAS, WeightLearner
 from skanchor.exceptions import BattlesError
@@ -23,7 +21,6 @@ from skanchor.exceptions import BattlesError
 def riesz_problem(
     X: Comparisons,
     people: JudgeBlock,
-    ridge: float = 0.0,
 ) -> RieszProblem:
     """The system of the parameters that rows carry, before the judges' blocks.
 
@@ -33,8 +30,6 @@ def riesz_problem(
         Rows, or none, that carry the plug-in.
     people : JudgeBlock
         Information of the human rows, as :func:`people_block` adds it up.
-    ridge : float, default=0.0
-        Ridge penalty, in shares of the diagonal of the information.
 
     Returns
     -------
@@ -65,7 +60,7 @@ def riesz_problem(
         n_effects=None if factor is None else factor.shape[1],
     )
     slopes = np.zeros(n_judges) if X.sensitivities is None else X.sensitivities
-    return RieszProblem(layout, slopes, factor, people, ridge)
+    return RieszProblem(layout, slopes, factor, people)
 
 
 def people_block(
@@ -113,22 +108,3 @@ def judge_blocks(
         else:
             total = reduce(add, known)
             yield judge_block(total, learner.learner, learner.ridge)
-
-
-def solved_with(problem: RieszProblem, blocks: dict[int, Any]) -> RieszSystem:
-    """Solve with the blocks of all sources; people's, too, where it was fitted.
-
-    Parameters
-    ----------
-    problem : RieszProblem
-        Before the judges' blocks are known.
-    blocks : dict of int to JudgeBlock or None
-        By source.
-
-    Returns
-    -------
-    RieszSystem
-    """
-    # People have a block here only if their bias was projected by a learner.
-    problem = replace(problem, people=blocks.get(PEOPLE, problem.people))
-    return problem.solve(blocks[m] for m in range(problem.layout.n_judges))

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from numbers import Integral, Real
+from numbers import Integral
 from operator import add
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval
 
 from skanchor._base import ComparisonEstimator
 from skanchor._comparisons import Comparisons, usable_features
 from skanchor._numerics.arrow import ArrowMatrix
 from skanchor._numerics.information import JudgeBlock
+from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszSystem
 from skanchor._riesz._blocks import (
     judge_blocks,
     people_block,
     riesz_problem,
-    solved_with,
 )
 from skanchor._riesz._evidence import (
     Evidence,
@@ -35,7 +35,6 @@ from skanchor._riesz._learners import (
     weight_learners,
 )
 from skanchor._riesz._projection import (
-    descend,
     fit_projections,
     judges_to_fit,
 )
@@ -68,28 +67,12 @@ class RieszDebiaser(ComparisonEstimator):
         Learner of the functions gamma of the Riesz weights, as in
         :class:`JudgeCalibrator`. Inside :class:`AnchorPipeline` it may be
         ``"calibrator"``, which means the learner of the calibrator. If the learner has
-        a linear span, the weights are exact, and the next three parameters have no
-        effect.
-    route : {"projection", "direct"}, default="projection"
-        How a learner without a linear span is used. ``"projection"`` regresses the
-        gradient columns on contrasts by weighted least squares, one fit for every
-        target. ``"direct"`` minimises the criterion itself by descent. In each round
-        the learner is fitted to the part of each target that the weights do not yet
-        explain. Then the criterion is minimised exactly over the span of all functions
-        learned so far.
+        a linear span, the weights are exact. If it has none, the gradient columns are
+        regressed on its contrasts by weighted least squares, one fit for every target.
     inner_folds : int, default=2
-        Inner folds of the projection. Its information uses out-of-fold residuals, and
-        other rows are corrected by the mean over the folds' learners. With one fold it
-        uses in-sample residuals, which is valid for learners that cannot overfit.
-    rounds : int, default=3
-        Rounds of the direct route.
-    ridge : float, default=0.0
-        Ridge penalty of the parametric part of the weights, as a share of the diagonal
-        of the information. It makes all corrections smaller.
-    weight_bound : float, optional
-        Bound on the absolute weight of a row, in multiples of the root mean square of
-        the target's weights over the rows of ``fit``. It makes extreme corrections
-        smaller.
+        Inner folds of these regressions. The information uses out-of-fold residuals,
+        and other rows are corrected by the mean over the folds' learners. With one fold
+        it uses in-sample residuals, which is valid for learners that cannot overfit.
     human_bias : learner, optional
         Fitted bias of people, which :class:`AnchorPipeline` sets to ``bias_`` of its
         :class:`BTLRegressor`; None if people have none.
@@ -108,7 +91,7 @@ class RieszDebiaser(ComparisonEstimator):
         Whether the rows leave a score undetermined.
     identity_error_ : float
         Largest entry of ``|sum omega a V xi - l|``; zero up to rounding for linear
-        spans without ``ridge``.
+        spans.
 
     Raises
     ------
@@ -133,16 +116,11 @@ class RieszDebiaser(ComparisonEstimator):
     """
 
     system_: RieszSystem
-    _limit: Array | None
     _stands_for: ClassVar = {"learner": _own_learner}
     _parameter_constraints: ClassVar = {
         **ComparisonEstimator._parameter_constraints,
         "learner": LEARNER_CONSTRAINT,
-        "route": [StrOptions({"projection", "direct"})],
         "inner_folds": [Interval(Integral, 1, None, closed="left")],
-        "rounds": [Interval(Integral, 1, None, closed="left")],
-        "ridge": [Interval(Real, 0, None, closed="left")],
-        "weight_bound": [Interval(Real, 0, None, closed="neither"), None],
         "human_bias": [HasMethods(["contrast", "set_params"]), None],
     }
 
@@ -150,20 +128,12 @@ class RieszDebiaser(ComparisonEstimator):
         self,
         learner: str | BiasLearner = "linear",
         *,
-        route: str = "projection",
         inner_folds: int = 2,
-        rounds: int = 3,
-        ridge: float = 0.0,
-        weight_bound: float | None = None,
         human_bias: str | BiasLearner | None = None,
         unseen: Literal["warn", "raise"] = "warn",
     ):
         self.learner = learner
-        self.route = route
         self.inner_folds = inner_folds
-        self.rounds = rounds
-        self.ridge = ridge
-        self.weight_bound = weight_bound
         self.human_bias = human_bias
         self.unseen = unseen
 
@@ -182,22 +152,15 @@ class RieszDebiaser(ComparisonEstimator):
         X, curvature = sample.X, rows.curvature
         learners = weight_learners(X, curvature, self._part("learner"))
         human = human_learner(X, curvature, self.human_bias)
-        if all(learner.has_span for learner in [human, *learners]):
-            self.fit_evidence(X, [rows], learners, human)
-        else:
-            people = people_block([rows], human if human.has_span else NO_BIAS)
-            problem = riesz_problem(X, people, self.ridge)
-            blocks = dict(enumerate(judge_blocks([rows], learners)))
-            fits = judges_to_fit(sample, curvature, learners, human)
-            if self.route == "projection":
-                fitted = fit_projections(fits, self.inner_folds, seed_offset)
-                for fit, block in zip(fits, fitted, strict=True):
-                    blocks[fit.judge] = block
-                self._settle(X, solved_with(problem, blocks))
-            else:
-                found = descend(problem, blocks, fits, self.rounds, seed_offset)
-                self._settle(X, found)
-            self._bound([rows])
+        people = people_block([rows], human if human.has_span else NO_BIAS)
+        blocks = dict(enumerate(judge_blocks([rows], learners)))
+        fits = judges_to_fit(sample, curvature, learners, human)
+        fitted = fit_projections(fits, self.inner_folds, seed_offset)
+        for fit, block in zip(fits, fitted, strict=True):
+            blocks[fit.judge] = block
+        # People have a block here only if a learner without a span projected theirs.
+        people = blocks.pop(PEOPLE, None) or people
+        self.fit_blocks(X, people, blocks.values())
         keys, codes = X.rows.source_keys, X.rows.sources
         weight = np.where(np.isfinite(eta), sample.weight, 0.0)
         totals = np.bincount(codes + 1, weight)[1:]
@@ -208,7 +171,6 @@ class RieszDebiaser(ComparisonEstimator):
         X: Comparisons,
         evidence: Sequence[Evidence],
         learners: Sequence[WeightLearner],
-        human: WeightLearner = NO_BIAS,
     ) -> Self:
         """Solve for the weights from rows or sums of rows.
 
@@ -220,22 +182,16 @@ class RieszDebiaser(ComparisonEstimator):
             Training rows, or stored sums of them.
         learners : sequence of WeightLearner
             By judge; all with a span.
-        human : WeightLearner
-            Of people; with a span.
 
         Returns
         -------
         self
         """
         blocks = judge_blocks(evidence, learners)
-        people = people_block(evidence, human)
-        problem = riesz_problem(X, people, self.ridge)
-        self._settle(X, problem.solve(blocks))
-        self._bound(evidence)
-        return self
+        return self.fit_blocks(X, people_block(evidence), blocks)
 
     def fit_blocks(
-        self, X: Comparisons, people: JudgeBlock, blocks: Iterable[JudgeBlock]
+        self, X: Comparisons, people: JudgeBlock, blocks: Iterable[JudgeBlock | None]
     ) -> Self:
         """Solve for the weights from information whose biases are profiled out.
 
@@ -245,14 +201,17 @@ class RieszDebiaser(ComparisonEstimator):
             Rows, or none, that carry the plug-in.
         people : JudgeBlock
             Of the human rows.
-        blocks : iterable of JudgeBlock
-            By judge.
+        blocks : iterable of JudgeBlock or None
+            By judge; None where a judge has no rows.
 
         Returns
         -------
         self
         """
-        self._settle(X, riesz_problem(X, people, self.ridge).solve(blocks))
+        self.system_ = riesz_problem(X, people).solve(blocks)
+        self.models_, self.judges_ = X.models, X.judges
+        self.identity_error_ = float(np.abs(self.system_.gap).max())
+        self._check_determined()
         return self
 
     @property
@@ -262,14 +221,6 @@ class RieszDebiaser(ComparisonEstimator):
         if isinstance(information, ArrowMatrix):
             return information.dense()
         return information
-
-    def _bound(self, evidence: Sequence[Evidence]) -> None:
-        """Largest weight of a row, by target."""
-        if self.weight_bound is not None:
-            found = [one.mean_square(self.system_) for one in evidence]
-            squares, counts = zip(*found, strict=True)
-            mean = np.average(squares, axis=0, weights=counts)
-            self._limit = self.weight_bound * np.sqrt(mean)
 
     def influence_sums(self, evidence: Sequence[Evidence]) -> InfluenceSums:
         """Correction and sampling covariance from the rows held out.
@@ -283,16 +234,8 @@ class RieszDebiaser(ComparisonEstimator):
         -------
         InfluenceSums
         """
-        found = (one.influence(self.system_, self._limit) for one in evidence)
+        found = (one.influence(self.system_) for one in evidence)
         return reduce(add, found).with_closed_groups()
-
-    def _settle(self, X: Comparisons, system: RieszSystem) -> None:
-        """Store the solved system."""
-        self._limit = None
-        self.models_, self.judges_ = X.models, X.judges
-        self.system_ = system
-        self.identity_error_ = float(np.abs(system.gap).max())
-        self._check_determined()
 
     def _check_determined(self) -> None:
         """Flag scores that the information does not determine, and warn of them."""
@@ -337,7 +280,7 @@ class RieszDebiaser(ComparisonEstimator):
         aligned = self._aligned(X)
         rows = np.flatnonzero(self._valid(aligned))
         weights = np.zeros((len(aligned), len(self.models_)))
-        weights[rows] = row_weights(self.system_, aligned, rows, self._limit)
+        weights[rows] = row_weights(self.system_, aligned, rows)
         return weights
 
     def influence(self, X: Battles, y: ArrayLike) -> Array:
@@ -360,7 +303,7 @@ class RieszDebiaser(ComparisonEstimator):
         aligned = self._aligned(X)
         rows = np.arange(len(aligned))
         values = self._outcome_values(aligned, y)
-        return row_influence(self.system_, aligned, values, rows, self._limit)
+        return row_influence(self.system_, aligned, values, rows)
 
     def influence_of_rows(self, sample: Sample, rows: NDArray[np.intp]) -> Array:
         """Weighted influence of some rows, with the roles and labels of ``fit``.
@@ -378,7 +321,7 @@ class RieszDebiaser(ComparisonEstimator):
             In logits of each score; zero for rows that cannot be used.
         """
         evidence = RowEvidence.held(sample, rows)
-        return evidence.influence_values(self.system_, rows, self._limit)
+        return evidence.influence_values(self.system_, rows)
 
     @staticmethod
     def _valid(X: Comparisons) -> NDArray[np.bool_]:
@@ -424,7 +367,6 @@ class RieszDebiaser(ComparisonEstimator):
             np.flatnonzero(rows),
             weight[rows],
             dict(self._source_totals),
-            self._limit,
         )
         linear = 2.0 * np.sum(self.system_.targets * self.system_.weights)
         return float(linear - total)

@@ -30,7 +30,6 @@ from skanchor._riesz._rows import (
     check_finite,
     row_influence,
     row_residuals,
-    row_weights,
     source_weights,
 )
 from skanchor._typing import Array
@@ -55,8 +54,6 @@ class RowEvidence:
     ----------
     sample : Sample
         Rows that carry the plug-in, with the weights of all.
-    training : ndarray of shape (n_rows,)
-        Which rows are in training: usable, of positive weight.
     curvature : ndarray of shape (n_rows,)
         Training weight times the variance of the outcome.
     held_out : ndarray of shape (n_held_out,)
@@ -64,7 +61,6 @@ class RowEvidence:
     """
 
     sample: Sample
-    training: NDArray[np.bool_]
     curvature: Array
     held_out: NDArray[np.intp]
 
@@ -78,16 +74,14 @@ class RowEvidence:
         curvature = information_weights(sigmoid(eta), training)
         if not known.all():
             curvature[~known] = 0.0
-        used = known & (training > 0)
         if held_out is None:
             held_out = np.arange(0)
-        return cls(sample, used, curvature, held_out)
+        return cls(sample, curvature, held_out)
 
     @classmethod
     def held(cls, sample: Sample, rows: NDArray[np.intp]) -> Self:
         """Evidence of rows held out alone."""
-        nothing = np.zeros(len(sample))
-        return cls(sample, nothing.astype(bool), nothing, rows)
+        return cls(sample, np.zeros(len(sample)), rows)
 
     def information(self, m: int, learner: WeightLearner) -> SourceSums | None:
         """Information of a source's training rows; None where there are none."""
@@ -99,29 +93,19 @@ class RowEvidence:
         times = self.sample.multiplicity_of(cut.rows)
         return SourceSums.of_information(blocks, cut, columns, curvature, times)
 
-    def mean_square(self, system: RieszSystem) -> tuple[Array, int]:
-        """Mean square of the weights of training rows by target, and their number."""
-        rows = np.flatnonzero(self.training)
-        weights = row_weights(system, self.sample.X, rows)
-        times = self.sample.multiplicity_of(rows)
-        mean = np.asarray(np.average(weights**2, axis=0, weights=times))
-        return mean, self.sample.number(self.training)
-
-    def influence(self, system: RieszSystem, limit: Array | None) -> InfluenceSums:
+    def influence(self, system: RieszSystem) -> InfluenceSums:
         """Sums over the influence of the rows held out, few rows at a time."""
         if self.sample.is_grouped:
             # Groups connect rows of several sources, so sources are not summed apart.
             parts = self._steps(self.held_out)
-            found = [self._influence(system, limit, part) for part in parts]
+            found = [self._influence(system, part) for part in parts]
         else:
             residual = self._residuals()
             sources = range(PEOPLE, len(self.sample.X.judges))
-            found = [self._of_source(m, system, limit, residual) for m in sources]
+            found = [self._of_source(m, system, residual) for m in sources]
         return reduce(add, found)
 
-    def _of_source(
-        self, m: int, system: RieszSystem, limit: Array | None, residual: Array
-    ) -> InfluenceSums:
+    def _of_source(self, m: int, system: RieszSystem, residual: Array) -> InfluenceSums:
         """Sums over the influence of the rows held out of one source."""
         X, human = self.sample.X, m == PEOPLE
         chosen = np.flatnonzero(residual.take(X.by_judge(m).rows))
@@ -131,12 +115,12 @@ class RowEvidence:
         # the sums of the source; only the largest value then needs the rows.
         learner, n_models = _weight_learner(system, m), len(X.models)
         many = n_models >= _MODELS and len(chosen) > _ROWS_PER_MODEL * n_models
-        if not many or limit is not None or learner is None:
+        if not many or learner is None:
             return reduce(
                 add,
                 (
                     InfluenceSums.of_rows(
-                        self._of_places(m, system, limit, chosen[part], size[part]),
+                        self._of_places(m, system, chosen[part], size[part]),
                         human=human,
                         multiplicity=None if times is None else times[part],
                     )
@@ -151,7 +135,7 @@ class RowEvidence:
             chosen, size = chosen[starts], np.maximum.reduceat(size, starts)
         largest = np.zeros(n_models)
         for part in self._steps(np.arange(len(chosen))):
-            values = self._of_places(m, system, limit, chosen[part], size[part])
+            values = self._of_places(m, system, chosen[part], size[part])
             np.abs(values, out=values)
             np.maximum(largest, values.max(axis=0), out=largest)
         sums = self._residual_sums(m, learner, residual)
@@ -163,13 +147,12 @@ class RowEvidence:
         self,
         m: int,
         system: RieszSystem,
-        limit: Array | None,
         places: NDArray[np.intp],
         residual: Array,
     ) -> Array:
         """Influence of rows with these residuals in some places among a source's."""
         X = self.sample.X
-        values = source_weights(system, X, m, places, limit)
+        values = source_weights(system, X, m, places)
         values *= residual[:, None]
         check_finite(values, X.by_judge(m).rows[places])
         return values
@@ -192,10 +175,9 @@ class RowEvidence:
     def _influence(
         self,
         system: RieszSystem,
-        limit: Array | None,
         rows: NDArray[np.intp],
     ) -> InfluenceSums:
-        values = self.influence_values(system, rows, limit)
+        values = self.influence_values(system, rows)
         return InfluenceSums.of(
             values,
             self.sample.X.is_human[rows],
@@ -207,7 +189,6 @@ class RowEvidence:
         self,
         system: RieszSystem,
         rows: NDArray[np.intp],
-        limit: Array | None,
     ) -> Array:
         """Weight, Riesz weight and residual of some rows, multiplied.
 
@@ -217,15 +198,13 @@ class RowEvidence:
             Solved.
         rows : ndarray of shape (n_chosen,)
             Row numbers.
-        limit : ndarray of shape (n_models,) or None
-            Largest Riesz weight by target, in size.
 
         Returns
         -------
         ndarray of shape (n_chosen, n_models)
         """
         sample = self.sample
-        values = row_influence(system, sample.X, sample.y, rows, limit)
+        values = row_influence(system, sample.X, sample.y, rows)
         check_finite(values, rows)
         values *= sample.weight[rows, None]
         return values
@@ -333,11 +312,7 @@ class SplitSums:
         """Information of a source's training rows; None where there are none."""
         return self.training.get(m)
 
-    def mean_square(self, system: RieszSystem) -> tuple[Array, int]:
-        """Refuse: the weights of single rows cannot be computed from sums."""
-        raise ValueError("weight_bound needs the rows, but only sums were stored.")
-
-    def influence(self, system: RieszSystem, limit: Array | None) -> InfluenceSums:
+    def influence(self, system: RieszSystem) -> InfluenceSums:
         """Sums over the influence of the rows held out."""
         return reduce(
             add,

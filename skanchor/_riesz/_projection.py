@@ -1,9 +1,4 @@
-"""Weights by learners without a span: the two routes of the Riesz debiaser.
-
-Either projects the gradient columns of a judge's rows on functions that its learner has
-found. They differ in what the learner is fitted to: the columns themselves, out of fold
-(``"projection"``), or what the weights so far leave of every target (``"direct"``).
-"""
+"""Weights by learners without a span: regressions of the gradient columns."""
 
 from __future__ import annotations
 
@@ -21,10 +16,7 @@ from skanchor._numerics.information import (
     fitted_block,
     gradient_columns,
 )
-from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.system import RieszProblem, RieszSystem
-from skanchor._riesz._blocks import solved_with
 from skanchor._riesz._learners import WeightLearner
 from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask, fit_all
@@ -62,21 +54,6 @@ class JudgeProjection:
     weight: Array
     group: NDArray[np.intp]
 
-    def spanned(self, learners: Sequence[Any]) -> JudgeBlock:
-        """Project on the span of what the learners found.
-
-        Least squares with the weights ``w V``: of the columns A and the span S it
-        leaves ``A' W A - (S' W A)' (S' W S)^-1 S' W A``.
-        """
-        learned = _Learned(tuple(learners))
-        span = learned.span(self.pairs)
-        weighted = span * self.weight[:, None]
-        cross = weighted.T @ self.columns
-        # Of shape (n_span, n_columns).
-        coef = SymmetricSolver.factorise(weighted.T @ span).solve(cross)
-        gram = self.columns.T @ (self.columns * self.weight[:, None]) - cross.T @ coef
-        return JudgeBlock(gram, gram, learned, coef)
-
 
 def judges_to_fit(
     sample: Sample,
@@ -105,9 +82,11 @@ def judges_to_fit(
     fits: list[JudgeProjection] = []
     sources = zip([HUMAN, *X.judges.tolist()], [human, *learners], strict=True)
     for m, (judge, own) in enumerate(sources, start=PEOPLE):
+        if own.has_span:
+            continue
         cut = X.by_judge(m)
         used = curvature[cut.rows] > 0
-        if own.has_span or not used.any():
+        if not used.any():
             continue
         rows = cut.rows[used]
         columns = gradient_columns(cut, X.score_differences[cut.rows])[used]
@@ -123,19 +102,13 @@ def judges_to_fit(
 
 @dataclass(frozen=True, slots=True)
 class _Learned:
-    """Fitted learners: their mean, or the span of all their contrasts."""
+    """Mean of the learners of all inner folds."""
 
     learners: tuple[Any, ...]
 
     def contrast(self, pairs: FeaturePairs) -> Array:
         """Mean contrast of the learners, of shape (n, n_columns)."""
         return np.mean([_without_nan(a.contrast(pairs)) for a in self.learners], axis=0)
-
-    def span(self, pairs: FeaturePairs) -> Array:
-        """Contrasts of all learners side by side, (n, n_learners * n_columns)."""
-        if not self.learners:
-            return np.empty((len(pairs), 0))
-        return np.hstack([_without_nan(a.contrast(pairs)) for a in self.learners])
 
 
 def _without_nan(values: Array) -> Array:
@@ -148,7 +121,7 @@ def _without_nan(values: Array) -> Array:
 def fit_projections(
     fits: Sequence[JudgeProjection], inner_folds: int, seed_offset: int
 ) -> list[JudgeBlock]:
-    """Fit the projections of all judges and inner folds (route ``"projection"``)."""
+    """Fit the projections of all judges and inner folds."""
     learners, tasks, names, places = [], [], [], []
     for number, fit in enumerate(fits):
         # Rows of one group stay together.
@@ -179,51 +152,3 @@ def fit_projections(
             fitted_block(fit.columns, fitted[number], fit.weight, _Learned(tuple(mine)))
         )
     return blocks
-
-
-def descend(
-    problem: RieszProblem,
-    blocks: dict[int, JudgeBlock | None],
-    fits: Sequence[JudgeProjection],
-    rounds: int,
-    seed_offset: int,
-) -> RieszSystem:
-    """Descend on the Riesz criterion itself (route ``"direct"``).
-
-    Parameters
-    ----------
-    problem : RieszProblem
-        Before the judges' blocks are known.
-    blocks : dict of int to JudgeBlock or None
-        By source; those of ``fits`` are set here.
-    fits : sequence of JudgeProjection
-        Sources whose learner has no span.
-    rounds : int
-        Functions that each of them learns.
-    seed_offset : int
-        Number of the training set, from which learners derive their seeds.
-
-    Returns
-    -------
-    RieszSystem
-        Solved, with the criterion at its minimum over the span of all that was learned.
-    """
-    for fit in fits:
-        blocks[fit.judge] = fit.spanned([])
-    system = solved_with(problem, blocks)
-    learned: list[list[Any]] = [[] for _ in fits]
-    for _ in range(rounds if fits else 0):
-        # The weights of each row by target without a bias, (n, n_models): the best
-        # function to take out is the one that predicts them from the features.
-        wanted = [fit.columns @ system.columns(fit.judge) for fit in fits]
-        found = [clone(fit.learner) for fit in fits]
-        tasks = [
-            FitTask(fit.pairs, y, fit.weight)
-            for fit, y in zip(fits, wanted, strict=True)
-        ]
-        fit_all(found, tasks, [fit.name for fit in fits], seed_offset)
-        for fit, known, learner in zip(fits, learned, found, strict=True):
-            known.append(learner)
-            blocks[fit.judge] = fit.spanned(known)
-        system = solved_with(problem, blocks)
-    return system

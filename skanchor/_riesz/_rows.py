@@ -19,7 +19,6 @@ def row_weights(
     system: RieszSystem,
     X: Comparisons,
     rows: NDArray[np.intp],
-    limit: Array | None = None,
 ) -> Array:
     """Riesz weights of some rows.
 
@@ -31,8 +30,6 @@ def row_weights(
         Rows that carry the plug-in, in the vocabulary of the system.
     rows : ndarray of shape (n_chosen,)
         Row numbers.
-    limit : ndarray of shape (n_models,), optional
-        Largest weight by target, in size.
 
     Returns
     -------
@@ -46,7 +43,7 @@ def row_weights(
         at = np.flatnonzero(judge == m)
         if len(at):
             places = X.rows.places.take(rows[at])
-            weights[at] = source_weights(system, X, m, places, limit)
+            weights[at] = source_weights(system, X, m, places)
     return weights
 
 
@@ -55,7 +52,6 @@ def source_weights(
     X: Comparisons,
     m: int,
     places: NDArray[np.intp],
-    limit: Array | None = None,
 ) -> Array:
     """Riesz weights of rows of one source.
 
@@ -69,8 +65,6 @@ def source_weights(
         Judge, or ``PEOPLE``.
     places : ndarray of shape (n_chosen,)
         Where the rows lie among those of the source.
-    limit : ndarray of shape (n_models,), optional
-        Largest weight by target, in size.
 
     Returns
     -------
@@ -99,7 +93,7 @@ def source_weights(
     if projection.learner is not None:
         # What the bias of these rows can imitate is taken out, row by row.
         values -= projection.correction(cut.pairs[places], columns)
-    return values if limit is None else np.clip(values, -limit, limit)
+    return values
 
 
 def row_influence(
@@ -107,7 +101,6 @@ def row_influence(
     X: Comparisons,
     y: Array,
     rows: NDArray[np.intp],
-    limit: Array | None = None,
 ) -> Array:
     """Riesz weight times residual of some rows.
 
@@ -121,8 +114,6 @@ def row_influence(
         Preferences for the first side, in [0, 1].
     rows : ndarray of shape (n_chosen,)
         Row numbers.
-    limit : ndarray of shape (n_models,), optional
-        As in :func:`row_weights`.
 
     Returns
     -------
@@ -130,7 +121,7 @@ def row_influence(
         In logits of each score; zero for rows that cannot be used.
     """
     residual = row_residuals(X, y, rows)
-    influence = row_weights(system, X, rows, limit)
+    influence = row_weights(system, X, rows)
     influence *= residual[:, None]
     influence[residual == 0.0] = 0.0
     return influence
@@ -151,7 +142,6 @@ def summed_squares(
     rows: NDArray[np.intp],
     weight: Array,
     totals: dict[Any, float],
-    limit: Array | None = None,
 ) -> float:
     """Sum of ``w V a^2`` over rows and targets, as large as that of all rows of a fit.
 
@@ -169,14 +159,12 @@ def summed_squares(
         Their weights.
     totals : dict of label to float
         Weight of all rows of the fit, by source.
-    limit : ndarray of shape (n_models,), optional
-        As in :func:`row_weights`.
 
     Returns
     -------
     float
     """
-    a = row_weights(system, X, rows, limit)
+    a = row_weights(system, X, rows)
     p = sigmoid(X.logits()[rows])
     squares = weight * p * (1.0 - p) * np.einsum("ij,ij->i", a, a)
     codes, keys = X.rows.sources[rows], X.rows.source_keys

@@ -52,8 +52,8 @@ class AnchorHistory(VersionedPickle, BaseEstimator):
     ----------
     anchor : AnchorPipeline, optional
         The settings; None means ``AnchorPipeline()``. Bias learners must be linear in
-        fixed columns, as :class:`skanchor.bias.LinearBias` is; ``weight_bound`` and
-        ``debiaser="passthrough"`` are refused.
+        fixed columns, as :class:`skanchor.bias.LinearBias` is;
+        ``debiaser="passthrough"`` is refused.
 
     Attributes
     ----------

@@ -167,11 +167,6 @@ class HistoryState:
                 "debiaser='passthrough' has no standard errors, so there is no history "
                 "to store."
             )
-        if inference.stages.debiaser.weight_bound is not None:
-            raise BattlesError(
-                "weight_bound needs the rows, but only sums are stored: leave it "
-                "at None."
-            )
         full = inference.fit()
         chain, sample = full.chain, full.sample
         history = StoredHistory.of(full, inference.folds)

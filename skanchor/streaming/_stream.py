@@ -427,5 +427,3 @@ def _check_streamed(stages: Stages) -> None:
             "A stored history needs a debiaser, because its sums are for the standard "
             "errors."
         )
-    if stages.debiaser.weight_bound is not None:
-        raise ValueError("weight_bound needs the rows, but a stream stores only sums.")

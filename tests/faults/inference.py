@@ -204,8 +204,8 @@ for title, where in {
         "test_interval_check::test_fits_of_models_left_out_warn_once",
     "`report --check` with contexts":
         "cli.test_report::test_report_holds_the_check",
-    "Worth, outlook or design of a plug-in, of contexts, of a learner without a span, "
-    "of shortened weights":
+    "Worth, outlook or design of a plug-in, of contexts, or of a learner without a "
+    "span":
         "planning.test_refusals::test_methods_without_a_closed_form",
     "Worth, outlook or design of a score that is not determined, or without a new "
     "model":
@@ -241,7 +241,7 @@ for title, where in {
         "test_sensitivity::test_models_that_are_not_determined",
     "Favours in a result that an earlier version has saved":
         "test_sensitivity::test_a_result_of_an_earlier_version_lacks_the_record",
-    "Favours where weights are bounded or have no fixed columns":
+    "Favours where weights have no fixed columns":
         "test_sensitivity::test_weights_that_no_sum_tells_are_served_by_rows",
     "Favours in contexts, where weights have no fixed columns":
         "test_sensitivity::test_exposures_are_mixed_as_scores_are",

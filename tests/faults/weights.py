@@ -99,10 +99,6 @@ see(
 )
 see("Rows in another order", "test_invariance::test_names_and_row_order")
 see(
-    "Other names for the models, with a ridge on the weights",
-    "riesz.test_learners::test_a_ridge_does_not_go_by_the_names_of_the_models",
-)
-see(
     "Weights in another unit in `IPWOnly`, such as 1e-200 throughout",
     "baselines.test_equations::test_ipw_only",
 )

@@ -72,11 +72,7 @@ VALUES = {
     },
     RieszDebiaser: {
         "learner": ["linear", "calibrator", None, "boosted", LinearBias, BoostedBias],
-        "route": ["projection", "direct"],
         "inner_folds": [2, 1, 3],
-        "rounds": [3, 1],
-        "ridge": [0.0, 1e-3, 10.0],
-        "weight_bound": [None, 5.0, 0.01],
         "unseen": ["warn", "raise"],
     },
     AnchorPipeline: {

@@ -18,7 +18,6 @@ from skanchor import (
     AnchorHistory,
     AnchorPipeline,
     JudgeCalibrator,
-    RieszDebiaser,
     SourceKFold,
     judge_fingerprint,
 )
@@ -701,11 +700,6 @@ def test_what_cannot_be_kept_is_refused_by_name(simple, tmp_path):
     boosted = JudgeCalibrator(BoostedBias(max_rounds=2))
     for anchor, kind, said in (
         (AnchorPipeline(cv=2, calibrator=boosted), LearnerError, "has no span.*linear"),
-        (
-            AnchorPipeline(cv=2, debiaser=RieszDebiaser("calibrator", weight_bound=3)),
-            BattlesError,
-            "weight_bound needs the rows",
-        ),
         (AnchorPipeline(cv=2, debiaser="passthrough"), BattlesError, "passthrough"),
         (AnchorPipeline(cv=2, new_models=new), ValueError, "must be None"),
     ):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from planning_fits import plain_table
 
-from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator, RieszDebiaser
+from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
 from skanchor.baselines import JointBTL
 from skanchor.bias import BoostedBias
 from skanchor.exceptions import BattlesError
@@ -39,12 +39,6 @@ def all_of(anchor):
     [
         (dict(debiaser="passthrough"), small, "a plug-in"),
         (dict(context="kind", item_effects=None), with_contexts, "with contexts"),
-        (dict(debiaser=RieszDebiaser("calibrator", ridge=0.1)), small, "ridge"),
-        (
-            dict(debiaser=RieszDebiaser("calibrator", weight_bound=3.0)),
-            small,
-            "weight_bound",
-        ),
         (
             dict(
                 calibrator=JudgeCalibrator(bias=BoostedBias(max_rounds=2)),

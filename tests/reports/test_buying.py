@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skanchor import AnchorPipeline, RieszDebiaser
+from skanchor.bias import BoostedBias
 from skanchor.datasets import load_demo
 from skanchor.reports import report_document, to_markdown
 from skanchor.reports.buying import BUYING, buying_blocks
@@ -72,7 +73,7 @@ def test_where_nothing_is_planned_nothing_is_said(anchor):
     assert buying_blocks(anchor.result_, ["ivory-lynx"], 0.95, None) == []
     data = simulate_battles(n_models=5, n_new=150, n_historical=900, random_state=0)
     short = AnchorPipeline(
-        cv=2, random_state=0, debiaser=RieszDebiaser("calibrator", ridge=0.1),
+        cv=2, random_state=0, debiaser=RieszDebiaser(BoostedBias(max_rounds=2)),
         item_effects=None,
     ).fit(data.X, data.y)  # fmt: skip
     assert buying_blocks(short, ["new-model"], 0.95, None) == []

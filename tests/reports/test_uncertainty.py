@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skanchor import AnchorPipeline, RieszDebiaser
+from skanchor.bias import BoostedBias
 from skanchor.reports.uncertainty import (
     percent_of_variance,
     reach_in_words,
@@ -46,9 +47,9 @@ def test_without_an_outlook_votes_halve_the_error_by_their_information():
     data = simulate_battles(3000, 300, rho=0.0, random_state=0)
     made = AnchorPipeline(
         cv=2, item_effects=None, random_state=0,
-        debiaser=RieszDebiaser("calibrator", ridge=0.01),
+        debiaser=RieszDebiaser(BoostedBias(max_rounds=2)),
     )  # fmt: skip
-    anchor = made.fit(data.X[PLAIN], data.y)
+    anchor = made.fit(data.X, data.y)
     (found,) = reach_of(anchor)
     assert found.verdicts == found.judges == found.floor < found.half_width
     old = anchor.result_.all_scores[~anchor.result_.is_new]
@@ -84,9 +85,9 @@ def test_the_worth_of_the_verdicts_is_said():
     section = uncertainty_section(anchor, Scale())
     assert "skanchor design" in section.blocks[-1].text
     lone = AnchorPipeline(cv=2, item_effects=None, random_state=0)
-    lone.set_params(debiaser=RieszDebiaser("calibrator", ridge=0.01))
+    lone.set_params(debiaser=RieszDebiaser(BoostedBias(max_rounds=2)))
     data = simulate_battles(3000, 300, rho=0.0, random_state=0)
-    (found,) = reach_of(lone.fit(data.X[PLAIN], data.y))
+    (found,) = reach_of(lone.fit(data.X, data.y))
     assert found.worth is None and "do the work" not in reach_in_words(found)
 
 

@@ -268,7 +268,6 @@ def test_a_row_of_a_model_against_itself_or_without_a_logit_is_no_evidence():
     odd = odd.with_columns(biases=biases)
     evidence = RowEvidence.of(Sample.admit(odd, y), np.ones(len(X)))
     none = itself | np.isnan(biases)
-    assert_array_equal(evidence.training, ~none)
     assert_array_equal(evidence.curvature > 0.0, ~none)
 
 
@@ -278,9 +277,9 @@ def test_scores_that_the_weights_miss_by_more_than_rounding_are_undetermined(
 ):
     weights = np.array([[1.0, -missing], [0.0, 1.0]])
     debiaser = RieszDebiaser()
-    debiaser.models_, debiaser.responses_ = np.array(["old", "new"]), None
+    debiaser.models_ = np.array(["old", "new"])
     parts = dict.fromkeys(field.name for field in fields(RieszSolution))
-    parts |= {"raised": np.eye(2), "weights": weights, "targets": np.eye(2)}
+    parts |= {"information": np.eye(2), "weights": weights, "targets": np.eye(2)}
     debiaser.system_ = RieszSolution(**parts)
     with WarningLog() as log:
         debiaser._check_determined()

@@ -244,9 +244,6 @@ def test_what_a_stream_cannot_do_is_refused():
         streamed(pieces, stages_of(), item_effects="perhaps")
     with pytest.raises(ValueError, match="at least two folds and one repeat"):
         streamed(pieces, stages_of(), cv=1)
-    bounded = replace(stages_of(), debiaser=RieszDebiaser(weight_bound=3.0))
-    with pytest.raises(ValueError, match="weight_bound needs the rows"):
-        streamed(pieces, bounded)
     other = replace(stages_of(), debiaser=RieszDebiaser(LinearBias(alpha=1.0)))
     with pytest.raises(LearnerError, match="must have the learner of the bias"):
         streamed(pieces, other)
