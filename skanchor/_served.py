@@ -43,7 +43,7 @@ def check_served(
     elif has_contexts(sample.X):
         why = "with contexts a row counts for several scores of a model"
     else:
-        why = _without_formula(debiaser, sample) if in_closed_form else ""
+        why = _without_span(debiaser, sample) if in_closed_form else ""
         if not why:
             return debiaser
     raise BattlesError(
@@ -51,8 +51,8 @@ def check_served(
     )
 
 
-def _without_formula(debiaser: RieszDebiaser, sample: Sample) -> str:
-    """Why no formula gives the weights of rows that are not there, or an empty text."""
+def _without_span(debiaser: RieszDebiaser, sample: Sample) -> str:
+    """Whose learner has no linear span, in words, or an empty text."""
     sources = [*debiaser.system_.projections, debiaser.system_.people]
     labels = [*sample.X.judges.tolist(), "people"]
     for label, one in zip(labels, sources, strict=True):

@@ -29,8 +29,8 @@ class Projection:
         Projection on the learner's span, for learners that have one.
     left : ndarray of shape (..., n_items + 2)
         Information on each column that it leaves.
-    inner : ndarray of shape (n_span, n_span) or None
-        Information on the coefficients of the span; known for people alone.
+    inner : ndarray of shape (..., n_span, n_span) or None
+        Information on the coefficients of the span, for learners that have one.
     """
 
     learner: Any
@@ -110,7 +110,7 @@ class JudgeBlock:
     def projection(self) -> Projection:
         """What is kept once the system is solved."""
         left = np.einsum("...ii->...i", self.gram).copy()
-        return Projection(self.learner, self.coef, left)
+        return Projection(self.learner, self.coef, left, self.inner)
 
     def __getitem__(self, part: Any) -> JudgeBlock:
         """The block of one fold, or of several; the first axis is that of folds."""

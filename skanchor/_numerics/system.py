@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -62,7 +62,7 @@ class RieszProblem:
         found = list(blocks)
         joint, human = self._joint(found)
         identity = self._identity(found)
-        targets, people = self._targets()
+        targets = self._targets()
         solver = factorised(joint)
         return RieszSystem(
             self.layout,
@@ -73,7 +73,7 @@ class RieszProblem:
             targets,
             solver.solve(targets),
             tuple(None if one is None else one.projection for one in found),
-            people,
+            self.people.projection,
             bool(np.isfinite(solver.condition)),
             joint if identity is None else identity,
             solver,
@@ -95,7 +95,7 @@ class RieszProblem:
         """
         found = list(blocks)
         joint, human = self._joint(found)
-        targets, people = self._targets()
+        targets = self._targets()
         weights = np.empty((len(joint), *targets.shape))
         is_full = True
         for fold, solved in enumerate(weights):
@@ -111,17 +111,16 @@ class RieszProblem:
             targets,
             weights,
             tuple(one.projection for one in found),
-            people,
+            self.people.projection,
             is_full,
         )
 
-    def _targets(self) -> tuple[Array, Projection]:
-        """L, of shape (p, n_items), and the projection of people's rows."""
+    def _targets(self) -> Array:
+        """L, of shape (p, n_items)."""
         layout = self.layout
         targets = np.zeros((layout.size, layout.n_items))
         targets[layout.at["scores"]] = layout.items.T
-        people = replace(self.people.projection, inner=self.people.inner)
-        return targets, people
+        return targets
 
     def _joint(self, blocks: Sequence[JudgeBlock | None]) -> tuple[Matrix, Array]:
         """Information of all parameters, and the votes' share."""
