@@ -267,7 +267,7 @@ def test_a_history_is_not_kept_with_style(table):
     old = (data.X[["model_a", "model_b"]] != "new-model").all(axis=1).to_numpy()
     anchor.fit(data.X[old], y[old])
     with pytest.raises(LearnerError, match="cannot be stored"):
-        StoredHistory.of(anchor._inference.fit("none"), anchor.fold_plan_)
+        StoredHistory.of(anchor._inference.fit(), anchor.fold_plan_)
 
 
 @pytest.mark.parametrize("method", [DirectScore, JointBTL])
