@@ -37,6 +37,9 @@ __all__ = [
 class _Message(Exception):  # noqa: N818 (the base of warnings, too)
     """An error or a warning whose text may quote names from users' files."""
 
+    def __init__(self, message: str = ""):
+        super().__init__(message)
+
     def __str__(self) -> str:
         return printable(brief(super().__str__()))
 

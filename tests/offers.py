@@ -2,9 +2,9 @@
 
 import re
 
+_CASE = re.compile(r"(?<=\.) (?=(?:If|To) )")
 _OFFER = re.compile(
-    r"((?:If|To) [^.]*?(?:'[^']*'[^.]*?)*?): ((?:--all-human|\w+=).*?)"
-    r"\.(?= (?:If|To) |$| [A-Z])"
+    r"((?:If|To) .*?): ((?:--all-human|\w+=).*?)\.(?: [A-Z].*)?", re.DOTALL
 )
 
 
@@ -13,7 +13,9 @@ def offers(message):
 
     ``--all-human`` is an argument, too.
     """
+    parts = map(_OFFER.fullmatch, _CASE.split(str(message)))
     return [
-        (case, eval(f"dict({text.replace('--all-human', 'all_human=True')})"))
-        for case, text in _OFFER.findall(str(message))
+        (part[1], eval(f"dict({part[2].replace('--all-human', 'all_human=True')})"))
+        for part in parts
+        if part
     ]

@@ -35,7 +35,7 @@ def models_left_out_of(
         weights=task.pipeline.weights,
         models=models,
         level=options.level,
-        n_jobs=options.jobs,
+        n_jobs=options.n_jobs,
         verbose=int(is_watched()),
         **more,
     )
@@ -133,7 +133,7 @@ CHECK = Command(
     "It takes as long as ranking once for each model.",
     examples=(
         ("before you rely on an interval", "battles.csv"),
-        ("many models, on all cores", "battles.csv --jobs -1"),
+        ("many models, on all cores", "battles.csv --n-jobs -1"),
         ("the numbers by model, for a program", "battles.csv --json | jq .verdict"),
     ),
     arguments=(add_table, add_method, add_models, add_output),

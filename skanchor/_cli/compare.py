@@ -47,7 +47,7 @@ def _add_arguments(flags: Flags) -> None:
         f"of {', '.join(METHODS)}, or all (default: {', '.join(_DEFAULT)})",
     )
     flags.value(
-        "--bootstrap",
+        "--n-resamples",
         "N",
         "give methods that have scores but no intervals of their own, such as "
         "ScalarJudge and HistoricalPPI, intervals from N refits on resampled rows, as "
@@ -63,18 +63,18 @@ def _compare(options: argparse.Namespace) -> None:
     if names == ["all"]:
         names = list(METHODS)
     check_method_names(names)
-    if options.bootstrap is None:
+    if options.n_resamples is None:
         has_intervals = any(map(has_own_intervals, names))
         refuse_unread(
-            options, names, ["--seed", *([] if has_intervals else ["--level"])]
+            options, names, ["--random-state", *([] if has_intervals else ["--level"])]
         )
     else:
         refuse_unread(options, names)
     more = ": limits need more refits"
-    require_at_least("--bootstrap", options.bootstrap, LEAST_RESAMPLES, more)
-    if options.bootstrap is not None and not any(map(is_resampled, names)):
+    require_at_least("--n-resamples", options.n_resamples, LEAST_RESAMPLES, more)
+    if options.n_resamples is not None and not any(map(is_resampled, names)):
         raise BadInputError(
-            f"--bootstrap gives intervals to methods that have scores only, which is "
+            f"--n-resamples gives intervals to methods that have scores only, which is "
             f"none of {', '.join(names)}; leave it out, or name one such as ScalarJudge"
         )
     task = load_task(options)
@@ -83,7 +83,7 @@ def _compare(options: argparse.Namespace) -> None:
 
     accuracy, places = {}, {}
     for name in names:
-        method = make_method(name, task.pipeline, options.bootstrap)
+        method = make_method(name, task.pipeline, options.n_resamples)
         # Without new models, methods are compared on historical models only.
         places[name] = {} if options.no_new else _places(method, task, options.level)
         rows = models_left_out_of(task, method, options, options.models)
@@ -91,7 +91,7 @@ def _compare(options: argparse.Namespace) -> None:
 
     table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")
     shown = pd.DataFrame.from_dict(places, "index").rename_axis("method")
-    deliver(_comparison_forms(table, shown, options.bootstrap), options)
+    deliver(_comparison_forms(table, shown, options.n_resamples), options)
 
 
 def _places(method: Any, task: Task, level: float) -> dict[str, str]:
@@ -164,7 +164,7 @@ def _comparison_forms(
     if refits is None:
         note += (
             "A dash: the method has no scores, or no intervals of its own; "
-            "--bootstrap 200 gives\nintervals by refits to those that have scores."
+            "--n-resamples 200 gives\nintervals by refits to those that have scores."
         )
     else:
         note += (
@@ -185,9 +185,9 @@ COMPARE = Command(
         ("two of them", "battles.csv --methods AnchorPipeline HistoricalPPI"),
         (
             "with intervals by refits where a method has none",
-            "battles.csv --bootstrap 200",
+            "battles.csv --n-resamples 200",
         ),
-        ("every method, on all cores", "battles.csv --methods all --jobs -1"),
+        ("every method, on all cores", "battles.csv --methods all --n-jobs -1"),
     ),
     arguments=(add_table, add_method, _add_arguments, add_output),
     run=_compare,

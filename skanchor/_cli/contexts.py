@@ -19,7 +19,7 @@ def add_contexts(flags: Flags) -> None:
         "each kind, judges are calibrated once for all",
     )
     flags.lists(
-        "--mix",
+        "--context-mix",
         "KIND=SHARE,...",
         "share of each kind in the scores that are shown, as in "
         "coding=80,chat=20; shares are divided by their sum (default: all alike)",
@@ -38,11 +38,13 @@ def check_contexts(options: argparse.Namespace) -> None:
                 f"{flag} does not go with --context: leave one of the two out, or rank "
                 "the rows of each context by themselves"
             )
-    if not options.mix:
+    if not options.context_mix:
         return
     if options.context is None:
-        raise BadInputError("--mix goes with --context, the column that it mixes")
-    _shares(options.mix)
+        raise BadInputError(
+            "--context-mix goes with --context, the column that it mixes"
+        )
+    _shares(options.context_mix)
 
 
 def contexts_of(
@@ -69,25 +71,25 @@ def contexts_of(
     column = column_called(X.columns, options.context)
     if column is None:
         raise BadInputError(f"--context: there is no column {options.context}")
-    if not options.mix:
+    if not options.context_mix:
         return column, None
     labels = {str(label): label for label in X[column].dropna().unique().tolist()}
-    shares = _shares(options.mix)
+    shares = _shares(options.context_mix)
     unknown = [name for name in shares if name not in labels]
     if unknown:
         raise BadInputError(
-            f"--mix names {', '.join(unknown[:5])}; column {column} holds "
+            f"--context-mix names {', '.join(unknown[:5])}; column {column} holds "
             f"{', '.join(list(labels)[:10])}"
         )
     return column, {labels[name]: share for name, share in shares.items()}
 
 
 def _shares(given: list[str]) -> dict[str, float]:
-    """Share of each kind, from the values of ``--mix``; they sum to one."""
-    takes = "--mix takes KIND=SHARE,... with shares of zero or more"
+    """Share of each kind, from the values of ``--context-mix``; they sum to one."""
+    takes = "--context-mix takes KIND=SHARE,... with shares of zero or more"
     pairs = ",".join(given).split(",")
     shares = numbers_of(pairs, takes, lambda share: 0.0 <= share < math.inf)
     total = sum(shares.values())
     if not 0.0 < total < math.inf:
-        raise BadInputError(f"the shares of --mix sum to {total:g}")
+        raise BadInputError(f"the shares of --context-mix sum to {total:g}")
     return {name: share / total for name, share in shares.items()}

@@ -41,8 +41,8 @@ def _evaluate(options: argparse.Namespace) -> None:
     rows = predict_left_out(
         make_method(options.method, task.pipeline),
         **task.rows,
-        random_state=options.seed,
-        n_jobs=options.jobs,
+        random_state=options.random_state,
+        n_jobs=options.n_jobs,
         verbose=int(is_watched()),
     )
     deliver(_evaluation_forms(_by_source(rows), options.method), options)
@@ -96,7 +96,7 @@ EVALUATE = Command(
     description="Divide the rows into five folds, predict those of each fold by a fit "
     "to the others, and say how accurate these predictions are for people and for each "
     "judge. A judge that is predicted no better than by chance says nothing about the "
-    "models. --folds is the number of folds within each of these fits.",
+    "models. --cv is the number of folds within each of these fits.",
     examples=(
         ("how well each judge is understood", "battles.csv"),
         ("by another method", "battles.csv --method JointBTL"),

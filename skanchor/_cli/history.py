@@ -151,7 +151,7 @@ def check_history(options: argparse.Namespace) -> None:
         if options.fingerprints is not None:
             raise BadInputError("--fingerprints goes with --history")
         return
-    if options.context is not None or options.mix:
+    if options.context is not None or options.context_mix:
         raise BadInputError("--context does not go with --history")
     ignored = flags_of_method(options)
     if ignored:

@@ -33,7 +33,7 @@ def add_stream(flags: Flags) -> None:
         "battles that do not fit into memory",
     )
     flags.value(
-        "--jobs",
+        "--n-jobs",
         "N",
         "with --stream: batches read in parallel (-1: all cores)",
         type=int,
@@ -49,14 +49,14 @@ def check_stream(options: argparse.Namespace) -> None:
         Flags of ``skanchor history build``.
     """
     if not options.stream:
-        if options.jobs:
-            raise BadInputError("--jobs goes with --stream")
+        if options.n_jobs:
+            raise BadInputError("--n-jobs goes with --stream")
         return
     check_jobs(options)
     refused = {
         "--demo": options.demo,
         **flags_of_files(options),
-        **values_of(options, "hide-votes-of", "judges", "drop-judges", "pool-judges"),
+        **values_of(options, "hide-votes-of", "judges", "without", "pool"),
         "--text-columns": options.text_columns,
         "--style": options.style != "ignored",
     }
@@ -129,7 +129,7 @@ def build_from_stream(
         anchor,
         options=how,
         fingerprints=fingerprints,
-        n_jobs=options.jobs,
+        n_jobs=options.n_jobs,
         verbose=int(is_watched()),
     )
     print_line(f"{found.n_rows} rows were read {len(found.passes)} times")

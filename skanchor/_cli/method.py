@@ -41,7 +41,7 @@ def add_fit(flags: Flags) -> None:
 
 def add_jobs(flags: Flags) -> None:
     """Add the flag of the number of jobs."""
-    flags.value("--jobs", "N", "folds fitted in parallel (-1: all cores)", type=int)
+    flags.value("--n-jobs", "N", "folds fitted in parallel (-1: all cores)", type=int)
 
 
 def add_level(flags: Flags) -> None:
@@ -71,8 +71,8 @@ def add_dependence(flags: Flags) -> None:
 
 def add_ranking(flags: Flags) -> None:
     """Add the flags of how the models are ranked."""
-    flags.number("--folds", "FOLDS", "folds", 10)
-    flags.number("--seed", "SEED", "seed of the folds", 0)
+    flags.number("--cv", "FOLDS", "folds", 10)
+    flags.number("--random-state", "SEED", "seed of the folds", 0)
     flags.container.add_argument(
         "--position-effect",
         action=argparse.BooleanOptionalAction,
@@ -131,8 +131,8 @@ def check_method(options: argparse.Namespace) -> None:
 
 def check_jobs(options: argparse.Namespace) -> None:
     """Refuse a number of jobs that is none."""
-    if options.jobs == 0:
-        raise BadInputError("--jobs must not be 0; use -1 for all cores")
+    if options.n_jobs == 0:
+        raise BadInputError("--n-jobs must not be 0; use -1 for all cores")
 
 
 def read_item_prior(options: argparse.Namespace) -> tuple[float, float]:
@@ -169,9 +169,11 @@ def refuse_level(options: argparse.Namespace, where: str) -> None:
 
 def check_fold_flags(options: argparse.Namespace) -> None:
     """Refuse an invalid number of folds or seed."""
-    require_at_least("--folds", options.folds, 2)
-    if not 0 <= options.seed < 2**32:
-        raise BadInputError(f"--seed must be in 0 ... 2**32 - 1, got {options.seed}")
+    require_at_least("--cv", options.cv, 2)
+    if not 0 <= options.random_state < 2**32:
+        raise BadInputError(
+            f"--random-state must be in 0 ... 2**32 - 1, got {options.random_state}"
+        )
 
 
 def flags_of_method(
@@ -241,7 +243,7 @@ def load_task(options: argparse.Namespace) -> Task:
         context=context,
         context_mix=mix,
         new_models=[] if options.no_new else options.new,
-        n_jobs=options.jobs,
+        n_jobs=options.n_jobs,
         verbose=int(is_watched()),
     )
     return Task(pipeline, *rows)
@@ -262,12 +264,12 @@ def pipeline_of(
         calibrator=None
         if position_effect == "auto"
         else JudgeCalibrator(position_effect=position_effect),
-        cv=options.folds,
+        cv=options.cv,
         item_effects=options.item_effects,
         item_prior=read_item_prior(options),
         historical_fit=options.historical_fit,
         human_bias=None if options.style == "ignored" else "linear",
-        random_state=options.seed,
+        random_state=options.random_state,
         weights=meaning,
         ties=options.ties,
     )

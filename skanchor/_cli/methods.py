@@ -37,7 +37,7 @@ METHODS = (
 
 _OF_ANCHOR = frozenset(
     ("--item-effects", "--item-prior", "--historical-fit", "--style",
-     "--folds")
+     "--cv")
 )  # fmt: skip
 _OF_CALIBRATOR = "--position-effect"
 """Flags that say how AnchorPipeline ranks, and how methods with a calibrator do."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def add_costs(flags: Flags) -> None:
     """Add the flag of prices."""
     flags.value(
-        "--cost",
+        "--costs",
         "SOURCE=PRICE",
         "price of a row: of a vote as human=1, of a judge's verdict as "
         "gpt-4=0.02, of all other judges' as judges=0.05",
@@ -42,23 +42,23 @@ def check_budget(options: argparse.Namespace) -> None:
     """Refuse a budget or prices that are none; both must be given."""
     if options.budget is None or not 0.0 < options.budget < math.inf:
         raise BadInputError("--budget takes the money available, a number above zero")
-    if not options.cost:
+    if not options.costs:
         raise BadInputError(
-            "--cost takes the price of a row, as in --cost human=1 judges=0.05"
+            "--costs takes the price of a row, as in --costs human=1 judges=0.05"
         )
     _prices(options)
 
 
 def costs_of(options: argparse.Namespace, judges: Iterable[Any]) -> dict[Any, float]:
-    """Prices of ``--cost`` by the labels of the table."""
+    """Prices of ``--costs`` by the labels of the table."""
     labels = {str(judge): judge for judge in judges}
     return {labels.get(name, name): each for name, each in _prices(options).items()}
 
 
 def _prices(options: argparse.Namespace) -> dict[str, float]:
-    """Prices of ``--cost`` by the names that were typed."""
-    takes = "--cost takes SOURCE=PRICE with prices above zero"
-    return numbers_of(options.cost, takes, lambda price: 0.0 < price < math.inf)
+    """Prices of ``--costs`` by the names that were typed."""
+    takes = "--costs takes SOURCE=PRICE with prices above zero"
+    return numbers_of(options.costs, takes, lambda price: 0.0 < price < math.inf)
 
 
 def add_model(flags: Flags) -> None:
@@ -76,7 +76,7 @@ def _fit_for_plans(options: argparse.Namespace) -> AnchorPipeline:
 def _run_worth(options: argparse.Namespace) -> None:
     _prices(options)
     anchor = _fit_for_plans(options)
-    costs = costs_of(options, anchor.judges_) if options.cost else None
+    costs = costs_of(options, anchor.judges_) if options.costs else None
     found = anchor.worth(costs, typed_label(anchor.new_models_, options.model))
 
     from skanchor.reports import worth_table
@@ -220,7 +220,7 @@ WORTH = Command(
         ("what the judges are worth", "battles.csv"),
         (
             "what a replaced vote costs in verdicts",
-            "battles.csv --cost gpt-4=0.02 judges=0.001",
+            "battles.csv --costs gpt-4=0.02 judges=0.001",
         ),
     ),
     arguments=(add_table, add_fit, add_costs, add_model, add_output),
@@ -249,15 +249,15 @@ DESIGN = Command(
     examples=(
         (
             "votes at 1, verdicts of all judges at 0.02",
-            "battles.csv --budget 50 --cost human=1 judges=0.02",
+            "battles.csv --budget 50 --costs human=1 judges=0.02",
         ),
         (
             "to separate the new models from those next in rank",
-            "battles.csv --budget 50 --cost human=1 judges=0.02 --targets neighbours",
+            "battles.csv --budget 50 --costs human=1 judges=0.02 --targets neighbours",
         ),
         (
             "a list to hand to those who collect the rows",
-            "battles.csv --budget 50 --cost gpt-4=0.02 -o list.csv",
+            "battles.csv --budget 50 --costs gpt-4=0.02 -o list.csv",
         ),
     ),
     arguments=(

@@ -83,8 +83,8 @@ def _plot(options: argparse.Namespace) -> None:
         refuse_level(options, options.kind)
     if options.kind == "cost":
         check_budget(options)
-    elif options.cost or options.budget is not None:
-        raise BadInputError("--budget and --cost go with cost")
+    elif options.costs or options.budget is not None:
+        raise BadInputError("--budget and --costs go with cost")
     require_package(
         "matplotlib", "plots need matplotlib (pip install 'skanchor[plot]')"
     )
@@ -135,7 +135,7 @@ PLOT = Command(
         ("the leaderboard with intervals", "leaderboard battles.csv -o board.png"),
         (
             "what money buys",
-            "cost battles.csv --budget 50 --cost human=1 judges=0.02 -o cost.png",
+            "cost battles.csv --budget 50 --costs human=1 judges=0.02 -o cost.png",
         ),
         (
             "one new model against all others",

@@ -131,7 +131,8 @@ def _run(argv: Sequence[str] | None) -> str | None:
         return str(error) or type(error).__name__
     except BrokenProcessPool:
         return (
-            "a worker was killed, perhaps for want of memory; use fewer --jobs, or none"
+            "a worker was killed, perhaps for want of memory; use fewer --n-jobs, or "
+            "none"
         )
     except Exception as error:
         # Not all errors of pyarrow are ValueErrors, and importing it for an ``except``

@@ -59,11 +59,12 @@ RANK = Command(
         ),
         (
             "kinds of prompts, and the scores of a mix of them",
-            "t.csv --context category --mix coding=0.7,chat=0.3",
+            "t.csv --context category --context-mix coding=0.7,chat=0.3",
         ),
         (
             "from a pipe, with a report beside the table",
-            "zcat t.csv.gz | skanchor rank - --format csv -o board.csv --report r.html",
+            "zcat t.csv.gz | skanchor rank - --file-format csv -o board.csv "
+            "--report r.html",
         ),
     ),
     arguments=(

@@ -117,7 +117,7 @@ def _report(options: argparse.Namespace) -> None:
             "--check cannot test the intervals of a mix of contexts; leave out --check "
             "or --context"
         )
-    if options.budget is not None or options.cost:
+    if options.budget is not None or options.costs:
         check_budget(options)
     if goes_to_file(options):
         check_report(options, "output")
@@ -153,7 +153,7 @@ REPORT = Command(
         ("with tests of its intervals", "battles.csv --check -o r.html"),
         (
             "with the rows that a budget is best spent on",
-            "battles.csv --budget 500 --cost human=1 judges=0.02 -o report.html",
+            "battles.csv --budget 500 --costs human=1 judges=0.02 -o report.html",
         ),
         ("for a paper, or a repository", "battles.csv -o report.tex"),
         ("try it on a bundled table", "--demo -o report.html"),

@@ -40,7 +40,7 @@ def _add_files(flags: Flags) -> None:
         default="auto",
     )
     flags.value(
-        "--format",
+        "--file-format",
         "SUFFIX",
         "csv, jsonl, ... if the name of a file does not show it",
         dest="file_format",
@@ -96,7 +96,8 @@ def _add_meanings(flags: Flags) -> None:
 
 def _add_roles(flags: Flags) -> None:
     new = flags.exclusive()
-    new.names("--new", "MODEL", "new models (default: those without human rows)")
+    says = "new models (default: those without human rows)"
+    new.names("--new --new-models", "MODEL", says)
     new.switch("--no-new", "take no model as new: rank the models by their human rows")
     flags.names(
         "--hide-votes-of",
@@ -120,10 +121,10 @@ def _add_roles(flags: Flags) -> None:
         "the judges, also as patterns; all other labels are people's",
     )
     flags.names(
-        "--drop-judges", "LABEL", "judges, also as patterns, whose rows are left out"
+        "--without", "LABEL", "judges, also as patterns, whose rows are left out"
     )
     flags.value(
-        "--pool-judges",
+        "--pool",
         "NAME",
         "fit all judges as one of this name, if they are alike or have few rows each",
     )
@@ -153,7 +154,7 @@ def _add_feature_choice(flags: Flags) -> None:
 
 # ------------------------------------------------------------------------------ use
 # Flags that take several values, and so also a FILE that comes after them.
-_MANY_VALUES = ("new", "hide_votes_of", "human", "judges", "drop_judges", "judge")
+_MANY_VALUES = ("new", "hide_votes_of", "human", "judges", "without", "judge")
 _OF_FILES = (
     "encoding labels rename-models judge levels tie-margin ratings drop-invalid".split()
 )
@@ -187,7 +188,7 @@ def check_table(options: argparse.Namespace) -> None:
 
 def flags_of_files(options: argparse.Namespace) -> dict[str, Any]:
     """Values of the flags of how files are read, false where a flag is not given."""
-    others = {"--from": options.tools != "auto", "--format": options.file_format}
+    others = {"--from": options.tools != "auto", "--file-format": options.file_format}
     return {**others, **values_of(options, *_OF_FILES)}
 
 
@@ -261,8 +262,8 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
         columns=renames,
         human=options.human or HUMAN,
         judges=options.judges,
-        without=options.drop_judges,
-        pool=options.pool_judges,
+        without=options.without,
+        pool=options.pool,
         features=_split_names(options.features),
         drop_features=_split_names(options.drop_features),
     )

@@ -113,7 +113,7 @@ BROKEN = {
         "Add some by a judge that has", "Add some by a judge that has",
     ),
     "more folds than rows": (
-        lambda: FRAME, {"cv": 5000}, "--folds 5000",
+        lambda: FRAME, {"cv": 5000}, "--cv 5000",
         "Use fewer folds", "cv=5000 .* Use fewer folds",
     ),
     "more folds than groups": (
@@ -155,7 +155,7 @@ def test_the_message_says_what_to_do(run, tmp_path, what):
         fit(frame, **{"cv": 4, **params})
     path = tmp_path / "battles.csv"
     frame.to_csv(path, index=False)
-    folds = [] if "--folds" in flags else ["--folds", "4"]
+    folds = [] if "--cv" in flags else ["--cv", "4"]
     code, out, err = run("rank", path, *folds, *flags.split())
     err = [line for line in err if not line.startswith("skanchor: read as: ")]
     assert (code, out, len(err)) == (2, "", 1)

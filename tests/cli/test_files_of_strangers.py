@@ -18,7 +18,7 @@ from skanchor._cli.method import load_task
 from skanchor._comparisons.outcomes import Outcomes
 from skanchor.reports import overview
 
-FLAGS = ["--folds", "2", "--item-effects", "none", "--groups", "none", "--json"]
+FLAGS = ["--cv", "2", "--item-effects", "none", "--groups", "none", "--json"]
 ORDER = ["fox", "owl", "elk", "cat", "new"]
 STRENGTH = {"fox": 3.0, "owl": 1.5, "elk": 0.0, "cat": -1.5, "new": -3.0}
 

@@ -18,7 +18,7 @@ from skanchor._comparisons.outcomes import Outcomes
 
 STRENGTH = {"fox": 1.5, "owl": 0.8, "elk": 0.0, "cat": -0.8, "new": -1.5}
 JUDGES = ("gpt-4", "claude-3")
-FLAGS = ["--folds", "2", "--item-effects", "none", "--groups", "none", "--json"]
+FLAGS = ["--cv", "2", "--item-effects", "none", "--groups", "none", "--json"]
 
 
 def make_rows(people=("human",), ties=0.15, seed=0):
@@ -464,7 +464,7 @@ def test_every_argument_that_inspect_offers_works(run, tmp_path, table):
     cases = offers(out if code == 0 else err[-1])
     cases = [arguments for case, arguments in cases if "votes" not in case]
     for arguments in cases:
-        words = with_arguments(["rank", path, "--folds", "2"], arguments)
+        words = with_arguments(["rank", path, "--cv", "2"], arguments)
         code, _, err = run(*words)
         assert code == 0, (words, err)
 

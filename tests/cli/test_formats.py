@@ -64,10 +64,10 @@ def test_with_votes_it_is_a_leaderboard(path, run, tmp_path):
         # One command, one format: what is told holds for all files.
         table.to_csv(path := tmp_path / "read.csv", index=False)
     pd.DataFrame(votes, columns=columns).to_csv(tmp_path / "votes.csv", index=False)
-    flags = ["--no-new", "--folds", "2"]
+    flags = ["--no-new", "--cv", "2"]
     if path.stem == "mt_bench":
         # Its one verdict by a judge cannot be held out and fitted.
-        flags += ["--drop-judges", "gpt4_pair"]
+        flags += ["--without", "gpt4_pair"]
     code, out, err = run("rank", path, tmp_path / "votes.csv", *flags)
     assert code == 0, err
     assert all(model in out for model in models)

@@ -8,7 +8,7 @@ import pytest
 from skanchor import AnchorPipeline
 from skanchor.datasets import load_demo
 
-FAST = ["--demo", "--folds", "2", "--item-effects", "none"]
+FAST = ["--demo", "--cv", "2", "--item-effects", "none"]
 NEW = "ivory-lynx"
 
 

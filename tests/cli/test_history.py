@@ -14,7 +14,7 @@ from skanchor import AnchorHistory, judge_fingerprint
 from skanchor.datasets import load_demo
 from skanchor.io import read_battles
 
-FAST = ["--folds", "3"]
+FAST = ["--cv", "3"]
 NEW = "ivory-lynx"
 
 
@@ -66,7 +66,7 @@ def test_favours_of_placed_models(run, file, arrivals):
     text = run("sensitivity", arrivals, "--history", file, "--gamma", 0.1)[1]
     assert "judge logits for reasons not recorded" in " ".join(text.split())
     for flags, says in (
-        (["--folds", "3"], "--folds does not go with --history"),
+        (["--cv", "3"], "--cv does not go with --history"),
         (["--context", "kind"], "--context does not go with --history"),
     ):
         code, _, err = run("sensitivity", arrivals, "--history", file, *flags)
@@ -146,24 +146,24 @@ def test_bad_files_cost_a_line(run, battles, arrivals, tmp_path, file):
         ("--item-effects", "none"),
         ("--historical-fit", "two-step"),
         ("--no-position-effect",),
-        ("--folds", "10"),
-        ("--see", "1"),
-        ("--jobs", "2"),
+        ("--cv", "10"),
+        ("--rand", "1"),
+        ("--n-jobs", "2"),
     ],
 )
 def test_flags_of_the_method_do_not_go_with_a_history(run, file, arrivals, flags):
     """Nor one that says what is the default: the history may say otherwise."""
     code, out, err = run("rank", "--history", file, arrivals, *flags)
     assert (code, out, len(err)) == (2, "", 1)
-    name = {"--see": "--seed", "--no-position-effect": "--position-effect"}
+    name = {"--rand": "--random-state", "--no-position-effect": "--position-effect"}
     flag = flags[0].partition("=")[0]
     assert f"error: {name.get(flag, flag)} does not go with --history" in err[0]
 
 
 def test_all_flags_that_nothing_would_read_are_named(run, file, arrivals, tmp_path):
-    both = "--ties", "half", "--folds", "4"
+    both = "--ties", "half", "--cv", "4"
     code, _, err = run("rank", "--history", file, arrivals, *both)
-    assert code == 2 and "error: --folds, --ties do not go with --history" in err[0]
+    assert code == 2 and "error: --cv, --ties do not go with --history" in err[0]
     for flags in (["--new", NEW], ["--no-new"]):
         code, _, err = run("rank", "--history", file, arrivals, *flags)
         assert code == 2 and "--new and --no-new do not go with a history" in err[0]
@@ -311,7 +311,7 @@ def test_build_from_a_stream(run, arrivals, tmp_path):
             "--stream takes one column of --groups: which rows several columns join",
         ),
         (["--stream"], "--stream reads Parquet files and folders of them, not"),
-        (["--jobs", "2"], "--jobs goes with --stream"),
+        (["--n-jobs", "2"], "--n-jobs goes with --stream"),
     ],
 )
 def test_what_a_stream_does_not_read_is_refused(run, battles, tmp_path, flags, message):

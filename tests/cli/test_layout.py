@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-FAST = ["--folds", "2"]
+FAST = ["--cv", "2"]
 
 
 def test_scale_anchor_order_and_ranks(run, tmp_path):

@@ -14,7 +14,7 @@ import pytest
 from skanchor._cli import main
 from skanchor.simulation import simulate_battles
 
-FLAGS = ["--folds", "2", "--item-effects", "none"]
+FLAGS = ["--cv", "2", "--item-effects", "none"]
 SIDES = ["model_a", "model_b"]
 
 

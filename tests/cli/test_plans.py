@@ -10,8 +10,8 @@ from skanchor import AnchorPipeline
 from skanchor.datasets import load_demo
 from skanchor.reports import as_json_value
 
-FAST = ["--demo", "--folds", "2"]
-PRICES = ["--cost", "human=1", "judges=0.05"]
+FAST = ["--demo", "--cv", "2"]
+PRICES = ["--costs", "human=1", "judges=0.05"]
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_worth(run, anchor, tmp_path):
     assert "ivory-lynx" in out and "all judges" in out and "Cost of" not in out
     costs = {judge: 0.05 for judge in anchor.judges_} | {"judge-beta": 1.0}
     code, out, _ = run(
-        "worth", *FAST, "--cost", "judges=0.05", "judge-beta=1", "--model",
+        "worth", *FAST, "--costs", "judges=0.05", "judge-beta=1", "--model",
         "jade-finch", "--json",
     )  # fmt: skip
     record = json.loads(out)
@@ -100,7 +100,7 @@ def test_a_pilot(run, tmp_path):
     new |= frame["model_b"].isin(["ivory-lynx", "jade-finch"])
     path = tmp_path / "old.csv"
     frame[~new].to_csv(path, index=False)
-    command = ["design", path, "--folds", "2", "--no-new", "--budget", "10", *PRICES]
+    command = ["design", path, "--cv", "2", "--no-new", "--budget", "10", *PRICES]
     code, out, err = run(*command)
     assert (code, err) == (0, [])
     assert "There is no new model yet. A pilot of" in words_of(out)
@@ -110,16 +110,16 @@ def test_a_pilot(run, tmp_path):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["worth", "--cost", "judges"], "--cost takes SOURCE=PRICE"),
-        (["worth", "--cost", "judges=-1"], "prices above zero, got 'judges=-1'"),
-        (["worth", "--cost", "owl=1"], "'owl', which is no source of rows"),
-        (["worth", "--cost", "a=1", "a=2"], "--cost has a twice"),
+        (["worth", "--costs", "judges"], "--costs takes SOURCE=PRICE"),
+        (["worth", "--costs", "judges=-1"], "prices above zero, got 'judges=-1'"),
+        (["worth", "--costs", "owl=1"], "'owl', which is no source of rows"),
+        (["worth", "--costs", "a=1", "a=2"], "--costs has a twice"),
         (["worth", "--model", "owl"], "'owl' is none of the new models"),
         (["outlook", "--widths", "0"], "--widths takes half widths"),
         (["outlook", "--widths", "nan"], "--widths takes half widths"),
         (["design"], "--budget takes the money available"),
         (["design", "--budget", "-3", *PRICES], "--budget takes the money available"),
-        (["design", "--budget", "3"], "--cost takes the price of a row"),
+        (["design", "--budget", "3"], "--costs takes the price of a row"),
         (["design", "--budget", "0.01", *PRICES], "A budget of 0.01 buys no row"),
         (["design", "--budget", "9", *PRICES, "--floor", "2"], "floor must be between"),
         (
@@ -143,17 +143,17 @@ def test_bad_input_costs_one_line(run, command, said):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["worth", "--cost", "human=1"],
+        (["worth", "--costs", "human=1"],
          "the price of a vote ('human') alone. What verdicts cost for each vote that "
          "they replace follows from the prices of verdicts: give that of a judge, such "
          "as 'judge-alpha', or of 'judges'."),
-        (["design", "--budget", "9", "--cost", "crowd=1"],
+        (["design", "--budget", "9", "--costs", "crowd=1"],
          "costs names 'crowd', which is no source of rows; sources are ['human', "
          "'judge-alpha', 'judge-beta', 'judge-gamma']. People are 'human'."),
-        (["rank", "--pool-judges", "human"],
-         "--pool-judges is the name that all judges get, such as 'judges', got "
+        (["rank", "--pool", "human"],
+         "pool is the name that all judges get, such as 'judges', got "
          "'human', which is a label of people."),
-        (["rank", "--pool-judges", "volunteers"], "all judges get, such as 'judges'"),
+        (["rank", "--pool", "volunteers"], "all judges get, such as 'judges'"),
     ],
 )  # fmt: skip
 def test_labels_of_people_are_refused(run, command, said):

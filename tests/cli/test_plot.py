@@ -3,7 +3,7 @@
 import pytest
 
 pytest.importorskip("matplotlib")
-FAST = ["--folds", "2"]
+FAST = ["--cv", "2"]
 STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF-"}
 
 
@@ -13,7 +13,7 @@ STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF-"}
         ("leaderboard", "png", []),
         ("ranks", "svg", []),
         ("contrasts", "svg", ["--model", "jade-finch"]),
-        ("cost", "svg", ["--budget", "20", "--cost", "judges=0.1"]),
+        ("cost", "svg", ["--budget", "20", "--costs", "judges=0.1"]),
         ("judges", "pdf", []),
         ("bias", "svg", []),
         ("variance", "svg", []),
@@ -39,8 +39,8 @@ def test_a_model_that_is_not_new_is_named(run, tmp_path):
     ("flags", "said"),
     [
         (["cost"], "--budget takes the money available"),
-        (["cost", "--budget", "5"], "--cost takes the price of a row"),
-        (["ranks", "--budget", "5"], "--budget and --cost go with cost"),
+        (["cost", "--budget", "5"], "--costs takes the price of a row"),
+        (["ranks", "--budget", "5"], "--budget and --costs go with cost"),
         (["ranks", "--model", "owl"], "--model goes with contrasts, funnel and cost"),
     ],
 )
@@ -55,4 +55,4 @@ def test_what_cannot_be_drawn_is_told(run, tmp_path):
     code, out, err = run("plot", "deviations", "--demo", *FAST, *flags)
     assert (code, out, len(err)) == (2, "", 1)
     assert "leaves item effects out" in err[0]
-    assert err[0].endswith("Give --item-effects random.")
+    assert err[0].endswith("Fit with item_effects='random'.")

@@ -74,7 +74,7 @@ def test_signals_end_workers_and_all(tmp_path, name):
         "    jobs += [delayed(time.sleep)(1000)] * 2\n"
         "    Parallel(n_jobs=self.n_jobs)(jobs)\n"
         "AnchorPipeline.fit = fit\n"
-        "sys.exit(main(['rank', '--demo', '--jobs', '2']))\n"
+        "sys.exit(main(['rank', '--demo', '--n-jobs', '2']))\n"
     )
     program = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -122,13 +122,13 @@ def test_killed_worker(run, monkeypatch):
         Parallel(n_jobs=2)([delayed(os.kill)(os.getppid(), 0), delayed(os._exit)(9)])
 
     monkeypatch.setattr(AnchorPipeline, "fit", fit)
-    code, out, err = run("rank", "--demo", "--jobs", "2")
+    code, out, err = run("rank", "--demo", "--n-jobs", "2")
     assert (code, out, len(err)) == (2, "", 1)
     assert "a worker was killed, perhaps for want of memory" in err[0]
 
 
 def test_closed_streams():
-    rank = f"{sys.executable} -m skanchor rank --demo --folds 2"
+    rank = f"{sys.executable} -m skanchor rank --demo --cv 2"
     closed = "skanchor: error: standard output is closed"
     for command, code, err in [
         (f"{rank} >&-", 2, closed),
@@ -161,14 +161,14 @@ def test_console_script_into_a_closed_pipe(tmp_path):
     if not script.exists():
         pytest.skip("the console script is not installed beside this Python")
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    command = [script, "rank", "--demo", "--folds", "2"]
+    command = [script, "rank", "--demo", "--cv", "2"]
     done = subprocess.run(command, capture_output=True, env=environment, check=True)
     assert b"* ivory-lynx" in done.stdout
     assert b"----" in done.stdout
     assert done.stderr == b""
     reader, writer = os.pipe()
     os.close(reader)
-    module = [sys.executable, "-m", "skanchor", "rank", "--demo", "--folds", "2"]
+    module = [sys.executable, "-m", "skanchor", "rank", "--demo", "--cv", "2"]
     done = subprocess.run(module, stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")

@@ -19,7 +19,7 @@ from skanchor.io.reading import read_given
 from skanchor.reports import leaderboard_text, render, result_json, summarize
 from skanchor.simulation import simulate_battles
 
-FAST = ["--folds", "2"]
+FAST = ["--cv", "2"]
 
 
 def text_of(anchor):
@@ -202,7 +202,7 @@ def test_human_rows_under_other_labels(run, battles, tmp_path):
     frame.replace({"judge": {"crowd": "ann"}}).to_csv(path, index=False)
     code, _, err = run("rank", path, *FAST)
     assert (code, len(err)) == (2, 1)
-    assert "label, name it with --human" in err[0]
+    assert "label, name it in human" in err[0]
 
 
 def test_human_rows_by_a_pattern_or_by_the_judges(run, battles, tmp_path):
@@ -214,7 +214,7 @@ def test_human_rows_by_a_pattern_or_by_the_judges(run, battles, tmp_path):
     assert board(run("rank", path, *FAST, "--human", "expert_*")) == whole
     assert board(run("rank", path, *FAST, "--judges", "judge-*")) == whole
     code, out, _ = run(
-        "rank", path, *FAST, "--human", "expert_*", "--drop-judges", "*-beta", "--json"
+        "rank", path, *FAST, "--human", "expert_*", "--without", "*-beta", "--json"
     )
     judges = [judge["judge"] for judge in json.loads(out)["summary"]["judges"]]
     assert (code, judges) == (0, ["judge-alpha", "judge-gamma"])
@@ -231,7 +231,7 @@ def test_one_file_for_each_judge(run, battles, tmp_path):
     assert run("rank", *paths, *FAST) == whole
     names = [path.stem for path in paths]
     moved = [path.rename(path.with_name(f"{i}.dat")) for i, path in enumerate(paths)]
-    flags = ["--format", "csv", "--judge", *names]
+    flags = ["--file-format", "csv", "--judge", *names]
     assert run("rank", *moved, *FAST, *flags) == whole
 
 
@@ -378,7 +378,7 @@ def test_historical_leaderboard(run, battles, tmp_path):
     assert (len(result["models"]), result["new_models"]) == (8, [])
     code, _, err = run("rank", path, *FAST)
     assert code == 2
-    assert "or give --no-new for the historical leaderboard" in err[0]
+    assert "--no-new" in err[0]
 
 
 def test_new_model_called_by_a_number(run, battles, tmp_path):
@@ -407,8 +407,8 @@ def test_style_of_people(run, battles, tmp_path):
 
 def test_position_effect_seed_and_jobs(run):
     _, plain, _ = run("rank", "--demo", *FAST)
-    assert run("rank", "--demo", *FAST, "--jobs", "2")[1] == plain
-    assert run("rank", "--demo", *FAST, "--seed", "1")[1] != plain
+    assert run("rank", "--demo", *FAST, "--n-jobs", "2")[1] == plain
+    assert run("rank", "--demo", *FAST, "--random-state", "1")[1] != plain
     code, out, _ = run("rank", "--demo", *FAST, "--json", "--position-effect")
     assert code == 0
     assert all(
@@ -453,7 +453,7 @@ BAD_FILES = {
         "holds 1, which may mean 2 things",
     ),
     "fake.parquet": ("no", "fake.parquet"),
-    "columns.csv": ("a,b\n1,2\n", "--columns"),
+    "columns.csv": ("a,b\n1,2\n", "columns={"),
     "judge.csv": ("model_a,model_b,winner\nx,y,tie\ny,x,model_a\n", "no column judge"),
     "outcome.csv": (HEAD + "x,y,human,maybe\n", "maybe"),
     "null.csv": (HEAD + "x,,human,tie\n", "missing ids"),
@@ -487,10 +487,10 @@ BAD_FLAGS = {
     "rank --demo --level 95": "--level",
     "rank --demo --level nan": "--level",
     "rank --demo --level high": "--level",
-    "rank --demo --folds 1": "--folds",
-    "rank --demo --folds 5000": "5000",
-    "rank --demo --seed -1": "--seed",
-    "rank --demo --jobs 0": "--jobs",
+    "rank --demo --cv 1": "--cv",
+    "rank --demo --cv 5000": "5000",
+    "rank --demo --random-state -1": "--random-state",
+    "rank --demo --n-jobs 0": "--n-jobs",
     "rank --demo --new nobody": "nobody",
     "rank --demo --new ivory-lynx": "jade-finch",
     "rank --demo --groups topic": "topic",
@@ -507,7 +507,7 @@ BAD_FLAGS = {
     "rank x.csv --tie-margin nan": "--tie-margin must not be negative",
     "rank - -": "twice",
     "rank --demo --human x --judges y": "not allowed with",
-    "rank --demo --drop-judges nobody": "nobody",
+    "rank --demo --without nobody": "nobody",
     "rank absent.csv --from lmsys": "absent.csv",
     "rank --demo --columns a=b,a=c": "twice",
     "rank --demo --columns left=model_a": "left",
@@ -526,10 +526,10 @@ BAD_FLAGS = {
     "check": "give a FILE of battles, or --demo",
     "check --demo --new ivory-lynx": "--models",
     "check --demo --no-new": "--models",
-    "check --demo --folds 2 --models nobody": "nobody",
+    "check --demo --cv 2 --models nobody": "nobody",
     "evaluate --demo --method JointBtl": "did you mean JointBTL?",
     "compare --demo --methods JointBTL JointBTL": "named twice",
-    "compare --demo --bootstrap 5": "--bootstrap must be at least 20",
+    "compare --demo --n-resamples 5": "--n-resamples must be at least 20",
     "compare --demo --methods ?": "known: AnchorPipeline, JointBTL",
     "plot": "KIND",
     "plot scores --demo": "invalid choice: 'scores'",
@@ -538,8 +538,8 @@ BAD_FLAGS = {
     "plot ranks --demo -o x.bmp": "known are .png, .svg, .pdf",
     "plot ranks --demo --model owl -o x.png": "--model goes with contrasts",
     "report --demo --style controlled --context judge": "--style does not go with",
-    "compare --demo --methods JointBTL --bootstrap 20": "none of JointBTL; leave",
-    "compare --demo --methods JointBTL --folds 5": "would not read --folds",
+    "compare --demo --methods JointBTL --n-resamples 20": "none of JointBTL; leave",
+    "compare --demo --methods JointBTL --cv 5": "would not read --cv",
     "plot overlap --demo --level 0.9 -o x.png": "--level does not go with overlap",
     "fragility --demo --level 0.9": "--level does not go with --goal sign",
     "evaluate --demo --level 0.9": "skanchor evaluate does not take --level; --level "
@@ -592,7 +592,7 @@ def test_format_of_each_file(run, tmp_path):
              for w in winners if a != b]  # fmt: skip
     columns = ["model_a", "model_b", "winner"]
     pd.DataFrame(votes, columns=columns).to_csv(people := tmp_path / "human.csv")
-    files = [people, points, "--folds", "2", "--item-effects", "none"]
+    files = [people, points, "--cv", "2", "--item-effects", "none"]
     code, out, _ = run("rank", *files, "--from", "auto,scores")
     assert code == 0 and "* fennec" in out
     assert "No row is by" in run("rank", points, "--from", "scores")[2][0]
@@ -636,7 +636,14 @@ def kinds(tmp_path_factory):
 
 
 def test_a_mix_of_contexts(run, kinds):
-    flags = ["--context", "kind", "--mix", "1=0.25,2=0.75", "--item-effects", "none"]
+    flags = [
+        "--context",
+        "kind",
+        "--context-mix",
+        "1=0.25,2=0.75",
+        "--item-effects",
+        "none",
+    ]
     code, out, _ = run("rank", kinds, *FAST, *flags, "--json")
     assert code == 0
     found = json.loads(out)
@@ -660,12 +667,18 @@ def test_a_mix_of_contexts(run, kinds):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--mix", "1=1"], "--mix goes with --context"),
-        (["--context", "kind", "--mix", "1=0,2=0"], "shares of --mix sum to 0"),
-        (["--context", "kind", "--mix", "1=2,2=-1"], "shares of zero or more"),
-        (["--context", "kind", "--mix", "1=much"], "takes KIND=SHARE"),
-        (["--context", "kind", "--mix", "1=0.5,1=0.5"], "has 1 twice"),
-        (["--context", "kind", "--mix", "poetry=1"], "names poetry; column kind holds"),
+        (["--context-mix", "1=1"], "--context-mix goes with --context"),
+        (
+            ["--context", "kind", "--context-mix", "1=0,2=0"],
+            "shares of --context-mix sum to 0",
+        ),
+        (["--context", "kind", "--context-mix", "1=2,2=-1"], "shares of zero or more"),
+        (["--context", "kind", "--context-mix", "1=much"], "takes KIND=SHARE"),
+        (["--context", "kind", "--context-mix", "1=0.5,1=0.5"], "has 1 twice"),
+        (
+            ["--context", "kind", "--context-mix", "poetry=1"],
+            "names poetry; column kind holds",
+        ),
         (["--context", "topic"], "there is no column topic"),
         (["--context", "kind", "--style", "controlled"], "does not go with --context"),
     ],
@@ -684,10 +697,9 @@ def test_rows_without_a_judge_are_people_s_only_when_told_so(run, tmp_path):
     code, out, (error,) = run("rank", path, "--no-new")
     assert (code, out) == (2, "")
     assert "no column 'judge', and 'evaluator' ('gpt') may name judges" in error
-    people, path = "PEOPLE.csv", str(path)
-    assert [words for _, words in run.offered] == [
-        ["rank", people, path, "--no-new", "--columns", "evaluator=judge"],
-        ["rank", path, "--no-new", "--columns", "evaluator=rater", "--all-human"],
+    assert [words[3:] for _, words in run.offered] == [
+        ["--columns=evaluator=judge"],
+        ["--columns=evaluator=rater", "--all-human"],
     ]
     code, out, _ = run("rank", path, "--no-new", "--all-human")
     assert code == 0
@@ -718,7 +730,10 @@ def test_a_stream_without_a_judge_is_people_s_only_when_told_so(run, tmp_path):
     data.X.rename(columns={"judge": "Judge"}).assign(winner=data.y).to_parquet(path)
     code, _, err = run(*flags)
     assert code == 2
-    assert [words[-1] for _, words in run.offered] == ["--all-human", "Judge=judge"]
+    assert [words[-1] for _, words in run.offered] == [
+        "--all-human",
+        "--columns=Judge=judge",
+    ]
 
 
 # ---------------------------------------------------------------------- a dry run

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-FAST = ["--folds", "2"]
+FAST = ["--cv", "2"]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_rank_writes_the_same_report_beside_its_result(run, tmp_path):
     ranked, reported = (path.read_text("utf-8") for path in paths)
     # All but the command that made it.
     assert ranked.split("```")[0] == reported.split("```")[0]
-    assert f"skanchor rank --demo --folds 2 --report {paths[0]}" in ranked
+    assert f"skanchor rank --demo --cv 2 --report {paths[0]}" in ranked
 
 
 def test_without_a_file_the_page_goes_to_standard_output(run):
@@ -50,7 +50,7 @@ def test_a_report_never_goes_over_what_is_read(run, battles, tmp_path):
     shutil.copy(battles, path)
     before = path.read_bytes()
     for flags in (["report", path, "-o", path], ["rank", path, "--report", path]):
-        code, out, err = run(*flags, "--format", "csv", "--force")
+        code, out, err = run(*flags, "--file-format", "csv", "--force")
         assert (code, out) == (2, "") and "is a file that is read" in err[0]
     assert path.read_bytes() == before
 
@@ -97,14 +97,14 @@ def test_report_holds_the_check(run, tmp_path):
 
 def test_a_budget_puts_rows_to_buy_into_the_report(run, tmp_path):
     path = tmp_path / "report.md"
-    bought = ["--budget", 50, "--cost", "human=1", "judges=0.1"]
+    bought = ["--budget", 50, "--costs", "human=1", "judges=0.1"]
     assert run("report", "--demo", *FAST, *bought, "-o", path) == (0, "", [])
     text = path.read_text("utf-8")
     assert "A budget of 50 is best spent on" in text and "Gain (1e-6)" in text
     for flags, says in (
-        (["--budget", 50], "--cost takes the price of a row"),
-        (["--cost", "human=1"], "--budget takes the money available"),
-        (["--budget", 50, "--cost", "owl=1"], "costs names 'owl', which is no source"),
+        (["--budget", 50], "--costs takes the price of a row"),
+        (["--costs", "human=1"], "--budget takes the money available"),
+        (["--budget", 50, "--costs", "owl=1"], "costs names 'owl', which is no source"),
     ):
         code, _, err = run("report", "--demo", *FAST, *flags, "-o", tmp_path / "x.md")
         assert code == 2 and says in err[-1]

@@ -8,7 +8,7 @@ import pytest
 from skanchor import AnchorPipeline
 from skanchor.datasets import load_demo
 
-FAST = ["--demo", "--folds", "2"]
+FAST = ["--demo", "--cv", "2"]
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from skanchor.bootstrap import Bootstrapped
 from skanchor.datasets import load_demo
 from skanchor.evaluation import leave_one_model_out, predict_left_out
 
-FAST = ["--folds", "2"]
+FAST = ["--cv", "2"]
 TWO = ["--models", "amber-otter", "early-moth"]
 
 
@@ -96,7 +96,7 @@ def test_compare_gives_intervals_by_refits(run):
     names = ["AnchorPipeline", "HistoricalPPI", "LogisticJudge"]
     flags = ["compare", "--demo", *FAST, *TWO, "--methods", *names, "--json"]
     code, plain, _ = run(*flags)
-    found = run(*flags, "--bootstrap", "50")
+    found = run(*flags, "--n-resamples", "50")
     assert code == 0 and found[0] == 0
     anchor, ppi, ranks = json.loads(found[1])["methods"]
     assert [anchor, ranks] == json.loads(plain)["methods"][::2]
@@ -107,11 +107,11 @@ def test_compare_gives_intervals_by_refits(run):
     assert ppi["compatible"] == rows["compatible"].mean()
     assert ppi["new_models"]["jade-finch"].endswith(")")
     assert json.loads(found[1])["bootstrap"] == 50 and ranks["width"] is None
-    code, out, _ = run(*flags[:-1], "--bootstrap", "50")
+    code, out, _ = run(*flags[:-1], "--n-resamples", "50")
     assert code == 0 and "those of 50 refits" in out
-    assert "--bootstrap 200 gives" in run(*flags[:-1])[1]
-    code, _, err = run(*flags, "--bootstrap", "1")
-    assert code == 2 and "--bootstrap must be at least 20" in err[0]
+    assert "--n-resamples 200 gives" in run(*flags[:-1])[1]
+    code, _, err = run(*flags, "--n-resamples", "1")
+    assert code == 2 and "--n-resamples must be at least 20" in err[0]
 
 
 def test_compare_says_how_far_models_left_out_are_off(run):
@@ -186,8 +186,16 @@ def test_flags_that_no_method_reads_are_refused(run, names, flags, unread):
     ("names", "flags", "unread"),
     [
         (["HistoricalPPR", "ScalarJudge"], ["--level", "0.9"], "--level"),
-        (["ScalarJudge"], ["--seed=3", "--level", "0.95"], "--seed, --level"),
-        (["JointBTL", "ScalarJudge"], ["--level", "0.9", "--seed", "3"], "--seed"),
+        (
+            ["ScalarJudge"],
+            ["--random-state=3", "--level", "0.95"],
+            "--random-state, --level",
+        ),
+        (
+            ["JointBTL", "ScalarJudge"],
+            ["--level", "0.9", "--random-state", "3"],
+            "--random-state",
+        ),
     ],
 )
 def test_a_level_without_intervals_and_a_seed_without_draws(run, names, flags, unread):
@@ -196,5 +204,5 @@ def test_a_level_without_intervals_and_a_seed_without_draws(run, names, flags, u
     assert (code, out) == (2, "")
     assert f"{', '.join(names)} would not read {unread}: leave that out" in error
     # Refits have intervals, and are drawn; here the file is missing.
-    command[1:2] = ["absent.csv", "--bootstrap", "20"]
+    command[1:2] = ["absent.csv", "--n-resamples", "20"]
     assert "absent.csv" in run(*command)[2][0]

@@ -66,7 +66,7 @@ table(
     lambda: rare((0, 4), 8),
     check=dealt_anew,
     random_state=DEALT,
-    flags=("--seed", str(DEALT)),
+    flags=("--random-state", str(DEALT)),
 )
 table(
     "A model with a single win among people",
@@ -124,7 +124,7 @@ table(
     lambda: keep_rows(slice(None)),
     raises=(ValueError, "greater than the number of rows"),
     cv=900,
-    flags=("--folds", "900"),
+    flags=("--cv", "900"),
 )
 
 
@@ -195,7 +195,7 @@ see(
 )
 see(
     "A stream whose people have another label",
-    "cli.test_history_files::test_the_command_for_other_labels_of_people_works",
+    "cli.test_history_files::test_other_labels_of_people_are_named",
 )
 see(
     "Other labels of people beside 'human'",

@@ -11,15 +11,15 @@ import pandas as pd
 from fuzz import tables
 
 FLAGS = [
-    ["--level", "0.9"], ["--level", "1.5"], ["--level", "nan"], ["--folds", "2"],
-    ["--folds", "1"], ["--folds", "999999"], ["--groups", "prompt_id"],
+    ["--level", "0.9"], ["--level", "1.5"], ["--level", "nan"], ["--cv", "2"],
+    ["--cv", "1"], ["--cv", "999999"], ["--groups", "prompt_id"],
     ["--groups", "judge,model_a"], ["--groups", ","], ["--weights", "frequency"],
-    ["--weights", "importance"], ["--seed", "5"], ["--seed", "-1"],
+    ["--weights", "importance"], ["--random-state", "5"], ["--random-state", "-1"],
     ["--position-effect"], ["--no-position-effect"], ["--item-effects", "none"],
     ["--item-effects", "random"],
     ["--historical-fit", "two-step"], ["--from", "table"], ["--from", "alpaca_eval"],
-    ["--from", "arena_hard,table"], ["--from", "nothing"], ["--format", "csv"],
-    ["--format", "jsonl"], ["--format", "parquet"], ["--encoding", "latin-1"],
+    ["--from", "arena_hard,table"], ["--from", "nothing"], ["--file-format", "csv"],
+    ["--file-format", "jsonl"], ["--file-format", "parquet"], ["--encoding", "latin-1"],
     ["--encoding", "utf-16"], ["--encoding", "klingon"], ["--encoding", "punycode"],
     ["--columns", "winner=outcome"], ["--columns", "x1_a=z_a,x1_b=z_b"],
     ["--columns", "=,="], ["--columns", "model_a=model_b"], ["--labels", "model_a=tie"],
@@ -28,11 +28,11 @@ FLAGS = [
     ["--tie-margin", "nan"], ["--drop-invalid"], ["--drop-invalid"],
     ["--new", "new-model"], ["--new", "model-01"], ["--new", ""], ["--no-new"],
     ["--human", "human"], ["--human", "judge-*"], ["--human", "["],
-    ["--judges", "judge-1"], ["--judges", "*"], ["--drop-judges", "judge-1"],
-    ["--drop-judges", "*"], ["--judge", "gpt"], ["--text-columns", "model_a,model_b"],
+    ["--judges", "judge-1"], ["--judges", "*"], ["--without", "judge-1"],
+    ["--without", "*"], ["--judge", "gpt"], ["--text-columns", "model_a,model_b"],
     ["--text-columns", "x1_a,x1_b"], ["--text-columns", "a"], ["--features", "x1"],
     ["--features", ""], ["--features", "x1,x2,none"], ["--drop-features", "x1"],
-    ["--json"], ["--json"], ["--demo"], ["--jobs", "0"], ["--nonsense"],
+    ["--json"], ["--json"], ["--demo"], ["--n-jobs", "0"], ["--nonsense"],
 ]  # fmt: skip
 SUFFIXES = [
     *["csv"] * 5, *["jsonl"] * 4, "tsv", "parquet", "feather", "csv.gz", "jsonl.gz",
@@ -56,8 +56,8 @@ def draw(rng, folder):
     if rng.random() < 0.1:
         out = rng.choice(["out.csv", "out.json", "out.txt", "no/such/out.csv", ""])
         args += ["--output", str(folder / out)]
-    if "--folds" not in args:
-        args += ["--folds", "3"]
+    if "--cv" not in args:
+        args += ["--cv", "3"]
     return args
 
 

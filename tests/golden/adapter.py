@@ -289,7 +289,7 @@ def command(name, table, *flags):
         path = Path(folder, "battles.csv")
         table.to_csv(path, index=False)
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            code = main([name, str(path), "--json", "--folds", "3", *flags])
+            code = main([name, str(path), "--json", "--cv", "3", *flags])
     document = json.loads(out.getvalue())
     models = [
         [row.get(key) for key in ("score", "standard_error", "low", "high", "rank")]
