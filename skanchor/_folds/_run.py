@@ -26,7 +26,6 @@ def stream_plan(
     n_jobs: int | None = None,
     verbose: int = 0,
     description: str = "folds",
-    ordered: bool = True,
 ) -> Iterator[Any]:
     """Run ``task(*job)`` for every job, possibly in parallel.
 
@@ -42,9 +41,6 @@ def stream_plan(
         Shows a progress bar on the standard error when positive.
     description : str
         What the bar counts.
-    ordered : bool, default=True
-        Whether results come in the order of the jobs; otherwise each comes as soon as
-        it is there.
 
     Yields
     ------
@@ -54,10 +50,9 @@ def stream_plan(
     backend = get_active_backend()[0]
     with _few_threads(backend, effective_n_jobs(n_jobs)):
         # Not every backend can hand over results as they come.
-        lazily = "generator" if ordered else "generator_unordered"
         results: Any = Parallel(
             n_jobs=n_jobs,
-            return_as=lazily if backend.supports_return_generator else "list",
+            return_as="generator" if backend.supports_return_generator else "list",
         )(delayed(_run_with_warnings)(os.getpid(), task, job) for job in jobs)
         if verbose > 0:
             from rich.console import Console
