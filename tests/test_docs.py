@@ -41,7 +41,6 @@ PAGES = [
     "history.md",
     "plots.md",
     "sensitivity.md",
-    "simulation.md",
     "style.md",
     "start.md",
     *(f"{page.parent.name}/{page.name}" for page in sorted(DOCS.glob("howto/*.md"))),
