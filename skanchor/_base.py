@@ -26,8 +26,6 @@ from skanchor._documented import DocumentedMixin
 from skanchor._numerics.logistic import log_loss_terms
 from skanchor._numerics.machine import limited_threads, threads_for
 from skanchor._numerics.parameters import count_parameters
-from skanchor._pickles import VersionedPickle
-from skanchor._plain_state import PlainState
 from skanchor._row_rules import RowRules, drops_ties
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
@@ -38,9 +36,7 @@ _ALIKE_NAMES = ("look-alike-models", "look-alike-judges", "misspelt-models")
 """Codes of warnings that may say why a fit is refused: two names of one model."""
 
 
-class ComparisonEstimator(
-    VersionedPickle, PlainState, DocumentedMixin, ClassifierMixin, BaseEstimator
-):
+class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
     """Base of the estimators that read battles.
 
     A subclass implements the hooks ``_fit``, which learns from an admitted sample and

@@ -28,7 +28,6 @@ __all__ = [
     "SeparationWarning",
     "SkanchorWarning",
     "SlowWarning",
-    "VersionWarning",
     "WeakJudgeWarning",
 ]
 
@@ -113,10 +112,6 @@ class SlowWarning(SkanchorWarning):
 
 class SeparationWarning(SkanchorWarning):
     """The likelihood has no finite maximum: scores or verdicts are separated."""
-
-
-class VersionWarning(SkanchorWarning):
-    """A pickle was written by another version of skanchor."""
 
 
 class WeakJudgeWarning(SkanchorWarning):

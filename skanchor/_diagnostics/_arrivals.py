@@ -23,7 +23,6 @@ from skanchor._numerics.information import JudgeBlock, profile_span
 from skanchor._numerics.linalg import SymmetricSolver, standardised
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszSystem
-from skanchor._plain_state import PlainState
 from skanchor._riesz import riesz_problem
 from skanchor._typing import Array
 
@@ -44,7 +43,7 @@ less memory."""
 
 
 @dataclass(frozen=True, eq=False)
-class ArrivalCheck(PlainState):
+class ArrivalCheck:
     """Whether judges treat the new models as they treated the old ones, and alike.
 
     Attributes

@@ -33,7 +33,6 @@ from skanchor._numerics.sums import (
     local_gram,
     local_score,
 )
-from skanchor._plain_state import PlainState
 from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage
 from skanchor.sample import Sample
@@ -47,7 +46,7 @@ below which the verdicts rule them out."""
 
 
 @dataclass(frozen=True, eq=False)
-class ItemCheck(PlainState):
+class ItemCheck:
     """Whether verdicts deviate by model beyond score and features.
 
     Attributes

@@ -12,7 +12,6 @@ import pandas as pd
 from skanchor._diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
 from skanchor._diagnostics._interval_check import IntervalCheck
 from skanchor._diagnostics._ties import PEOPLE, apart_from_people
-from skanchor._plain_state import PlainState
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.warning_log import MANY_ALIKE, is_heard, warn
 
@@ -100,7 +99,7 @@ class Finding(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnostics(PlainState):
+class Diagnostics:
     """What to look at before trusting an interval.
 
     Attributes

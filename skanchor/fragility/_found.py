@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor._plain_state import PlainState
-
 STATUS = {
     "confirmed": "a refit confirms it",
     "not confirmed": "refits did not confirm it",
@@ -23,7 +21,7 @@ STATUS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fragility(PlainState):
+class Fragility:
     """How few rows change the statements about new models, if they are dropped.
 
     Attributes

@@ -17,7 +17,6 @@ from skanchor._comparisons import Comparisons, as_frame
 from skanchor._comparisons.grouping import AUTO
 from skanchor._comparisons.labels import is_in
 from skanchor._folds import make_plans
-from skanchor._pickles import VersionedPickle
 from skanchor._treatments import limited_to_inference
 from skanchor.contexts import refuse_contexts
 from skanchor.exceptions import BattlesError
@@ -39,7 +38,7 @@ from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
 
-class AnchorHistory(VersionedPickle, BaseEstimator):
+class AnchorHistory(BaseEstimator):
     """A history that is fitted once, and with which new models are then placed.
 
     :meth:`fit` fits everything that depends on the historical rows alone, on all rows

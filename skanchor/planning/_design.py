@@ -15,7 +15,6 @@ from skanchor._checks import check_level, is_number
 from skanchor._comparisons import HUMAN
 from skanchor._inference import satterthwaite, t_quantile
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._plain_state import PlainState
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.planning._allocation import allocate, round_to_budget
@@ -33,7 +32,7 @@ FLOOR = 0.1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Design(PlainState):
+class Design:
     """What to buy next within a budget, and how much it would help.
 
     Attributes

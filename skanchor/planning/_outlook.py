@@ -12,7 +12,6 @@ from scipy.optimize import brentq
 
 from skanchor._checks import check_level
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._plain_state import PlainState
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.planning._forecast import Forecast, Targets
@@ -33,7 +32,7 @@ _SHARES = (0.75, 0.5, 0.25)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Outlook(PlainState):
+class Outlook:
     """Numbers of rows with which the intervals of new models reach a half width.
 
     Attributes

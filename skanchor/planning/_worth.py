@@ -12,7 +12,6 @@ import pandas as pd
 
 from skanchor._comparisons import HUMAN
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._plain_state import PlainState
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.planning._forecast import EVERY_JUDGE, Forecast, Targets
@@ -23,7 +22,7 @@ ALL_JUDGES = "all judges"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Worth(PlainState):
+class Worth:
     """The worth of verdicts on new models, in human votes on the same models.
 
     A vote here is one against the opponents of the verdicts, in the same proportions.

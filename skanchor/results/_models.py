@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons import Inputs
 from skanchor._comparisons.labels import label_index
-from skanchor._pickles import VersionedPickle
 
 SHOWN = 10
 """Most new models that the short look at a result shows."""
@@ -31,7 +30,7 @@ class _OfPipelines:
         )
 
 
-class ModelResult(VersionedPickle):
+class ModelResult:
     """What results by model share: labels, inputs, a short look at the new models."""
 
     models: NDArray[Any]

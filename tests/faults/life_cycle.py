@@ -12,13 +12,11 @@ FAULTS = Listing()
 call, see = FAULTS.call, FAULTS.see
 
 
-SKOPS = "test_skops::test_"
 LIFE = "test_life_cycle::test_"
 THREADS = "bias.test_network_threads::test_"
 HISTORY = "history.test_anchor_history::test_"
 for title, where in {
     "clone, pickle, joblib and deepcopy": LIFE + "copies_give_the_same_intervals",
-    "skops, which runs no code": SKOPS + "a_fitted_pipeline_survives",
     "A second fit after set_params": LIFE + "a_second_fit_leaves_nothing_of_the_first",
     "The user's own learner": LIFE + "parts_given_are_never_fitted",
     "n_jobs 1, 2 and -1, processes and threads": LIFE + "workers_change_nothing",
