@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
     from skanchor._arrivals import ArrivalScorer
     from skanchor._btl import BTLRegressor
-    from skanchor._comparisons import Comparisons, join_groups
+    from skanchor._comparisons import Comparisons
     from skanchor._folds import SourceKFold
     from skanchor._judges import JudgeCalibrator
     from skanchor._riesz import RieszDebiaser
@@ -25,7 +25,6 @@ __all__ = [
     "JudgeCalibrator",
     "RieszDebiaser",
     "SourceKFold",
-    "join_groups",
     "judge_fingerprint",
     "read_battles",
     "split_battles",
@@ -42,7 +41,6 @@ _MODULE_OF = {
     "JudgeCalibrator": "_judges",
     "RieszDebiaser": "_riesz",
     "SourceKFold": "_folds",
-    "join_groups": "_comparisons",
     "judge_fingerprint": "history",
     "read_battles": "io",
     "split_battles": "io",
@@ -51,7 +49,6 @@ _PUBLIC_MODULES = (
     "baselines",
     "bias",
     "bootstrap",
-    "contexts",
     "datasets",
     "evaluation",
     "exceptions",

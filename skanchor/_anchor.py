@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from skanchor._admission import admit_to_inference, warn_of_no_judges
 from skanchor._arrivals import ArrivalScorer
@@ -20,6 +19,7 @@ from skanchor._btl import BTLRegressor
 from skanchor._cells import Cells
 from skanchor._chain import Chain, fit_stages
 from skanchor._comparisons import Comparisons, has_contexts, read_contexts
+from skanchor._contexts import context_mix
 from skanchor._diagnostics import (
     ItemCheck,
     item_effects_check,
@@ -41,7 +41,6 @@ from skanchor._typing import Split, Splitter
 from skanchor._weight_checks import check_weights_and_groups, mean_weight
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
-from skanchor.contexts import context_mix
 from skanchor.sample import WEIGHTS, Battles, Sample
 
 MOST_REPEATS = 10_000
@@ -179,13 +178,6 @@ class AnchorPipeline(AnchorRefits):
         if there are any, item effects. With contexts, the labels of its models have
         the attributes ``context`` and ``model``, as in the estimators and the tables of
         ``diagnostics``.
-    sample_ : Sample
-        The same rows with outcomes, weights and groups.
-    distinct_sample_ : Sample
-        The rows as they were fitted. If most rows are equal, equal rows are merged, and
-        ``multiplicity`` is the number of rows that each represents.
-    input_hash_ : str
-        SHA-256 of all rows as they were read.
     warnings_ : tuple of Warning
         Warnings of the fit.
 
@@ -323,7 +315,7 @@ class AnchorPipeline(AnchorRefits):
         sample = super()._admitted(X, y, sample_weight, groups, distinct=distinct)
         if self.context is None or has_contexts(sample.X):
             return sample
-        contexts = read_contexts(self.context, X, len(sample))
+        contexts = read_contexts(self.context, X)
         return sample.in_contexts(contexts, self.context)
 
     def _matrix_size(self, sample: Sample) -> int:
@@ -434,50 +426,9 @@ class AnchorPipeline(AnchorRefits):
         self.contexts_ = chain.X.rows.items.contexts
         self.features_ = np.array(chain.X.feature_names, dtype=object)
 
-    # ---------------------------------------------------------------------------- check
-    def check_coverage(
-        self,
-        X: Battles,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | str | None = "auto",
-    ) -> float:
-        """Share of historical models whose score agrees with their human score.
-
-        Fits the pipeline once for each historical model, treated as if it were new, and
-        checks whether its score differs from the score of the human votes by no more
-        than both standard errors together allow. The share should be near 0.95. The
-        tests of :func:`skanchor.evaluation.check_intervals` are stored in
-        ``result_.diagnostics.check``; their table has a row for each model. Each fit
-        draws its own folds, so ``cv`` must be a number or a splitter, not row numbers.
-
-        Parameters
-        ----------
-        X, y, sample_weight, groups
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        float
-            The share.
-        """
-        from skanchor.evaluation import check_intervals
-
-        check_is_fitted(self)
-        result = self._result()
-        known = result.models[~result.is_new].tolist()
-        found = check_intervals(
-            self, X, y, sample_weight=sample_weight, groups=groups, models=known,
-            n_jobs=self.n_jobs, verbose=self.verbose,
-        )  # fmt: skip
-        if result.diagnostics is not None:
-            checked = replace(result.diagnostics, check=found)
-            self.result_ = replace(result, diagnostics=checked)
-        return found.coverage
-
     # ---------------------------------------------------------------- scikit-learn side
     def _encode(self, X: Battles) -> Comparisons:
         encoded = super()._encode(X)
         if self.context is None or has_contexts(encoded):
             return encoded
-        return encoded.in_contexts(read_contexts(self.context, X, len(encoded)))
+        return encoded.in_contexts(read_contexts(self.context, X))

@@ -57,22 +57,16 @@ class AnchorReadouts(RankingEstimator):
         return self._inference.cells.to_rows(self._learned)
 
     @property
-    def sample_(self) -> Sample:
+    def _sample(self) -> Sample:
         """Rows that were admitted, with estimated columns, outcomes and weights."""
         self._result()
         return self._inference.cells.rows.with_battles(self.comparisons_)
 
     @property
-    def distinct_sample_(self) -> Sample:
-        """The rows of `sample_`; equal rows are merged, with their number."""
+    def _distinct_sample(self) -> Sample:
+        """The rows of `_sample` as fitted: equal ones may be merged, with a number."""
         self._result()
         return self._inference.admitted.with_battles(self._learned)
-
-    @property
-    def input_hash_(self) -> str:
-        """SHA-256 of all rows as they were read."""
-        self._result()
-        return self._inference.cells.digest
 
     @property
     def variance_(self) -> pd.DataFrame:
@@ -166,8 +160,8 @@ class AnchorReadouts(RankingEstimator):
         if isinstance(result, ContextResult):
             raise BattlesError(
                 "This needs exposures by row, which are not mixed over contexts. Take "
-                "a bias that is linear in fixed columns, or rank each context by "
-                "itself."
+                "a bias that is linear in fixed columns, or fit the rows of each "
+                "context alone."
             )
         if (result.unbounded & result.is_new).any():
             lost = result.models[result.unbounded & result.is_new][:5].tolist()
@@ -175,7 +169,7 @@ class AnchorReadouts(RankingEstimator):
                 f"Models {lost!r} are not determined, so that exposures by row are not "
                 "those of the reported scores. Fit again without these models."
             )
-        sample = self.distinct_sample_
+        sample = self._distinct_sample
         sums = FitSums.of(
             sample, sample.X.order, self.calibrator_, human_bias=self.btl_.bias_
         )
@@ -371,7 +365,7 @@ class AnchorReadouts(RankingEstimator):
     def _forecast(self) -> Forecast:
         return Forecast.of(
             self._result(),
-            self.distinct_sample_,
+            self._distinct_sample,
             self.btl_,
             self.calibrator_,
             self.debiaser_,

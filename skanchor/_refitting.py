@@ -160,7 +160,7 @@ class AnchorRefits(AnchorReadouts):
                 asked,
                 self._result(),
                 inference,
-                self.distinct_sample_,
+                self._distinct_sample,
                 self.debiaser_,
                 1.0 if self._items is None else self._items.inflation,
                 self._refit,

@@ -72,7 +72,7 @@ def forecast(name):
     anchor = fitted(name)
     return Forecast.of(
         anchor.result_,
-        anchor.distinct_sample_,
+        anchor._distinct_sample,
         anchor.btl_,
         anchor.calibrator_,
         anchor.debiaser_,

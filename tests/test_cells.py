@@ -58,8 +58,8 @@ def said_by(anchor):
     found["board"] = board.to_numpy(float)
     found["judges"] = anchor.summary().select_dtypes("number").to_numpy(float)
     found["parts"] = anchor.variance_.to_numpy(float)
-    found["order"] = anchor.sample_.X.order
-    found["weights"] = anchor.sample_.weight
+    found["order"] = anchor._sample.X.order
+    found["weights"] = anchor._sample.weight
     known = result.diagnostics
     if known is not None:
         found["influence"] = anchor.influence_
@@ -182,7 +182,7 @@ def test_tables_whose_rows_repeat(case, rows_alone):
     theirs = outcome(X, y, weight, groups, **settings)
     assert theirs[0]._inference.cells.cell is None
     assert_same(mine, theirs)
-    assert anchor.input_hash_ == theirs[0].input_hash_
+    assert anchor._inference.cells.digest == theirs[0]._inference.cells.digest
     for one, other in zip(anchor.fold_plan_, theirs[0].fold_plan_, strict=True):
         for split, again in zip(one, other, strict=True):
             for part, same in zip(split, again, strict=True):
@@ -247,10 +247,10 @@ def test_tables_of_texts_are_encoded_by_their_different_rows(case, rows_alone):
     for one, other in zip(mine[0].fold_plan_, theirs[0].fold_plan_, strict=True):
         for split, again in zip(one, other, strict=True):
             assert_array_equal(split[1], again[1])
-    assert mine[0].input_hash_ == theirs[0].input_hash_
+    assert mine[0]._inference.cells.digest == theirs[0]._inference.cells.digest
     assert str(mine[0].result_.inputs) == str(theirs[0].result_.inputs)
-    assert_array_equal(mine[0].sample_.X.left, theirs[0].sample_.X.left)
-    assert_array_equal(mine[0].sample_.y, theirs[0].sample_.y)
+    assert_array_equal(mine[0]._sample.X.left, theirs[0]._sample.X.left)
+    assert_array_equal(mine[0]._sample.y, theirs[0]._sample.y)
 
 
 def test_influence_of_equal_rows_adds_up_to_the_correction():
@@ -407,7 +407,7 @@ def test_a_result_keeps_influence_but_no_groups_of_folds(rows_alone):
     groups = rng.integers(0, len(y) // 4, len(y))
     settings = {"cv": 3, "random_state": 0, "item_effects": None}
     anchor = AnchorPipeline(**settings).fit(X, y, groups=groups)
-    assert anchor.distinct_sample_.members is not None
+    assert anchor._distinct_sample.members is not None
     assert anchor.result_.diagnostics.grouped
     kept = [fold for folds in anchor.result_.rows.repeats for fold, _ in folds]
     assert len(kept) == 3 and all(fold.members is None for fold in kept)

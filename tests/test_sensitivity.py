@@ -75,7 +75,7 @@ def two():
 
 def by_rows(anchor):
     """Exposures from the rows, and the rows themselves."""
-    sample = anchor.distinct_sample_
+    sample = anchor._distinct_sample
     sums = FitSums.of(
         sample, sample.X.order, anchor.calibrator_, human_bias=anchor.btl_.bias_
     )
@@ -85,7 +85,7 @@ def by_rows(anchor):
 
 def influences(anchor, shift):
     """``sum a V shift`` over all rows, for each score, row by row."""
-    sample = anchor.distinct_sample_
+    sample = anchor._distinct_sample
     X = sample.X
     eta = X.logits()
     p = 1 / (1 + np.exp(-eta))
@@ -398,7 +398,7 @@ def test_a_family_of_the_new_model_alone_is_a_favour(fits):
 def test_a_favour_in_the_verdicts_moves_the_score_by_the_exposure():
     """Outcomes are the probabilities, without and with a favour: no noise hides it."""
     data = small(item_sd=0.0)
-    sample = fit(data.X, data.y, **PAPER).sample_
+    sample = fit(data.X, data.y, **PAPER)._sample
     X, size = sample.X, 0.1
     new = np.flatnonzero(X.is_new)[0]
     sign = (X.left == new).astype(float) - (X.right == new)
@@ -418,7 +418,7 @@ def test_a_favour_in_the_verdicts_moves_the_score_by_the_exposure():
 def noiseless():
     """Scores where verdicts are the probabilities of a fit, with shifted log-odds."""
     data = small(item_sd=0.0, new_score=1.5)
-    X = fit(data.X, data.y, **PAPER).sample_.X
+    X = fit(data.X, data.y, **PAPER)._sample.X
 
     def fitted(shift, **settings):
         p = 1 / (1 + np.exp(-(X.logits() + shift)))
@@ -485,7 +485,7 @@ def test_reference_rank_sets_grow_at_these_sizes(reference):
 def test_benchmarks_by_hand(fits):
     anchor = fits["items"]
     marks = anchor.benchmarks().loc[NEW]
-    sample = anchor.distinct_sample_
+    sample = anchor._distinct_sample
     X = sample.X
     p = 1 / (1 + np.exp(-X.logits()))
     new = np.flatnonzero(X.is_new)[0]

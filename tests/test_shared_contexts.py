@@ -258,7 +258,7 @@ def test_a_mix_is_a_linear_map_of_the_scores_by_context(fitted):
     parts = variance[["human", "judge", "cross", "items"]].sum()
     assert_allclose(parts, fitted.standard_errors_[NEW] ** 2)
     assert 0 < variance["lower_bound"] < parts
-    assert whole.n_human.sum() == 2 * (fitted.sample_.X.is_human).sum()
+    assert whole.n_human.sum() == 2 * (fitted._sample.X.is_human).sum()
 
 
 def test_a_mix_can_be_asked_for(table, fitted):

@@ -134,7 +134,7 @@ def test_ties_among_counted_rows_are_left_out(most):
     assert_allclose(anchor.scores_, same.scores_, rtol=1e-10)
     assert_allclose(anchor.standard_errors_, same.standard_errors_, rtol=1e-10)
     for fitted in (anchor, same):
-        assert_array_equal(fitted.sample_.weight == 0, (y == "tie")[listed])
+        assert_array_equal(fitted._sample.weight == 0, (y == "tie")[listed])
 
 
 def test_counts_and_tables_of_wins_follow(tmp_path):

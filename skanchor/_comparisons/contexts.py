@@ -53,17 +53,15 @@ def has_contexts(X: Any) -> bool:
     return len(X.models) > 0 and isinstance(X.models[0], InContext)
 
 
-def read_contexts(contexts: Any, table: Any, n_rows: int) -> NDArray[Any]:
+def read_contexts(column: str, table: Any) -> NDArray[Any]:
     """Return the context of each row; raise if a row has none.
 
     Parameters
     ----------
-    contexts : str or array-like of shape (n_rows,)
-        The column of the table that holds them, or the contexts themselves.
+    column : str
+        The column of the table that holds them.
     table : battles table
         One row per comparison.
-    n_rows : int
-        Number of its rows.
 
     Returns
     -------
@@ -74,17 +72,10 @@ def read_contexts(contexts: Any, table: Any, n_rows: int) -> NDArray[Any]:
     BattlesError
         If there is no such column, or a row has no context.
     """
-    if isinstance(contexts, str):
-        frame = as_frame(table)
-        if frame is None or contexts not in frame.columns:
-            raise BattlesError(f"The table has no column {contexts!r} of contexts.")
-        contexts = exact_values(frame[contexts])
-    values = np.asarray(given_values(contexts), dtype=object)
-    if values.shape != (n_rows,):
-        raise BattlesError(
-            f"contexts must have one label for each of {n_rows} rows, not the shape "
-            f"{values.shape}."
-        )
+    frame = as_frame(table)
+    if frame is None or column not in frame.columns:
+        raise BattlesError(f"The table has no column {column!r} of contexts.")
+    values = np.asarray(given_values(exact_values(frame[column])), dtype=object)
     lost = pd.isna(values)
     if lost.any():
         raise BattlesError(

@@ -51,7 +51,7 @@ class JudgeErrors:
         Parameters
         ----------
         sample : Sample
-            Rows that carry all that was learned, ``AnchorPipeline.sample_``.
+            Rows that carry all that was learned, ``AnchorPipeline._sample``.
         calibrator : JudgeCalibrator
             Fitted.
         judge : label
@@ -116,7 +116,7 @@ def partial_effects(
     Parameters
     ----------
     sample : Sample
-        Rows that carry all that was learned, ``AnchorPipeline.sample_``.
+        Rows that carry all that was learned, ``AnchorPipeline._sample``.
     calibrator : JudgeCalibrator
         Fitted.
     judge : label

@@ -167,7 +167,7 @@ class Diagnostics:
         Whether the intervals take item effects into account.
     check : IntervalCheck or None
         Tests of the intervals on historical models that were left out; see
-        :meth:`skanchor.AnchorPipeline.check_coverage`.
+        :func:`skanchor.evaluation.check_intervals`.
     """
 
     judges: pd.DataFrame

@@ -16,10 +16,10 @@ from sklearn.utils import _safe_indexing
 
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import label_list
+from skanchor._contexts import refuse_contexts
 from skanchor._folds import run_plan
 from skanchor._row_rules import RowRules, treat_ties
 from skanchor._typing import Array
-from skanchor.contexts import refuse_contexts
 from skanchor.evaluation._errors import DifferenceErrors
 from skanchor.exceptions import (
     BattlesError,

@@ -60,16 +60,6 @@ def predict_left_out(
         By row number, for all usable rows: ``judge`` (None for people),
         ``probability`` that the first model is preferred, ``outcome`` in [0, 1] and
         ``weight``.
-
-    Examples
-    --------
-    >>> from skanchor.baselines import JointBTL
-    >>> from skanchor.evaluation import predict_left_out
-    >>> from skanchor.simulation import simulate_battles
-    >>> data = simulate_battles(random_state=0)
-    >>> rows = predict_left_out(JointBTL(), data.X, data.y, random_state=0)
-    >>> len(rows) == len(data.X)
-    True
     """
     with WarningLog() as log:
         sample = Sample.admit(X, y, sample_weight, groups)

@@ -16,9 +16,9 @@ from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import Comparisons, as_frame
 from skanchor._comparisons.grouping import AUTO
 from skanchor._comparisons.labels import is_in
+from skanchor._contexts import refuse_contexts
 from skanchor._folds import make_plans
 from skanchor._treatments import limited_to_inference
-from skanchor.contexts import refuse_contexts
 from skanchor.exceptions import BattlesError
 from skanchor.history._additions import join_rows, with_rows
 from skanchor.history._arrivals import (

@@ -198,7 +198,7 @@ def design_of(
     >>> X, y = load_demo(return_X_y=True)
     >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
     >>> parts = anchor.btl_, anchor.calibrator_, anchor.debiaser_
-    >>> forecast = Forecast.of(anchor.result_, anchor.distinct_sample_, *parts)
+    >>> forecast = Forecast.of(anchor.result_, anchor._distinct_sample, *parts)
     >>> design = design_of(forecast, 10.0, {"human": 1.0})
     >>> design.spent <= 10
     True

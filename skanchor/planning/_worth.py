@@ -138,7 +138,7 @@ def worth_of(
     >>> X, y = load_demo(return_X_y=True)
     >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
     >>> parts = anchor.btl_, anchor.calibrator_, anchor.debiaser_
-    >>> forecast = Forecast.of(anchor.result_, anchor.distinct_sample_, *parts)
+    >>> forecast = Forecast.of(anchor.result_, anchor._distinct_sample, *parts)
     >>> worth_of(forecast, "ivory-lynx").table.columns.tolist()
     ['verdicts', 'replaces', 'alone', 'next_verdict', 'never_more']
     """

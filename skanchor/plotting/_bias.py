@@ -101,7 +101,7 @@ class BiasDisplay(canvas.PanelDisplay):
             raise ValueError("The fit has used no features, so that there is no bias.")
         chosen = canvas.busiest_judges(pipeline, judges, MOST_JUDGES)
         tables = {
-            judge: partial_effects(pipeline.sample_, pipeline.calibrator_, judge)
+            judge: partial_effects(pipeline._sample, pipeline.calibrator_, judge)
             for judge in chosen
         }
         effects = pd.concat(tables, names=["judge"])

@@ -32,7 +32,7 @@ def judge_calibration(sample: Sample, judge: Hashable, n_bins: int = 8) -> pd.Da
     Parameters
     ----------
     sample : Sample
-        Rows with fitted scores, sensitivities and biases: ``AnchorPipeline.sample_``.
+        Rows with fitted scores, sensitivities and biases: ``AnchorPipeline._sample``.
     judge : label
         One of its judges.
     n_bins : int, default=8
@@ -133,7 +133,7 @@ class JudgeCalibrationDisplay(canvas.PanelDisplay):
         """
         pipeline = canvas.check_pipeline(estimator)
         chosen = canvas.busiest_judges(pipeline, judges, MOST_JUDGES)
-        sample = pipeline.sample_
+        sample = pipeline._sample
         tables = {judge: judge_calibration(sample, judge, n_bins) for judge in chosen}
         return cls(pd.concat(tables, names=["judge"]), level).plot(axes)
 

@@ -82,7 +82,7 @@ class JudgeDisplay(canvas.PanelDisplay):
             The display, drawn.
         """
         pipeline = canvas.check_pipeline(estimator)
-        sample, calibrator = pipeline.sample_, pipeline.calibrator_
+        sample, calibrator = pipeline._sample, pipeline.calibrator_
         table = pipeline.summary().sort_values("sensitivity", ascending=False)
         if "sensitivity_error" not in table:
             # The plug-in alone (debiaser="passthrough") has no standard errors.

@@ -27,7 +27,7 @@ def feature_ranges(sample: Sample) -> pd.DataFrame:
     Parameters
     ----------
     sample : Sample
-        Rows with the roles of their models: ``AnchorPipeline.sample_``.
+        Rows with the roles of their models: ``AnchorPipeline._sample``.
 
     Returns
     -------
@@ -124,7 +124,7 @@ class FeatureOverlapDisplay(canvas.AxesDisplay):
             raise ValueError(f"The fit has no {what}, so that nothing can overlap.")
         shown = known if features is None else list(features)
         canvas.check_named("feature", shown, known)
-        ranges = feature_ranges(pipeline.sample_)
+        ranges = feature_ranges(pipeline._sample)
         return cls(ranges.loc[shown]).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:

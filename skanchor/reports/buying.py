@@ -81,7 +81,7 @@ def buying_blocks(
     try:
         forecast = Forecast.of(
             fitted.result_,
-            fitted.distinct_sample_,
+            fitted._distinct_sample,
             fitted.btl_,
             fitted.calibrator_,
             fitted.debiaser_,

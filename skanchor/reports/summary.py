@@ -252,7 +252,7 @@ def summarize(
 
 def _facts_of(pipeline: AnchorPipeline) -> dict[str, Any]:
     """Facts that only a pipeline has: rows by kind, judges, item effects, the hash."""
-    sample, choice = pipeline.distinct_sample_, pipeline._inference.choice
+    sample, choice = pipeline._distinct_sample, pipeline._inference.choice
     X, used = sample.X, sample.counts
     rows = {
         "human": sample.number(used & X.is_human),
@@ -265,7 +265,7 @@ def _facts_of(pipeline: AnchorPipeline) -> dict[str, Any]:
         "n_groups": sample.n_groups,
         "judges": pipeline.summary(),
         "item_effects": ItemEffects(choice.item_effects, choice.reason, choice.p_value),
-        "input_hash": pipeline.input_hash_,
+        "input_hash": pipeline._inference.cells.digest,
     }
 
 

@@ -221,7 +221,7 @@ def _many_judges(fitted: Any, result: AnchorResult, model: Any) -> float | None:
 
 def _judges_of(fitted: AnchorPipeline, model: Any) -> Array:
     """Places of the judges that have compared the model."""
-    sample = fitted.distinct_sample_
+    sample = fitted._distinct_sample
     X = sample.X
     code = X.models.tolist().index(model)
     rows = ((X.left == code) | (X.right == code)) & ~X.is_human & sample.counts

@@ -217,7 +217,7 @@ def test_empty_cells_of_a_dictionary_are_no_labels(labels):
             ):
                 find_groups(groups, table, 4)
         with pytest.raises(BattlesError, match="1 rows have no context, the first is"):
-            read_contexts(table["prompt_id"], table, 4)
+            read_contexts("prompt_id", table)
 
 
 def test_labels_in_a_list_keep_their_types():

@@ -23,7 +23,7 @@ def fitted(item_effects, **calibrator):
 @pytest.mark.parametrize("item_effects", ["none", "random"])
 def test_the_covariance_is_that_of_generalised_least_squares(item_effects):
     anchor = fitted(item_effects)
-    sample = anchor.sample_
+    sample = anchor._sample
     X, m = sample.X, sample.X.judges.tolist().index(JUDGE)
     cut = X.by_judge(m)
     used = X.is_historical_judge_row[cut.rows]
@@ -45,7 +45,7 @@ def test_the_covariance_is_that_of_generalised_least_squares(item_effects):
 
 def test_partial_effects_are_lines_through_the_median():
     anchor = fitted("none", position_effect=False)
-    sample, calibrator = anchor.sample_, anchor.calibrator_
+    sample, calibrator = anchor._sample, anchor.calibrator_
     assert np.isnan(JudgeErrors.of(sample, calibrator, JUDGE).position_effect)
     table = partial_effects(sample, calibrator, JUDGE)
     for name in ("length", "markdown"):
@@ -59,7 +59,7 @@ def test_partial_effects_are_lines_through_the_median():
 
 def test_a_learner_without_coefficients_has_no_band():
     anchor = fitted("none", bias="boosted")
-    table = partial_effects(anchor.sample_, anchor.calibrator_, JUDGE)
+    table = partial_effects(anchor._sample, anchor.calibrator_, JUDGE)
     assert np.isfinite(table["effect"]).all()
     last_stage = hasattr(anchor.calibrator_.biases_[JUDGE], "last_stage")
     assert table["standard_error"].notna().all() == last_stage
@@ -69,4 +69,4 @@ def test_without_features_there_is_nothing_to_show():
     X, y = load_demo(return_X_y=True)
     plain = X[["model_a", "model_b", "judge"]]
     anchor = AnchorPipeline(cv=2, random_state=0).fit(plain, y)
-    assert partial_effects(anchor.sample_, anchor.calibrator_, JUDGE).empty
+    assert partial_effects(anchor._sample, anchor.calibrator_, JUDGE).empty

@@ -12,7 +12,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from skanchor import AnchorPipeline, JudgeCalibrator
-from skanchor.evaluation import leave_one_model_out
+from skanchor.evaluation import check_intervals, leave_one_model_out
 from skanchor.exceptions import (
     DiagnosticWarning,
     WeakJudgeWarning,
@@ -134,8 +134,8 @@ def test_coverage_on_request():
     data = small(item_sd=0.0)
     anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
     assert anchor.result_.diagnostics.coverage is None
-    coverage = anchor.check_coverage(data.X, data.y)
-    seen = anchor.result_.diagnostics
+    found = check_intervals(anchor, data.X, data.y)
+    seen, coverage = replace(anchor.result_.diagnostics, check=found), found.coverage
     table = leave_one_model_out(anchor, data.X, data.y)
     assert seen.coverage == coverage == table.compatible.mean()
     assert seen.covered == table.covered.mean() <= coverage

@@ -105,7 +105,7 @@ def test_dropping_the_most_influential_arrivals(paper, table):
     """First order falls short, weights solved anew do not: figures of the design."""
     X, y = table
     new = paper.models_.tolist().index(NEW)
-    sample = paper.distinct_sample_
+    sample = paper._distinct_sample
     units = Units.of(sample, [NEW], "arrival", "row")
     fit = Fitted.of(paper.result_, paper.debiaser_, units, 1.0)
     influence = paper.debiaser_.influence_of_rows(sample, np.arange(len(sample)))
@@ -146,7 +146,7 @@ def test_single_rows_of_a_small_table(small):
     """The best single row, by a refit without each of the arrivals."""
     anchor, X, y = small
     opponent = anchor.contrasts()["difference"].abs().idxmin()[1]
-    units = Units.of(anchor.distinct_sample_, [NEW], "arrival", "row")
+    units = Units.of(anchor._distinct_sample, [NEW], "arrival", "row")
     fit = Fitted.of(anchor.result_, anchor.debiaser_, units, 1.0)
     shift, _ = fit.effects(fit.base, NEW, opponent)
     rows = np.flatnonzero(units.unit >= 0)
@@ -240,7 +240,7 @@ def test_the_spread_of_a_group_is_that_of_its_square():
     groups = np.arange(len(data.X)) // 3
     anchor = AnchorPipeline(cv=3, item_effects=None, random_state=0)
     anchor.fit(data.X, data.y, groups=groups)
-    sample = anchor.distinct_sample_
+    sample = anchor._distinct_sample
     units = Units.of(sample, [NEW], "any", "group")
     fit = Fitted.of(anchor.result_, anchor.debiaser_, units, 1.0)
     first, second = 0, 1
@@ -329,7 +329,7 @@ def test_other_settings_are_served(settings):
 def test_breaking_is_not_flipping():
     """Without its votes against others a model falls without limit, with no error."""
     anchor = fitted("paper")
-    sample, opponent = anchor.distinct_sample_, "model-04"
+    sample, opponent = anchor._distinct_sample, "model-04"
     won = sample.X.is_human & np.where(
         sample.y > 0.5,
         sample.X.models[sample.X.left] == opponent,

@@ -24,7 +24,7 @@ GOLDEN = "tests/golden/test_golden.py"
 # Tests of public behaviour; a file that has gone is simply not there any more.
 PUBLIC = """
 golden/test_golden.py test_invariance*.py test_btl*.py test_ties.py test_counts.py
-test_contexts.py test_raters.py test_prompts.py test_ranking.py test_multiplicity.py
+test_raters.py test_prompts.py test_ranking.py test_multiplicity.py
 test_weight_units.py test_arrivals.py test_anchor*.py test_human_bias.py test_people.py
 test_inference.py test_families.py test_sensitivity.py test_judges.py
 test_evaluation.py test_interval_check.py test_many_judges.py test_undetermined.py

@@ -15,7 +15,7 @@ from skanchor.simulation import simulate_battles
 
 def dense_rows(anchor):
     """Columns of all rows on all parameters, w V, and the rows they are of."""
-    sample = anchor.distinct_sample_
+    sample = anchor._distinct_sample
     X = sample.X
     K, M, n = len(X.models), len(X.judges), len(X)
     S = X.rows.selectors
@@ -76,7 +76,7 @@ def test_the_matrix_is_a_sum_over_rows(name):
 def test_gains_are_the_mean_of_v_a_squared(name):
     """Of the rows that are there, by the weights that the debiaser gives them."""
     anchor, found = fitted(name), forecast(name)
-    sample, system = anchor.distinct_sample_, anchor.debiaser_
+    sample, system = anchor._distinct_sample, anchor.debiaser_
     x, weight, X = dense_rows(anchor)
     targets = found.information.targets(np.eye(len(X.models)))
     w = found.information.weights(targets)
@@ -181,7 +181,7 @@ def test_a_judge_excluded_from_the_joint_fit(monkeypatch):
     assert anchor._inference.plugged.excluded_judges == {"judge-3"}
     found = Forecast.of(
         anchor.result_,
-        anchor.distinct_sample_,
+        anchor._distinct_sample,
         anchor.btl_,
         anchor.calibrator_,
         anchor.debiaser_,

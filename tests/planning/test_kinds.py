@@ -28,7 +28,7 @@ def test_responses_are_drawn_from_those_of_both_models(with_gaps, monkeypatch):
     few = with_gaps._forecast()
     # All of them, so that the mean is exact.
     monkeypatch.setattr("skanchor.planning._kinds._DRAWS", 10_000)
-    found, X = with_gaps._forecast(), with_gaps.distinct_sample_.X
+    found, X = with_gaps._forecast(), with_gaps._distinct_sample.X
     names = X.models.tolist()
     new, other = names.index("new-model"), names.index("model-03")
     kinds = found.kinds[found.source("judge-2")]

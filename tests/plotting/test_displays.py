@@ -305,7 +305,7 @@ def test_calibration_follows_the_diagonal(anchor):
     assert [ax.get_title() for ax in display.axes_] == anchor.summary()[
         "rows"
     ].sort_values(ascending=False).index.tolist()
-    found = judge_calibration(anchor.sample_, "judge-alpha", 5)
+    found = judge_calibration(anchor._sample, "judge-alpha", 5)
     assert found["rows"].sum() == 937 and (found["predicted"] >= 0.5).all()
     z = (found["observed"] - found["predicted"]) / found["standard_error"]
     assert (z.abs() < 4).all()
@@ -322,7 +322,7 @@ def test_calibration_forgets_which_side_is_first(anchor):
     swapped = y.replace({"model_a": "model_b", "model_b": "model_a"})
     other = AnchorPipeline(cv=2, random_state=0, item_effects="random")
     other.fit(turned, swapped)
-    tables = [judge_calibration(a.sample_, "judge-beta") for a in (anchor, other)]
+    tables = [judge_calibration(a._sample, "judge-beta") for a in (anchor, other)]
     pd.testing.assert_frame_equal(*tables, rtol=1e-3)
 
 
@@ -381,7 +381,7 @@ def test_models_left_out_need_no_fit_before():
 
 def test_overlap_is_in_units_of_history(anchor):
     X, _ = load_demo(return_X_y=True)
-    ranges = feature_ranges(anchor.sample_)
+    ranges = feature_ranges(anchor._sample)
     assert ranges.loc[("length", "historical"), "outside"] == 0
     judged = X["judge"] != "human"
     new = X[["model_a", "model_b"]].isin(NEW)

@@ -161,11 +161,11 @@ def test_the_hash_is_that_of_the_rows(anchor):
 
     def hash_of(X, y):
         anchor = AnchorPipeline(cv=2, random_state=1).fit(X, y, groups=None)
-        return anchor.input_hash_
+        return anchor._inference.cells.digest
 
     first = hash_of(X, y)
     assert first == hash_of(X.copy(), y.to_numpy())
-    assert first != anchor.input_hash_  # which has groups
+    assert first != anchor._inference.cells.digest  # which has groups
     assert first != hash_of(X.iloc[::-1], y.iloc[::-1])
 
 
