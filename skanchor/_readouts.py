@@ -153,9 +153,7 @@ class AnchorReadouts(RankingEstimator):
     def _exposed(self) -> AnchorResult:
         """The result with a record of exposures, from the rows where it has none."""
         result = self._result()
-        # A pipeline of an earlier version has a result without this attribute.
-        known = getattr(result, "exposures", None)
-        if known is not None or self.debiaser_ is None:
+        if result.exposures is not None or self.debiaser_ is None:
             return result
         if isinstance(result, ContextResult):
             raise BattlesError(

@@ -150,11 +150,6 @@ class AnchorRefits(AnchorReadouts):
 
     def _fragility(self, asked: Asked, origin: NDArray[np.intp]) -> Fragility:
         inference = self._inference
-        if not hasattr(self, "_items"):
-            raise BattlesError(
-                "This pipeline was saved by an earlier version, without what refits "
-                "need of the item effects: fit it again."
-            )
         with limited_to_inference(inference.admitted.X, self.item_effects):
             return fragility_of(
                 asked,

@@ -1,6 +1,5 @@
 """Unrecorded favours: exposures, biased intervals and ranks, breakdowns."""
 
-import copy
 import pickle
 from dataclasses import replace
 
@@ -579,23 +578,6 @@ def test_a_history_without_new_models_has_nothing_to_favour():
     anchor = fit(X[old], y[old], new_models=[])
     with pytest.raises(BattlesError, match="no new model"):
         anchor.sensitivity()
-
-
-def test_a_result_of_an_earlier_version_lacks_the_record(fits):
-    known = fits["default"]
-    old = pickle.loads(pickle.dumps(known.result_))
-    state = dict(vars(old))
-    del state["exposures"]
-    vars(old).clear()
-    vars(old).update(state)
-    with pytest.raises(BattlesError, match="an earlier version"):
-        old.breakdown()
-    # A pipeline of then has its rows, which tell.
-    anchor = copy.copy(known)
-    anchor.result_ = old
-    assert_frame_equal(anchor.breakdown(), known.breakdown(), rtol=1e-9)
-    again = pickle.loads(pickle.dumps(known.result_))
-    assert_frame_equal(again.breakdown(), known.result_.breakdown())
 
 
 def test_the_record_is_small(fits):

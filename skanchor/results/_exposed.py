@@ -54,16 +54,13 @@ class ExposedResult(RankingResult):
                 if names
                 else "There is no new model that judges could favour."
             )
-        # A result of an earlier version has no such attribute.
-        found = getattr(self, "exposures", None)
-        if found is None:
+        if self.exposures is None:
             raise BattlesError(
-                "This result has no record of the effects of favours. It comes from an "
-                "earlier version, or its weights are bounded or not linear in fixed "
-                "columns. Call this method of the fitted AnchorPipeline, which reads "
-                "its rows, or fit again."
+                "This result has no record of the effects of favours: its weights are "
+                "bounded or not linear in fixed columns. Call this method of the "
+                "fitted AnchorPipeline, which reads its rows."
             )
-        return found
+        return self.exposures
 
     def _unrecorded(
         self,

@@ -228,8 +228,6 @@ for title, where in {
         "fragility.test_fragility::test_breaking_is_not_flipping",
     "A search for few rows that runs out of time, or is interrupted":
         "fragility.test_fragility::test_an_interrupt_returns_what_was_found",
-    "Fragility of a pipeline that an earlier version has saved":
-        "fragility.test_fragility::test_a_pipeline_of_an_earlier_version",
     "A favour that is negative or no number, a kind, judge or family that there is "
     "none of":
         "test_sensitivity::test_bad_input_is_refused",
@@ -239,8 +237,6 @@ for title, where in {
         "test_sensitivity::test_a_plug_in_has_nothing_to_break",
     "Favours for a new model that its rows do not determine":
         "test_sensitivity::test_models_that_are_not_determined",
-    "Favours in a result that an earlier version has saved":
-        "test_sensitivity::test_a_result_of_an_earlier_version_lacks_the_record",
     "Favours where weights have no fixed columns":
         "test_sensitivity::test_weights_that_no_sum_tells_are_served_by_rows",
     "Favours in contexts, where weights have no fixed columns":

@@ -1,6 +1,5 @@
 """How few rows change a statement: against refits by hand, and what is refused."""
 
-from copy import copy
 from unittest.mock import patch
 
 import numpy as np
@@ -437,12 +436,3 @@ def test_a_model_that_is_not_determined():
     anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None).fit(X, y)
     with pytest.raises(BattlesError, match=r"\['new-model-1'\] are not determined"):
         anchor.fragility(X, y)
-
-
-def test_a_pipeline_of_an_earlier_version(small):
-    """It has not stored what its refits need."""
-    anchor, X, y = small
-    old = copy(anchor)
-    del old._items
-    with pytest.raises(BattlesError, match="saved by an earlier version"):
-        old.fragility(X, y)
