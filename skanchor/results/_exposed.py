@@ -57,8 +57,8 @@ class ExposedResult(RankingResult):
         if self.exposures is None:
             raise BattlesError(
                 "This result has no record of the effects of favours: its weights are "
-                "bounded or not linear in fixed columns. Call this method of the "
-                "fitted AnchorPipeline, which reads its rows."
+                "not linear in fixed columns. Call this method of the fitted "
+                "AnchorPipeline, which reads its rows."
             )
         return self.exposures
 
