@@ -85,6 +85,7 @@ def grids():
         {
             "method": [anchor],
             "method__item_effects": ["random"],
+            "method__historical_fit": ["two-step"],
             "method__debiaser__inner_folds": [3],
         },
         {"method": [JointBTL()]},
