@@ -83,10 +83,7 @@ def _of_rows(kind, **how):
 
 
 OF_ROWS = {
-    **{
-        name: _of_rows(method, human=name == "HumanOnly")
-        for name, method in BASELINES.items()
-    },
+    **{name: _of_rows(BASELINES[name]) for name in ("JointMLE", "DirectScore")},
     "Bootstrapped": _of_rows(skanchor.bootstrap.Bootstrapped),
     "JudgeCalibrator": _of_rows(skanchor.JudgeCalibrator, learned=LEARNED),
     "ArrivalScorer": _of_rows(skanchor.ArrivalScorer, learned=LEARNED),

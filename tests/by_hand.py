@@ -13,8 +13,8 @@ OF_ROWS_OF_NUMBERS = [
     )
     if hasattr(estimator_checks, name)
 ]
-# Yielded for estimators that read tables of numbers, although they need none.
-OF_TEXTS = [
+# Yielded for estimators that read tables of numbers, although they need no table.
+OF_ANY = [
     estimator_checks.check_estimator_cloneable,
     estimator_checks.check_estimator_repr,
     estimator_checks.check_estimator_tags_renamed,

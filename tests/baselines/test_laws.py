@@ -1,5 +1,8 @@
 """What every baseline offers, and the laws that all obey."""
 
+import pickle
+
+import by_hand
 import numpy as np
 import pandas as pd
 import pytest
@@ -61,6 +64,15 @@ def test_what_a_baseline_offers(name, data):
     assert baseline.score(data.X, data.y) < 0
     with pytest.raises(AttributeError, match="not fitted"):
         _ = BASELINES[name]().ranks_
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_every_baseline_is_an_estimator(name, data):
+    method = BASELINES[name]()
+    for check in by_hand.OF_ANY:
+        check(name, clone(method))
+    again = pickle.loads(pickle.dumps(fitted(name, data)))
+    assert again.ranks_.equals(fitted(name, data).ranks_)
 
 
 @pytest.mark.parametrize("name", BASELINES)
