@@ -64,7 +64,7 @@ for title, where in {
     "A table some of whose rows are given twice, without an id that says so":
         "test_prompts::test_equal_rows_without_any_id_are_told",
     "A stream some of whose rows are given twice, without an id that says so":
-        "streaming.test_survey::test_copies_without_any_id_are_told",
+        "streaming.test_copies::test_copies_without_any_id_are_told",
     "Fewer than 30 prompts":
         "test_prompts::test_few_prompts_are_told_and_rows_are_independent",
     "Rows without a prompt among others":

@@ -23,14 +23,10 @@ from streams import (
 )
 
 from skanchor import AnchorPipeline, BTLRegressor, RieszDebiaser
-from skanchor._chain import fit_stages
-from skanchor._folds import Fold
-from skanchor._historical import HistoricalFit, _fit
-from skanchor._items import ItemLikelihood, estimate_item_covariance
-from skanchor._stored_folds import StoredFold
+from skanchor._historical import _fit
+from skanchor._items import ItemLikelihood
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.exceptions import BattlesError, DataWarning, LearnerError
-from skanchor.sample import Sample
 from skanchor.streaming import Folds, StreamOptions, stream_history
 from skanchor.streaming._reading import Reading
 
@@ -87,50 +83,6 @@ def test_a_ridge_on_the_scores_is_that_of_the_rows(exact):
     mine, theirs = (known.whole.btl for known in (found.stored, memory))
     assert_allclose(mine.scores_, theirs.scores_, atol=1e-6)
     assert_allclose(mine.covariance_, theirs.covariance_, rtol=1e-6)
-
-
-def test_sums_are_those_of_the_rows_at_the_same_nuisances():
-    """To rounding: only where the fits stopped may differ."""
-    table, _ = tables()
-    stages = stages_of(LinearBias(alpha=0.02))
-    found = streamed(in_pieces(table, 700), stages)
-    sample = Sample.admit(battles(table), table["winner"].to_numpy())
-    sample = sample.with_battles(sample.X.with_columns(new_models=()))
-    plan = found.folds.plans(len(table))[0]
-    every = np.arange(len(table))
-    sides = [(every, every[:0]), *plan]
-    for kept, (train, test) in zip(
-        [found.stored.whole, *found.stored.repeats[0]], sides, strict=True
-    ):
-        X = kept.calibrator.transform(kept.btl.transform(sample.X))
-        X = X.with_columns(scores=kept.X.scores)
-        known = HistoricalFit(kept.btl, kept.calibrator, X)
-        training = Fold(train, test).training(sample)
-        rows = StoredFold.of(stages, known, training, sample, test)
-        for m, one in rows.sums.training.items():
-            other = kept.sums.training[m]
-            assert_allclose(other.information, one.information, rtol=1e-9, atol=1e-9)
-            assert_allclose(other.curvature, one.curvature, rtol=1e-9)
-            assert other.n_rows == one.n_rows
-            if m >= 0:
-                mine, theirs = kept.learners[m].ridge, rows.learners[m].ridge
-                assert_allclose(mine, theirs, rtol=1e-9)
-        for m, one in rows.sums.held_out.items():
-            other = kept.sums.held_out[m]
-            assert_allclose(other.score, one.score, rtol=1e-9, atol=1e-9)
-            assert_allclose(other.outer, one.outer, rtol=1e-9, atol=1e-9)
-
-
-def test_learned_item_covariance_is_that_of_the_rows():
-    table, _ = tables()
-    stages = stages_of()
-    found = streamed(in_pieces(table, 700), stages, item_effects=True)
-    sample = Sample.admit(battles(table), table["winner"].to_numpy())
-    sample = sample.with_battles(sample.X.with_columns(new_models=()))
-    plugged = fit_stages(stages, sample)
-    rows = estimate_item_covariance(sample.with_battles(plugged.X), plugged.calibrator)
-    assert_allclose(found.stored.items.covariance, rows.covariance, atol=2e-3)
-    assert found.stored.items.shrinkage == rows.shrinkage
 
 
 @pytest.mark.parametrize("features", [True, False])

@@ -5,7 +5,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array
 from streams import battles, in_pieces, tables
 
 from skanchor import AnchorHistory, AnchorPipeline
@@ -13,25 +12,15 @@ from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io.reading import read_given
 from skanchor.streaming import (
     StreamOptions,
-    _folds_of_groups,
     _grouping,
     _reading,
     _survey_result,
-    _votes_by_group,
     stream_history,
 )
 from skanchor.streaming._groups import (
-    ColumnTable,
     GroupLabels,
-    GroupTable,
-    grouped_dispersion,
-    item_squares,
-    item_totals,
-    sketch_groups,
 )
-from skanchor.streaming._hashes import group_hashes, label_hashes, row_hash
-from skanchor.streaming._people import judge_dispersion
-from skanchor.streaming._sums import PointSums, StreamedRows
+from skanchor.streaming._hashes import group_hashes
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 
@@ -246,73 +235,6 @@ def test_sums_that_do_not_fit_are_refused(prompted, monkeypatch):
         streamed(prompted[0], anchor)
 
 
-def test_sketch_of_prompts(monkeypatch):
-    monkeypatch.setattr("skanchor.streaming._groups._SKETCH", 500)
-    rng = np.random.default_rng(0)
-
-    read = []
-
-    def columns(values):
-        for part in np.array_split(values, 9):
-            read.append(len(part))
-            yield pa.chunked_array([part])
-
-    once = np.arange(20_000)
-    assert sketch_groups(columns(once), 30) == (False, 500)
-    assert sum(read) == 20_000
-    # A repeated label among those of the lowest hashes is seen, wherever it is.
-    twice = np.concatenate([once, rng.permutation(once)])
-    assert sketch_groups(columns(twice), 30) == (True, 500)
-    few = once % 25
-    assert sketch_groups(columns(few), 30) == (True, 25)
-    read.clear()
-    # Reading ends as soon as the answer is known.
-    assert sketch_groups(columns(once % 40), 30) == (True, 40)
-    assert len(read) == 1
-    none = pa.chunked_array([[None, None], ["a", None]], pa.string())
-    assert sketch_groups([none], 30) == (False, 1)
-    assert sketch_groups([], 30) == (False, 0)
-
-
-def test_hashes_are_those_of_the_labels():
-    column = pa.chunked_array([["a", None, "b"], ["a", None]])
-    hashes = group_hashes(column, 10)
-    assert hashes[0] == hashes[3] and len(set(hashes.tolist())) == 4
-    labels = GroupLabels.of(hashes, column, 10)
-    told = dict(zip(labels.merged()[0].tolist(), labels.labels, strict=True))
-    assert [told[code] for code in hashes.tolist()] == [
-        "a",
-        "row 11 without a prompt",
-        "b",
-        "a",
-        "row 14 without a prompt",
-    ]
-    assert_array_equal(group_hashes(pa.chunked_array([["b", "a"]])), hashes[[2, 0]])
-    assert_array_equal(label_hashes(np.array(["b", "a"], object)), hashes[[2, 0]])
-
-
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), "dictionary"])
-def test_hashes_of_texts_depend_on_each_byte_and_nothing_else(kind):
-    """However long a text, and wherever it lies in a batch."""
-    long = "".join(map(chr, range(33, 120)))
-    texts = [long[:n] for n in range(len(long))]
-    texts += [long[:n] + "\0" * k for n in range(20) for k in (1, 2, 9)]
-    texts += [long[:n] + "é" + long[n + 1 :] for n in range(len(long))]
-    column = pa.chunked_array([texts[:50], texts[50:]], pa.string())
-    column = column.dictionary_encode() if kind == "dictionary" else column.cast(kind)
-    hashes = group_hashes(column)
-    assert len(set(hashes.tolist())) == len(texts)
-    for at in (0, 7, 70, len(texts) - 1):
-        alone = group_hashes(pa.chunked_array([[texts[at]]]))
-        assert alone[0] == hashes[at] == group_hashes(column[at:])[0]
-    # Bits are even, as folds and samples of groups need it.
-    many = group_hashes(pa.chunked_array([[f"prompt-{k}" for k in range(20_000)]]))
-    bits = (many[:, None] >> np.arange(64)) & 1
-    assert np.abs(bits.mean(axis=0) - 0.5).max() < 5 * 0.5 / 20_000**0.5
-    numbers = group_hashes(pa.chunked_array([range(20_000)]))
-    assert len({*numbers.tolist(), *many.tolist()}) == 40_000
-
-
 @pytest.mark.parametrize(
     ("values", "labels"),
     [
@@ -379,142 +301,6 @@ def test_groups_of_a_feature_are_told(prompted, tmp_path):
     assert read_given({"path": [path]}, ["x1_a"], 0)["x1_a"].dtype == float
 
 
-def test_sums_by_group_are_gathered_in_any_order():
-    rng = np.random.default_rng(1)
-    keys, values = rng.integers(0, 50, (400, 2)), rng.random((400, 3))
-    total = GroupTable.of(keys.T, values)
-    parts = [GroupTable.of(keys[i::7].T, values[i::7]) for i in range(7)]
-    found = parts[0]
-    for part in parts[1:]:
-        found = found + part
-    frame = pd.DataFrame(np.column_stack([keys, values]))
-    expected = frame.groupby([0, 1]).sum().reset_index().to_numpy()
-    for table in (found, total):
-        # Keys are told apart by their order, too: (1, 2) is not (2, 1).
-        mine = pd.DataFrame(np.column_stack(table.merged())).sort_values([0, 1])
-        assert_allclose(mine.to_numpy(), expected)
-
-
-def test_sums_of_columns_are_gathered_in_any_order():
-    """Held against a dense matrix with a row for each group."""
-    rng = np.random.default_rng(2)
-    group, others = rng.permutation(np.arange(300) % 80), rng.random((300, 2))
-    items = csr_array(rng.integers(0, 2, (300, 4)) * rng.random((300, 4)))
-    total = ColumnTable([(group, items, others)])
-    found = ColumnTable([(group[::7], items[::7], others[::7])])
-    for i in range(1, 7):
-        found = found + ColumnTable([(group[i::7], items[i::7], others[i::7])])
-    names, at = np.unique(group, return_inverse=True)
-    dense = np.zeros((len(names), 6))
-    np.add.at(dense, at, np.hstack([items.toarray(), others]))
-    fold = rng.integers(0, 3, len(names))
-    for table in (found, total):
-        # Before and after its parts are merged.
-        for _ in range(2):
-            for k, own in enumerate(table.of_folds(fold, 3)):
-                assert_array_equal(own.groups, np.flatnonzero(fold == k))
-                assert_allclose(own.toarray(), dense[fold == k])
-            numbers, one, other = table.merged()
-            assert_array_equal(numbers, names)
-            assert_allclose(np.hstack([one.toarray(), other]), dense)
-
-
-def test_sums_are_merged_where_that_halves_them():
-    """Memory stays in proportion to the groups, and others are sorted only once."""
-    rng = np.random.default_rng(4)
-    few, each = (
-        row_hash(np.arange(500), 0).view(np.int64),
-        row_hash(np.arange(60_000), 1).view(np.int64),
-    )
-    found, apart = ColumnTable([]), ColumnTable([])
-    for start in range(0, 60_000, 1000):
-        items = csr_array((1000, 4))
-        others = rng.random((1000, 1))
-        found.gain(ColumnTable([(few[rng.integers(0, 500, 1000)], items, others)]))
-        apart.gain(ColumnTable([(each[start : start + 1000], items, others)]))
-    assert sum(len(part[0]) for part in found.parts) < 5000
-    assert len(apart.parts) == 60
-    assert len(found.merged()[0]) == 500 and len(apart.merged()[0]) == 60_000
-
-
-@pytest.mark.parametrize("shares", [0.0, 0.5, 1.0])
-def test_squares_of_sums_by_group(shares):
-    """Groups of one row and of several, against a dense matrix."""
-    rng, n_items = np.random.default_rng(5), 4
-    sizes = np.where(rng.random(60) < shares, rng.integers(2, 9, 60), 1)
-    code = np.repeat(np.arange(60), sizes)
-    left = rng.integers(0, n_items, len(code))
-    right = (left + rng.integers(1, n_items, len(code))) % n_items
-    values = rng.normal(size=len(code))
-    dense = np.zeros((60, n_items))
-    np.add.at(dense, (code, left), values)
-    np.add.at(dense, (code, right), -values)
-    names = np.sort(row_hash(np.arange(60), 0).view(np.int64))
-    of_rows = names[code], left, right, values
-    assert_allclose(item_totals(*of_rows, n_items).toarray(), dense, atol=1e-14)
-    assert_allclose(item_squares(*of_rows, n_items), dense.T @ dense, atol=1e-13)
-    known = np.full(len(code), 0.25)
-    pair = left * n_items + right
-    found = grouped_dispersion(
-        of_rows[0], pair, np.column_stack([values, known]), n_items,
-        has_deviations=False,
-    )  # fmt: skip
-    assert_allclose(found, 0.5 * (dense**2).sum() / known.sum())
-
-
-@pytest.mark.parametrize("step", [1, 7, 1000])
-def test_squares_of_votes_are_summed_some_groups_at_a_time(monkeypatch, step):
-    rng, n_items = np.random.default_rng(6), 4
-    monkeypatch.setattr(_votes_by_group, "_STEP", step)
-    group = np.sort(rng.integers(0, 20, 60)).astype(np.int32)
-    pairs = np.array([(i, j) for i in range(n_items) for j in range(n_items) if i != j])
-    cell = rng.integers(0, len(pairs), 60).astype(np.int32)
-    votes = _votes_by_group.VotesByGroup(
-        group, cell, np.ones(60), *pairs.T, np.ones(len(pairs))
-    )
-    values = rng.normal(size=60)
-    own = votes.totals(values, n_items).items
-    assert_allclose(votes.squares(values, n_items), (own.T @ own).toarray(), atol=1e-13)
-
-
-def test_dispersion_of_a_sample_of_groups():
-    """Unbiased, with the error of a sample of groups, and all of it for all groups."""
-    rng, n, n_groups, n_items, share = np.random.default_rng(3), 6000, 1500, 5, 0.3
-    code, left = rng.integers(0, n_groups, n), rng.integers(0, n_items, n)
-    right = (left + rng.integers(1, n_items, n)) % n_items
-    # Rows of a group have an opinion of each item in common.
-    opinion = rng.normal(size=(n_groups, n_items))
-    apart = opinion[code, left] - opinion[code, right]
-    y = (rng.random(n) < 1 / (1 + np.exp(-apart))).astype(float)
-
-    def dispersion(seed, limit=None):
-        rows = StreamedRows(
-            left, right, np.ones((n, 1)), y, np.ones(n), np.zeros((1, n), np.intp),
-            group=row_hash(code, seed).view(np.int64),
-        )  # fmt: skip
-        sums = PointSums.of(rows, np.zeros(n_items + 1), 1, limit=limit)
-        return judge_dispersion(sums, n_items, 1)
-
-    whole = dispersion(0)
-    assert whole > 1.2
-    assert dispersion(1) == pytest.approx(whole, rel=1e-12)
-    assert dispersion(1, 2**63 - 1) == pytest.approx(whole, rel=1e-12)
-    limit = int(share * 2**64) - 2**63
-    drawn = np.array([dispersion(seed, limit) for seed in range(150)])
-    assert dispersion(0, limit) == drawn[0]
-    # Half the squared sums of each group, and its information: a sample of their ratio.
-    sums = np.zeros((n_groups, n_items))
-    np.add.at(sums, (code, left), y - 0.5)
-    np.add.at(sums, (code, right), 0.5 - y)
-    squares = 0.5 * (sums**2).sum(axis=1)
-    known = 0.25 * np.bincount(code, minlength=n_groups)
-    rest = squares - whole * known
-    error = np.sqrt((1 - share) / share * (rest**2).sum()) / known.sum()
-    assert abs(drawn.mean() - whole) < 4 * error / 150**0.5
-    # The standard deviation of 150 draws has a relative error of 300 ** -0.5.
-    assert abs(drawn.std() / error - 1) < 4 / 300**0.5
-
-
 def test_large_streams_take_the_dispersion_from_a_sample(prompted, monkeypatch):
     table, late = prompted
     anchor = AnchorPipeline(cv=3, random_state=0, item_effects="none")
@@ -532,14 +318,3 @@ def test_large_streams_take_the_dispersion_from_a_sample(prompted, monkeypatch):
     mine, theirs = errors(found.history, late), errors(whole.history, late)
     assert mine[0] == theirs[0]
     assert_allclose(mine, theirs, rtol=0.02)
-
-
-@pytest.mark.parametrize("step", [1, 7, 1000])
-def test_numbered_groups_have_the_folds_of_their_hashes(monkeypatch, step):
-    monkeypatch.setattr(_folds_of_groups, "_STEP", step)
-    hashes = np.sort(row_hash(np.arange(50), 0).view(np.int64))
-    folds = _reading.Folds(4, 2, 3)
-    found = _folds_of_groups.FoldsOfGroups.of(folds, hashes)
-    rows = np.array([3, 3, 49, 0])
-    assert_array_equal(found.of_rows(rows), folds.of_rows(hashes[rows]))
-    assert found.size == folds.size and found.table.dtype == np.int8
