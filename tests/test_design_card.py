@@ -46,19 +46,13 @@ def hide_votes(battles, new):
     return split_battles(battles[~involved | (battles["judge"] != "human")])
 
 
-@pytest.fixture(scope="module", params=["demo", "mt_bench"])
-def task(request):
+@pytest.fixture(scope="module")
+def task():
     """Battles, outcomes, the transformer in front, and the one new model."""
-    if request.param == "demo":
-        battles, new = load_demo().frame, "blue-heron"
-        unvoted = battles[["model_a", "model_b"]].isin(["ivory-lynx", "jade-finch"])
-        battles = battles[~unvoted.any(axis=1)]
-        names = ()
-    else:
-        battles = request.getfixturevalue("mt_bench_table")
-        new, names = "claude-v1", ("n_chars", "n_bullets", "n_digits")
-    X, y = hide_votes(battles, new)
-    return X, y, FunctionTransformer(log_counts, kw_args={"names": names}), new
+    battles, new = load_demo().frame, "blue-heron"
+    unvoted = battles[["model_a", "model_b"]].isin(["ivory-lynx", "jade-finch"])
+    X, y = hide_votes(battles[~unvoted.any(axis=1)], new)
+    return X, y, FunctionTransformer(log_counts, kw_args={"names": ()}), new
 
 
 def grids():
@@ -188,7 +182,6 @@ def test_a_ridge_of_human_scores_is_compared_fairly():
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("task", ["demo"], indirect=True)
 def test_networks_join_the_search(task):
     learners = [LinearBias(), NetworkBias(max_epochs=2, width=8)]
     grid = {**grids()[0], "method__calibrator__bias": learners}

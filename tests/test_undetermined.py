@@ -46,8 +46,9 @@ def plan(fold):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("item_effects", [None, "random"])
-@pytest.mark.parametrize("lone", [False, True])
+@pytest.mark.parametrize(
+    ("item_effects", "lone"), [(None, False), (None, True), ("random", True)]
+)
 def test_others_are_as_in_a_table_without_it(table, item_effects, lone):
     X, y, fold = table
     used = ~involves(X, "other") if lone else np.ones(len(X), dtype=bool)
