@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from item_battles import known_items, small
-from learners import Wrapped
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -22,14 +21,13 @@ from skanchor import (
 from skanchor._admission import admit_to_ranking
 from skanchor._chain import complete, fit_stages
 from skanchor._comparisons import decide_roles
-from skanchor._historical import _fit, fit_history
+from skanchor._historical import fit_history
 from skanchor._stages import Stages
 from skanchor.baselines import JointMLE
-from skanchor.bias import BoostedBias, LinearBias
+from skanchor.bias import LinearBias
 from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
-from skanchor.warning_log import WarningLog
 
 # Small tables cross thresholds that are not at issue here.
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
@@ -237,64 +235,6 @@ def test_a_learner_without_a_span_alternates_with_the_scores():
     chain = fit_stages(given, sample)
     found = historical_gradients(chain, sample)
     assert_allclose(found[: len(sample.X.models)][~sample.X.is_new], 0.0, atol=1e-4)
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
-@pytest.mark.parametrize("judges", ["linear", "flexible"])
-@pytest.mark.parametrize("people", [None, "linear", "flexible", "opaque"])
-def test_learners_without_a_span_are_fitted_in_turn_with_the_scores(
-    judges, people, monkeypatch
-):
-    """And again in every fold: what they know of all rows is no place to start."""
-    kinds = {
-        None: None,
-        "linear": LinearBias(),
-        "flexible": BoostedBias(max_rounds=2),
-        # Not even its last stage is known.
-        "opaque": Wrapped(),
-    }
-    found = stages(
-        btl=BTLRegressor(bias=kinds[people]),
-        calibrator=JudgeCalibrator(kinds[judges], position_effect=False),
-    )
-    sample = admitted()
-    times, inner = [], _fit._calibrate
-
-    def counted(*args):
-        times.append(args)
-        return inner(*args)
-
-    monkeypatch.setattr(_fit, "_calibrate", counted)
-    full = fit_stages(found, sample)
-    assert type(full.btl.bias_) is type(kinds[people])
-    flexible = "flexible" in (judges, people) or people == "opaque"
-    assert len(times) == (3 if flexible else 1)
-    times.clear()
-    weight = np.where(np.arange(len(sample)) % 4 == 0, 0.0, sample.weight)
-    fit_history(found, sample.weighted(weight), full)
-    assert len(times) == (1 if flexible else 0)
-
-
-def test_a_score_on_the_bound_has_no_limit():
-    known = fit_history(STAGES, admitted())
-    for far, lost in ((15.0, True), (-15.0, True), (14.9, False)):
-        scores = np.where(known.X.models == "model-02", far, known.X.scores)
-        moved = known.with_scores(known.X.with_columns(scores=scores)).btl
-        assert moved.scores_["model-02"] == far
-        assert moved.models_[moved.unbounded_].tolist() == ["model-02"] * lost
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
-def test_a_judge_that_runs_away_with_the_scores_is_put_aside(monkeypatch):
-    sample = admitted()
-    judge = sample.X.judges[0]
-    monkeypatch.setattr(_fit, "runaway_judges", lambda *args: frozenset([judge]))
-    with WarningLog() as log:
-        found = fit_history(STAGES, sample)
-    assert found.excluded_judges == frozenset([judge])
-    assert f"Where judges [{judge!r}] help to place" in str(log.found[-1])
-    crowd = str(_fit._of_drift([f"j{k}" for k in range(7)]))
-    assert "'j4'" in crowd and "'j5'" not in crowd
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")

@@ -32,10 +32,7 @@ from skanchor._items import (
     fit_item_covariance,
     judges_of_arrivals,
 )
-from skanchor._items._covariance import MATRICES
-from skanchor._items._expansion import DenseRows
 from skanchor._numerics.item_covariance import ITEM_PRIOR
-from skanchor._numerics.shrinkage import Shrinkage
 from skanchor._stages import Stages
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.protocol import LastStage
@@ -145,50 +142,6 @@ def stages_of(X, y, bias):
     return known, sample.with_battles(known.X)
 
 
-def test_the_quadratic_has_its_maximum_where_the_likelihood_has():
-    """A ridge on the bias is profiled out with its own pull."""
-    model = of_history(item_sd=0.4, alpha=1.0)
-    covariance = np.array([[0.2, 0.05], [0.05, 0.1]])
-    rows = DenseRows(model)
-    found = rows.quadratic(covariance)
-    assert found.is_mode
-    u = rows.parameters[rows.at_u]
-    n = len(u) // 2
-    pull = np.kron(np.linalg.inv(covariance), np.eye(n)) @ u
-    assert_allclose(
-        found.target - found.information @ u, pull, atol=0.02 * abs(pull).max()
-    )
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
-def test_the_quadratic_holds_what_lies_on_a_bound_and_says_much_there():
-    """Sensitivities are about one: bounds of a half hold them where rows tell most."""
-    data = small(n_models=8, n_judges=2, n_historical=1500, item_sd=0.4)
-    sample = admit_to_ranking(
-        Sample.admit(Comparisons.from_battles(data.X), data.y, None), None
-    )
-    calibrator = JudgeCalibrator(sensitivity_bounds=(-0.5, 0.5))
-    stages = Stages(BTLRegressor(), calibrator, ArrivalScorer(), None)
-    known = fit_stages(stages, sample)
-    model = ItemLikelihood(sample.with_battles(known.X), known.calibrator)
-    rows = DenseRows(model)
-    found = rows.quadratic(0.1 * np.eye(2))
-    assert found.is_mode and (found.slopes == 0.5).all()
-    u = rows.parameters[rows.at_u]
-    distance = found.target - found.information @ u - u / 0.1
-    assert np.abs(distance).max() < 0.02 * np.abs(u / 0.1).max()
-
-
-def test_features_take_their_share_of_what_shows_and_of_nothing_nothing():
-    model = of_history(bias="linear", rho=0.5, item_sd=0.4)
-    rows = DenseRows(model)
-    covariance = 0.1 * np.eye(2)
-    found = rows.quadratic(covariance)
-    assert 0.0 < found.free_share(covariance) < 1.0
-    # Beside a prior that knows all, no deviation shows, with features or without.
-    assert found.free_share(np.zeros((2, 2))) == 1.0
-
-
 @pytest.mark.parametrize("decrement, n_modes", [(0.9, 2), (1.0, 2), (1.1, 1), (1e4, 1)])
 def test_modes_that_are_not_found_end_the_search(monkeypatch, decrement, n_modes):
     """It takes long where judges are many and their rows few, and leads nowhere."""
@@ -215,24 +168,6 @@ def judges_of_few_rows(seed=0):
     first = np.random.default_rng(seed).choice(["model_a", "model_b"], len(data.X))
     X = data.X[["model_a", "model_b", "judge"]].assign(shown_first=first)
     return X.reset_index(drop=True), data.y
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
-@pytest.mark.parametrize("seed", [1, 2])
-def test_judges_without_a_finite_sensitivity_leave_a_mode(seed):
-    """They have none within the bounds of the calibrator, which hold them."""
-    model = of_rows(*judges_of_few_rows(seed), None)
-    low, high = model.bounds
-    slopes = model.at["sensitivity"]
-    assert (np.abs(model.X.sensitivities) >= high[slopes]).any()
-    rows = DenseRows(model)
-    found = rows.quadratic(ITEM_PRIOR.variance * np.eye(model.n_judges))
-    assert found.is_mode
-    assert (rows.parameters <= high).all() and (rows.parameters >= low).all()
-    # Given what lies on a bound, the expansion has its maximum where the rows have.
-    u = rows.parameters[rows.at_u]
-    distance = found.target - found.information @ u - u / ITEM_PRIOR.variance
-    assert np.abs(distance).max() < 0.05 * np.abs(u / ITEM_PRIOR.variance).max()
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
@@ -263,18 +198,6 @@ def test_a_judge_without_noise_weighs_as_one_with_that_of_its_outcomes():
     assert dispersions(sample, has_deviations=True)[1] < LEAST_DISPERSION
     found = estimate_item_covariance(sample, known.calibrator)
     assert np.isfinite(found.covariance).all() and found.covariance[0, 0] > 0.01
-
-
-def test_shares_of_the_shrinkage_are_chosen():
-    data = small(n_models=10, n_judges=3, n_historical=3000, item_sd=0.4)
-    known, sample = stages_of(data.X, data.y, LinearBias())
-    found = estimate_item_covariance(sample, known.calibrator)
-    assert found.converged and found.shrinkage != Shrinkage()
-    noise = dispersions(sample, has_deviations=True)
-    model = ItemLikelihood(
-        sample.weighted(sample.weight / noise[sample.X.judge]), known.calibrator
-    )
-    assert_allclose(fit_item_covariance(model).covariance, found.covariance)
 
 
 def test_two_judges_and_two_models_do_not_inflate_what_the_prior_says():
@@ -410,18 +333,6 @@ def test_effects_that_memory_does_not_hold_are_refused(monkeypatch):
     with pytest.raises(BattlesError, match=r"GB are available\. Set item_effects to"):
         anchor.fit(data.X, data.y)
     anchor.set_params(item_effects=None).fit(data.X, data.y)
-
-
-def test_memory_is_that_of_matrices_of_all_parameters(monkeypatch):
-    model = of_history(item_sd=0.4)
-    needed = MATRICES * 8 * model.size**2
-    memory = []
-    monkeypatch.setattr("skanchor._items._covariance.available_bytes", memory.pop)
-    memory.append(needed)
-    fit_item_covariance(model)
-    memory.append(needed - 1)
-    with pytest.raises(BattlesError, match=rf"\(matrices of {model.size} parameters"):
-        fit_item_covariance(model)
 
 
 def test_the_own_deviation_of_a_new_model_gives_the_error_of_the_scale(monkeypatch):

@@ -3,15 +3,11 @@
 import numpy as np
 import pytest
 from item_battles import COVARIANCE, set_covariance, small
-from learners import Wrapped
 from numpy.testing import assert_allclose
 from reference import DenseItems
 
 from skanchor import AnchorPipeline, ArrivalScorer, JudgeCalibrator
-from skanchor._items import ItemLikelihood
-from skanchor.bias import BoostedBias
 from skanchor.exceptions import BoundWarning
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 
@@ -41,35 +37,6 @@ def test_equals_the_dense_mixed_model(position, n_new_models, monkeypatch):
     assert_allclose(parts, anchor.standard_errors_**2)
 
 
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
-@pytest.mark.parametrize(
-    "bias", ["linear", BoostedBias(max_rounds=5), Wrapped()], ids=str
-)
-@pytest.mark.parametrize("effects", [None, "random"])
-def test_logits_at_the_start_are_those_of_the_rows(bias, effects):
-    """Whatever of a bias stays as it is, and what is profiled out, is all of it."""
-    data = small(bias="linear", rho=1.0)
-    anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator(bias), debiaser="passthrough", item_effects=effects
-    )
-    known = anchor.fit(data.X, data.y).comparisons_
-    sample = Sample.admit(known, data.y)
-    model = ItemLikelihood(sample, anchor.calibrator_)
-    factor = np.linalg.cholesky(COVARIANCE)
-    everything = np.ones(len(model.X))
-    eta = model.logits(model.start(factor), factor, everything)
-    assert_allclose(eta, model.lay(model.X.logits()), atol=1e-8)
-    # A part lays out rows of its own.
-    some = model.X.involves_new & model.X.is_usable
-    part = model.arrivals()
-    assert 0 < len(part.X) < len(model.X)
-    eta = part.logits(part.start(factor), factor, everything[some])
-    assert_allclose(eta, part.lay(model.X.logits()[some]), atol=1e-8)
-    written = model.annotate(model.start(factor), factor, model.X)
-    assert_allclose(written.biases, model.X.biases, atol=1e-8)
-    assert np.abs(known.biases).max() > 0.1
-
-
 def test_zero_covariance_is_the_paper_s_interval(monkeypatch):
     set_covariance(monkeypatch, 0.0)
     data = small(item_sd=0.0)
@@ -84,30 +51,6 @@ def test_zero_covariance_is_the_paper_s_interval(monkeypatch):
     assert_allclose(zero.scores_, paper.scores_, atol=1e-5)
     assert_allclose(zero.standard_errors_, paper.standard_errors_, rtol=1e-5)
     assert_allclose(zero.conf_int(), paper.conf_int(), atol=1e-5)
-
-
-def test_what_lies_on_a_bound_is_held_and_the_rest_is_at_its_minimum():
-    data = small()
-    anchor = AnchorPipeline(cv=3, random_state=0, item_effects="random")
-    known = anchor.fit(data.X, data.y).comparisons_
-    model = ItemLikelihood(Sample.admit(known, data.y), anchor.calibrator_)
-    factor = np.linalg.cholesky(COVARIANCE)
-    rows = ~model.X.involves_new & model.X.is_usable
-    free, _ = model.masks()
-    low, high = np.full(model.size, -np.inf), np.full(model.size, np.inf)
-    high[model.at["sensitivity"]] = 0.5 * anchor.calibrator_.sensitivities_.min()
-    start = np.minimum(model.start(factor), high)
-    found = model.minimum(start, factor, rows, free, tol=1e-16, bounds=(low, high))
-    assert found.converged
-    parameters = start.copy()
-    parameters[free] = found.coef
-    weight = model.lay(np.where(rows, model.weight, 0.0))
-    eta = model.logits(parameters, factor, weight)
-    gradient, _ = model.derivatives(parameters, factor, weight, eta)
-    slope = (gradient + model.prior(factor) * parameters)[free]
-    held = found.coef >= high[free]
-    assert held.sum() == 2 and (slope[held] < -1.0).all()
-    assert_allclose(slope[~held], 0.0, atol=1e-6)
 
 
 def test_new_scores_stay_within_their_bounds_beside_item_effects():
