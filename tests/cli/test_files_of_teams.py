@@ -1,7 +1,6 @@
 """Files as other teams have them: each is ranked as the same rows in standard form.
 
-Each case has the table in standard form that holds the same comparisons. Some files are
-ranked at once, the others after one of the commands that are printed.
+Each case has the table in standard form that holds the same comparisons.
 """
 
 import json
@@ -9,8 +8,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from cli.conftest import with_arguments
-from offers import offers
 
 from skanchor._cli.program import make_parser
 from skanchor._cli.table import load_battles
@@ -73,11 +70,6 @@ def whole(value):
 def named(**columns):
     """Table with blanks in place of double underscores of names."""
     return pd.DataFrame({name.replace("__", " "): of for name, of in columns.items()})
-
-
-def as_people(labels):
-    """Judges in which the label of people is another one."""
-    return T["judge"].replace({"human": labels})
 
 
 # -------------------------------------------------------------- several judges in a row
@@ -209,32 +201,6 @@ def make_shares():
 
 SHARES, SHARED = make_shares()
 SOFT = T["winner"].map({"model_a": 0.9, "model_b": 0.2, "tie": 0.5})
-RATED = pd.DataFrame(
-    [
-        (
-            f"item {n}",
-            model,
-            who,
-            np.rint(2 * (5 + s + 3 * np.sin(n * (k + 2 + m)))) / 2,
-        )
-        for n in range(60)
-        for k, who in enumerate(("Rater 1", *JUDGES))
-        for m, (model, s) in enumerate(STRENGTH.items())
-        if not (k == 0 and model == "new")
-    ],
-    columns=["Item ID", "System", "Rater", "Score (1-10)"],
-)
-
-
-def pairs_of_rated():
-    both = RATED.merge(RATED, on=["Item ID", "Rater"])
-    both = both[both["System_x"] < both["System_y"]]
-    gap = both["Score (1-10)_x"] - both["Score (1-10)_y"]
-    winner = np.select([gap > 0, gap < 0], ["model_a", "model_b"], "tie")
-    return pd.DataFrame({"prompt_id": both["Item ID"], "model_a": both["System_x"],
-                         "model_b": both["System_y"],
-                         "judge": both["Rater"].replace({"Rater 1": "human"}),
-                         "winner": winner, "shown_first": ""})  # fmt: skip
 
 
 ONCE = {
@@ -269,10 +235,6 @@ ONCE = {
 }  # fmt: skip
 
 PASTED = {
-    "flag.parquet": (
-        parquet(named(model_1=T["model_a"], model_2=T["model_b"], judge=T["judge"],
-                      model_1_preferred=words(True, False, None).astype("boolean"))),
-        T, "If empty cells are ties"),
     "listed.parquet": (
         parquet(named(models=T[["model_a", "model_b"]].to_numpy().tolist(),
                       winner_idx=words(0, 1, -1), evaluator=T["judge"])),
@@ -281,12 +243,6 @@ PASTED = {
         csv(named(model1=T["model_a"], model2=T["model_b"], judge=T["judge"]).assign(
             **{"winner (0=tie)": words(1, 2, 0)})),
         T, "2 is 'model2' won, 0 is a tie"),
-    "grades.csv": (
-        csv(named(A__from=T["model_a"], B__from=T["model_b"], judge=T["judge"]).assign(
-            **{"graded (1 = A far, 5 = B far), by hand": words(1, 5, 3)})),
-        T, "larger ones favour 'B from'"),
-    "scores.tsv": (csv(RATED, sep="\t", decimal=","), pairs_of_rated(),
-                   "names judges and people"),
 }  # fmt: skip
 
 
@@ -403,83 +359,3 @@ def test_whose_wins_a_table_of_models_counts_is_asked(run, tmp_path, label):
     (by_column,) = [words for said, words in run.offered if "its column" in said]
     other = DECIDED.rename(columns={"model_a": "model_b", "model_b": "model_a"})
     check_same(by_column, other, tmp_path)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_names_of_two_files_are_joined_after_one_command(run, tmp_path):
-    """People's file has vendors before the names, and no judge can be calibrated."""
-    is_human = T["judge"].eq("human")
-    vendors = {model: f"zoo/{model}-7B" for model in STRENGTH}
-    short = {model: f"{model}-7b" for model in STRENGTH}
-    votes, verdicts = tmp_path / "people.csv", tmp_path / "judges.csv"
-    T[is_human].drop(columns="judge").replace(vendors).to_csv(votes, index=False)
-    T[~is_human].replace(short).to_csv(verdicts, index=False)
-    code, out, _ = run("rank", votes, verdicts, *FLAGS)
-    assert (code, out) == (2, "")
-    ((_, again),) = run.offered
-    assert any(word.startswith("--rename-models=") for word in again)
-    standard = T.replace({**vendors, "new": short["new"]})
-    check_same(again, standard, tmp_path)
-
-
-def test_counts_by_pair_in_one_object_are_told_what_to_write(run, tmp_path):
-    record = {
-        "owl vs elk": {"human": {"owl": 3, "elk": 1}},
-        "owl vs fox": {"human": {}},
-    }
-    whole(record)(path := tmp_path / "counts.json")
-    code, _, err = run("rank", path)
-    assert code == 2 and '"wins_a": 12' in err[0] and "'owl vs elk'" in err[0]
-
-
-def test_empty_cells_are_not_offered_as_ties_with_other_words(run, tmp_path):
-    """They are failed verdicts more often, and have a message of their own."""
-    odd = words("A", "B", "hm").mask(T.index % 7 == 0, "")
-    table = T.drop(columns="winner").assign(said=odd)
-    csv(table)(path := tmp_path / "odd.csv")
-    run("rank", path, *FLAGS)
-    assert run.offered
-    for case, again in run.offered:
-        both = "=tie" in again or any(word.startswith("=tie") for word in again)
-        assert not both or "empty cells are ties" in case
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "table",
-    [
-        T.drop(columns="judge"),
-        T.assign(by=as_people("staff")).drop(columns="judge"),
-        T.assign(who=as_people("ann")).drop(columns="judge"),
-        T.assign(judge=as_people("ann")),
-        T[T["judge"] != "human"],
-        T.replace({"new": "cat"}),
-        RATED.assign(Rater=RATED["Rater"].replace("Rater 1", "ann")),
-    ],
-)
-def test_every_argument_that_inspect_offers_works(run, tmp_path, table):
-    """Each argument that it offers leads to a ranking."""
-    csv(table)(path := tmp_path / "table.csv")
-    code, out, err = run("inspect", path)
-    cases = offers(out if code == 0 else err[-1])
-    cases = [arguments for case, arguments in cases if "votes" not in case]
-    for arguments in cases:
-        words = with_arguments(["rank", path, "--cv", "2"], arguments)
-        code, _, err = run(*words)
-        assert code == 0, (words, err)
-
-
-def test_own_words_end_in_the_flag_to_fill_in(run, tmp_path):
-    said = pd.Series(np.resize(["great", "good", "so so", "poor", "awful"], len(T)))
-    csv(T.assign(winner=said))(path := tmp_path / "words.csv")
-    code, _, err = run("rank", path)
-    assert code == 2 and all(f"{word!r}: ..." in err[0] for word in said.unique())
-    pairs = ",".join(f"{word}=..." for word in said.unique())
-    # Without numbers it is refused.
-    assert "numbers in [0, 1]" in run("rank", path, "--levels", pairs)[2][0]
-    worth = dict(zip(said.unique(), ("1", ".8", ".5", ".2", "0"), strict=True))
-    filled = ",".join(f"{word}={number}" for word, number in worth.items())
-    rows = rows_of(["rank", path, "--levels", filled])
-    standard = T.assign(winner=said.map(worth).astype(float))
-    standard.to_csv(other := tmp_path / "standard.csv", index=False)
-    pd.testing.assert_series_equal(rows, rows_of(["rank", other]))

@@ -1,13 +1,16 @@
 """From each tool's file to a leaderboard by one command, or to why there is none."""
 
+import json
 from itertools import permutations
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from skanchor import read_battles
 
+FAST = ["--cv", "2", "--item-effects", "none"]
 FIXTURES = Path(__file__).parents[1] / "io" / "fixtures"
 
 # Nothing in the files of these tools is by people.
@@ -72,3 +75,39 @@ def test_with_votes_it_is_a_leaderboard(path, run, tmp_path):
     assert code == 0, err
     assert all(model in out for model in models)
     assert all(line.startswith("skanchor: warning: ") for line in err)
+
+
+def test_results_by_id_are_joined_with_their_pairs(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    models = ["bloom-7b", "llama-7b", "opt-7b", "pythia"]
+    pairs = [rng.choice(models, 2, replace=False) for _ in range(150)]
+    base = [
+        {"idx": n, "cmp_key": "_".join(pair), "instruction": f"say {n}",
+         "response1": "x", "response2": "y",
+         **{f"annotator{k}": int(rng.integers(0, 3)) for k in (1, 2, 3)}}
+        for n, pair in enumerate(pairs)
+    ]  # fmt: skip
+    results = [
+        {"idx": n, "gpt_result": str(rng.integers(0, 3)), "gpt_reason": "so"}
+        for n in range(150)
+    ]
+    Path("testset-v1.json").write_text(json.dumps(base))
+    Path("gpt-4.json").write_text(json.dumps(results))
+    code, _, (error,) = run("rank", "gpt-4.json", "--no-new", *FAST)
+    assert code == 2 and "Results of a judge by 'idx'" in error
+    assert "testset-v1.json" in error
+    files = ["testset-v1.json", "gpt-4.json"]
+    code, out, _ = run("rank", *files, "--no-new", *FAST, "--json")
+    rows = json.loads(out)["summary"]["rows"]
+    assert code == 0 and (rows["human"], rows["historical"]) == (450, 150)
+
+
+def test_notes_of_reading_are_no_warnings(run, battles, tmp_path):
+    table = pd.read_csv(battles).rename(columns={"judge": "Evaluator"})
+    table.to_csv(path := tmp_path / "notes.csv", index=False)
+    code, out, _ = run("rank", path, *FAST)
+    assert code == 0
+    assert "Read as:" in out
+    assert "judges are in 'Evaluator'" in " ".join(out.split())
+    assert "Evaluator" not in out.partition("Warnings:")[2]

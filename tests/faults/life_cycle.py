@@ -29,7 +29,8 @@ for title, where in {
     "Arrays that may not be written": LIFE + "read_only_memory_maps",
     "Metadata routing": LIFE + "metadata_routing",
     "A parallel search over parallel fits": LIFE + "nested_parallel_search",
-    "A fresh process that imports nothing of the parent's": LIFE + "spawned_process",
+    "A fresh process that imports nothing of the parent's": LIFE
+    + "workers_change_nothing",
     "A damaged, foreign or newer history": HISTORY
     + "damaged_foreign_and_newer_files_are_refused",
     "A crafted history with arrays larger than its file": "io.test_archive::test_"
