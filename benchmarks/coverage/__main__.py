@@ -107,7 +107,8 @@ def main() -> None:
     if options.compare is not None:
         if options.file is None:
             parser.error("--compare compares the draws of --file")
-        print(compare(stored_rows(options.file), stored_rows(options.compare)))
+        compared = compare(stored_rows(options.file), stored_rows(options.compare))
+        print(compared.to_string())
 
 
 if __name__ == "__main__":
