@@ -28,15 +28,15 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 from timings import TIMINGS
 
-LEAST = 0.3
-"""Seconds that a step is repeated for, if it is faster."""
+LEAST, MOST = 0.3, 9
+"""Seconds that a faster step is repeated for, and calls at most."""
 
 
 def seconds_of(step: Callable[[], Any]) -> float:
     """Median processor time of a call, or of what it has measured itself."""
     step()
     times: list[float] = []
-    while sum(times) < LEAST:
+    while sum(times) < LEAST and len(times) < MOST:
         start = time.process_time()
         value = step()
         spent = time.process_time() - start
