@@ -61,20 +61,6 @@ def test_truth_is_the_human_fit_without_the_models_that_lack_votes(data):
     assert (table.rank_low <= table.rank_high).all()
 
 
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-def test_no_table_of_diagnostics_is_made_for_a_model_left_out(data, monkeypatch):
-    anchor = AnchorPipeline(cv=2, item_effects=None, random_state=0)
-    made = []
-    monkeypatch.setattr(
-        "skanchor._diagnostics._collect.tie_table",
-        lambda sample: made.append(sample) or pd.DataFrame(),
-    )
-    leave_one_model_out(anchor, data.X, data.y, models=["model-01"])
-    assert not made
-    anchor.fit(data.X, data.y)
-    assert len(made) == 1
-
-
 @pytest.mark.parametrize("to", [lambda X: X, pl.from_pandas], ids=["pandas", "polars"])
 def test_a_pipeline_is_taken_as_a_whole(data, to):
     """Its transformers see the table, without the votes of the model left out."""

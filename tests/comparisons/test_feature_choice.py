@@ -145,7 +145,7 @@ def test_the_result_knows_what_was_used(anchor):
         "groups": "prompt_id",
         "weights": None,
         "counted": False,
-        "style": None,
+        "style_controlled": False,
         "context": None,
         "mix": [],
         "all_human": False,
