@@ -49,7 +49,7 @@ def bare(X):
 def rated(X):
     """The table with raters of the votes, and prompts that group its rows."""
     rng = np.random.default_rng(5)
-    rater = rng.integers(0, 25, len(X)).astype(str).astype(object)
+    rater = rng.integers(0, 60, len(X)).astype(str).astype(object)
     rater[(X["judge"] != "human").to_numpy()] = None
     return X.rename(columns={"prompt": "prompt_id"}).assign(rater=rater)
 
