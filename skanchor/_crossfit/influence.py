@@ -1,0 +1,147 @@
+"""Influence of held-out rows: the correction, and its covariance by groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from skanchor._crossfit.riesz import RieszWeights
+from skanchor._model.layout import PEOPLE
+from skanchor._model.linalg import Array
+from skanchor._model.sources import SourceRows
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """Sums over the influence of rows, Riesz weight times weight times residual.
+
+    Attributes
+    ----------
+    total : ndarray of shape (n_items,)
+        The correction.
+    parts : ndarray of shape (3, n_items, n_items)
+        Summed products of the totals of groups: of people's rows, of judges' rows, and
+        of both together.
+    by_rater : ndarray of shape (n_raters, n_items)
+        Total of the votes of each rater.
+    by_rater_and_group : ndarray of shape (n_items, n_items)
+        Summed products of the totals of one rater's votes in one group.
+    largest : ndarray of shape (n_items,)
+        Largest total of a group, in size.
+    """
+
+    total: Array
+    parts: Array
+    by_rater: Array
+    by_rater_and_group: Array
+    largest: Array
+
+    def __add__(self, other: Influence) -> Influence:
+        largest = np.maximum(self.largest, other.largest)
+        total, parts, raters, both = (
+            getattr(self, f.name) + getattr(other, f.name) for f in fields(self)[:-1]
+        )
+        return Influence(total, parts, raters, both, largest)
+
+    def covariance_parts(self) -> Array:
+        """Parts of the sampling covariance, with what raters add to people's.
+
+        Votes depend on each other by group and by rater. The squares by rater are
+        added, those by rater and group subtracted, which the groups have already
+        (Cameron, Gelbach and Miller 2011). Of the difference the nearest positive
+        semidefinite matrix is taken, so that no variance falls below that by group.
+        """
+        excess = self.by_rater.T @ self.by_rater - self.by_rater_and_group
+        values, vectors = np.linalg.eigh(excess)
+        parts = self.parts.copy()
+        parts[0] += (vectors * np.maximum(values, 0.0)) @ vectors.T
+        return parts
+
+
+def influence_of(
+    weights: RieszWeights, held_out: Sequence[SourceRows], n_raters: int
+) -> Influence:
+    """Sum the influence of held-out rows; groups must be complete among them.
+
+    Parameters
+    ----------
+    weights : RieszWeights
+        Of a fit to other rows.
+    held_out : sequence of SourceRows
+        The rows, with the weights that they have in the table.
+    n_raters : int
+        Number of raters of the whole table.
+
+    Returns
+    -------
+    Influence
+    """
+    n_items = weights.values.shape[1]
+    total, largest = np.zeros(n_items), np.zeros(n_items)
+    parts = np.zeros((3, n_items, n_items))
+    by_rater, both = np.zeros((n_raters, n_items)), np.zeros((n_items, n_items))
+    grouped: dict[bool, list[tuple[NDArray[np.intp], Array]]] = {True: [], False: []}
+    for rows in held_out:
+        is_human, local = rows.source == PEOPLE, weights.local(rows.source)
+        sums = rows.statistics(rows.weight, weights.fit.probabilities(rows))
+        total += sums.score @ local
+        parts[0 if is_human else 1] += local.T @ sums.outer @ local
+        values = row_influence(weights, rows) / rows.count[:, None]
+        is_alone = rows.group < 0
+        largest = _largest(largest, values[is_alone])
+        grouped[is_human].append((rows.group[~is_alone], values[~is_alone]))
+        has_rater = rows.rater >= 0
+        if has_rater.any():
+            voted, rater = values[has_rater], rows.rater[has_rater]
+            by_rater += _sums_by(rater, voted, n_raters)
+            # A vote without a group is one of its own.
+            group = np.where(is_alone, -1 - rows.rows, rows.group)[has_rater]
+            _, unit = np.unique(np.stack([group, rater]), axis=1, return_inverse=True)
+            by_unit = _sums_by(unit.ravel(), voted, int(unit.max()) + 1)
+            both += by_unit.T @ by_unit
+    human, judge = _aligned(grouped[True], grouped[False], n_items)
+    cross = human.T @ judge
+    parts += np.stack([human.T @ human, judge.T @ judge, cross + cross.T])
+    largest = _largest(largest, human + judge)
+    return Influence(total, parts, by_rater, both, largest)
+
+
+def row_influence(weights: RieszWeights, rows: SourceRows) -> Array:
+    """Influence of each row on each score, of shape (n, n_items)."""
+    residual = rows.weight * (rows.y - weights.fit.probabilities(rows))
+    return np.asarray(residual[:, None] * rows.products(weights.local(rows.source)))
+
+
+def _largest(so_far: Array, values: Array) -> Array:
+    return np.maximum(so_far, np.abs(values).max(axis=0, initial=0.0))
+
+
+def _sums_by(codes: NDArray[np.intp], values: Array, n_codes: int) -> Array:
+    """Sums of the rows of values by code, of shape (n_codes, n_columns)."""
+    ones, at = np.ones(len(codes)), np.arange(len(codes))
+    return np.asarray(csr_array((ones, (codes, at)), (n_codes, len(codes))) @ values)
+
+
+def _aligned(
+    human: Iterable[tuple[NDArray[np.intp], Array]],
+    judge: Iterable[tuple[NDArray[np.intp], Array]],
+    n_items: int,
+) -> tuple[Array, Array]:
+    """Totals of people's and of judges' rows by group, for the groups of either."""
+    nothing = np.zeros(0, dtype=np.intp), np.zeros((0, n_items))
+    joined = [
+        [np.concatenate(columns) for columns in zip(*kind, nothing, strict=True)]
+        for kind in (human, judge)
+    ]
+    groups, codes = np.unique(
+        np.concatenate([joined[0][0], joined[1][0]]), return_inverse=True
+    )
+    stop = len(joined[0][0])
+    return (
+        _sums_by(codes[:stop], joined[0][1], len(groups)),
+        _sums_by(codes[stop:], joined[1][1], len(groups)),
+    )

@@ -1,0 +1,86 @@
+"""Riesz weights of all scores (eq:direct-riesz-objective-v2), by one linear system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._model.fit import Fit
+from skanchor._model.linalg import Array, SymmetricSystem
+
+_MISSED = 1e-5
+"""Part of a target that weights miss, from which the rows leave it undetermined."""
+
+
+@dataclass(frozen=True, eq=False)
+class RieszWeights:
+    """Weights W with (J + R) W = L, for the information J and the prior R.
+
+    Attributes
+    ----------
+    fit : Fit
+        Where the information was taken.
+    values : ndarray of shape (size, n_items)
+        W; the weight of a row of source m is its local columns times T_m W.
+    undetermined : ndarray of shape (n_items,)
+        Scores that the rows leave open.
+    """
+
+    fit: Fit
+    values: Array
+    undetermined: NDArray[np.bool_]
+
+    @classmethod
+    def solve(cls, fit: Fit, grams: Iterable[tuple[int, Array]]) -> Self:
+        """Solve for the weights of all scores.
+
+        Parameters
+        ----------
+        fit : Fit
+            Fitted to the training rows.
+        grams : iterable of (source, gram)
+            Sums of ``weight V`` times products of local columns of the training rows.
+
+        Returns
+        -------
+        RieszWeights
+        """
+        layout, matrix = fit.layout, fit.penalised(fit.information(grams))
+        targets = layout.targets
+        at = np.flatnonzero(layout.estimated)
+        inner = matrix[at[:, None], at]
+        values = np.zeros_like(targets)
+        values[at] = SymmetricSystem.of(inner).solve(targets[at])
+        missed = np.abs(inner @ values[at] - targets[at]).max(axis=0)
+        return cls(fit, values, missed > _MISSED)
+
+    def local(self, source: int) -> Array:
+        """What the local columns of a source's rows are multiplied with."""
+        return self.fit.local_weights(source, self.values)
+
+    @property
+    def of_item_effects(self) -> Array:
+        """Weights of the item effects, (n_effects, n_items)."""
+        return np.asarray(self.values[self.fit.layout.item_effects])
+
+    @property
+    def item_precision(self) -> Array:
+        """Precision of the prior of the item effects, (n_effects, n_effects)."""
+        at = self.fit.layout.item_effects
+        return np.asarray(self.fit.precision[at, at])
+
+    @property
+    def prior_score(self) -> Array:
+        """Correction by the prior's own score, -(R u)' W_u, of shape (n_items,)."""
+        effects = self.fit.x[self.fit.layout.item_effects]
+        return np.asarray(-(self.item_precision @ effects) @ self.of_item_effects)
+
+    @property
+    def item_covariance(self) -> Array:
+        """Covariance that the item effects leave in the scores, W_u' R W_u."""
+        weights = self.of_item_effects
+        return np.asarray(weights.T @ self.item_precision @ weights)

@@ -1,0 +1,135 @@
+"""Parameters at their values, and the chain rule from local columns to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit
+
+from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.linalg import Array
+from skanchor._model.sources import SourceRows
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Values of all parameters, and the precision of their prior.
+
+    The logit of a row of source m is
+    ``c_m (s_a - s_b) + order p_m + span' b_m + u_ma - u_mb``; for people c is one, and
+    p and u are zero.
+
+    Attributes
+    ----------
+    layout : Layout
+        Where each parameter lies in ``x``.
+    x : ndarray of shape (size,)
+        All parameters; scores, position effects, spans and item effects in logits.
+    precision : ndarray of shape (size, size)
+        Precision of the prior of x around zero: that of the item effects, and ridges.
+    converged : bool
+        Whether the last minimisation met its tolerance.
+    """
+
+    layout: Layout
+    x: Array
+    precision: Array
+    converged: bool = True
+
+    @classmethod
+    def start(cls, layout: Layout, precision: Array | None = None) -> Fit:
+        """Scores of zero and sensitivities of one."""
+        x = np.zeros(layout.size)
+        x[layout.sensitivities] = 1.0
+        if precision is None:
+            precision = np.zeros((layout.size, layout.size))
+        return cls(layout, x, precision)
+
+    @property
+    def scores(self) -> Array:
+        """Score of each item."""
+        return self.x[self.layout.scores]
+
+    def sensitivity(self, source: int) -> float:
+        """Sensitivity of a source; one for people."""
+        return float(self.x[self.layout.sensitivities][source])
+
+    def _has_effects(self, source: int) -> bool:
+        return self.layout.has_item_effects and source != PEOPLE
+
+    def logits(self, rows: SourceRows) -> Array:
+        """Logit of each row."""
+        layout, source = self.layout, rows.source
+        by_item = self.sensitivity(source) * self.scores
+        if self._has_effects(source):
+            by_item = by_item + self.x[layout.parameters_of[source][-layout.n_items :]]
+        position = self.x[layout.position_effects][source]
+        coefficients = np.concatenate([[position], self.x[layout.span(source)]])
+        return rows.differences(by_item) + rows.extra @ coefficients
+
+    def probabilities(self, rows: SourceRows) -> Array:
+        """Probability that the left item is preferred, by row."""
+        return np.asarray(expit(self.logits(rows)))
+
+    # ------------------------------------------------------------------ the chain rule
+    def chain(self, source: int, local: Array) -> Array:
+        """T' local: sums by local column, of shape (n_columns, ...), by parameter.
+
+        T is the matrix of derivatives of the local columns' coefficients in the logit
+        by the parameters: those of the items are ``c s + u``, those of order and span
+        the parameters p and b themselves.
+        """
+        items, extra = local[: self.layout.n_items], local[self.layout.n_items :]
+        parts = [self.sensitivity(source) * items, (self.scores @ items)[None], extra]
+        if self._has_effects(source):
+            parts.append(items)
+        return np.concatenate(parts)
+
+    def local_weights(self, source: int, weights: Array) -> Array:
+        """T weights: what weights of all parameters, (size, k), are by local column."""
+        n = self.layout.n_items
+        own = weights[self.layout.parameters_of[source]]
+        items = self.sensitivity(source) * own[:n]
+        items += np.multiply.outer(self.scores, own[n])
+        stop = len(own)
+        if self._has_effects(source):
+            items += own[-n:]
+            stop -= n
+        return np.concatenate([items, own[n + 1 : stop]])
+
+    def gradient(self, sums: Iterable[tuple[int, Array]]) -> Array:
+        """Sums by local column of several sources, added up by parameter."""
+        total = np.zeros(self.layout.size)
+        for source, local in sums:
+            total[self.layout.parameters_of[source]] += self.chain(source, local)
+        return total
+
+    def information(self, grams: Iterable[tuple[int, Array]]) -> Array:
+        """T' gram T of several sources, added up in one dense matrix."""
+        total = np.zeros((self.layout.size, self.layout.size))
+        for source, gram in grams:
+            at = self.layout.parameters_of[source]
+            half = self.chain(source, gram)
+            total[at[:, None], at] += self.chain(source, half.T)
+        return total
+
+    def penalised(self, information: Array) -> Array:
+        """Information with the prior, and with the zero of the scores fixed."""
+        centring = self.layout.centring
+        # Of the size of the information, so that the system is well conditioned.
+        size = max(float(information.diagonal().mean()), np.finfo(float).tiny)
+        return information + self.precision + size * centring.T @ centring
+
+    def loss(self, sources: Sequence[SourceRows], weights: Sequence[Array]) -> float:
+        """Weighted log loss of rows, and half the penalty of the prior."""
+        total = 0.5 * float(self.x @ self.precision @ self.x)
+        for rows, weight in zip(sources, weights, strict=True):
+            logits = self.logits(rows)
+            total += float(weight @ (np.logaddexp(0.0, logits) - rows.y * logits))
+        return total
+
+    def moved(self, x: Array, converged: bool = True) -> Fit:
+        """The same fit at other parameters."""
+        return replace(self, x=x, converged=converged)

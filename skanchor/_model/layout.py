@@ -1,0 +1,175 @@
+"""The parameter vector: where the parameters of each source lie in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._model.linalg import Array
+
+PEOPLE = 0
+"""Code of people among the sources of comparisons; judges have the codes 1, 2, ..."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Layout of the parameter vector x = (scores s, c, p, b, u).
+
+    Here c are sensitivities, p position effects, b the coefficients of spans, and u
+    item effects. People are a source like the judges. Their sensitivity is fixed at
+    one, they have no position effect and no item effects, and a span only where they
+    have a style.
+
+    Attributes
+    ----------
+    is_new : ndarray of shape (n_items,)
+        Which items, that is models or models in a context, are new.
+    context : ndarray of shape (n_items,)
+        Code of the context of each item; scores are zero-sum over the historical items
+        of each context.
+    widths : tuple of int
+        Number of span columns of each source.
+    positions : tuple of bool
+        Whether each source has a position effect.
+    has_item_effects : bool
+        Whether judges have item effects u.
+    """
+
+    is_new: NDArray[np.bool_]
+    context: NDArray[np.intp]
+    widths: tuple[int, ...]
+    positions: tuple[bool, ...]
+    has_item_effects: bool = False
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.is_new)
+
+    @property
+    def n_sources(self) -> int:
+        """Number of sources: people and the judges."""
+        return len(self.widths)
+
+    @cached_property
+    def _edges(self) -> NDArray[np.intp]:
+        n_effects = (self.n_sources - 1) * self.n_items * self.has_item_effects
+        sizes = [self.n_items, *[self.n_sources] * 2, *self.widths, n_effects]
+        return np.cumsum([0, *sizes])
+
+    @property
+    def size(self) -> int:
+        """Length of x."""
+        return int(self._edges[-1])
+
+    @property
+    def scores(self) -> slice:
+        """Scores of the items."""
+        return slice(0, self.n_items)
+
+    @property
+    def sensitivities(self) -> slice:
+        """Sensitivity of each source."""
+        return slice(*self._edges[1:3])
+
+    @property
+    def position_effects(self) -> slice:
+        """Position effect of each source."""
+        return slice(*self._edges[2:4])
+
+    def span(self, source: int) -> slice:
+        """Coefficients of a source's span."""
+        return slice(*self._edges[3 + source : 5 + source])
+
+    @property
+    def item_effects(self) -> slice:
+        """Item effects: those of the first judge on all items, then of the second."""
+        return slice(*self._edges[-2:])
+
+    @cached_property
+    def parameters_of(self) -> list[NDArray[np.intp]]:
+        """Indices in x of the parameters that the rows of each source touch.
+
+        Their order is that of :meth:`Fit.chain`: scores, sensitivity, position effect,
+        span, item effects.
+        """
+        index, n = np.arange(self.size), self.n_items
+        found = []
+        for source in range(self.n_sources):
+            parts = [
+                index[self.scores],
+                index[self.sensitivities][[source]],
+                index[self.position_effects][[source]],
+                index[self.span(source)],
+            ]
+            if self.has_item_effects and source != PEOPLE:
+                effects = index[self.item_effects]
+                parts.append(effects[(source - 1) * n : source * n])
+            found.append(np.concatenate(parts))
+        return found
+
+    # ---------------------------------------------------------------------- masks of x
+    def of_scores(self, items: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Mask of the scores of some items."""
+        mask = np.zeros(self.size, dtype=bool)
+        mask[self.scores] = items
+        return mask
+
+    def of_source(self, source: int) -> NDArray[np.bool_]:
+        """Mask of a source's own parameters, item effects apart.
+
+        Those of people are their span, those of a judge its sensitivity, its position
+        effect if it has one, and its span.
+        """
+        mask = np.zeros(self.size, dtype=bool)
+        mask[self.span(source)] = True
+        if source != PEOPLE:
+            mask[self.sensitivities.start + source] = True
+            mask[self.position_effects.start + source] = self.positions[source]
+        return mask
+
+    def of_judges(self) -> NDArray[np.bool_]:
+        """Mask of the own parameters of all judges."""
+        masks = [self.of_source(source) for source in range(1, self.n_sources)]
+        return np.any([np.zeros(self.size, dtype=bool), *masks], axis=0)
+
+    def of_item_effects(self, items: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Mask of the effects of some items under all judges."""
+        mask = np.zeros(self.size, dtype=bool)
+        if self.has_item_effects:
+            mask[self.item_effects] = np.tile(items, self.n_sources - 1)
+        return mask
+
+    @cached_property
+    def estimated(self) -> NDArray[np.bool_]:
+        """Mask of all parameters that rows decide, of history and of new models."""
+        every = np.ones(self.n_items, dtype=bool)
+        own = self.of_source(PEOPLE) | self.of_judges()
+        return self.of_scores(every) | own | self.of_item_effects(every)
+
+    @cached_property
+    def centring(self) -> Array:
+        """Indicators of the historical scores of each context, (n_contexts, size).
+
+        Logits depend on differences of scores alone, so along these directions the
+        information is zero. Their outer product, added to it, fixes the zero of the
+        scores of each context and changes nothing else.
+        """
+        n_contexts = int(self.context.max(initial=0)) + 1
+        rows = np.zeros((n_contexts, self.size))
+        items = np.flatnonzero(~self.is_new)
+        rows[self.context[items], items] = 1.0
+        return rows
+
+    @cached_property
+    def targets(self) -> Array:
+        """L: the score of each item, less the historical mean of its context.
+
+        It has the shape (size, n_items).
+        """
+        shares = self.centring / self.centring.sum(axis=1, keepdims=True)
+        own = np.eye(self.size)[:, self.scores]
+        return np.asarray(own - shares[self.context].T)

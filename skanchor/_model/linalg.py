@@ -1,0 +1,85 @@
+"""Positive semi-definite systems: scaled, factorised once, with their rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpocon, dpotrf, dpotrs, dtrtri
+
+Array = NDArray[np.float64]
+
+RANK_TOLERANCE = 1e-11
+"""Share of the largest eigenvalue below which an eigenvalue counts as zero."""
+
+_WELL_CONDITIONED = 1e9
+"""Condition number up to which Cholesky's factor settles that the rank is full."""
+
+
+@dataclass(frozen=True, eq=False)
+class SymmetricSystem:
+    """A positive semi-definite matrix, scaled to unit diagonal and factorised.
+
+    Scaling makes the rank independent of the units of the parameters. Where the rank
+    falls short, solutions have minimum norm in the scaled units.
+
+    Attributes
+    ----------
+    scale : ndarray of shape (n,)
+        Factors that scale the diagonal to one; zero where the diagonal is zero.
+    root : ndarray of shape (n, rank)
+        R with R R' the pseudo-inverse of the scaled matrix; its lower Cholesky factor
+        instead where ``is_cholesky``.
+    null : ndarray of shape (n, n - rank)
+        Directions of the parameters along which the matrix is zero.
+    is_cholesky : bool
+        Whether ``root`` is the Cholesky factor of the scaled matrix.
+    """
+
+    scale: Array
+    root: Array
+    null: Array
+    is_cholesky: bool
+
+    @classmethod
+    def of(cls, matrix: Array) -> SymmetricSystem:
+        """Factorise a matrix of shape (n, n)."""
+        # Rounding can leave a zero on the diagonal slightly negative.
+        diagonal = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
+        scale = np.zeros_like(diagonal)
+        np.divide(1.0, diagonal, out=scale, where=diagonal > 0)
+        unit = scale[:, None] * matrix * scale
+        lower, failed = dpotrf(unit, lower=1, clean=1)
+        if not failed and len(unit):
+            reciprocal, _ = dpocon(lower, np.abs(unit).sum(axis=0).max(), uplo="L")
+            if reciprocal * _WELL_CONDITIONED >= 1.0:
+                return cls(scale, lower, np.zeros((len(unit), 0)), True)
+        values, vectors = np.linalg.eigh(unit)
+        is_seen = values > RANK_TOLERANCE * max(values.max(initial=0.0), 0.0)
+        root = vectors[:, is_seen] / np.sqrt(values[is_seen])
+        # A parameter without information has no scale; any length of it is null.
+        null = np.where(scale > 0, scale, 1.0)[:, None] * vectors[:, ~is_seen]
+        return cls(scale, root, null, False)
+
+    @property
+    def rank(self) -> int:
+        """Rank of the matrix."""
+        return len(self.scale) - self.null.shape[1]
+
+    def solve(self, right: Array) -> Array:
+        """Solve for one right-hand side of shape (n,), or for (n, k) of them."""
+        scale = self.scale if right.ndim == 1 else self.scale[:, None]
+        if not len(self.scale):
+            return np.zeros_like(right)
+        if self.is_cholesky:
+            return np.asarray(scale * dpotrs(self.root, scale * right, lower=1)[0])
+        return np.asarray(scale * (self.root @ (self.root.T @ (scale * right))))
+
+    @property
+    def inverse_root(self) -> Array:
+        """R with R R' the pseudo-inverse of the matrix, of shape (n, rank)."""
+        root = self.root
+        if self.is_cholesky:
+            root = dtrtri(root, lower=1)[0].T
+        return np.asarray(self.scale[:, None] * root)

@@ -1,0 +1,174 @@
+"""Rows of one source as contiguous arrays, and sums over them by local column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from skanchor._model.linalg import Array
+
+_BY_ROW = (
+    *("rows", "left", "right", "order", "span"),
+    *("y", "weight", "count", "group", "rater"),
+)
+"""Attributes of :class:`SourceRows` with an entry for each row."""
+
+
+@dataclass(frozen=True, eq=False)
+class SourceSums:
+    """Sums over rows of one source by local column: items, display order, span.
+
+    Sums of other rows of the source are added by ``+``. They do not contain the score
+    difference, which is a combination of the columns of the items, so that they serve
+    any scores.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (n_columns, n_columns)
+        Sum of weight times variance of the outcome times the products of the columns.
+    score : ndarray of shape (n_columns,)
+        Sum of weight times residual times the columns.
+    outer : ndarray of shape (n_columns, n_columns)
+        Sum of the products of the scores of rows that are groups of their own.
+    n : float
+        Number of rows.
+    """
+
+    gram: Array
+    score: Array
+    outer: Array
+    n: float
+
+    def __add__(self, other: SourceSums) -> SourceSums:
+        return SourceSums(
+            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(self))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SourceRows:
+    """Rows of people or of one judge, either historical or with a new model.
+
+    They are sorted by the pair of items, so that sums are first taken by pair.
+
+    Attributes
+    ----------
+    source : int
+        ``PEOPLE``, or the code of the judge.
+    is_new : bool
+        Whether the rows have a new model.
+    rows : ndarray of shape (n,)
+        Row numbers in the sample.
+    left, right : ndarray of shape (n,)
+        Codes of the two items.
+    order : ndarray of shape (n,)
+        Display order: 1 if the left item was displayed first, -1 if second, else 0.
+    span : ndarray of shape (n, n_span)
+        Contrasts of the columns in which the source's bias is linear.
+    y : ndarray of shape (n,)
+        Preference for the left item, in [0, 1].
+    weight : ndarray of shape (n,)
+        Row weights.
+    count : ndarray of shape (n,)
+        How many equal rows each row stands for; its weight is the sum of theirs.
+    group : ndarray of shape (n,)
+        Code of the group of dependent rows; -1 for a row that is a group of its own.
+    rater : ndarray of shape (n,)
+        Code of the rater of a vote, whose votes depend on each other; -1 without one.
+    n_items : int
+        Number of items.
+    """
+
+    source: int
+    is_new: bool
+    rows: NDArray[np.intp]
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    order: Array
+    span: Array
+    y: Array
+    weight: Array
+    count: Array
+    group: NDArray[np.intp]
+    rater: NDArray[np.intp]
+    n_items: int
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, chosen: NDArray[np.bool_]) -> SourceRows:
+        return replace(self, **{name: getattr(self, name)[chosen] for name in _BY_ROW})
+
+    @cached_property
+    def extra(self) -> Array:
+        """Local columns that follow those of the items, of shape (n, 1 + n_span)."""
+        return np.column_stack([self.order, self.span])
+
+    @cached_property
+    def _starts(self) -> NDArray[np.intp]:
+        """First row of each ordered pair of items."""
+        if not len(self):
+            return np.zeros(0, dtype=np.intp)
+        changes = (np.diff(self.left) != 0) | (np.diff(self.right) != 0)
+        return np.concatenate([[0], np.flatnonzero(changes) + 1])
+
+    @cached_property
+    def _incidence(self) -> csr_array:
+        """Matrix (n_items, n_pairs): 1 at the left item of a pair, -1 at the right."""
+        pair = np.arange(len(self._starts))
+        left, right = self.left[self._starts], self.right[self._starts]
+        entries = np.repeat([1.0, -1.0], len(pair))
+        at = np.concatenate([left, right]), np.concatenate([pair, pair])
+        return csr_array((entries, at), shape=(self.n_items, len(pair)))
+
+    def differences(self, by_item: Array) -> Array:
+        """Value of the left item less that of the right one, by row."""
+        # Taken by pair first, whose number is far below that of rows.
+        by_pair = self._incidence.T @ by_item
+        repeats = np.diff(self._starts, append=len(self))
+        return np.asarray(np.repeat(by_pair, repeats, axis=0))
+
+    def _by_pair(self, values: Array) -> Array:
+        if not len(self):
+            return np.zeros((0, *values.shape[1:]))
+        return np.asarray(np.add.reduceat(values, self._starts, axis=0))
+
+    def sums(self, values: Array) -> Array:
+        """Sum of values, of shape (n,), times the local columns: (n_columns,)."""
+        items = self._incidence @ self._by_pair(values)
+        return np.concatenate([items, values @ self.extra])
+
+    def gram(self, values: Array) -> Array:
+        """Sum of values times products of local columns: (n_columns, n_columns)."""
+        n, size = self.n_items, self.n_items + self.extra.shape[1]
+        gram = np.zeros((size, size))
+        # Items: the Laplacian of the graph of pairs.
+        incidence = self._incidence
+        gram[:n, :n] = (incidence * self._by_pair(values) @ incidence.T).toarray()
+        weighted = values[:, None] * self.extra
+        gram[:n, n:] = incidence @ self._by_pair(weighted)
+        gram[n:, :n] = gram[:n, n:].T
+        gram[n:, n:] = self.extra.T @ weighted
+        return gram
+
+    def products(self, local: Array) -> Array:
+        """Columns of each row times local weights, (n_columns, k): of shape (n, k)."""
+        n = self.n_items
+        return self.differences(local[:n]) + self.extra @ local[n:]
+
+    def statistics(self, weight: Array, probability: Array) -> SourceSums:
+        """Sums of rows with these training or test weights, at these probabilities."""
+        residual = weight * (self.y - probability)
+        curvature = weight * probability * (1.0 - probability)
+        # Of k equal rows with the scores s, together S = k s: k s s' = S S' / k.
+        share = np.where(self.group < 0, residual**2 / self.count, 0.0)
+        return SourceSums(
+            self.gram(curvature),
+            self.sums(residual),
+            self.gram(share),
+            float(self.count[weight > 0].sum()),
+        )

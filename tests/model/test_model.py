@@ -1,0 +1,291 @@
+"""The model of all rows, against dense designs and finite differences."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from skanchor._model.fit import Fit
+from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.newton import minimise
+from skanchor._model.sources import SourceRows
+
+N_HISTORICAL, N_NEW, N_JUDGES, N_SPAN = 5, 2, 2, 3
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "item effects"])
+def layout(request):
+    return Layout(
+        is_new=np.arange(N_HISTORICAL + N_NEW) >= N_HISTORICAL,
+        context=np.zeros(N_HISTORICAL + N_NEW, dtype=int),
+        widths=(0, *[N_SPAN] * N_JUDGES),
+        positions=(False, True, True),
+        has_item_effects=request.param,
+    )
+
+
+def draw_rows(rng, layout, source, is_new, n=150):
+    """Rows of one source, historical or with a new model; scores fall by item."""
+    n_old, scores = int((~layout.is_new).sum()), np.linspace(1.0, -1.0, layout.n_items)
+    right = rng.integers(0, n_old, n)
+    left = (right + rng.integers(1, n_old, n)) % n_old
+    if is_new:
+        left = rng.integers(n_old, layout.n_items, n)
+    swapped = rng.random(n) < 0.5
+    left, right = np.where(swapped, right, left), np.where(swapped, left, right)
+    at = np.lexsort([right, left])
+    return SourceRows(
+        source=source,
+        is_new=is_new,
+        rows=np.arange(n),
+        left=left[at],
+        right=right[at],
+        order=rng.choice([-1.0, 0.0, 1.0], n),
+        span=rng.normal(size=(n, layout.widths[source])),
+        y=(rng.logistic(size=n) < scores[left[at]] - scores[right[at]]).astype(float),
+        weight=rng.exponential(size=n),
+        count=rng.integers(1, 4, n).astype(float),
+        group=np.full(n, -1),
+        rater=np.full(n, -1),
+        n_items=layout.n_items,
+    )
+
+
+@pytest.fixture
+def sources(rng, layout):
+    old = [draw_rows(rng, layout, m, False) for m in range(N_JUDGES + 1)]
+    return old + [draw_rows(rng, layout, m, True) for m in range(1, N_JUDGES + 1)]
+
+
+@pytest.fixture
+def fit(rng, layout):
+    """Parameters drawn where they are free, with a prior on the item effects."""
+    x = np.zeros(layout.size)
+    x[layout.sensitivities] = 1.0
+    x[layout.estimated] = rng.normal(size=layout.estimated.sum())
+    precision = np.zeros((layout.size, layout.size))
+    at = layout.item_effects
+    n_effects = at.stop - at.start
+    precision[at, at] = 2.0 * np.eye(n_effects)
+    return Fit(layout, x, precision)
+
+
+def gradient_by_differences(function, x, step=1e-6):
+    """Central differences of a function by each of its arguments."""
+    slopes = []
+    for i in range(len(x)):
+        move = step * (np.arange(len(x)) == i)
+        slopes.append((function(x + move) - function(x - move)) / (2.0 * step))
+    return np.array(slopes)
+
+
+def design_of(fit, rows):
+    """Derivative of each logit by each parameter, (n, size)."""
+    slopes = gradient_by_differences(lambda x: fit.moved(x).logits(rows), fit.x)
+    # Sensitivity and position effect of people are no parameters.
+    return slopes.T * (fit.layout.estimated | (rows.source != PEOPLE))
+
+
+def dense_columns(rows):
+    """Local columns of each row: items, display order, span."""
+    items = np.eye(rows.n_items)
+    return np.column_stack([items[rows.left] - items[rows.right], rows.extra])
+
+
+def test_sums_by_local_column_are_those_of_a_dense_design(rng, sources):
+    for rows in sources:
+        columns, values = dense_columns(rows), rng.normal(size=len(rows))
+        assert_allclose(rows.sums(values), columns.T @ values, atol=1e-10)
+        expected = (columns * values[:, None]).T @ columns
+        assert_allclose(rows.gram(values), expected, atol=1e-10)
+
+
+def test_the_chain_rule_gives_the_information_of_a_dense_design(fit, sources):
+    grams, expected = [], 0.0
+    for rows in sources:
+        curvature = rows.weight * expit(fit.logits(rows)) * expit(-fit.logits(rows))
+        grams.append((rows.source, rows.gram(curvature)))
+        design = design_of(fit, rows)
+        expected = expected + (design * curvature[:, None]).T @ design
+    found = fit.information(grams)
+    free = fit.layout.estimated
+    assert_allclose(found[free][:, free], expected[free][:, free], atol=2e-7)
+
+
+def test_the_gradient_is_that_of_finite_differences(fit, sources):
+    weights = [rows.weight for rows in sources]
+    residuals = (
+        (rows.source, rows.sums(rows.weight * (fit.probabilities(rows) - rows.y)))
+        for rows in sources
+    )
+    found = fit.gradient(residuals) + fit.precision @ fit.x
+    expected = gradient_by_differences(
+        lambda x: fit.moved(x).loss(sources, weights), fit.x
+    )
+    free = fit.layout.estimated
+    assert_allclose(found[free], expected[free], atol=1e-6)
+
+
+def test_weights_of_rows_are_those_of_the_parameters_they_touch(rng, fit, sources):
+    weights = rng.normal(size=(fit.layout.size, 4))
+    weights[~fit.layout.estimated] = 0.0
+    for rows in sources:
+        local = fit.local_weights(rows.source, weights)
+        expected = design_of(fit, rows) @ weights
+        assert_allclose(dense_columns(rows) @ local, expected, atol=1e-8)
+
+
+def test_swapping_the_sides_of_rows_changes_nothing(rng, fit, sources):
+    rows = sources[1]
+    swapped = replace(
+        rows,
+        left=rows.right,
+        right=rows.left,
+        order=-rows.order,
+        span=-rows.span,
+        y=1.0 - rows.y,
+    )
+    assert_allclose(fit.logits(swapped), -fit.logits(rows), atol=1e-12)
+    one = rows.statistics(rows.weight, fit.probabilities(rows))
+    other = swapped.statistics(swapped.weight, fit.probabilities(swapped))
+    assert_allclose(other.score, one.score, atol=1e-10)
+    assert_allclose(other.gram, one.gram, atol=1e-10)
+    assert_allclose(other.outer, one.outer, atol=1e-10)
+
+
+def test_scaling_scores_and_sensitivities_leaves_judges_logits(fit, sources):
+    x = fit.x.copy()
+    x[fit.layout.scores] *= 2.5
+    x[fit.layout.sensitivities] /= 2.5
+    for rows in sources[1:]:
+        assert_allclose(fit.moved(x).logits(rows), fit.logits(rows), atol=1e-12)
+
+
+def test_sums_of_parts_add_up_and_counts_stand_for_equal_rows(fit, sources):
+    rows = sources[2]
+    first = np.arange(len(rows)) < 40
+    whole = rows.statistics(rows.weight, fit.probabilities(rows))
+    parts = [rows[first], rows[~first]]
+    total = sum(
+        (part.statistics(part.weight, fit.probabilities(part)) for part in parts[1:]),
+        parts[0].statistics(parts[0].weight, fit.probabilities(parts[0])),
+    )
+    # Each row as often as it counts, with its share of the weight.
+    times = rows.count.astype(int)
+    listed = rows[np.repeat(np.arange(len(rows)), times)]
+    listed = replace(
+        listed, weight=listed.weight / listed.count, count=np.ones(len(listed))
+    )
+    spread = listed.statistics(listed.weight, fit.probabilities(listed))
+    for other in (total, spread):
+        assert other.n == whole.n
+        for name in ("gram", "score", "outer"):
+            assert_allclose(getattr(other, name), getattr(whole, name), atol=1e-10)
+
+
+def joint_mask(layout):
+    old = ~layout.is_new
+    return layout.of_scores(old) | layout.of_judges() | layout.of_item_effects(old)
+
+
+def test_the_score_of_historical_rows_vanishes_at_the_joint_fit(fit, sources):
+    old = [rows for rows in sources if not rows.is_new]
+    weights, free = [rows.weight for rows in old], joint_mask(fit.layout)
+    start = Fit.start(fit.layout, fit.precision)
+    start.x[fit.layout.scores][:N_HISTORICAL] = np.linspace(-1, 1, N_HISTORICAL)
+    found, _ = minimise(start, old, weights, free, tolerance=1e-18)
+    assert found.converged
+    residuals = (
+        (rows.source, rows.sums(rows.weight * (rows.y - found.probabilities(rows))))
+        for rows in old
+    )
+    score = found.gradient(residuals) - found.precision @ found.x
+    assert_allclose(score[free], 0.0, atol=1e-6)
+    assert_allclose(found.scores[~fit.layout.is_new].sum(), 0.0, atol=1e-8)
+    # People alone fix the scale: sum_human delta (y - sigma(delta)) = 0.
+    people = old[0]
+    residual = people.weight * (people.y - found.probabilities(people))
+    assert_allclose(found.logits(people) @ residual, 0.0, atol=1e-5)
+
+
+def test_votes_alone_are_fitted_as_by_a_general_minimiser(fit, sources):
+    people, layout = sources[0], fit.layout
+    free = layout.of_scores(~layout.is_new)
+    start = Fit.start(layout)
+    found, _ = minimise(start, [people], [people.weight], free)
+
+    def loss(scores):
+        x = start.x.copy()
+        x[:N_HISTORICAL] = scores
+        return start.moved(x).loss([people], [people.weight])
+
+    expected = minimize(loss, np.zeros(N_HISTORICAL), tol=1e-12).x
+    scores = found.scores[:N_HISTORICAL]
+    assert_allclose(scores, expected - expected.mean(), atol=1e-5)
+
+
+def test_a_hessian_of_nearly_the_same_rows_leads_to_the_same_fit(rng, fit, sources):
+    old = [rows for rows in sources if not rows.is_new]
+    free = joint_mask(fit.layout)
+    start = Fit.start(fit.layout, fit.precision)
+    start.x[fit.layout.scores][:N_HISTORICAL] = np.linspace(-1, 1, N_HISTORICAL)
+    full, hessian = minimise(start, old, [rows.weight for rows in old], free)
+    weights = [rows.weight * (rng.random(len(rows)) < 0.8) for rows in old]
+    warm, _ = minimise(full, old, weights, free, hessian=hessian, tolerance=1e-16)
+    cold, _ = minimise(full, old, weights, free, tolerance=1e-16)
+    assert warm.converged
+    assert_allclose(warm.x, cold.x, atol=1e-6)
+
+
+def test_a_parameter_on_its_bound_stays_there_and_the_others_are_fitted(layout):
+    # All verdicts agree with the scores, so that the sensitivity has no limit.
+    n_old = N_HISTORICAL
+    left, right = np.triu_indices(n_old, 1)
+    scores = np.linspace(1.0, -1.0, n_old)
+    rows = SourceRows(
+        1, False, np.arange(len(left)), left, right, np.zeros(len(left)),
+        np.zeros((len(left), N_SPAN)), np.ones(len(left)), np.ones(len(left)),
+        np.ones(len(left)), np.full(len(left), -1), np.full(len(left), -1),
+        layout.n_items,
+    )  # fmt: skip
+    start = Fit.start(layout)
+    start.x[:n_old] = scores
+    low, high = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
+    at = layout.sensitivities.start + 1
+    low[at], high[at] = -20.0, 20.0
+    found, _ = minimise(
+        start, [rows], [rows.weight], layout.of_source(1), bounds=(low, high)
+    )
+    assert found.sensitivity(1) == 20.0
+
+
+def test_systems_are_solved_and_their_null_directions_are_named(rng):
+    root = rng.normal(size=(6, 4))
+    matrix = root @ root.T
+    for scale in (np.ones(6), 10.0 ** np.arange(6)):
+        scaled = scale[:, None] * matrix * scale
+        system = SymmetricSystem.of(scaled)
+        assert system.rank == 4
+        assert_allclose(scaled @ system.null, 0.0, atol=1e-8 * np.abs(scaled).max())
+        right = scaled @ rng.normal(size=6)
+        assert_allclose(scaled @ system.solve(right), right, rtol=1e-7)
+    full = matrix + np.eye(6)
+    system = SymmetricSystem.of(full)
+    assert system.is_cholesky
+    assert_allclose(system.solve(np.eye(6)), np.linalg.inv(full), atol=1e-10)
+    half = system.inverse_root
+    assert_allclose(half @ half.T, np.linalg.inv(full), atol=1e-10)
+    seen = matrix * np.outer(np.arange(6) > 0, np.arange(6) > 0)
+    assert SymmetricSystem.of(seen).solve(np.ones(6))[0] == 0.0
+
+
+def test_logits_of_people_are_differences_of_scores(fit, sources):
+    people = sources[0]
+    scores = fit.scores
+    assert_allclose(
+        logit(fit.probabilities(people)), scores[people.left] - scores[people.right]
+    )
