@@ -209,11 +209,10 @@ def fit_fold(
         full.hessians,
         FOLD_TOLERANCE,
     )
-    grams = []
-    for rows, weight in zip(full.sources, training, strict=True):
-        probability = fit.probabilities(rows)
-        curvature = weight * probability * (1.0 - probability)
-        grams.append((rows.source, rows.gram(curvature)))
+    grams = [
+        (rows.source, rows.information(weight, fit.probabilities(rows)))
+        for rows, weight in zip(full.sources, training, strict=True)
+    ]
     weights = RieszWeights.solve(fit, grams)
     return FoldResult(
         fit.layout.targets.T @ fit.x,

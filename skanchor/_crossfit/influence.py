@@ -87,9 +87,9 @@ def influence_of(
     grouped: dict[bool, list[tuple[NDArray[np.intp], Array]]] = {True: [], False: []}
     for rows in held_out:
         is_human, local = rows.source == PEOPLE, weights.local(rows.source)
-        sums = rows.statistics(rows.weight, weights.fit.probabilities(rows))
-        total += sums.score @ local
-        parts[0 if is_human else 1] += local.T @ sums.outer @ local
+        score, outer = rows.scores(rows.weight, weights.fit.probabilities(rows))
+        total += score @ local
+        parts[0 if is_human else 1] += local.T @ outer @ local
         values = row_influence(weights, rows) / rows.count[:, None]
         is_alone = rows.group < 0
         largest = _largest(largest, values[is_alone])

@@ -160,15 +160,21 @@ class SourceRows:
         n = self.n_items
         return self.differences(local[:n]) + self.extra @ local[n:]
 
-    def statistics(self, weight: Array, probability: Array) -> SourceSums:
-        """Sums of rows with these training or test weights, at these probabilities."""
+    def information(self, weight: Array, probability: Array) -> Array:
+        """Gram matrix of rows with these weights, at these probabilities."""
+        return self.gram(weight * probability * (1.0 - probability))
+
+    def scores(self, weight: Array, probability: Array) -> tuple[Array, Array]:
+        """Sum of the rows' scores, and of the products of those in no group."""
         residual = weight * (self.y - probability)
-        curvature = weight * probability * (1.0 - probability)
         # Of k equal rows with the scores s, together S = k s: k s s' = S S' / k.
         share = np.where(self.group < 0, residual**2 / self.count, 0.0)
+        return self.sums(residual), self.gram(share)
+
+    def statistics(self, weight: Array, probability: Array) -> SourceSums:
+        """Sums of rows with these training or test weights, at these probabilities."""
         return SourceSums(
-            self.gram(curvature),
-            self.sums(residual),
-            self.gram(share),
+            self.information(weight, probability),
+            *self.scores(weight, probability),
             float(self.count[weight > 0].sum()),
         )
