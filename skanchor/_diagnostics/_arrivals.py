@@ -17,10 +17,11 @@ import pandas as pd
 from scipy.special import chdtrc, ndtr
 
 from skanchor._comparisons import Comparisons
+from skanchor._comparisons.labels import label_index
 from skanchor._diagnostics._sums import CHANGES, FitSums, FittedSource, tested_columns
 from skanchor._multiplicity import holm_adjust
 from skanchor._numerics.information import JudgeBlock, profile_span
-from skanchor._numerics.linalg import SymmetricSolver, standardised
+from skanchor._numerics.linalg import solve_with_rank, standardised
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszSystem
 from skanchor._riesz import riesz_problem
@@ -32,7 +33,7 @@ TOGETHER = "all judges"
 DISAGREE = 0.01
 """P-value below which judges disagree about a model."""
 
-_OF_MODELS = ["chi2", "df", "p_value", "lowest", "highest"]
+_OF_MODELS = pd.Index(["chi2", "df", "p_value", "lowest", "highest", "scale"])
 
 OWN_SHARE = 1e-3
 """Share of a change's information that what was fitted must leave."""
@@ -101,26 +102,32 @@ def check_arrivals(
     found = _disagreements(fit, X)
     scale = np.where(X.is_new & widens, _scales(found), 1.0)
     disagreed = float(np.nanmin(found[X.is_new, 2], initial=1.0))
-    models = pd.DataFrame(found, pd.Index(X.models, name="model"), _OF_MODELS)
+    table, index = np.column_stack([found, scale]), label_index(X.models, "model")
     return ArrivalCheck(
-        _changes_by_judge(changes),
-        models.assign(scale=scale),
-        _curve_table(curves),
+        _changes_by_judge(changes, X),
+        pd.DataFrame(table, index, _OF_MODELS.copy()),
+        _curve_table(curves, X),
         scale,
         (changes.least, curves.least, disagreed),
     )
 
 
 def _disagreements(fit: _FittedRows, X: Comparisons) -> Array:
-    """What :func:`_disagreement` finds of each model, of shape (n_models, 5)."""
-    found = []
+    """Chi-square of the scores that judges give a model, each by itself.
+
+    Returns
+    -------
+    ndarray of shape (n_models, 5)
+        Of each model the chi-square, its degrees of freedom and p-value, and the lowest
+        and highest of those scores.
+    """
     n_models = len(X.models)
+    found = np.full((n_models, 5), np.nan)
     at_once = max(1, _ENTRIES // (len(fit.score) * (len(fit.judges) + 1)))
     for first in range(0, n_models, at_once):
-        part = list(range(first, min(first + at_once, n_models)))
-        answers = fit.answers(part)
-        found += [_disagreement(fit, X, i, answers[:, k]) for k, i in enumerate(part)]
-    return np.array(found, dtype=float).reshape(n_models, len(_OF_MODELS))
+        part = slice(first, min(first + at_once, n_models))
+        found[part] = _disagreements_about(fit, X, part)
+    return found
 
 
 def _scales(found: Array) -> Array:
@@ -220,20 +227,26 @@ class _FittedRows:
             score[layout.at["deviation"]] -= v.ravel()
         return cls(system, score, judges, crosses)
 
-    def answers(self, items: list[int]) -> Array:
-        """What the fitted parameters make of these items' columns, by one product.
+    def answers(self, crosses: Array, targets: Array) -> Array:
+        """What the fitted parameters make of items' columns, by one product.
+
+        Parameters
+        ----------
+        crosses : ndarray of shape (n_items, p, n_judges)
+            By item and judge, what the item's column shares with what was fitted.
+        targets : ndarray of shape (n_items, p)
+            The items' scores.
 
         Returns
         -------
-        ndarray of shape (p, n_items, n_judges + 1)
+        ndarray of shape (n_items, p, n_judges + 1)
             By judge the answer to an item's column of that judge; last, that to the
             item's score.
         """
-        asked = [cross[:, items] for cross in self.crosses]
-        asked.append(self.system.targets[:, items])
-        stacked = np.stack(asked, axis=2)
-        solved = self.system.solver.solve(stacked.reshape(len(stacked), -1))
-        return np.asarray(solved.reshape(stacked.shape))
+        asked = np.concatenate([crosses, targets[..., None]], axis=2)
+        asked = asked.transpose(1, 0, 2)
+        solved = self.system.solver.solve(asked.reshape(len(asked), -1))
+        return np.asarray(solved.reshape(asked.shape).transpose(1, 0, 2))
 
     def changes(
         self, X: Comparisons, asked: list[tuple[list[int], int]]
@@ -289,15 +302,18 @@ class _Changes:
 
     Attributes
     ----------
-    names : list of tuple
-        Judge, and for changes on arrival rows what changes.
+    judges : list of int
+        Number of the judge; for all together, the number of judges.
+    kinds : list of int
+        Number of what changes in ``CHANGES``, and for curves one more than the last.
     rows : list of (value, p, model, shift)
         What was found, and the new model that it moves most.
     adjusted : ndarray of shape (n,)
         P-values, adjusted among all.
     """
 
-    names: list[tuple[Any, ...]]
+    judges: list[int]
+    kinds: list[int]
     rows: list[tuple[float, float, Any, float]]
     adjusted: Array
 
@@ -321,54 +337,54 @@ class _Changes:
     @classmethod
     def of(cls, fit: _FittedRows, X: Comparisons) -> tuple[_Changes, _Changes]:
         """Changes on arrival rows, by judge and together; and curves of the scales."""
-        columns, names = tested_columns(len(X.models), 0), X.judges.tolist()
-        at = {name: columns[name].start for name in (*CHANGES, "curve")}
-        asked: list[tuple[tuple[Any, ...], list[int], int]]
-        asked = [((judge, change), [m], at[change])
-                 for change in CHANGES for m, judge in enumerate(names)]  # fmt: skip
-        if len(names) > 1:
-            every = list(range(len(names)))
-            asked.append(((TOGETHER, CHANGES[0]), every, at[CHANGES[0]]))
-        curves = [((judge,), [m], at["curve"]) for m, judge in enumerate(names)]
-        found = fit.changes(X, [(judges, at) for _, judges, at in [*asked, *curves]])
+        columns, n_judges = tested_columns(len(X.models), 0), len(X.judges)
+        at = [columns[name].start for name in (*CHANGES, "curve")]
+        asked = [(m, kind) for kind in range(len(CHANGES)) for m in range(n_judges)]
+        if n_judges > 1:
+            asked.append((n_judges, 0))
+        curves = [(m, len(CHANGES)) for m in range(n_judges)]
+        sets = [*([m] for m in range(n_judges)), list(range(n_judges))]
+        found = fit.changes(X, [(sets[m], at[kind]) for m, kind in [*asked, *curves]])
         stop = len(asked)
-        return (
-            cls._tested(X, [name for name, _, _ in asked], found[:stop]),
-            cls._tested(X, [name for name, _, _ in curves], found[stop:]),
-        )
+        return cls._tested(X, asked, found[:stop]), cls._tested(X, curves, found[stop:])
 
     @classmethod
     def _tested(
         cls,
         X: Comparisons,
-        asked: list[tuple[Any, ...]],
+        asked: list[tuple[int, int]],
         answers: list[tuple[float, float, Array] | None],
     ) -> _Changes:
-        names: list[tuple[Any, ...]] = []
-        rows = []
+        judges, kinds, rows = [], [], []
         new = X.models[X.is_new].tolist()
-        for name, found in zip(asked, answers, strict=True):
+        for (judge, kind), found in zip(asked, answers, strict=True):
             if found is not None:
                 value, p, shift = found
                 # A sensitivity changes by a factor.
-                value += name[1:] == CHANGES[:1]
-                names.append(name)
+                value += kind == 0
+                judges.append(judge)
+                kinds.append(kind)
                 rows.append((value, p, *_most_moved(new, shift)))
         alone = np.array([row[1] for row in rows], dtype=float)
-        return cls(names, rows, holm_adjust(alone))
+        return cls(judges, kinds, rows, holm_adjust(alone))
 
 
-def _changes_by_judge(found: _Changes) -> pd.DataFrame:
+def _changes_by_judge(found: _Changes, X: Comparisons) -> pd.DataFrame:
     """Changes by judge and kind."""
-    index = pd.MultiIndex.from_tuples(found.names or [("", "")])[: len(found.names)]
-    table = pd.DataFrame(found.columns, index)
-    return table.rename_axis(["judge", "change"])
-
-
-def _curve_table(found: _Changes) -> pd.DataFrame:
-    """Curvature by judge."""
-    index = pd.Index([name for (name,) in found.names], name="judge")
+    judges, kinds = X.judges.astype(object), np.array(CHANGES)
+    if TOGETHER not in judges.tolist():
+        judges = np.append(judges, TOGETHER)
+    together = judges.tolist().index(TOGETHER)
+    codes = [together if m == len(X.judges) else m for m in found.judges]
+    # `from_tuples` would infer the type of the labels again, and sort them.
+    levels: Any = [label_index(judges, "judge"), label_index(kinds, "change")]
+    index = pd.MultiIndex(levels, [codes, found.kinds], names=["judge", "change"])
     return pd.DataFrame(found.columns, index)
+
+
+def _curve_table(found: _Changes, X: Comparisons) -> pd.DataFrame:
+    """Curvature by judge."""
+    return pd.DataFrame(found.columns, label_index(X.judges[found.judges], "judge"))
 
 
 def _most_moved(new: list[Any], shift: Array) -> tuple[Any, float]:
@@ -379,43 +395,54 @@ def _most_moved(new: list[Any], shift: Array) -> tuple[Any, float]:
     return new[most], float(shift[most])
 
 
-def _disagreement(
-    fit: _FittedRows, X: Comparisons, i: int, answers: Array
-) -> list[float]:
-    """Chi-square of the scores that judges give a model, each by itself.
-
-    ``answers`` are those of :meth:`_FittedRows.answers` for this model.
-    """
-    seen = [m for m, sums in enumerate(fit.judges) if sums.gram[i, i] > 0]
-    if len(seen) < 2:
-        return [np.nan] * 5
-    system = fit.system
-    cross = np.column_stack([fit.crosses[m][:, i] for m in seen])
-    # With the model's own score held fixed, each judge has one of its own.
-    answer, own = answers[:, seen], answers[:, -1]
-    variance = system.targets[:, i] @ own
-    if variance > 0:
-        answer = answer - np.outer(own, own @ cross) / variance
-    # Information and score of one own score for each judge, after what was fitted, of
-    # shapes (n_seen, n_seen) and (n_seen,).
-    own_sums = np.array([fit.judges[m].gram[i, i] for m in seen])
-    information = np.diag(own_sums) - cross.T @ answer
-    score = np.array([fit.judges[m].score[i] for m in seen]) - answer.T @ fit.score
-    solver = SymmetricSolver.factorise(0.5 * (information + information.T))
+def _disagreements_about(fit: _FittedRows, X: Comparisons, part: slice) -> Array:
+    """Rows of :func:`_disagreements` for some models, side by side."""
+    found = np.full((part.stop - part.start, 5), np.nan)
+    gram = np.array([sums.gram.diagonal()[part] for sums in fit.judges]).T
+    score = np.array([sums.score[part] for sums in fit.judges]).T
+    seen = gram > 0
+    at = np.flatnonzero(seen.sum(axis=1) >= 2)
+    if not len(at):
+        return found
+    gram, score, seen = gram[at], score[at], seen[at]
+    items = at + part.start
+    # Of shapes (n_items, p, n_judges) and (n_items, p).
+    cross = np.array([cross[:, items] for cross in fit.crosses]).transpose(2, 1, 0)
+    targets = fit.system.targets[:, items].T
+    answers = fit.answers(cross, targets)
+    answer, own = answers[..., :-1], answers[..., -1]
+    # With the model's own score held fixed, each judge has one of its own: information
+    # and score of one for each judge, after what was fitted.
+    information = -cross.transpose(0, 2, 1) @ answer
+    score = score - fit.score @ answer
+    variance = np.einsum("ij,ij->i", targets, own)
+    shared = np.einsum("ijk,ij->ik", cross, own)
+    share = np.divide(1.0, variance, out=np.zeros(len(at)), where=variance > 0)
+    information += share[:, None, None] * shared[:, :, None] * shared[:, None, :]
+    score += (share * (own @ fit.score))[:, None] * shared
+    each = np.arange(gram.shape[1])
+    information[:, each, each] += gram
+    # A judge that does not see the model stands apart, with a score of zero.
+    information *= seen[:, :, None] & seen[:, None, :]
+    information[:, each, each] += ~seen
+    score = np.where(seen, score, 0.0)
+    information = 0.5 * (information + information.transpose(0, 2, 1))
+    apart, rank = solve_with_rank(information, score[..., None])
+    apart = apart[..., 0]
     assert X.sensitivities is not None and X.scores is not None
-    slope = X.sensitivities[seen]
-    apart = solver.solve(score)
+    slope = np.where(seen, X.sensitivities, 0.0)
     # All judges move by their sensitivity times one change of the score: that direction
     # is no disagreement, and its share of the chi-square is taken off.
-    common = slope @ information @ slope
-    shared = (slope @ score) ** 2 / common if common > 0 else 0.0
-    chi = float(score @ apart - shared)
-    df = solver.rank - 1
-    if df < 1:
-        return [np.nan] * 5
-    chi = max(chi, 0.0)
+    common = np.einsum("ij,ijk,ik->i", slope, information, slope)
+    along = np.einsum("ij,ij->i", slope, score) ** 2
+    along = np.divide(along, common, out=np.zeros(len(at)), where=common > 0)
+    chi = np.maximum(np.einsum("ij,ij->i", score, apart) - along, 0.0)
+    df = rank - (~seen).sum(axis=1) - 1
     # A judge that says nothing of scores gives none.
-    informative = slope != 0
-    alone = X.scores[i] + apart[informative] / slope[informative]
-    extent = [alone.min(), alone.max()] if informative.any() else [np.nan, np.nan]
-    return [chi, df, float(chdtrc(df, chi)), *extent]
+    alone = np.full(slope.shape, np.nan)
+    np.divide(apart, slope, out=alone, where=slope != 0)
+    alone += X.scores[items, None]
+    low, high = np.fmin.reduce(alone, axis=1), np.fmax.reduce(alone, axis=1)
+    values = np.column_stack([chi, df, chdtrc(df, chi), low, high])
+    found[at[df >= 1]] = values[df >= 1]
+    return found

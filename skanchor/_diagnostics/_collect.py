@@ -47,6 +47,8 @@ _OF_MODELS = pd.Index(
     ]
 )
 
+_OF_DEVIATIONS = pd.Index(["deviation", "standard_error"])
+
 
 def diagnose(
     sample: Sample,
@@ -208,14 +210,13 @@ def _self_judged(X: Comparisons, sums: FitSums) -> Array:
 
 
 def _deviations(X: Comparisons, system: RieszSystem) -> pd.DataFrame:
-    # As `from_product`, which would look for equal labels first.
-    at = np.indices((len(X.judges), len(X.models))).reshape(2, -1)
+    at, values = np.empty((2, 0), dtype=int), np.empty((0, 2))
+    if X.deviations is not None and X.item_covariance is not None:
+        # As `from_product`, which would look for equal labels first.
+        at = np.indices((len(X.judges), len(X.models))).reshape(2, -1)
+        error = np.sqrt(system.deviation_variances())
+        values = np.column_stack([X.deviations.ravel(), error.ravel()])
     names = ["judge", "model"]
     labels: Any = [label_index(X.judges, names[0]), label_index(X.models, names[1])]
     index = pd.MultiIndex(labels, list(at), names=names)
-    names = ["deviation", "standard_error"]
-    if X.deviations is None or X.item_covariance is None:
-        return pd.DataFrame(columns=names, index=index[:0], dtype=float)
-    error = np.sqrt(system.deviation_variances())
-    values = np.column_stack([X.deviations.ravel(), error.ravel()])
-    return pd.DataFrame(values, columns=names, index=index)
+    return pd.DataFrame(values, index, _OF_DEVIATIONS.copy())

@@ -184,14 +184,35 @@ def solve_symmetric(matrices: Array, right: Array) -> Array:
         Of shortest length, in units of the diagonal, where the rank is short.
     """
     if matrices.ndim > 2:
-        found = _solve_sure(matrices, right)
-        if found is not None:
-            return found
-        found = np.empty_like(right)
-        for at in np.ndindex(matrices.shape[:-2]):
-            found[at] = SymmetricSolver.factorise(matrices[at]).solve(right[at])
-        return found
+        return solve_with_rank(matrices, right)[0]
     return SymmetricSolver.factorise(matrices).solve(right)
+
+
+def solve_with_rank(matrices: Array, right: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Solve several systems as :func:`solve_symmetric` does, and return their ranks.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (..., n, n)
+        Symmetric matrices, which may be short of rank.
+    right : ndarray of shape (..., n, k)
+        Right-hand sides.
+
+    Returns
+    -------
+    tuple of (found, ranks)
+        Solutions, of the shape of ``right``, and ranks, of shape (...,).
+    """
+    axes, size = matrices.shape[:-2], matrices.shape[-1]
+    ranks = np.full(axes, size, dtype=np.intp)
+    found = _solve_sure(matrices, right)
+    if found is not None:
+        return found, ranks
+    found = np.empty_like(right)
+    for at in np.ndindex(axes):
+        solver = SymmetricSolver.factorise(matrices[at])
+        found[at], ranks[at] = solver.solve(right[at]), solver.rank
+    return found, ranks
 
 
 def _solve_sure(matrices: Array, right: Array) -> Array | None:
