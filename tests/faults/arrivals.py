@@ -94,7 +94,6 @@ table(
     lambda: FRAME,
     raises=(ValueError, "'new_models' parameter .* array-like .* Got 'new-model'"),
     new_models="new-model",
-    cli=False,
 )
 table(
     "No new model in the table",
@@ -220,5 +219,4 @@ table(
     "More features than a judge has rows, without a ridge",
     many_features,
     raises=(BattlesError, "'judge-1' are separated by a combination .* ridge penalty"),
-    cli=False,
 )

@@ -15,7 +15,6 @@ class Fault:
     frame: object = None
     params: dict = field(default_factory=dict)
     flags: tuple = ()
-    cli: bool = True
     where: str = ""
 
 
@@ -23,10 +22,13 @@ class Listing(list):
     """Faults of one kind, in the order of the page that documents them."""
 
     def table(self, title, frame, *, raises=None, warns=(), check=None, flags=(),
-              cli=True, **params):  # fmt: skip
-        """List a table, made when its test runs, and what fitting it gives."""
+              **params):  # fmt: skip
+        """List a table, made when its test runs, and what fitting it gives.
+
+        With flags, the command line reads it from a file, too.
+        """
         self.append(
-            Fault(title, raises, list(warns), None, check, frame, params, flags, cli)
+            Fault(title, raises, list(warns), None, check, frame, params, flags)
         )
 
     def call(self, title, run, *, raises=None, warns=(), check=None):

@@ -99,7 +99,6 @@ table(
     check=lambda anchor: (
         anchor.calibrator_.biases_["judge-1"].converged_ or pytest.fail("no finite fit")
     ),
-    cli=False,
 )
 table(
     "Half a feature pair",

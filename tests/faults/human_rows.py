@@ -147,7 +147,6 @@ table(
     "Folds of one row each",
     one_row_folds,
     cv=160,
-    cli=False,
     check=lambda anchor: (
         infinite()(anchor),
         assert_allclose(

@@ -106,7 +106,6 @@ table(
     warns=[(WeakJudgeWarning, "Sensitivity of judge 'judge-1'")],
     calibrator=ridge(),
     check=infinite(),
-    cli=False,
 )
 table(
     "A judge without historical rows",

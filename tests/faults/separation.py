@@ -192,7 +192,6 @@ table(
     warns=[(SeparationWarning, "2 separate groups .* centred on its own")],
     btl=BTLRegressor(disconnected="warn"),
     historical_fit="two-step",
-    cli=False,
 )
 table(
     "Two groups joined by a single vote",

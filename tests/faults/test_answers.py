@@ -1,9 +1,9 @@
 """Every fault that skanchor answers, and the answer it gives.
 
 ``table(...)`` entries are battles tables: each goes through ``AnchorPipeline`` and,
-written to a file, through the command line, which ends with code 2 and one line where
-the library raises. ``call(...)`` entries are calls that have no file, and ``see(...)``
-names a test elsewhere.
+where flags set its parameters, as a file through the command line, which ends with code
+2 and one line where the library raises. ``call(...)`` entries are calls that have no
+file, and ``see(...)`` names a test elsewhere.
 """
 
 import io
@@ -50,7 +50,7 @@ def test_answer(entry):
         entry.check(result)
 
 
-@listed(lambda entry: entry.frame and entry.cli)
+@listed(lambda entry: entry.flags)
 def test_command_line(entry, tmp_path):
     path = tmp_path / "battles.csv"
     entry.frame().to_csv(path, index=False)
