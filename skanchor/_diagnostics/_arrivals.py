@@ -398,8 +398,10 @@ def _most_moved(new: list[Any], shift: Array) -> tuple[Any, float]:
 def _disagreements_about(fit: _FittedRows, X: Comparisons, part: slice) -> Array:
     """Rows of :func:`_disagreements` for some models, side by side."""
     found = np.full((part.stop - part.start, 5), np.nan)
-    gram = np.array([sums.gram.diagonal()[part] for sums in fit.judges]).T
-    score = np.array([sums.score[part] for sums in fit.judges]).T
+    # One row for each item, also where there are no judges.
+    shape = len(fit.judges), len(found)
+    gram = np.reshape([sums.gram.diagonal()[part] for sums in fit.judges], shape).T
+    score = np.reshape([sums.score[part] for sums in fit.judges], shape).T
     seen = gram > 0
     at = np.flatnonzero(seen.sum(axis=1) >= 2)
     if not len(at):
