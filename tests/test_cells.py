@@ -23,8 +23,10 @@ from skanchor.bias import LinearBias
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
-# In the others a judge is fitted where its likelihood is flat, to seven digits.
-SEEDS = sorted({*range(60)} - {15, 40, 50, 59})
+# One table or two for each thing that may be done to one. Among the others there are
+# judges fitted where their likelihood is flat, to seven digits.
+SEEDS = [0, 2, 3, 4, 5, 8, 11, 12, 16, 17, 19, 20, 26, 27, 28, 31, 36, 37, 46, 49, 52,
+         56]  # fmt: skip
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
 
@@ -113,8 +115,6 @@ def settings_of(rng):
 def test_odd_tables(seed, rows_alone, monkeypatch):
     rng = np.random.default_rng([7, seed])
     case = tables.draw(rng)
-    if not isinstance(case.X, pd.DataFrame):
-        pytest.skip("not a table of pandas")
     names = [name for name in case.X if not str(name).startswith("x")]
     settings = settings_of(rng)
     given = case.X[names], case.y, case.weight, case.groups
@@ -337,7 +337,7 @@ def few_levels(seed):
     return (X, y, weight, groups), settings
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5, 10])
 def test_features_that_repeat(seed, rows_alone, monkeypatch):
     given, settings = few_levels(seed)
     monkeypatch.setattr(_cells, "MOST_SHARE", 2.0)
