@@ -130,10 +130,8 @@ class ArrivalScorer(ComparisonEstimator):
         if self.equation == "unweighted":
             # The sum of w (y - p) by new model is zero, without the sensitivity as a
             # factor of the residual. The maximum is the start.
-            known = ArrivalRows(
-                signs, weight[None], (weight * y)[None], factor[None], offset[None]
-            )
-            values = known.root("equal", values, bounds=bounds)[0]
+            known = ArrivalRows(signs, weight, y, factor, offset)
+            values = known.root("equal", values, bounds=bounds)
         margin = 1e-6 * (high - low)
         self.at_bound_ = (values <= low + margin) | (values >= high - margin)
         self.scores_ = pd.Series(values, index=index, name="score")

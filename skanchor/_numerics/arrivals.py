@@ -1,4 +1,4 @@
-"""Estimating equation of the new scores, all else known, for many replicates."""
+"""Estimating equation of the new scores, all else known."""
 
 from __future__ import annotations
 
@@ -6,36 +6,40 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import least_squares
-from scipy.special import expit
 
-from skanchor._numerics.batched import newton
+from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.types import Array
 
 SCORE_BOUND = 15.0
 """Bound on the absolute score of a new model, in logits."""
 
+_LONGEST_STEP = 2.0
+"""Largest change of a score by one Newton step, in logits."""
+
+_LAST_STEP, _MOST_STEPS = 1e-9, 20
+"""Longest step that is the last one, as the next would be its square; most steps."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ArrivalRows:
-    """Rows that involve new models, in several replicates (sets of row weights).
+    """Rows that involve new models.
 
     Attributes
     ----------
     signs : ndarray of shape (n_rows, n_new)
         +1 where the new model is first, -1 where it is second, else 0.
-    weight, first : ndarray of shape (n_replicates, n_rows)
-        Weights, and weights times outcomes.
-    slope : ndarray of shape (n_replicates, n_rows)
+    weight, y : ndarray of shape (n_rows,)
+        Weights and outcomes.
+    slope : ndarray of shape (n_rows,)
         Sensitivity c of the row's judge; one for humans.
-    offset : ndarray of shape (n_replicates, n_rows)
+    offset : ndarray of shape (n_rows,)
         Logit of the row with the new scores at zero.
     """
 
     signs: Array
     weight: Array
-    first: Array
+    y: Array
     slope: Array
     offset: Array
 
@@ -44,8 +48,7 @@ class ArrivalRows:
         weighting: str,
         start: Array,
         *,
-        shift: Array | None = None,
-        tol: float = 1e-18,
+        shift: float = 0.0,
         bounds: tuple[float, float] = (-SCORE_BOUND, SCORE_BOUND),
     ) -> Array:
         """Solve one equation for each new model g.
@@ -59,75 +62,58 @@ class ArrivalRows:
             The factor k.
         start : ndarray of shape (n_new,)
             Start of the scores, in logits.
-        shift : ndarray of shape (n_replicates,), optional
-            Constant added to the mean, zero by default.
-        tol : float
-            Accepted error of the scores.
+        shift : float
+            Constant added to the mean.
         bounds : tuple of (low, high)
             Bounds of the scores.
 
         Returns
         -------
-        ndarray of shape (n_replicates, n_new)
-            Scores within the bounds; NaN where a new model has no row, and in
-            replicates with a judge whose sensitivity or bias is not finite.
+        ndarray of shape (n_new,)
+            Scores within the bounds; NaN where a new model has no row, and all of them
+            if the sensitivity or bias of a judge is not finite.
         """
-        slope, offset = self.slope, self.offset
-        n_new = self.signs.shape[1]
-        # Products sign_g sign_h of each row, (n_rows, n_new * n_new), by which one
-        # matrix product sums the derivatives of all replicates.
-        pair = self.signs[:, :, None] * self.signs[:, None, :]
-        pair = pair.reshape(len(pair), n_new**2)
-        # Sum of the weights of each new model's rows, (n_replicates, n_new).
         total = self.weight @ np.abs(self.signs)
-        given = np.zeros(len(slope)) if shift is None else shift
+        if not total.any() or not np.isfinite(self.slope + self.offset).all():
+            return np.full(len(total), np.nan)
+        factor = self.slope if weighting == "sensitivity" else np.ones_like(self.slope)
+        share = np.maximum(total, 1e-300)
 
-        def equations(scores: Array, at: NDArray[np.intp]) -> tuple[Array, Array]:
-            """Left sides (r, n_new) and Jacobians (r, n_new, n_new) of replicates."""
-            # Usually these are all replicates, and a slice avoids a copy.
-            reps = slice(None) if len(at) == len(slope) else at
-            c, w, n = slope[reps], self.weight[reps], np.maximum(total[reps], 1e-300)
-            p = expit(offset[reps] + c * (scores @ self.signs.T))
-            # Arrays are reused in place: ``rest`` is w p, then the residual w (y - p),
-            # and ``curvature`` becomes k c w p (1 - p).
-            rest = w * p
-            curvature = rest * (1.0 - p)
-            curvature *= c
-            np.subtract(self.first[reps], rest, out=rest)
-            if weighting == "sensitivity":
-                rest *= c
-                curvature *= c
-            second = (curvature @ pair).reshape(len(at), n_new, n_new)
-            left = (rest @ self.signs) / n + given[reps, None]
-            return left, -second / n[:, :, None]
+        def equations(scores: Array) -> tuple[Array, Array]:
+            """Left sides, of shape (n_new,), and their derivatives by the scores."""
+            p = sigmoid(self.offset + self.slope * (self.signs @ scores))
+            residual = factor * self.weight * (self.y - p)
+            curvature = factor * self.slope * self.weight * p * (1.0 - p)
+            slopes = self.signs.T @ (curvature[:, None] * self.signs)
+            return residual @ self.signs / share + shift, -slopes / share[:, None]
 
-        values, converged = newton(equations, np.tile(start, (len(slope), 1)), tol=tol)
-        missing = total == 0
-        missing |= ~np.isfinite(slope + offset).all(axis=1, keepdims=True)
+        scores, converged = np.array(start, dtype=np.float64), False
+        for _ in range(_MOST_STEPS):
+            left, jacobian = equations(scores)
+            try:
+                step = -np.linalg.solve(jacobian, left)
+            except np.linalg.LinAlgError:
+                break
+            size = float(np.abs(step).max())
+            if not np.isfinite(size):
+                break
+            scores += step * min(1.0, _LONGEST_STEP / max(size, 1e-300))
+            if size <= _LAST_STEP:
+                converged = True
+                break
         low, high = bounds
-        inside = ((values > low) & (values < high)).all(axis=1)
-        # Replicates that failed, or left the bounds, are solved one by one.
-        for r in np.flatnonzero(~(converged & inside) & ~missing.all(axis=1)):
-            values[r] = _bounded_root(equations, int(r), start, bounds)
-        values[missing] = np.nan
-        return values
+        if not (converged and ((scores > low) & (scores < high)).all()):
+            scores = _bounded_root(equations, start, bounds)
+        scores[total == 0] = np.nan
+        return scores
 
 
 def _bounded_root(
-    equations: Callable[..., tuple[Array, Array]],
-    replicate: int,
+    equations: Callable[[Array], tuple[Array, Array]],
     start: Array,
     bounds: tuple[float, float],
 ) -> Array:
-    """Scores within the bounds with the least squared left sides, of one replicate."""
-    at = np.array([replicate])
-
-    def left(scores: Array) -> Array:
-        return np.asarray(equations(scores[None], at)[0][0])
-
-    def jacobian(scores: Array) -> Array:
-        return np.asarray(equations(scores[None], at)[1][0])
-
+    """Scores within the bounds with the least squared left sides."""
     low, high = bounds
     # The first two starts lie in the middle third of the bounds.
     middle, reach = np.full_like(start, 0.5 * (low + high)), (high - low) / 6.0
@@ -137,6 +123,13 @@ def _bounded_root(
         # no root, and the nearest point is on a bound: start just inside of it.
         margin = 1e-9 * (high - low)
         starts.append(np.clip(start, low + margin, high - margin))
+
+    def left(scores: Array) -> Array:
+        return equations(scores)[0]
+
+    def jacobian(scores: Array) -> Array:
+        return equations(scores)[1]
+
     found = [
         least_squares(
             left,

@@ -10,12 +10,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.batched import newton
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.types import Array, Indices
+from skanchor._numerics.types import Array
 
-_TOL = 1e-14
-"""Accepted error of the coefficients; Newton's last step is no longer than its root."""
+_LONGEST_STEP = 2.0
+"""Largest change of a coefficient by one Newton step."""
+
+_LAST_STEP, _MOST_STEPS = 1e-7, 20
+"""Longest step of any fit that is the last one, as the next would be its square; most
+steps."""
 
 _FAR = 8.0
 """Size of coefficients beyond which a fit may diverge."""
@@ -74,28 +77,32 @@ def fit_stacked(
     turned = np.ascontiguousarray(share.transpose(0, 2, 1))
     ridge = np.diag(np.repeat(penalty, n))
 
-    def logits(coef: Array, at: Indices | slice) -> Array:
-        """Logits of the rows, of shape (n_active, n_rows)."""
-        by_kind = coef.reshape(len(coef), n_kinds, n)
-        scores = (share[at] @ by_kind).reshape(len(coef), -1)
-        return np.asarray(offset[at] + scores @ by_source.T)
+    def logits(coef: Array) -> Array:
+        """Logits of the rows, of shape (n_fits, n_rows)."""
+        scores = (share @ coef.reshape(n_fits, n_kinds, n)).reshape(n_fits, -1)
+        return np.asarray(offset + scores @ by_source.T)
 
-    def equations(coef: Array, at: Indices) -> tuple[Array, Array]:
-        """Gradient and Hessian of the summed loss of some fits."""
-        # All fits, most often: then there is nothing to copy.
-        active: Indices | slice = slice(None) if len(at) == n_fits else at
-        w, p = weight[active], sigmoid(logits(coef, active))
-        expected = w * p
-        gradient = ((expected - w * y) @ by_source).reshape(-1, n_sources, n)
-        gradient = (turned[active] @ gradient).reshape(coef.shape) + coef @ ridge
+    coef = np.zeros((n_fits, size))
+    for _ in range(_MOST_STEPS):
+        p = sigmoid(logits(coef))
+        expected = weight * p
+        gradient = ((expected - weight * y) @ by_source).reshape(n_fits, n_sources, n)
+        gradient = (turned @ gradient).reshape(coef.shape) + coef @ ridge
         expected *= 1.0 - p
         # By source, then by kind and kind; kinds and scores change places.
-        hessian = (expected @ squares).reshape(-1, n_sources, n * n)
-        hessian = (pairs[active] @ hessian).reshape(-1, n_kinds, n_kinds, n, n)
-        hessian = hessian.swapaxes(2, 3).reshape(-1, size, size) + ridge
-        return gradient, hessian
-
-    coef, converged = newton(equations, np.zeros((n_fits, size)), tol=_TOL)
-    if not (converged.all() and np.abs(coef).max(initial=0.0) < _FAR):
-        return None
-    return coef.reshape(n_fits, n_kinds, n), logits(coef, slice(None))
+        hessian = (expected @ squares).reshape(n_fits, n_sources, n * n)
+        hessian = (pairs @ hessian).reshape(n_fits, n_kinds, n_kinds, n, n)
+        hessian = hessian.swapaxes(2, 3).reshape(n_fits, size, size) + ridge
+        try:
+            step = -np.linalg.solve(hessian, gradient[..., None])[..., 0]
+        except np.linalg.LinAlgError:
+            return None
+        length = np.abs(step).max(axis=1, initial=0.0)
+        coef += (
+            step * np.minimum(1.0, _LONGEST_STEP / np.maximum(length, 1e-300))[:, None]
+        )
+        if not (np.abs(coef) < _FAR).all():
+            return None
+        if (length <= _LAST_STEP).all():
+            return coef.reshape(n_fits, n_kinds, n), logits(coef)
+    return None

@@ -13,9 +13,10 @@ from skanchor._base import ComparisonEstimator
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons, count_rows
 from skanchor._judges import JudgeCalibrator
+from skanchor._numerics.arrivals import SCORE_BOUND
 from skanchor._ranking import ScoreEstimator
-from skanchor._refits import SCORE_BOUND, Arrivals, BaseFits, StageFits
 from skanchor._typing import Array
+from skanchor.baselines._fits import Arrivals, Fits
 from skanchor.exceptions import BattlesError, BoundWarning
 from skanchor.results import PointResult
 from skanchor.sample import Sample
@@ -66,7 +67,7 @@ class TwoStages(ComparisonEstimator):
             sample = sample.without_features()
         return admit_to_ranking(sample, self.new_models)
 
-    def _keep(self, sample: Sample, fits: StageFits) -> None:
+    def _keep(self, sample: Sample, fits: Fits) -> None:
         """Store labels and fitted stages as attributes."""
         assert fits.calibrator_ is not None
         self.btl_, self.calibrator_ = fits.btl_, fits.calibrator_
@@ -92,46 +93,36 @@ class TwoStages(ComparisonEstimator):
 class PlugIn(TwoStages, ScoreEstimator):
     """Methods in steps: human scores, then judges, then an equation for new scores.
 
-    A subclass states its equation in ``_place``, on arrays with a leading axis of
-    replicates; see :mod:`skanchor._refits`.
+    A subclass states its equation in ``_place``.
     """
 
-    # ---------------------------------------------------------------------- definition
-    def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
-        """Scores of the new models, of shape (n_replicates, n_new).
+    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
+        """Scores of the new models, of shape (n_new,).
 
         By default those of the likelihood, which weights rows by their sensitivity.
         """
         return arrivals.root("sensitivity")
 
-    def _emphasis(self, fits: BaseFits) -> Array | None:
-        """Factors of the weights of historical judge rows, None if all are one.
+    def _weights(self, fits: Fits) -> Array:
+        """Weights of the rows, of shape (n_rows,), in the fit of the judges."""
+        return fits.weight
 
-        Of shape (n_replicates, n_rows).
-        """
-        return None
-
-    def _estimate(self, fits: BaseFits) -> Array:
-        """Scores of all models, of shape (n_replicates, n_models)."""
-        fits.emphasis = self._emphasis(fits)
-        judges = fits.judges(features=self.uses_features, pooled=self._pooled)
-        # Historical models keep their human scores, new models get those of `_place`.
-        scores = fits.human_scores().copy()
-        scores[:, fits.new] = self._place(
-            fits, fits.arrivals(judges, pooled=self._pooled)
+    def _estimate(self, fits: Fits) -> Array:
+        """Scores of all models, of shape (n_models,)."""
+        known = fits.calibrate(
+            features=self.uses_features,
+            pooled=self._pooled,
+            weight=self._weights(fits),
         )
+        # Historical models keep their human scores, new models get those of `_place`.
+        scores = fits.scores.copy()
+        scores[fits.X.is_new] = self._place(fits, fits.arrivals(known))
         return scores
 
-    def _remember(self, fits: BaseFits) -> None:
-        """Store further fitted attributes of the method."""
-
-    # ----------------------------------------------------------------------------- fit
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         sample = self._admit(sample)
-        fits = StageFits(sample, self._part("btl"), self._part("calibrator"))
-        # A fit has one set of weights, hence one replicate; a bootstrap has many.
-        scores = self._estimate(fits)[0]
-        self._remember(fits)
+        fits = Fits(sample, self._part("btl"), self._part("calibrator"), start)
+        scores = self._estimate(fits)
         check_scores(sample.X, scores)
         self._keep(sample, fits)
         self.result_ = point_result(sample, scores)

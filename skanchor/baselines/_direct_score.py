@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from skanchor._refits import Arrivals, BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
+from skanchor.baselines._fits import Arrivals, Fits
 
 
 class DirectScore(PlugIn):  # numpydoc ignore=PR02
@@ -44,6 +44,6 @@ class DirectScore(PlugIn):  # numpydoc ignore=PR02
     ['new-model']
     """
 
-    def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
+    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
         # "equal": rows are not weighted by the sensitivity c of their judge.
         return arrivals.root("equal")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from skanchor._refits import Arrivals, BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
+from skanchor.baselines._fits import Arrivals, Fits
 
 
 class HistoricalPPI(PlugIn):  # numpydoc ignore=PR02
@@ -47,8 +47,5 @@ class HistoricalPPI(PlugIn):  # numpydoc ignore=PR02
     ['new-model']
     """
 
-    def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
-        # Mean of Y - sigma(theta_i - theta_j) over the historical human rows, of shape
-        # (n_replicates,).
-        rectifier = fits.cells.human.mean_residual(fits.human_scores())
-        return arrivals.root("equal", shift=rectifier)
+    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
+        return arrivals.root("equal", shift=fits.mean_residual(fits.votes))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skanchor._refits import BaseFits
 from skanchor._typing import Array
+from skanchor.baselines._fits import Fits
 from skanchor.baselines._rank_only import RankOnly
 
 
@@ -51,18 +51,15 @@ class HistoricalPPR(RankOnly):  # numpydoc ignore=PR02
     ['new-model']
     """
 
-    def _new_rates(self, fits: BaseFits) -> Array:
-        theta = fits.human_scores()
-        # Weighted numbers of games and wins of new against historical models at all
-        # judges together, of shape (n_replicates, n_new, n_historical).
-        games, wins = fits.cells.arrivals.tables()
-        box = np.ix_(np.arange(len(games)), fits.new, fits.historical)
-        games, wins = games[box], wins[box]
-        met = games > 0
+    def _new_rates(self, fits: Fits) -> Array:
+        # Weighted numbers of wins and games of new against historical models at all
+        # judges together, of shape (n_new, n_historical).
+        is_new = fits.X.is_new
+        wins = fits.wins(fits.arrived)
+        games = (wins + wins.T)[is_new][:, ~is_new]
+        wins, met = wins[is_new][:, ~is_new], games > 0
         rate = np.divide(wins, games, out=np.zeros_like(wins), where=met)
-        rectifier = fits.cells.human.mean_residual(theta)
-        rectifier = rectifier - fits.cells.judges.mean_residual(theta)
+        rectifier = fits.mean_residual(fits.votes) - fits.mean_residual(fits.verdicts)
         # A new model without opponents gets 0 / 0 = NaN, which is refused later.
         with np.errstate(invalid="ignore"):
-            mean = rate.sum(axis=2) / met.sum(axis=2)
-        return np.asarray(mean + rectifier[:, None])
+            return np.asarray(rate.sum(axis=1) / met.sum(axis=1) + rectifier)

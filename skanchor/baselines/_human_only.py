@@ -6,8 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._comparisons import Comparisons
-from skanchor._refits import BaseFits
-from skanchor._typing import Array
 from skanchor.baselines._joint_btl import JointBTL
 from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
@@ -66,10 +64,6 @@ class HumanOnly(JointBTL):  # numpydoc ignore=PR02
                 "Add them to X and y."
             )
         return sample.weighted(human)
-
-    def _estimate(self, fits: BaseFits) -> Array:
-        cells = fits.cells
-        return fits.btl_scores(cells[cells.judge == -1])
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         # Judge rows, as for every method, so that scores compare; else human rows.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,10 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from skanchor._btl import BTLRegressor
 from skanchor._judges import JudgeCalibrator
-from skanchor._numerics.batched import fit_judge
-from skanchor._refits import Arrivals, BaseFits
+from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
-from skanchor.sample import Sample
+from skanchor.baselines._fits import Arrivals, Fits
 
 RIDGE = 1e-4
 """Ridge of the default classifier, added to the mean loss.
@@ -99,80 +98,65 @@ class IPWOnly(PlugIn):
         self.classifier = classifier
         self.clip = clip
 
-    def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
+    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
         return arrivals.root("equal")
 
-    def _emphasis(self, fits: BaseFits) -> Array:
-        """Density ratios of the rows, of shape (n_replicates, n_rows), of mean one."""
-        X, layout = fits.X, fits.layout
-        emphasis = np.ones_like(fits.weights)
-        if not X.features_left.shape[1]:
-            return emphasis
-        rows = layout.arrival_rows
+    def _weights(self, fits: Fits) -> Array:
+        weight, sizes = fits.weight.copy(), {}
+        for m, judge in enumerate(fits.X.judges.tolist()):
+            history = np.flatnonzero(fits.verdicts & (fits.X.judge == m))
+            weight[history] *= self._ratios(fits, m, history)
+            # Scaled so that the largest is one: squares of tiny weights would be zero.
+            w = weight[history]
+            w = w / w.max(initial=np.finfo(float).tiny)
+            sizes[judge] = w.sum() ** 2 / (w**2).sum() if w.any() else np.nan
+        found = pd.Series(sizes, name="effective_sample_size")
+        self.effective_sample_sizes_ = found.rename_axis("judge")
+        return weight
+
+    def _ratios(self, fits: Fits, judge: int, history: NDArray[np.intp]) -> Array:
+        """Density ratios of the historical rows of a judge, of mean one."""
+        X = fits.X
+        arrived = np.flatnonzero(fits.arrived & (X.judge == judge))
+        if not X.features_left.shape[1] or not len(arrived):
+            return np.ones(len(history))
         # Features of arrival rows, of shape (n_arrivals, 2 n_features), with the new
         # model's response first. A row of two new models enters as it is recorded.
-        turned = (layout.arrival_signs.sum(axis=1) < 0)[:, None]
-        left, right = (side[rows] for side in layout.features)
-        arrived = np.hstack(
-            [np.where(turned, right, left), np.where(turned, left, right)]
+        turned = ~X.is_new[X.left[arrived]][:, None]
+        left, right = X.features_left, X.features_right
+        arrivals = np.hstack(
+            [
+                np.where(turned, right[arrived], left[arrived]),
+                np.where(turned, left[arrived], right[arrived]),
+            ]
         )
-        for m in np.unique(X.judge[rows][X.judge[rows] >= 0]):
-            mine = X.judge[rows] == m
-            history = layout.cut(int(m)).rows
-            # Pairs to classify: arrivals (label 1), then historical rows in both orders
-            # (label 0), each with the weight of its row.
-            both = tuple(side[history] for side in layout.features)
-            pairs = np.vstack([arrived[mine], np.hstack(both), np.hstack(both[::-1])])
-            label = np.repeat([1, 0], [mine.sum(), 2 * len(history)])
-            whole = fits.weights[:, np.concatenate([rows[mine], history, history])]
-            # Only the odds of historical pairs are needed: (n_replicates, 2 n_history).
-            odds = self._odds(fits, int(m), pairs, label, whole)[:, mine.sum() :]
-            emphasis[:, history] = self._clipped(odds, fits.weights[:, history])
-        return emphasis
+        # Pairs to classify: arrivals (label 1), then historical rows in both orders
+        # (label 0), each with the weight of its row.
+        both = left[history], right[history]
+        pairs = np.vstack([arrivals, np.hstack(both), np.hstack(both[::-1])])
+        label = np.repeat([1, 0], [len(arrived), 2 * len(history)])
+        weight = fits.weight[np.concatenate([arrived, history, history])]
+        odds = self._odds(pairs, label, weight)[len(arrived) :]
+        return self._clipped(odds, fits.weight[history])
 
-    def _odds(
-        self,
-        fits: BaseFits,
-        judge: int,
-        pairs: Array,
-        label: NDArray[np.intp],
-        weights: Array,
-    ) -> Array:
-        """Odds that a pair is of an arrival row, of shape (n_replicates, n_pairs)."""
+    def _odds(self, pairs: Array, label: NDArray[np.intp], weight: Array) -> Array:
+        """Odds that a pair is of an arrival row, of shape (n_pairs,)."""
         if self.classifier is not None:
-            return np.array([self._classify(pairs, label, w) for w in weights])
-        # Logistic regression of the label: a column of ones as the "score difference"
-        # makes the intercept the first coefficient.
-        ones = np.ones_like(weights)
-        # Refits of a bootstrap start from the fit with the original weights.
-        start = self._density.get(judge)
-        coef, _ = fit_judge(
-            ones,
-            pairs,
-            weights,
-            weights * label,
-            np.zeros(1 + pairs.shape[1]) if start is None else start,
-            start_delta=None if start is None else ones[0],
-            ridge=np.full((len(weights), pairs.shape[1]), RIDGE),
-            tol=fits.tol,
-            work=fits.layout.work,
-        )
-        self._density.setdefault(judge, coef[0])
+            return self._classify(pairs, label, weight)
+        design = np.column_stack([np.ones(len(pairs)), pairs])
+        penalty = np.append(0.0, np.full(pairs.shape[1], RIDGE))
+        fit = fit_logistic(design, label.astype(np.float64), weight, penalty=penalty)
         # Odds are exp(logit); the clip prevents overflow.
-        return np.exp(np.clip(coef[:, :1] + coef[:, 1:] @ pairs.T, -30.0, 30.0))
+        return np.exp(np.clip(design @ fit.coef, -30.0, 30.0))
 
     def _classify(self, pairs: Array, label: NDArray[np.intp], weight: Array) -> Array:
-        """Odds from the user's classifier, of shape (n_pairs,), for one replicate."""
-        used = weight > 0
-        # A resample may lack arrivals or historical rows; then nothing is reweighted.
-        if len(np.unique(label[used])) < 2:
-            return np.ones(len(pairs))
+        """Odds from the user's classifier, of shape (n_pairs,)."""
         options = {}
-        if (weight[used] != weight[used][0]).any():
+        if (weight != weight[0]).any():
             # With weights of mean one, a penalty of the classifier means what it means
             # for unweighted rows, whatever the unit of the weights.
-            options["sample_weight"] = weight[used] / weight[used].mean()
-        classifier = clone(self.classifier).fit(pairs[used], label[used], **options)
+            options["sample_weight"] = weight / weight.mean()
+        classifier = clone(self.classifier).fit(pairs, label, **options)
         p = classifier.predict_proba(pairs)[:, 1]
         if p.shape != (len(pairs),) or not ((p >= 0) & (p <= 1)).all():
             raise ValueError(
@@ -180,34 +164,13 @@ class IPWOnly(PlugIn):
             )
         return np.asarray(p / np.maximum(1.0 - p, 1e-12))
 
-    def _clipped(self, odds: Array, weights: Array) -> Array:
+    def _clipped(self, odds: Array, weight: Array) -> Array:
         """Mean of the two orders of each row, clipped and rescaled to mean one.
 
-        `odds` has shape (n_replicates, 2 n_history), the result has the shape of
-        `weights`, (n_replicates, n_history).
+        `odds` has shape (2 n_history,), the result that of `weight`, (n_history,).
         """
-        # Axes: order, replicate, row.
-        both = np.stack(np.split(odds, 2, axis=1))
-        total = 2.0 * weights.sum(axis=1, keepdims=True)
-        mean = (both * weights).sum(axis=(0, 2))[:, None] / total
-        both = np.minimum(both, self.clip * mean)
+        both = odds.reshape(2, -1)
+        total = 2.0 * weight.sum()
+        both = np.minimum(both, self.clip * (both @ weight).sum() / total)
         # Clipping lowers the mean, so it is computed again.
-        mean = (both * weights).sum(axis=(0, 2))[:, None] / total
-        return np.asarray(both.mean(axis=0) / mean)
-
-    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
-        # Coefficients of the default classifier by judge, from which refits start.
-        self._density: dict[int, Array] = {}
-        super()._fit(sample, start, seed_offset)
-
-    def _remember(self, fits: BaseFits) -> None:
-        assert fits.emphasis is not None
-        sizes = {}
-        for m, judge in enumerate(fits.X.judges.tolist()):
-            rows = fits.layout.cut(m).rows
-            w = fits.weights[0, rows] * fits.emphasis[0, rows]
-            # Scaled so that the largest is one: squares of tiny weights would be zero.
-            w = w / w.max(initial=np.finfo(float).tiny)
-            sizes[judge] = w.sum() ** 2 / (w**2).sum() if w.any() else np.nan
-        found = pd.Series(sizes, name="effective_sample_size")
-        self.effective_sample_sizes_ = found.rename_axis("judge")
+        return np.asarray(both.mean(axis=0) * total / (both @ weight).sum())

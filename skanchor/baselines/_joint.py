@@ -6,18 +6,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from skanchor._comparisons import FeaturePairs, count_rows
-from skanchor._numerics.batched import JointModel, LinearRows
+from skanchor._comparisons import Comparisons, FeaturePairs, count_rows
+from skanchor._model.fit import Fit
+from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.newton import minimise
+from skanchor._model.sources import SourceRows
+from skanchor._numerics.arrivals import SCORE_BOUND
 from skanchor._numerics.groups import Membership
-from skanchor._numerics.linalg import zero_sum_basis
 from skanchor._numerics.pair_counts import LEAST_NOISE
-from skanchor._numerics.parameters import Parameters, selectors
 from skanchor._ranking import RankingEstimator
-from skanchor._refits import SCORE_BOUND, BaseFits, StageFits, columns_of
 from skanchor._typing import Array
 from skanchor.baselines._base import TwoStages, check_scores
+from skanchor.baselines._fits import Fits
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, ConvergenceWarning, DataWarning
 from skanchor.results import RankingResult
@@ -30,6 +32,13 @@ _LOST = 1e-6
 # Smallest mean sensitivity of a calibration from which the joint fit may start.
 _LEAST_SCALE = 0.1
 
+# Bound on all parameters: it keeps the exponentials of separated ones finite.
+_FARTHEST = 100.0
+
+# Squared Newton decrement of the last step, in squared standard errors: of a fit, and
+# of one of many on nearly the same rows, which differ by about one.
+_EXACT, _NEAR = 1e-18, 1e-10
+
 
 class JointLikelihood(TwoStages, RankingEstimator):
     """Scores, sensitivities and biases fitted at once, with the sandwich covariance."""
@@ -38,85 +47,28 @@ class JointLikelihood(TwoStages, RankingEstimator):
     # scale.
     _human: ClassVar[bool] = True
 
-    # ---------------------------------------------------------------------- definition
-    def _model(self, fits: BaseFits) -> JointModel:
-        """The likelihood of the rows, for all sets of weights in `fits`."""
-        X, layout = fits.X, fits.layout
-        human = None
-        if self._human:
-            # Votes are summed over rows of the same two models. Their only columns are
-            # those of the incidence, so eta = theta_a - theta_b.
-            votes = fits.cells[fits.cells.judge == -1]
-            none = np.empty((len(votes.left), 0))
-            human = LinearRows(votes.incidence, none, votes.weight, votes.first)
-        judges = []
-        for m, judge in enumerate(X.judges.tolist()):
-            cut = layout.cut(m, arrivals=True)
-            # Own columns of the judge beside the incidence: display order o, if it has
-            # a position effect, and contrasts phi(x_a) - phi(x_b).
-            displayed = self.calibrator_.has_position_effect_[judge]
-            blocks = [cut.order[:, None]] if displayed else []
-            weight, ridge = columns_of(fits.weights, cut.rows), None
-            if self.uses_features:
-                learner: Any = self.calibrator_.biases_[judge]
-                self._check_linear(learner)
-                left, right = np.split(cut.responses, 2)
-                pairs = FeaturePairs(left, right)
-                blocks.append(learner.span(pairs))
-                if np.any(learner.alpha):
-                    # The ridge of the mean loss becomes one of the sum of losses. It is
-                    # zero for the scores and the position effect, which come before.
-                    n_before = len(X.models) + len(blocks) - 1
-                    penalty = [w.sum() * learner.ridge(pairs, w) for w in weight]
-                    ridge = np.pad(penalty, ((0, 0), (n_before, 0)))
-            own = np.hstack(blocks) if blocks else np.empty((len(cut.rows), 0))
-            first = weight * fits.y[cut.rows]
-            judges.append(
-                LinearRows(cut.incidence, own, weight, first, ridge, layout.work)
-            )
-        displayed = self.calibrator_.has_position_effect_[X.judges].tolist()
-        # Free scores, then sensitivities, position effects and bias coefficients.
-        parameters = Parameters(
-            selectors(X.is_new, zero_sum_basis(len(fits.historical))),
-            len(judges),
-            positions=tuple(displayed),
-            widths=tuple(
-                rows.own.shape[1] - has
-                for rows, has in zip(judges, displayed, strict=True)
-            ),
-        )
-        return JointModel(parameters, human, judges, unit_scale=not self._human)
-
-    def _check_linear(self, learner: Any) -> None:
-        if not (linearity(learner) == "fixed" and hasattr(learner, "ridge")):
-            raise BattlesError(
-                f"{type(self).__name__} needs biases that are linear in their "
-                f"coefficients, such as LinearBias, got {learner!r}."
-            )
-
-    def _estimate(self, fits: BaseFits) -> Array:
-        """Scores of all models, of shape (n_replicates, n_models)."""
-        # Each replicate starts from the fit with the original weights.
-        model = self._model(fits)
-        values, converged = model.fit(self._values, len(fits.weights), tol=fits.tol)
-        fits.mark(converged)
-        return np.asarray(values[:, : model.selectors.shape[1]] @ model.selectors.T)
-
-    # ----------------------------------------------------------------------------- fit
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         sample = self._admit(sample)
         X = sample.X
-        fits = StageFits(sample, self._part("btl"), self._part("calibrator"))
+        fits = Fits(sample, self._part("btl"), self._part("calibrator"), start)
         # The two-step plug-in, from which the joint likelihood is maximised.
-        plug_in = fits.human_scores().copy()
-        arrivals = fits.arrivals(fits.judges(features=self.uses_features))
-        plug_in[:, fits.new] = arrivals.root("sensitivity")
+        known = fits.calibrate(features=self.uses_features)
+        plug_in = fits.scores.copy()
+        plug_in[X.is_new] = fits.arrivals(known).root("sensitivity")
         self._keep(sample, fits)
-        check_scores(X, plug_in[0])
-        model = self._model(fits)
-        first = self._first_values(model, plug_in[0])
-        values, converged = model.climb(first, tol=fits.tol)
-        if not converged:
+        check_scores(X, plug_in)
+        sources = self._sources(sample)
+        first = self._plugged_in(X, sources, plug_in)
+        bound = np.full(len(first.x), _FARTHEST)
+        fit, _ = minimise(
+            first,
+            sources,
+            [rows.weight for rows in sources],
+            first.layout.estimated,
+            bounds=(-bound, bound),
+            tolerance=_EXACT if start is None else _NEAR,
+        )
+        if not fit.converged:
             warn(
                 ConvergenceWarning(
                     "The joint likelihood did not converge; a model or a feature may "
@@ -124,62 +76,123 @@ class JointLikelihood(TwoStages, RankingEstimator):
                     code="joint-not-converged",
                 )
             )
-        # Separated parameters drift to infinity; the bound keeps exponentials finite.
-        self._values: Array = np.clip(values, -100.0, 100.0)
-        self._update_calibrator(model)
-        scores = model.selectors @ self._values[: model.selectors.shape[1]]
-        covariance, undetermined = self._sandwich(model, fits, sample.groups)
-        unbounded = undetermined | (np.abs(scores) >= SCORE_BOUND)
+        self._update_calibrator(fit)
+        if start is None:
+            covariance, undetermined = self._sandwich(fit, sources, sample.groups)
+        else:
+            # Of refits only the scores are read.
+            covariance = np.full((len(X.models),) * 2, np.nan)
+            undetermined = np.zeros(len(X.models), dtype=bool)
+        unbounded = undetermined | (np.abs(fit.scores) >= SCORE_BOUND)
         self.result_ = RankingResult(
             X.models,
             X.is_new,
-            np.clip(scores, -SCORE_BOUND, SCORE_BOUND)[None],
+            np.clip(fit.scores, -SCORE_BOUND, SCORE_BOUND)[None],
             covariance[None],
-            unbounded | (not converged),
+            unbounded | (not fit.converged),
             *count_rows(X, sample.weight),
             inputs=sample.inputs,
         )
 
-    def _first_values(self, model: JointModel, scores: Array) -> Array:
-        """Parameter vector of the two-step plug-in, of shape (n_parameters,)."""
-        layout = model.layout
-        first = np.zeros(layout.size)
-        free = layout.at["scores"]
-        # Free scores s from scores of the models, theta = S s.
-        first[free] = np.linalg.lstsq(model.selectors, scores, rcond=None)[0]
-        learners = self.calibrator_.biases_.values()
-        # Of each judge: sensitivity, position effect (if any), bias coefficients.
-        for part, learner in zip(model.parts(), learners, strict=True):
-            known: Any = learner
-            first[part] = np.concatenate([known.parametric_coef_, known.coef_])
-        if model.unit_scale:
-            slopes = layout.at["sensitivity"]
-            scale = first[slopes].mean()
+    def _sources(self, sample: Sample) -> list[SourceRows]:
+        """Rows of people, if they take part, and of each judge."""
+        X, judges = sample.X, sample.X.judges.tolist()
+        # Only their proportions matter, and squares of tiny weights would be zero.
+        weight = sample.weight / sample.weight[sample.counts].mean()
+        sources = []
+        for source in range(0 if self._human else 1, 1 + len(judges)):
+            cut = X.by_judge(source - 1)
+            used = weight[cut.rows] > 0
+            rows, span = cut.rows[used], np.empty((np.count_nonzero(used), 0))
+            if source != PEOPLE and self.uses_features:
+                span = self._linear(judges[source - 1]).span(cut.pairs[used])
+            alone = np.full(len(rows), -1)
+            sources.append(
+                SourceRows(
+                    source=source,
+                    is_new=False,
+                    rows=rows,
+                    left=cut.left[used],
+                    right=cut.right[used],
+                    order=cut.order[used],
+                    span=span,
+                    y=sample.y[rows],
+                    weight=weight[rows],
+                    count=np.ones(len(rows)),
+                    group=alone,
+                    rater=alone,
+                    n_items=len(X.models),
+                )
+            )
+        return sources
+
+    def _plugged_in(
+        self, X: Comparisons, sources: list[SourceRows], scores: Array
+    ) -> Fit:
+        """Give the parameters of the two-step plug-in, and the ridge of the biases."""
+        judges, fitted = X.judges.tolist(), self.calibrator_
+        widths = [rows.span.shape[1] for rows in sources if rows.source != PEOPLE]
+        layout = Layout(
+            X.is_new,
+            np.zeros(len(X.models), dtype=np.intp),
+            (0, *widths),
+            (False, *fitted.has_position_effect_[judges]),
+        )
+        x, ridge = np.zeros((2, layout.size))
+        x[layout.scores] = scores
+        slopes = fitted.sensitivities_[judges].to_numpy()
+        if not self._human:
+            scale = slopes.mean()
             if scale < _LEAST_SCALE:
                 # If judges contradict the votes on average, dividing by the mean would
                 # turn their signs. Start from equal judges and equal scores instead.
-                first[free], first[slopes] = 0.0, 1.0
-            else:
-                # The products c_m delta stay the same; the mean of c_m becomes one.
-                first[free] *= scale
-                first[slopes] /= scale
-        return first
+                x[layout.scores], slopes, scale = 0.0, np.ones(len(judges)), 1.0
+            # The products c_m delta stay the same; the mean of c_m becomes one.
+            x[layout.scores] *= scale
+            slopes = slopes / scale
+        x[layout.sensitivities] = [1.0, *slopes]
+        x[layout.position_effects] = [0.0, *fitted.position_effects_[judges]]
+        for rows in sources:
+            if rows.source != PEOPLE and self.uses_features:
+                learner = self._linear(judges[rows.source - 1])
+                pairs = FeaturePairs(X.features_left, X.features_right, rows=rows.rows)
+                own = layout.span(rows.source)
+                x[own] = learner.coef_
+                # The ridge of the mean loss becomes one of the sum of losses.
+                ridge[own] = rows.weight.sum() * learner.ridge(pairs, rows.weight)
+        precision = np.diag(ridge)
+        if not self._human:
+            # The likelihood is flat along the scale, so that any penalty fixes it: here
+            # half the square of mean sensitivity - 1. The one is that of people, which
+            # is not fitted.
+            gap = np.zeros(layout.size)
+            gap[layout.sensitivities] = [-1.0, *np.full(len(judges), 1.0 / len(judges))]
+            precision += sum(rows.weight.sum() for rows in sources) * np.outer(gap, gap)
+        return Fit(layout, x, precision)
 
-    def _update_calibrator(self, model: JointModel) -> None:
+    def _linear(self, judge: Any) -> Any:
+        """The fitted learner of a judge, which must be linear in its coefficients."""
+        learner = self.calibrator_.biases_[judge]
+        if not (linearity(learner) == "fixed" and hasattr(learner, "ridge")):
+            raise BattlesError(
+                f"{type(self).__name__} needs biases that are linear in their "
+                f"coefficients, such as LinearBias, got {learner!r}."
+            )
+        return learner
+
+    def _update_calibrator(self, fit: Fit) -> None:
         """Write the joint estimates into the calibrator, which predictions use."""
-        fitted = self.calibrator_
-        for judge, part in zip(fitted.biases_, model.parts(), strict=True):
-            own = self._values[part]
-            n_parametric = 1 + int(fitted.has_position_effect_[judge])
-            learner: Any = fitted.biases_[judge]
-            learner.parametric_coef_ = own[:n_parametric]
-            learner.coef_ = own[n_parametric:]
-            fitted.sensitivities_[judge] = own[0]
-            if n_parametric > 1:
-                fitted.position_effects_[judge] = own[1]
+        fitted, layout = self.calibrator_, fit.layout
+        positions = fit.x[layout.position_effects]
+        for m, (judge, learner) in enumerate(fitted.biases_.items(), start=1):
+            own: Any = learner
+            known = [fit.sensitivity(m), positions[m]]
+            own.parametric_coef_ = np.array(known[: 1 + layout.positions[m]])
+            own.coef_ = fit.x[layout.span(m)]
+            fitted.sensitivities_[judge], fitted.position_effects_[judge] = known
 
     def _sandwich(
-        self, model: JointModel, fits: BaseFits, groups: NDArray[np.intp] | None
+        self, fit: Fit, sources: list[SourceRows], groups: NDArray[np.intp] | None
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Sandwich covariance of all scores, from the influence of rows or groups.
 
@@ -189,54 +202,45 @@ class JointLikelihood(TwoStages, RankingEstimator):
         undetermined : ndarray of shape (n_models,)
             Scores that the rows do not determine.
         """
-        X, weight = fits.X, fits.weights[0]
-        values = self._values[None]
-        n_models, n_scores = model.selectors.shape
-        only = np.zeros(1, dtype=np.intp)
-        # J, minus the second derivative of the mean log likelihood of all parameters.
-        _, second = model.equations(values, only)
-        parts = [model.human, *model.judges] if model.human else model.judges
-        total = sum(float(rows.weight.sum()) for rows in parts)
-        # Targets are the scores theta = S s: columns S' in the rows of the free scores.
-        targets = np.zeros((second.shape[1], n_models))
-        targets[:n_scores] = model.selectors.T
+        layout, n_models = fit.layout, fit.layout.n_items
+        chances = {rows.source: fit.probabilities(rows) for rows in sources}
+        # J, minus the second derivative of the log likelihood of all parameters.
+        second = fit.penalised(
+            fit.information(
+                (rows.source, rows.information(rows.weight, chances[rows.source]))
+                for rows in sources
+            )
+        )
+        slopes = np.arange(layout.sensitivities.start, layout.sensitivities.stop)
+        for rows in sources:
+            if rows.source != PEOPLE:
+                # The coefficients c s of the items have a second derivative by c and s,
+                # which the residuals multiply.
+                residual = rows.weight * (rows.y - chances[rows.source])
+                mixed = rows.sums(residual)[:n_models]
+                second[layout.scores, slopes[rows.source]] -= mixed
+                second[slopes[rows.source], layout.scores] -= mixed
+        free = np.flatnonzero(layout.estimated)
+        second, targets = second[free[:, None], free], layout.targets[free]
         # J^+ targets. A target outside the range of J is not determined.
-        solved = np.linalg.pinv(second[0], hermitian=True) @ targets
-        undetermined = np.abs(second[0] @ solved - targets).max(axis=0) > _LOST
-        # From the mean to the sum: `solved` is now the inverse of the summed J.
-        solved /= total
-        theta = model.selectors @ self._values[:n_scores]
+        solved = np.zeros((layout.size, n_models))
+        solved[free] = SymmetricSystem.of(second).solve(targets)
+        undetermined = np.abs(second @ solved[free] - targets).max(axis=0) > _LOST
         # Influence of each row on each score, w (y - p) xi' J^-1 targets, and its
         # standard deviation under the model; xi is the gradient of the row's logit.
-        influence, chance = np.zeros((2, len(X), n_models))
-        if model.human is not None:
-            # xi = S_a - S_b.
-            rows = np.flatnonzero(fits.layout.used & X.is_human)
-            left, right = X.left[rows], X.right[rows]
-            lever = model.selectors @ solved[:n_scores]
-            lever = weight[rows, None] * (lever[left] - lever[right])
-            influence[rows], chance[rows] = _noise(
-                fits.y[rows], theta[left] - theta[right], lever
-            )
-        for m, (part, columns) in enumerate(
-            zip(model.parts(), model.judges, strict=True)
-        ):
-            rows = fits.layout.cut(m, arrivals=True).rows
-            own = self._values[part]
-            eta = columns.logits(np.append(own[0] * theta, own[1:]))
-            # The logit is linear in coefficients (c theta, own), and `turn` is their
-            # derivative by the parameters: (n_columns, n_parameters).
-            turn = model.gradient_map(values, part)[0]
-            lever = turn @ solved
-            lever = (
-                columns.incidence @ lever[:n_models] + columns.own @ lever[n_models:]
-            )
-            influence[rows], chance[rows] = _noise(
-                fits.y[rows], eta, weight[rows, None] * lever
-            )
+        n_rows = sum(map(len, sources))
+        influence, chance = np.zeros((2, n_rows, n_models))
+        start = 0
+        for rows in sources:
+            p, at = chances[rows.source], slice(start, start + len(rows))
+            lever = rows.products(fit.local_weights(rows.source, solved))
+            influence[at] = (rows.weight * (rows.y - p))[:, None] * lever
+            chance[at] = (rows.weight * np.sqrt(p * (1.0 - p)))[:, None] * lever
+            start = at.stop
         if groups is not None:
             # Rows of a group depend on each other: sum their influences, then square.
-            influence = Membership.of(groups).totals(influence).totals
+            group = groups[np.concatenate([rows.rows for rows in sources])]
+            influence = Membership.of(group).totals(influence).totals
         # If rows are independent, sums over groups have the same expected squares as
         # single rows: ``expected`` is due with and without groups.
         covariance, expected = influence.T @ influence, chance.T @ chance
@@ -255,12 +259,3 @@ class JointLikelihood(TwoStages, RankingEstimator):
             )
             covariance = expected
         return covariance, undetermined
-
-
-def _noise(y: Array, eta: Array, lever: Array) -> tuple[Array, Array]:
-    """Influence of rows on the scores, and its standard deviation under the model.
-
-    `lever` holds weight times xi' J^-1 of the rows; all have shape (n_rows, n_models).
-    """
-    p = expit(eta)
-    return (y - p)[:, None] * lever, np.sqrt(p * (1.0 - p))[:, None] * lever

@@ -12,9 +12,8 @@ from skanchor._admission import check_ranking
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons, count_rows, decide_roles
 from skanchor._ranking import RankingEstimator
-from skanchor._refits import BaseFits, check_plain
-from skanchor._typing import Array
 from skanchor.baselines._base import with_fitted_scores
+from skanchor.baselines._fits import check_plain
 from skanchor.results import RankingResult
 from skanchor.sample import Sample
 
@@ -76,7 +75,8 @@ class JointBTL(RankingEstimator):
         check_ranking(X, self.new_models)
         alike = sample.with_battles(X.as_human())
         check_plain(self._part("btl"))
-        self.btl_: BTLRegressor = clone(self._part("btl")).fit_sample(alike)
+        near = None if start is None else start.btl_
+        self.btl_: BTLRegressor = clone(self._part("btl")).fit_sample(alike, near)
         self.models_ = X.models
         self.new_models_ = X.models[X.is_new]
         # BTLRegressor centres over all models. R = I - 1 h', with h one over the number
@@ -100,10 +100,6 @@ class JointBTL(RankingEstimator):
     def _read(self, sample: Sample) -> Sample:
         """The sample that the model is fitted to; a subclass may change its weights."""
         return sample
-
-    def _estimate(self, fits: BaseFits) -> Array:
-        """Scores of all models, of shape (n_replicates, n_models)."""
-        return fits.btl_scores(fits.cells)
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         return with_fitted_scores(X, self)

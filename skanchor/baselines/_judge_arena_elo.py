@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from skanchor._refits import BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
+from skanchor.baselines._fits import Fits
 
 
 class JudgeArenaElo(PlugIn):  # numpydoc ignore=PR02
@@ -63,11 +61,14 @@ class JudgeArenaElo(PlugIn):  # numpydoc ignore=PR02
         """Human logits per judge logit."""
         return float(1.0 / self.calibrator_.sensitivities_.iloc[0])
 
-    def _estimate(self, fits: BaseFits) -> Array:
-        # 1 / T, the sensitivity of all judges read as one: (n_replicates, 1).
-        slope = fits.judges(features=False, pooled=True).sensitivities
-        # Human battles, and judge battles of new models. The slope multiplies the score
-        # difference of judge cells.
-        cells = fits.cells
-        cells = cells[(cells.judge == -1) | cells.involves_new]
-        return fits.btl_scores(cells, np.where(cells.judge >= 0, slope, 1.0))
+    def _estimate(self, fits: Fits) -> Array:
+        # 1 / T, the sensitivity of all judges read as one.
+        known = fits.calibrate(features=False, pooled=True)
+        assert known.sensitivities is not None
+        people = fits.sample.counts & fits.X.is_human
+        return fits.common_scores(
+            [
+                (fits.wins(people), 1.0),
+                (fits.wins(fits.arrived), float(known.sensitivities[0])),
+            ]
+        )

@@ -8,9 +8,9 @@ from scipy.special import expit, logit
 
 from skanchor._comparisons import Comparisons
 from skanchor._comparisons.labels import positions
-from skanchor._numerics.batched import fit_judge
-from skanchor._refits import BaseFits, CellSums
+from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
+from skanchor.baselines._fits import Fits
 from skanchor.baselines._rank_only import RankOnly
 
 
@@ -59,30 +59,27 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
     ['new-model']
     """
 
-    def _new_rates(self, fits: BaseFits) -> Array:
-        # New models against historical ones, in tables of shape (n_replicates,
-        # n_models, n_models).
-        box = np.ix_(np.arange(len(fits.weights)), fits.new, fits.historical)
-        total = np.zeros((len(fits.weights), len(fits.new)))
-        count = np.zeros_like(total)
-        for m in range(len(fits.X.judges)):
-            games, verdict = judge_logits(fits.cells.of_judge(m))
-            slope = human_slope(fits, verdict)
+    def _new_rates(self, fits: Fits) -> Array:
+        X = fits.X
+        # New models against historical ones.
+        box = np.ix_(X.is_new, ~X.is_new)
+        total, count = np.zeros((2, np.count_nonzero(X.is_new)))
+        slopes, logits = {}, []
+        for m, judge in enumerate(X.judges.tolist()):
+            wins = fits.wins(fits.sample.counts & (X.judge == m))
+            # One game is added to each pair, half won: a weight is a number of games.
+            games = wins + wins.T
+            verdict = logit((wins + 0.5) / (games + 1.0))
+            slopes[judge] = slope = _human_slope(fits, verdict)
+            logits.append(verdict)
             met = games[box] > 0
-            total += (met * expit(slope[:, None, None] * verdict[box])).sum(axis=2)
-            count += met.sum(axis=2)
+            total += (met * expit(slope * verdict[box])).sum(axis=1)
+            count += met.sum(axis=1)
+        self.slopes_ = pd.Series(slopes, name="slope").rename_axis("judge")
+        self._verdicts = np.array(logits)
         # A new model that has met no historical one gets 0 / 0 = NaN: refused later.
         with np.errstate(invalid="ignore"):
             return np.asarray(total / count)
-
-    def _remember(self, fits: BaseFits) -> None:
-        slopes, logits = {}, []
-        for m, judge in enumerate(fits.X.judges.tolist()):
-            _, verdict = judge_logits(fits.cells.of_judge(m))
-            slopes[judge] = human_slope(fits, verdict)[0]
-            logits.append(verdict[0])
-        self.slopes_ = pd.Series(slopes, name="slope").rename_axis("judge")
-        self._verdicts = np.array(logits)
 
     def _row_logits(self, X: Comparisons) -> Array:
         """Logits of rows: on judge rows the judge's own verdict on the pair.
@@ -110,19 +107,8 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
         return np.where(known, np.array(tables)[which, left, right], np.nan)
 
 
-def judge_logits(cells: CellSums) -> tuple[Array, Array]:
-    """Games and logits of smoothed win rates, (n_replicates, n_models, n_models)."""
-    # One game is added to each pair, half won: a weight is a number of games.
-    games, wins = cells.tables()
-    return games, logit((wins + 0.5) / (games + 1.0))
-
-
-def human_slope(fits: BaseFits, verdict: Array) -> Array:
-    """Slope of the human votes on a judge's logits, of shape (n_replicates,)."""
-    # The judge's logits of the pairs that people voted on: (n_replicates, n_cells).
-    human = fits.cells.human
-    x = verdict[:, human.left, human.right]
-    none, start = np.empty((x.shape[1], 0)), np.zeros(1)
-    slope, solved = fit_judge(x, none, human.weight, human.first, start, tol=fits.tol)
-    fits.mark(solved)
-    return slope[:, 0]
+def _human_slope(fits: Fits, verdict: Array) -> float:
+    """Slope of the human votes on a judge's logits, of shape (n_models, n_models)."""
+    X, votes = fits.X, fits.votes
+    x = verdict[X.left[votes], X.right[votes]]
+    return float(fit_logistic(x[:, None], fits.y[votes], fits.weight[votes]).coef[0])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from skanchor._refits import Arrivals, BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
+from skanchor.baselines._fits import Arrivals, Fits
 
 
 class MeanShift(PlugIn):  # numpydoc ignore=PR02
@@ -44,5 +44,5 @@ class MeanShift(PlugIn):  # numpydoc ignore=PR02
     ['new-model']
     """
 
-    def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
+    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
         return arrivals.root("sensitivity", biases=arrivals.mean_biases())

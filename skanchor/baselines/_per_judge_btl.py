@@ -9,9 +9,10 @@ import numpy as np
 
 from skanchor._btl import BTLRegressor
 from skanchor._judges import JudgeCalibrator
-from skanchor._refits import SCORE_BOUND, Arrivals, BaseFits
+from skanchor._numerics.arrivals import SCORE_BOUND
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
+from skanchor.baselines._fits import Arrivals, Fits
 
 
 class PerJudgeBTL(PlugIn):
@@ -78,31 +79,22 @@ class PerJudgeBTL(PlugIn):
         """Whether the method uses the features of the responses."""
         return self.plug_in_average
 
-    def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
-        judges = np.unique(arrivals.judge[arrivals.judge >= 0]).tolist()
-        if self.plug_in_average:
-            return _mean(
-                [arrivals.of_judge(m).root("sensitivity") for m in judges], fits
-            )
-        own = []
-        for m in judges:
+    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
+        found = [np.full(np.count_nonzero(fits.X.is_new), np.nan)]
+        for m in np.unique(arrivals.judge[arrivals.judge >= 0]):
+            rows = arrivals.judge == m
+            if self.plug_in_average:
+                found.append(arrivals.root("sensitivity", rows=rows))
+                continue
             # A BTL score is in judge logits; division by c_m gives human logits.
-            scores = fits.btl_scores(fits.cells.of_judge(m))[:, fits.new]
-            slope = arrivals.of_judge(m).sensitivities[:, :1]
+            wins = fits.wins(fits.sample.counts & (fits.X.judge == m))
+            scores = fits.common_scores([(wins, 1.0)])[fits.X.is_new]
+            slope = arrivals.slope[rows][0]
             # A judge of sensitivity zero, which was warned of, gives the score zero.
-            scores = np.divide(
-                scores, slope, out=np.zeros_like(scores), where=slope != 0
-            )
-            own.append(np.clip(scores, -SCORE_BOUND, SCORE_BOUND))
-        return _mean(own, fits)
-
-
-def _mean(scores: list[Array], fits: BaseFits) -> Array:
-    """Mean over the judges with a finite score, of shape (n_replicates, n_new)."""
-    if not scores:
-        return np.full((len(fits.weights), len(fits.new)), np.nan)
-    stacked = np.stack(scores)
-    known = np.isfinite(stacked)
-    count = known.sum(axis=0)
-    total = np.where(known, stacked, 0.0).sum(axis=0)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+            scores = scores / slope if slope else np.zeros_like(scores)
+            found.append(np.clip(scores, -SCORE_BOUND, SCORE_BOUND))
+        # Mean over the judges that give a finite score, NaN where none does.
+        known = np.isfinite(found)
+        total = np.where(known, found, 0.0).sum(axis=0)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(total / known.sum(axis=0))

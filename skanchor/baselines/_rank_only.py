@@ -14,9 +14,9 @@ from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor._comparisons.labels import positions
 from skanchor._ranking import RankOnlyEstimator
-from skanchor._refits import BaseFits, StageFits
 from skanchor._typing import Array
 from skanchor.baselines._base import point_result
+from skanchor.baselines._fits import Fits
 from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
 
@@ -41,29 +41,19 @@ class RankOnly(RankOnlyEstimator):
         self.new_models = new_models
         self.unseen = unseen
 
-    # ---------------------------------------------------------------------- definition
-    def _new_rates(self, fits: BaseFits) -> Array:
-        """Win rates of the new models, of shape (n_replicates, n_new)."""
+    def _new_rates(self, fits: Fits) -> Array:
+        """Win rates of the new models, of shape (n_new,)."""
         raise NotImplementedError
 
-    def _remember(self, fits: BaseFits) -> None:
-        """Store further fitted attributes of the method."""
-
-    def _estimate(self, fits: BaseFits) -> Array:
-        """Win rates of all models, of shape (n_replicates, n_models)."""
-        theta = fits.human_scores()[:, fits.historical]
-        # Of historical model j: mean over k of sigma(theta_j - theta_k), with k = j.
-        rates = np.empty((len(theta), len(fits.X.models)))
-        rates[:, fits.historical] = expit(theta[:, :, None] - theta[:, None, :]).mean(2)
-        rates[:, fits.new] = self._new_rates(fits)
-        return rates
-
-    # ----------------------------------------------------------------------------- fit
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         sample = admit_to_ranking(sample.without_features(), self.new_models)
         X = sample.X
-        fits = StageFits(sample, self._part("btl"))
-        rates = self._estimate(fits)[0]
+        fits = Fits(sample, self._part("btl"), start=start)
+        theta = fits.scores[~X.is_new]
+        # Of historical model j: mean over k of sigma(theta_j - theta_k), with k = j.
+        rates = np.empty(len(X.models))
+        rates[~X.is_new] = expit(theta[:, None] - theta).mean(axis=1)
+        rates[X.is_new] = self._new_rates(fits)
         lost = X.models[~np.isfinite(rates)].tolist()
         if lost:
             raise BattlesError(
@@ -74,7 +64,6 @@ class RankOnly(RankOnlyEstimator):
         self.models_, self.judges_ = X.models, X.judges
         self.new_models_ = X.models[X.is_new]
         self.result_ = point_result(sample, rates)
-        self._remember(fits)
 
     def _implied_scores(self) -> Array:
         """Scores of all models, those of new models implied by their win rates.

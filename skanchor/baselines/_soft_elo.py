@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,11 +13,11 @@ from sklearn.utils._param_validation import StrOptions
 from skanchor._admission import admit_to_ranking
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
-from skanchor._numerics.batched import fit_judge
+from skanchor._numerics.logistic import fit_logistic
 from skanchor._ranking import ScoreEstimator
-from skanchor._refits import BaseFits, JudgeFits, StageFits, columns_of
 from skanchor._typing import Array
 from skanchor.baselines._base import check_scores, point_result, with_fitted_scores
+from skanchor.baselines._fits import Fits
 from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
 
@@ -107,76 +106,56 @@ class SoftElo(ScoreEstimator):
             sample = sample.without_features()
         sample = admit_to_ranking(sample, self.new_models)
         X = sample.X
-        fits = StageFits(sample, self._part("btl"))
-        scores = self._estimate(fits)[0]
+        fits = Fits(sample, self._part("btl"), start=start)
+        self.slope_ = self._slope(fits)
+        # Verdicts are as if by people without a bias.
+        arrivals = fits.arrivals()
+        judged = arrivals.judge >= 0
+        wins = arrivals.y.copy()
+        wins[judged] = expit(self.slope_ * self._margins(X, sample.y, fits.arrived))
+        scores = fits.scores.copy()
+        scores[X.is_new] = arrivals.root("equal", y=wins)
         check_scores(X, scores)
-        self.slope_ = float(self._slope(fits)[0])
         self.btl_ = fits.btl_
         self.models_, self.judges_ = X.models, X.judges
         self.new_models_ = X.models[X.is_new]
         self.result_ = point_result(sample, scores)
 
-    def _estimate(self, fits: BaseFits) -> Array:
-        """Scores of all models, of shape (n_replicates, n_models)."""
-        X, rows = fits.X, fits.layout.arrival_rows
-        n = len(fits.weights)
-        # Verdicts as if by people without a bias: sensitivities of one.
-        plain = JudgeFits(np.ones((n, len(X.judges))), *np.zeros((2, n, len(rows))))
-        arrivals = fits.arrivals(plain)
-        judged = ~X.is_human[rows]
-        wins = np.tile(fits.y[rows], (n, 1))
-        margin = self._margins(fits, rows[judged])
-        wins[:, judged] = expit(self._slope(fits)[:, None] * margin)
-        scores = fits.human_scores().copy()
-        scores[:, fits.new] = replace(arrivals, first=arrivals.weight * wins).root(
-            "equal"
-        )
-        return scores
-
-    def _margins(self, fits: BaseFits, rows: NDArray[np.intp]) -> Array:
+    def _margins(self, X: Comparisons, y: Array, rows: NDArray[np.bool_]) -> Array:
         """Margins of judge rows, of shape (n_rows,)."""
         if self.margin == "verdict":
-            return 2.0 * fits.y[rows] - 1.0
-        return _feature_margins(fits.X, rows)
+            return 2.0 * y[rows] - 1.0
+        return _feature_margins(X, rows)
 
-    def _slope(self, fits: BaseFits) -> Array:
-        """Slope of the votes on their margins, of shape (n_replicates,)."""
+    def _slope(self, fits: Fits) -> float:
+        """Slope of the votes on their margins."""
         X, y = fits.X, fits.y
-        votes = fits.layout.used & X.is_human & ~X.involves_new & (y != 0.5)
-        rows = np.flatnonzero(votes)
+        rows = fits.votes & (y != 0.5)
         if self.margin == "features":
-            x = np.tile(_feature_margins(X, rows), (len(fits.weights), 1))
+            x = _feature_margins(X, rows)
         else:
             # Mean verdict of each pair of models, NaN where there is none.
-            cells = fits.cells
-            games, wins = cells[(cells.judge >= 0) & ~cells.involves_new].tables()
+            wins = fits.wins(fits.verdicts)
             with np.errstate(invalid="ignore"):
-                x = (2.0 * wins / games - 1.0)[:, X.left[rows], X.right[rows]]
+                means = 2.0 * wins / (wins + wins.T) - 1.0
+            x = means[X.left[rows], X.right[rows]]
         # A margin of zero says nothing about the slope.
         known = np.isfinite(x) & (x != 0)
-        if not known.any(axis=1).all():
+        if not known.any():
             raise BattlesError(
                 "No vote that is not a tie has a margin: margin='verdict' needs "
                 "verdicts on pairs of models that people have voted on, "
                 "margin='features' features in the rows of people."
             )
-        weight = columns_of(fits.weights, rows) * known
-        slope, solved = fit_judge(
-            np.where(known, x, 0.0),
-            np.empty((len(rows), 0)),
-            weight,
-            weight * y[rows],
-            np.zeros(1),
-            tol=fits.tol,
-        )
-        fits.mark(solved)
-        return slope[:, 0]
+        votes = np.flatnonzero(rows)[known]
+        fit = fit_logistic(x[known, None], y[votes], fits.weight[votes])
+        return float(fit.coef[0])
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         return with_fitted_scores(X, self)
 
 
-def _feature_margins(X: Comparisons, rows: NDArray[np.intp]) -> Array:
+def _feature_margins(X: Comparisons, rows: NDArray[np.bool_]) -> Array:
     """Mean difference of the features of rows, NaN where one is missing."""
     if not len(X.feature_names):
         raise BattlesError("margin='features' needs features of the responses.")

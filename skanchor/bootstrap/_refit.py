@@ -1,4 +1,4 @@
-"""The loop over resamples: every method is refitted, in blocks or one at a time."""
+"""The loop over resamples: every method is fitted again to each of them."""
 
 from __future__ import annotations
 
@@ -13,33 +13,24 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing, check_random_state
 
-from skanchor._cells import Cells
 from skanchor._comparisons import decide_roles
 from skanchor._folds import run_plan
-from skanchor._refits import BatchedFits, Layout
 from skanchor._row_rules import RowRules
 from skanchor._typing import Array, Seed
 from skanchor.bootstrap._resampler import Resampler
 from skanchor.bootstrap._result import BootstrapResult
 from skanchor.exceptions import DataWarning
 from skanchor.sample import WEIGHTS, Battles, Sample
-from skanchor.warning_log import WarningLog
+from skanchor.warning_log import WarningLog, unheard
 
 
 @dataclass(frozen=True, eq=False)
 class _RefitTask:
-    """Arguments that all blocks share.
-
-    ``fitted`` has the methods fitted on all rows, and ``layouts`` the rows in each
-    method's roles, with a number that methods of equal roles share.
-    """
+    """Arguments of all blocks; ``fitted`` has the methods fitted on all rows."""
 
     sample: Sample
     fitted: dict[str, Any]
-    layouts: dict[str, tuple[int, Layout]]
     resampler: Resampler
-    tol: float
-    batched: bool
 
 
 def bootstrap(
@@ -51,8 +42,6 @@ def bootstrap(
     groups: ArrayLike | str | None = "auto",
     weights: Literal["importance", "frequency"] = "importance",
     n_resamples: int = 500,
-    tol: float = 1e-5,
-    batched: bool = True,
     n_jobs: int | None = None,
     random_state: Seed = None,
     verbose: int = 0,
@@ -80,10 +69,6 @@ def bootstrap(
         each of which is drawn by itself. The same holds if a method has this setting.
     n_resamples : int, default=500
         Number of resamples.
-    tol : float, default=1e-5
-        Accepted error of the batched solvers, in logits.
-    batched : bool, default=True
-        Whether to use the batched solvers; False refits one resample at a time.
     n_jobs : int, optional
         Number of blocks of resamples that run in parallel, as in joblib; it does not
         change the results.
@@ -131,22 +116,13 @@ def bootstrap(
     if not fitted:
         return {}
     new_models = next(iter(fitted.values())).new_models_.tolist()
-    # Methods that are refitted by sums over rows see equal rows as one.
-    sums = batched and all(hasattr(method, "_estimate") for method in fitted.values())
-    distinct = Cells.of(sample).sample if sums and not sample.is_grouped else sample
-    roles = decide_roles(distinct.X, distinct.weight, new_models)
-    order = _side_by_side(distinct.with_battles(roles))
-    rows = distinct[order]
+    sample = sample.with_battles(decide_roles(sample.X, sample.weight, new_models))
+    sample = sample[_side_by_side(sample)]
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-    resampler = Resampler.of(rows.with_battles(roles[order]), seed)
-    task = _RefitTask(
-        rows.with_battles(rows.X.as_preferences()),
-        fitted,
-        _layouts(fitted, rows),
-        resampler,
-        tol,
-        batched,
-    )
+    resampler = Resampler(sample, seed)
+    # The outcomes of a sample are preferences in [0, 1], no longer labels.
+    rows = sample.with_battles(sample.X.as_preferences())
+    task = _RefitTask(rows, fitted, resampler)
     sizes = _block_sizes(int(n_resamples), resampler.block)
     blocks = run_plan(
         _run_block,
@@ -205,8 +181,7 @@ def _by_name(methods: Any) -> Mapping[str, Any]:
 def _side_by_side(sample: Sample) -> NDArray[np.intp]:
     """Order in which rows of a source, and equal pairs within it, are contiguous.
 
-    Sums over a source or a pair are then sums over slices of the weights. Rows that are
-    not used are left out.
+    Rows that are not used are left out.
     """
     # ``lexsort`` sorts by the last key first.
     X, used = sample.X, np.flatnonzero(sample.counts)
@@ -214,74 +189,32 @@ def _side_by_side(sample: Sample) -> NDArray[np.intp]:
     return used[np.lexsort([key[used] for key in keys])]
 
 
-def _layouts(fitted: dict[str, Any], sample: Sample) -> dict[str, tuple[int, Layout]]:
-    """Rows encoded with each method's models and judges, by the method's name.
-
-    Methods with equal models, new models and judges share a layout and its number.
-    """
-    X = sample.X
-    made: dict[Any, tuple[int, Layout]] = {}
-    result = {}
-    for name, method in fitted.items():
-        judges = getattr(method, "judges_", X.judges)
-        key = tuple(
-            tuple(labels.tolist())
-            for labels in (method.models_, method.new_models_, judges)
-        )
-        if key not in made:
-            own = X.relabel(method.models_, judges)
-            own = own.with_columns(new_models=tuple(key[1]))
-            made[key] = len(made), Layout(sample.with_battles(own))
-        result[name] = made[key]
-    return result
-
-
 def _run_block(task: _RefitTask, number: int, size: int) -> dict[str, Array]:
     """Values (size, n_models) of every method on the first resamples of one block."""
-    with warnings.catch_warnings():
-        # Warnings of a refit are about a resample, and not about the data.
+    weights = task.resampler.draw(number)[:size]
+    # Warnings of a refit are about a resample, and not about the data.
+    with warnings.catch_warnings(), unheard(Warning):
         warnings.simplefilter("ignore")
-        return _refit(task, task.resampler.draw(number)[:size])
+        return {
+            name: np.array([_refit(task.sample, method, w) for w in weights])
+            for name, method in task.fitted.items()
+        }
 
 
-def _refit(task: _RefitTask, weights: Array) -> dict[str, Array]:
-    """Values (n_resamples, n_models) of every method on resamples.
-
-    ``weights``, of shape (n_resamples, n_rows), are the row weights of the resamples.
-    """
-    # Methods with the same layout share the fits that they have in common.
-    caches: dict[int, dict[Any, Any]] = {}
-    result = {}
-    for name, method in task.fitted.items():
-        number, layout = task.layouts[name]
-        values = np.full((len(weights), len(method.models_)), np.nan)
-        todo = np.ones(len(weights), dtype=bool)
-        if task.batched and hasattr(method, "_estimate"):
-            fits = BatchedFits(
-                layout, weights, task.tol, caches.setdefault(number, {}), method
-            )
-            if fits.can_batch(method):
-                values = np.array(method._estimate(fits))
-                # What the batched solvers could not solve is refitted one by one.
-                todo = fits.unsolved | ~np.isfinite(values).all(axis=1)
-        for r in np.flatnonzero(todo):
-            values[r] = _fit_one(task, method, weights[r])
-        result[name] = values
-    return result
-
-
-def _fit_one(task: _RefitTask, method: Any, weight: Array) -> Array:
+def _refit(sample: Sample, fitted: Any, weight: Array) -> Array:
     """Values of a method fitted again; NaN where its rows do not allow a fit."""
-    again = clone(method)
+    again = clone(fitted)
     if "new_models" in again.get_params(deep=False):
-        again.set_params(new_models=method.new_models_.tolist())
-    sample = task.sample
-    extra = {} if sample.groups is None else {"groups": sample.groups}
+        again.set_params(new_models=fitted.new_models_.tolist())
     try:
-        again.fit(sample.X, sample.y, sample_weight=weight, **extra)
+        if hasattr(again, "fit_sample"):
+            again.fit_sample(sample.weighted(weight), fitted)
+        else:
+            extra = {} if sample.groups is None else {"groups": sample.groups}
+            again.fit(sample.X, sample.y, sample_weight=weight, **extra)
     except ValueError:
-        return np.full(len(method.models_), np.nan)
-    return _fitted_values(again).reindex(method.models_).to_numpy(dtype=np.float64)
+        return np.full(len(fitted.models_), np.nan)
+    return _fitted_values(again).reindex(fitted.models_).to_numpy(dtype=np.float64)
 
 
 def _fitted_values(fitted: Any) -> pd.Series:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.batched import Workspace
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
@@ -31,15 +28,9 @@ class Resampler:
         not depend on which process draws them, nor on the order.
     """
 
-    @classmethod
-    def of(cls, sample: Sample, seed: int) -> Resampler:
-        """The resampler of rows, or of cells where rows stand for several."""
-        return (cls if sample.multiplicity is None else _CellResampler)(sample, seed)
-
     def __init__(self, sample: Sample, seed: int):
         weight, groups = sample.weight, sample.groups
         self.weight, self.seed = weight, seed
-        self._unit_weights = bool((weight == 1.0).all())
         used = np.flatnonzero(sample.counts)
         source = sample.X.rows.sources[used]
         if groups is None:
@@ -62,42 +53,17 @@ class Resampler:
         sizes = np.bincount(stratum)
         self._sizes = sizes[sizes > 0]
         # Unit of each row. Rows that are not used have the number n_units, whose count
-        # is always zero. None where every row is its own unit, in order.
-        self._unit: NDArray[np.intp] | None = np.full(len(weight), len(order))
+        # is always zero.
+        self._unit = np.full(len(weight), len(order))
         self._unit[used] = rank[unit]
-        if np.array_equal(self._unit, np.arange(len(weight))):
-            self._unit = None
-        self._work = Workspace()
 
     @property
     def block(self) -> int:
-        """Number of resamples of a block.
-
-        Few enough that a block of weights stays in the caches, and many enough that the
-        cost of a call does not matter.
-        """
+        """Number of resamples of a block: few enough that its weights stay small."""
         return int(np.clip(500_000 // max(len(self.weight), 1), 2, 64))
-
-    def _counts(self, drawn: NDArray[Any]) -> Array:
-        """Row weights (n_resamples, n_rows) from drawn units (n_resamples, n_units)."""
-        n_resamples, n_units = drawn.shape
-        # How often each unit was drawn; the last column, of unused rows, stays zero.
-        counts = self._work.take("counts", (n_resamples, n_units + 1))
-        for r, units in enumerate(drawn):
-            counts[r] = np.bincount(units, minlength=n_units + 1)
-        if self._unit is None:
-            own = counts[:, :-1]
-        else:
-            own = self._work.take("rows", (n_resamples, len(self.weight)))
-            np.take(counts, self._unit, axis=1, out=own, mode="clip")
-        if not self._unit_weights:
-            own *= self.weight
-        return own
 
     def draw(self, number: int) -> Array:
         """Draw one block.
-
-        The array is reused: it is valid until the next block is drawn.
 
         Parameters
         ----------
@@ -110,53 +76,18 @@ class Resampler:
             Weights of the resamples.
         """
         stream = np.random.SeedSequence(self.seed, spawn_key=(number, 0))
-        return self._counts(self._draw(np.random.default_rng(stream), self.block))
-
-    def _draw(self, rng: np.random.Generator, n: int) -> NDArray[Any]:
-        """Units drawn within each stratum, of shape (n, n_units)."""
-        drawn = self._work.take("units", (n, int(self._sizes.sum())), np.intp)
-        begin = 0
+        rng = np.random.default_rng(stream)
+        n_units, begin = int(self._sizes.sum()), 0
+        # How often each unit was drawn; the last column, of unused rows, stays zero.
+        counts = np.zeros((self.block, n_units + 1))
         for size in self._sizes.tolist():
-            end = begin + size
             # Small integers are drawn faster.
             kind = np.uint16 if size < 2**16 else np.uint32
-            drawn[:, begin:end] = rng.integers(size, size=(n, size), dtype=kind)
-            drawn[:, begin:end] += begin
-            begin = end
-        return drawn
-
-
-class _CellResampler(Resampler):
-    """Draw how often the rows of each cell are drawn: multinomial by source.
-
-    Rows of a cell are equal, so that the weights of its rows may be added up. Their sum
-    has the law that it has where rows are drawn one by one.
-    """
-
-    def __init__(self, sample: Sample, seed: int):
-        assert sample.multiplicity is not None
-        self.seed = seed
-        # Number of rows of each cell, and the weight of each of these.
-        self._number = np.where(sample.counts, sample.multiplicity, 0.0)
-        self.weight = sample.weight / sample.multiplicity
-        source = sample.X.rows.sources
-        self._sources = [
-            np.flatnonzero((source == code) & (self._number > 0))
-            for code in np.unique(source)
-        ]
-
-    def _counts(self, drawn: NDArray[Any]) -> Array:
-        """Weights of cells from the rows drawn of them."""
-        return drawn * self.weight
-
-    def _draw(self, rng: np.random.Generator, n: int) -> NDArray[Any]:
-        """Rows drawn of each cell, of shape (n, n_cells): as many as a source has."""
-        counts = np.zeros((n, len(self._number)))
-        for cells in self._sources:
-            number = self._number[cells]
-            total = number.sum()
-            counts[:, cells] = rng.multinomial(int(total), number / total, n)
-        return counts
+            drawn = rng.integers(size, size=(self.block, size), dtype=kind)
+            for count, units in zip(counts, drawn, strict=True):
+                count[begin : begin + size] = np.bincount(units, minlength=size)
+            begin += size
+        return np.asarray(counts[:, self._unit] * self.weight)
 
 
 def _pooled(sizes: NDArray[np.intp]) -> NDArray[np.intp]:

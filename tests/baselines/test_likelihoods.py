@@ -127,7 +127,7 @@ def test_judge_aware_btl(data):
         value = np.sum(np.logaddexp(0, eta) - dense.y * eta)
         return value, dense.gradient(v).T @ (expit(eta) - dense.y)
 
-    start = np.append(aware._values[:n_scores] * 0.5, np.ones(3))
+    start = np.append(np.zeros(n_scores), np.ones(3))
     v = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-7}).x
     scale = v[n_scores:].mean()
     assert aware.scores_.iloc[0] == pytest.approx(v[0] * scale, abs=1e-5)

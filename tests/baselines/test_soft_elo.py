@@ -10,7 +10,6 @@ from scipy.stats import binom
 
 from skanchor import BTLRegressor
 from skanchor.baselines import ConformalRanking, DirectScore, LogisticJudge, SoftElo
-from skanchor.bootstrap import bootstrap
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError
 from skanchor.results import PointResult
@@ -91,19 +90,6 @@ def test_margins_are_features(data):
     # The verdicts themselves do not matter.
     y = np.where(parts(X)[0], data.y, 1)
     assert_allclose(SoftElo("features").fit(X, y).scores_, found.scores_, atol=1e-8)
-
-
-@pytest.mark.parametrize("margin", ["verdict", "features"])
-def test_refits_of_many_resamples_at_once_are_single_ones(data, margin):
-    X, _ = with_margins(data)
-    one, many = (
-        bootstrap(
-            [SoftElo(margin)], X, data.y, n_resamples=4, batched=batched, tol=1e-12,
-            random_state=0,
-        )["SoftElo"].replicates
-        for batched in (False, True)
-    )  # fmt: skip
-    assert_allclose(many, one, atol=1e-6)
 
 
 def test_margins_that_are_missing_are_refused(data):

@@ -1,4 +1,4 @@
-"""Refits against a plain loop, one resample after the other."""
+"""Refits against ordinary fits with the weights of a resample."""
 
 import joblib
 import numpy as np
@@ -10,9 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import PolynomialFeatures
 
-import skanchor.bootstrap._refit as engine
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
-from skanchor._cells import Cells
 from skanchor.baselines import (
     BASELINES,
     DirectScore,
@@ -24,86 +22,63 @@ from skanchor.baselines import (
     MeanShift,
     PerJudgeBTL,
     ScalarJudge,
+    SoftElo,
 )
 from skanchor.bias import LinearBias
-from skanchor.bootstrap import Resampler, bootstrap
+from skanchor.bootstrap import bootstrap
 from skanchor.exceptions import DataWarning
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 METHODS = {
     name: method()
     for name, method in BASELINES.items()
     if name not in ("HumanOnly", "Oracle")
-} | {"twin": PerJudgeBTL(plug_in_average=True)}
+} | {
+    "twin": PerJudgeBTL(plug_in_average=True),
+    "margins": SoftElo("features"),
+    "curved": DirectScore(
+        calibrator=JudgeCalibrator(
+            LinearBias(PolynomialFeatures(2, include_bias=False))
+        )
+    ),
+}
+
+QUIET = pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
 
 
-def plain_loop(method, data, weights, groups=None):
-    """Refit on every resample, one after the other."""
-    rows = []
-    for weight in weights:
-        fit = clone(method).fit(data.X, data.y, sample_weight=weight, groups=groups)
-        result = fit.result_
-        values = result.values if hasattr(result, "values") else result.all_scores
-        rows.append(values.to_numpy())
-    return np.array(rows)
+def estimates(method, X, y, weight=None):
+    return clone(method).fit(X, y, weight, groups=None).result_.estimates.ravel()
 
 
-def drawn(monkeypatch):
-    """Let the resamples that the engine draws be seen, by row of the table."""
-    seen = []
-    draw = Resampler.draw
-
-    def spy(self, number):
-        weights = draw(self, number)
-        seen.append(weights.copy())
-        return weights
-
-    monkeypatch.setattr(Resampler, "draw", spy)
-    order = []
-    arrange = engine._side_by_side
-
-    def remember(sample):
-        order.append(arrange(sample))
-        return order[-1]
-
-    monkeypatch.setattr(engine, "_side_by_side", remember)
-
-    def weights(n_rows):
-        table = np.zeros((sum(map(len, seen)), n_rows))
-        table[:, order[0]] = np.vstack(seen)
-        return table
-
-    return weights
+def check_against_fits(methods, X, y):
+    """Of two groups a resample has one twice, the other twice, or each once."""
+    half = np.random.default_rng(0).permutation(len(y)) % 2
+    refits = bootstrap(methods, X, y, groups=half, n_resamples=8, random_state=0)
+    for name, method in methods.items():
+        fits = [estimates(method, X, y, weight) for weight in (2 * half, 2 - 2 * half)]
+        fits = np.array([estimates(method, X, y), *fits])
+        gaps = np.abs(refits[name].replicates[:, None] - fits).max(axis=2)
+        assert gaps.min(axis=1).max() < 1e-6, name
+        assert set(gaps.argmin(axis=1)) == {0, 1, 2}, name
+        assert gaps.max() > 0.01, name
 
 
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
-def test_engine_is_the_plain_loop_at_full_convergence(data, monkeypatch):
-    weights = drawn(monkeypatch)
-    n = 8
-    refits = bootstrap(
-        METHODS, data.X, data.y, n_resamples=n, tol=1e-14, random_state=0
-    )
-    table = weights(len(data.y))[:n]
-    assert table.sum() == n * len(data.y)
-    for name, method in METHODS.items():
-        slow = plain_loop(method, data, table)
-        assert_allclose(refits[name].replicates, slow, atol=5e-7, err_msg=name)
-        assert refits[name].replicates.std(axis=0).max() > 0.001
-        assert refits[name].failed == 0
+@QUIET
+def test_refits_are_fits_with_the_weights_of_the_resample(data):
+    check_against_fits(METHODS, data.X, data.y)
 
 
 @pytest.mark.parametrize(
     "method",
     [
-        MeanShift(calibrator=JudgeCalibrator(position_effect=True)),
+        MeanShift(calibrator=JudgeCalibrator(position_effect=False)),
         DirectScore(calibrator=JudgeCalibrator(LinearBias(alpha=0.05))),
         DirectScore(btl=BTLRegressor(alpha=0.01)),
-        ScalarJudge(calibrator=JudgeCalibrator(position_effect=True)),
+        ScalarJudge(calibrator=JudgeCalibrator(position_effect=False)),
         IPWOnly(clip=2.0),
         IPWOnly(classifier=LogisticRegression(C=0.1, tol=1e-8)),
         JointMLE(
-            calibrator=JudgeCalibrator(LinearBias(alpha=0.05), position_effect=True)
+            calibrator=JudgeCalibrator(LinearBias(alpha=0.05), position_effect=False)
         ),
         # A penalty for each of the three features.
         DirectScore(calibrator=JudgeCalibrator(LinearBias(alpha=(0.05, 0.0, 0.2)))),
@@ -121,66 +96,40 @@ def test_engine_is_the_plain_loop_at_full_convergence(data, monkeypatch):
         "joint-ridges",
     ],
 )
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
-def test_settings_reach_the_batched_solvers(method, data, monkeypatch):
-    weights = drawn(monkeypatch)
-    monkeypatch.setattr(engine, "_fit_one", None)  # nothing falls back to the loop
-    refits = bootstrap({"m": method}, data.X, data.y, n_resamples=3, tol=1e-14,
-                       random_state=1)  # fmt: skip
-    slow = plain_loop(method, data, weights(len(data.y))[:3])
-    assert_allclose(refits["m"].replicates, slow, atol=2e-6)
+@QUIET
+def test_settings_reach_the_refits(method, data):
+    # Of a single group each resample is the table, and its weights are one.
+    whole = np.zeros(len(data.y))
+    refits = bootstrap(
+        {"m": method}, data.X, data.y, groups=whole, n_resamples=2, random_state=1
+    )["m"]
+    found = estimates(method, data.X, data.y)
+    assert_allclose(refits.replicates, np.tile(found, (2, 1)), atol=1e-6)
+    # The settings do change the scores.
+    plain = estimates(type(method)(), data.X, data.y)
+    assert np.abs(found - plain).max() > 1e-5
 
 
-def test_default_tolerance_is_far_below_the_spread(data):
-    rough = bootstrap(METHODS, data.X, data.y, n_resamples=40, random_state=0)
-    fine = bootstrap(METHODS, data.X, data.y, n_resamples=40, tol=1e-14, random_state=0)
-    for name in METHODS:
-        gap = np.abs(rough[name].replicates - fine[name].replicates).max()
-        assert gap < 0.002 * fine[name].standard_errors["new-model"], name
+def test_refits_of_the_pipeline_differ(data):
+    anchor = AnchorPipeline(cv=2, item_effects="none", random_state=0)
+    refits = bootstrap([anchor], data.X, data.y, n_resamples=2, random_state=0)
+    assert refits["AnchorPipeline"].replicates.std(axis=0).min() > 0
 
 
-def test_any_estimator_is_refitted_one_by_one(data, monkeypatch):
-    weights = drawn(monkeypatch)
-    curved = LinearBias(PolynomialFeatures(2, include_bias=False))
-    methods = {
-        "anchor": AnchorPipeline(cv=2, random_state=0),
-        "curved": DirectScore(calibrator=JudgeCalibrator(curved)),
-    }
-    refits = bootstrap(methods, data.X, data.y, n_resamples=2, random_state=0)
-    table = weights(len(data.y))[:2]
-    slow = plain_loop(methods["curved"], data, table)
-    assert_allclose(refits["curved"].replicates, slow, atol=1e-8)
-    assert refits["anchor"].replicates.std(axis=0).min() > 0
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
-def test_new_models_that_meet_and_warm_arrivals(monkeypatch):
+@QUIET
+def test_new_models_that_meet_and_warm_arrivals():
     data = simulate_battles(2500, 200, n_models=6, n_new_models=2, random_state=5)
     X = pd.concat([data.X, data.extra_X.iloc[:60]], ignore_index=True)
     y = np.append(data.y, data.extra_y[:60])
     rows = (X.model_a == "new-model-1") & (np.arange(len(X)) % 5 == 0)
     X.loc[rows, "model_b"] = "new-model-2"
-    data.X, data.y = X, y
-    weights = drawn(monkeypatch)
+    names = ("DirectScore", "HistoricalPPI", "MeanShift", "JointMLE", "JointBTL")
     new = ["new-model-1", "new-model-2"]
-    methods = {
-        name: clone(METHODS[name]).set_params(new_models=new)
-        for name in (
-            "DirectScore",
-            "HistoricalPPI",
-            "MeanShift",
-            "JointMLE",
-            "JointBTL",
-        )
-    }
-    refits = bootstrap(methods, X, y, n_resamples=3, tol=1e-14, random_state=0)
-    table = weights(len(y))[:3]
-    for name, method in methods.items():
-        slow = plain_loop(method, data, table)
-        assert_allclose(refits[name].replicates, slow, atol=5e-7, err_msg=name)
+    methods = {name: clone(METHODS[name]).set_params(new_models=new) for name in names}
+    check_against_fits(methods, X, y)
 
 
-def test_human_only(data, monkeypatch):
+def test_human_only(data):
     X = pd.concat([data.X, data.extra_X], ignore_index=True)
     y = np.append(data.y, data.extra_y)
     method = HumanOnly(new_models=["new-model"])
@@ -191,7 +140,7 @@ def test_human_only(data, monkeypatch):
 
 def test_seeds_do_not_depend_on_n_jobs_methods_or_number(data):
     both = {"a": DirectScore(), "b": HistoricalPPI()}
-    options = dict(random_state=5, n_resamples=100)
+    options = dict(random_state=5, n_resamples=70)
     one = bootstrap(both, data.X, data.y, **options)
     two = bootstrap(both, data.X, data.y, n_jobs=2, **options)
     with joblib.parallel_config("threading"):
@@ -254,22 +203,3 @@ def test_resamples_that_cannot_be_fitted_are_left_out_and_told():
 def test_bad_numbers(bad, data):
     with pytest.raises(ValueError, match="n_resamples must be"):
         bootstrap({"m": JointBTL()}, data.X, data.y, n_resamples=bad)
-
-
-def test_refits_of_equal_rows_are_those_of_the_rows(equal_rows, monkeypatch):
-    X, y = equal_rows.X, equal_rows.y
-    methods = {
-        name: method
-        for name, method in METHODS.items()
-        if hasattr(method, "_estimate") and name != "IPWOnly"
-    }
-    assert len(methods) > 5
-    weights = drawn(monkeypatch)
-    found = bootstrap(methods, X, y, n_resamples=4, random_state=0, tol=1e-9)
-    cells = Cells.of(Sample.admit(X, y))
-    number = cells.sample.multiplicity
-    assert len(number) < len(y) / 2
-    drawn_rows = (weights(len(number)) / number)[:4, cells.cell]
-    for name, refits in found.items():
-        expected = plain_loop(methods[name], equal_rows, drawn_rows)
-        assert_allclose(refits.replicates, expected, atol=1e-6, err_msg=name)

@@ -3,9 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
 
-from skanchor._cells import Cells
 from skanchor._comparisons import decide_roles
 from skanchor.baselines import (
     DirectScore,
@@ -95,30 +93,3 @@ def test_groups_widen_the_errors_of_repeated_rows(data):
     assert ((ratio > 0.4) & (ratio < 0.6)).all()
     ratio = whole.standard_errors / once.standard_errors
     assert ((ratio > 0.8) & (ratio < 1.25)).all()
-
-
-@pytest.mark.parametrize("by_cell", [False, True])
-def test_cells_are_drawn_by_the_law_of_their_rows(by_cell, equal_rows):
-    weight = np.where(equal_rows.y > 0, 1.0, 0.5)
-    rows = in_roles(equal_rows, weight)
-    cells = Cells.of(rows)
-    number, source = cells.sample.multiplicity, cells.sample.X.rows.sources
-    # Covariance of multinomial counts, by source.
-    size = np.bincount(source, number)[source]
-    apart = source[:, None] != source[None, :]
-    exact = np.diag(number) - np.where(apart, 0.0, np.outer(number, number) / size)
-    sampler = Resampler.of(cells.sample if by_cell else rows, seed=1)
-    sums = np.eye(len(number))[np.arange(len(number)) if by_cell else cells.cell]
-    n_blocks = -(-3000 // sampler.block)
-    draws = np.vstack([sampler.draw(block) @ sums for block in range(n_blocks)])
-    counts = draws * number / cells.sample.weight
-    assert_allclose(counts, np.round(counts), rtol=0, atol=1e-12)
-    assert (np.array([np.bincount(source, c) for c in counts]).std(axis=0) == 0).all()
-    deviation = np.sqrt(np.diag(exact))
-    mean = (counts.mean(axis=0) - number) / deviation * np.sqrt(len(counts))
-    gap = (np.cov(counts.T) - exact) / np.outer(deviation, deviation)
-    # The largest of some hundred, and some ten thousand, normal values: the odds are
-    # below 1e-4. Variances of rare counts vary more than those of normal ones.
-    assert np.abs(mean).max() < 5.0
-    np.fill_diagonal(gap, np.diag(gap) / np.sqrt(2.0 + 1.0 / number))
-    assert np.abs(gap).max() * np.sqrt(len(counts)) < 6.5
