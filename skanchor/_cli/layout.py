@@ -1,8 +1,10 @@
-"""The leaderboard: flags of its scale, order and kind of ranks, and its forms."""
+"""The leaderboard: flags of its scale, order and kind of ranks, and all its forms."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
+from io import BytesIO
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from skanchor._cli.pairs import numbers_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from skanchor._anchor import AnchorPipeline
     from skanchor.reports import Reported, RunSummary
 
 
@@ -90,3 +93,36 @@ def board_forms(fitted: Reported, options: argparse.Namespace) -> Forms:
         frame=board,
         table=lambda: reports.leaderboard_table(board(), level, scale),
     )
+
+
+def board_picture(
+    pipeline: AnchorPipeline, options: argparse.Namespace, suffix: str
+) -> bytes:
+    """Leaderboard of a fitted pipeline as a picture in the format of a suffix."""
+    import matplotlib
+
+    # A backend that opens no window.
+    matplotlib.use("agg")
+    from skanchor.plotting import LeaderboardDisplay
+
+    layout = layout_of(options)
+    del layout["ranks"]  # which are not drawn
+    display: Any = LeaderboardDisplay.from_estimator(pipeline, options.level, **layout)
+    content = BytesIO()
+    display.figure_.savefig(content, format=suffix.removeprefix("."), dpi=200)
+    return content.getvalue()
+
+
+def report_page(pipeline: AnchorPipeline, options: argparse.Namespace) -> str:
+    """Report on a fitted pipeline in HTML."""
+    from skanchor import reports
+
+    document = reports.report_document(
+        pipeline,
+        options.level,
+        summary=reports.summarize(pipeline, options.level, earlier=options.warned),
+        command=shlex.join(["skanchor", *options.typed]),
+        figures=True,
+        **layout_of(options),
+    )
+    return reports.to_html(document)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -114,11 +114,16 @@ def add_ranking(flags: Flags) -> None:
     )
 
 
-def check_flags(options: argparse.Namespace) -> None:
-    """Refuse invalid flags of the table, the method and the output before any work."""
+def check_flags(
+    options: argparse.Namespace, further: Mapping[str, str] | None = None
+) -> None:
+    """Refuse invalid flags of the table, the method and the output before any work.
+
+    ``further`` are suffixes that the output may have beside those of all tables.
+    """
     check_table(options)
     check_method(options)
-    check_output(options, inputs=options.battles)
+    check_output(options, inputs=options.battles, further=further)
 
 
 def check_method(options: argparse.Namespace) -> None:

@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,20 +31,34 @@ _OUTPUTS = {
     ".md": "markdown",
     ".tex": "latex",
 }
-_KNOWN = (
-    ".json, .csv, .tsv, .parquet, .xlsx, .md, .tex and .txt (text, as without a suffix)"
-)
+PAGES = {".html": "page"}
+"""Suffixes of a report, which is written of a fit alone."""
+PICTURES = dict.fromkeys((".png", ".svg", ".pdf"), "picture")
+"""Suffixes of a picture of the leaderboard."""
+_NEEDED = {
+    "page": (
+        "jinja2",
+        "reports need jinja2 (pip install 'skanchor[report]')",
+    ),
+    "picture": (
+        "matplotlib",
+        "pictures need matplotlib (pip install 'skanchor[plot]')",
+    ),
+}
 
 
 # ---------------------------------------------------------------------------- flags
-def add_output(flags: Flags) -> None:
-    """Add the flags of a result that can be written in several forms."""
+def add_output(flags: Flags, more: str = "") -> None:
+    """Add the flags of a result that can be written in several forms.
+
+    ``more`` ends the help on the forms.
+    """
     add_json(flags, "print JSON with the whole result")
     add_file(
         flags,
         "write to FILE, not to the screen: JSON if FILE ends in .json, the table "
         "in .csv, .tsv, .parquet, .xlsx, .md (Markdown) or .tex (LaTeX), text in .txt "
-        "or no suffix",
+        f"or no suffix{more}",
     )
     add_force(flags)
 
@@ -65,12 +79,24 @@ def add_force(flags: Flags) -> None:
 
 
 # --------------------------------------------------------------------------- checks
-def check_output(options: argparse.Namespace, inputs: Sequence[str] = ()) -> None:
-    """Refuse an output that could not be written after the work, or is an input."""
+def check_output(
+    options: argparse.Namespace,
+    inputs: Sequence[str] = (),
+    further: Mapping[str, str] | None = None,
+) -> None:
+    """Refuse an output that could not be written after the work, or is an input.
+
+    ``further`` are suffixes that the result may have beside those of all tables, with
+    their forms.
+    """
     if not goes_to_file(options):
         check_stdout()
         return
-    suffix = check_suffix(options.output, _OUTPUTS, _KNOWN)
+    known = _OUTPUTS | dict(further or {})
+    listed = ", ".join(suffix for suffix in known if suffix not in ("", ".txt"))
+    suffix = check_suffix(
+        options.output, known, f"{listed} and .txt (text, as without a suffix)"
+    )
     if options.json and suffix not in (".json", ""):
         raise BadInputError(
             f"--json does not go with --output {options.output}; drop one, or "
@@ -82,6 +108,8 @@ def check_output(options: argparse.Namespace, inputs: Sequence[str] = ()) -> Non
             f"--output {options.output}: writing .xlsx needs openpyxl (pip install "
             "'skanchor[excel]'); .csv needs nothing",
         )
+    if known[suffix] in _NEEDED:
+        require_package(*_NEEDED[known[suffix]])
     check_file(options, inputs=inputs)
 
 
@@ -93,17 +121,15 @@ def check_suffix(path: str, known: Iterable[str], listed: str) -> str:
     return suffix
 
 
-def check_file(
-    options: argparse.Namespace, flag: str = "output", inputs: Sequence[str] = ()
-) -> None:
+def check_file(options: argparse.Namespace, inputs: Sequence[str] = ()) -> None:
     """Refuse a file that is an input, cannot be written, or exists without --force."""
     from skanchor.io.atomic import check_writable
 
-    given = getattr(options, flag)
+    given = options.output
     path = Path(given)
     for each in inputs:
         if is_same_file(each, path) or _is_inside(path, each):
-            raise BadInputError(f"--{flag} {given} is a file that is read")
+            raise BadInputError(f"--output {given} is a file that is read")
     if not path.parent.is_dir():
         raise BadInputError(f"{path}: there is no directory {path.parent}")
     try:
@@ -149,12 +175,18 @@ class Forms:
     table : callable
         Function that returns the same as a `Table` of `skanchor.reports`, for Markdown
         and LaTeX.
+    page : callable, optional
+        Function that returns a report in HTML.
+    picture : callable, optional
+        Function that returns a picture in the format of a suffix.
     """
 
     text: Callable[[], Any]
     record: Callable[[], Any]
     frame: Callable[[], pd.DataFrame]
     table: Callable[[], Table]
+    page: Callable[[], str] | None = None
+    picture: Callable[[str], bytes] | None = None
 
     @classmethod
     def of(
@@ -204,7 +236,7 @@ def _page(
 def deliver(forms: Forms, options: argparse.Namespace) -> None:
     """Print a result, or write it to the file of ``--output``."""
     suffix = Path(options.output).suffix.lower() if goes_to_file(options) else ""
-    kind = "json" if options.json else _OUTPUTS[suffix]
+    kind = "json" if options.json else (_OUTPUTS | PAGES | PICTURES)[suffix]
     content: str | bytes
     if kind == "json":
         content = json_text(forms.record())
@@ -212,6 +244,12 @@ def deliver(forms: Forms, options: argparse.Namespace) -> None:
         frame = forms.frame()
         frame = frame.reset_index(names=frame.index.name or "model")
         content = file_content(frame, suffix)
+    elif kind == "page":
+        assert forms.page is not None
+        content = forms.page()
+    elif kind == "picture":
+        assert forms.picture is not None
+        content = forms.picture(suffix)
     elif kind == "markdown":
         from skanchor.reports import markdown_table
 

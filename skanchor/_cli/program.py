@@ -27,9 +27,7 @@ from skanchor._cli.fragility import FRAGILITY
 from skanchor._cli.history import HISTORY
 from skanchor._cli.inspect import INSPECT
 from skanchor._cli.plans import DESIGN, OUTLOOK, WORTH
-from skanchor._cli.plot import PLOT
 from skanchor._cli.rank import RANK
-from skanchor._cli.report import REPORT
 from skanchor._cli.sensitivity import SENSITIVITY
 from skanchor._cli.signals import exit_code, raised_as_interrupts
 from skanchor._cli.streams import (
@@ -43,8 +41,6 @@ from skanchor._cli.streams import (
 COMMANDS: tuple[Command, ...] = (
     INSPECT,
     RANK,
-    REPORT,
-    PLOT,
     CHECK,
     SENSITIVITY,
     FRAGILITY,
@@ -61,7 +57,7 @@ COMMANDS: tuple[Command, ...] = (
 _FIRST_STEPS = (
     ("see what comes out, on a bundled table", "skanchor rank --demo"),
     ("rank your own, and write a page to hand on",
-     "skanchor rank battles.csv --report report.html"),
+     "skanchor rank battles.csv -o report.html"),
     ("before you rely on an interval", "skanchor check battles.csv"),
     ("all flags of a command, with examples", "skanchor rank --help"),
 )  # fmt: skip

@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from functools import partial
 
-from skanchor._cli.command import BadInputError, Command, Flags
+from skanchor._cli.command import Command
 from skanchor._cli.contexts import add_contexts, check_contexts
 from skanchor._cli.history import add_history, check_history, place_new_models
-from skanchor._cli.layout import add_layout, board_forms, check_layout
+from skanchor._cli.layout import (
+    add_layout,
+    board_forms,
+    board_picture,
+    check_layout,
+    report_page,
+)
 from skanchor._cli.method import add_method, check_flags, fit_method
-from skanchor._cli.output import add_output, deliver
-from skanchor._cli.report import check_report, write_report
+from skanchor._cli.output import PAGES, PICTURES, add_output, deliver
 from skanchor._cli.table import add_table
 
 
-def _add_arguments(flags: Flags) -> None:
-    flags.value(
-        "--report",
-        "FILE",
-        "write a report, too: .html, .md or .tex, as skanchor report does",
-    )
-
-
 def _rank(options: argparse.Namespace) -> None:
-    if options.history is not None and options.report is not None:
-        raise BadInputError("--report does not go with --history")
     check_history(options)
     if options.history is not None:
         place_new_models(options)
         return
-    check_flags(options)
+    check_flags(options, PAGES | PICTURES)
     check_contexts(options)
     check_layout(options)
-    if options.report is not None:
-        check_report(options, "report")
     pipeline = fit_method(options)
-    if options.report is not None:
-        write_report(pipeline, options, options.report)
-    deliver(board_forms(pipeline, options), options)
+    forms = replace(
+        board_forms(pipeline, options),
+        page=partial(report_page, pipeline, options),
+        picture=partial(board_picture, pipeline, options),
+    )
+    deliver(forms, options)
 
 
 RANK = Command(
@@ -62,10 +59,11 @@ RANK = Command(
             "t.csv --context category --context-mix coding=0.7,chat=0.3",
         ),
         (
-            "from a pipe, with a report beside the table",
-            "zcat t.csv.gz | skanchor rank - --file-format csv -o board.csv "
-            "--report r.html",
+            "from a pipe, the table into a file",
+            "zcat t.csv.gz | skanchor rank - --file-format csv -o board.csv",
         ),
+        ("a report for the browser", "battles.csv -o report.html"),
+        ("scores and intervals as a picture", "battles.csv -o board.png"),
     ),
     arguments=(
         add_table,
@@ -73,8 +71,11 @@ RANK = Command(
         add_contexts,
         partial(add_history, more=", and the method is that of the history"),
         add_layout,
-        add_output,
-        _add_arguments,
+        partial(
+            add_output,
+            more="; a report in .html (one page that needs no network); a picture of "
+            "scores and intervals in .png, .svg or .pdf",
+        ),
     ),
     run=_rank,
 )

@@ -104,8 +104,8 @@ def buying_blocks(
             "Budgets, prices and worth are in votes on the new models. One more: the "
             "worth of the judge's next verdict; divided by its price it says which "
             "judge to buy from. Replace: the votes that would make up for the loss of "
-            "the verdicts. With your prices, skanchor report FILE --budget SUM --costs "
-            "human=PRICE judges=PRICE lists the rows to buy here.",
+            "the verdicts. With your prices, skanchor design FILE --budget SUM --costs "
+            "human=PRICE judges=PRICE lists the rows to buy.",
             is_note=True,
         ),
         Text(_WRONG),

@@ -1,5 +1,6 @@
 """``skanchor rank``: what it prints, and that bad input costs one line and code 2."""
 
+import html
 import io
 import json
 import os
@@ -99,6 +100,36 @@ def test_output_goes_to_the_file(run, tmp_path, name, flags, pipeline):
         assert json.loads(path.read_text()) == result_json(pipeline)
     else:
         assert path.read_text() == text_of(pipeline)
+
+
+# ------------------------------------------------------------- reports and pictures
+def test_a_report_with_all_that_the_run_said(run, battles, tmp_path):
+    odd, page = tmp_path / "odd.csv", tmp_path / "report.html"
+    frame = pd.read_csv(battles)
+    frame.loc[[3, 5], "winner"] = ["error", None]
+    frame.to_csv(odd, index=False)
+    flags = [*FAST, "--drop-invalid", "--scale", "elo", "--anchor", "amber-otter=1200"]
+    code, out, err = run("rank", odd, *flags, "-o", page)
+    assert (code, out, len(err)) == (0, "", 1)
+    shown = re.sub(r"\s+", " ", html.unescape(page.read_text("utf-8")))
+    assert shown.lstrip().startswith("<!DOCTYPE html>")
+    assert "People would rank ivory-lynx 4th of 10" in shown
+    assert err[0].removeprefix("skanchor: warning: ")[:40] in shown
+    assert f"skanchor rank {odd} --cv 2 --drop-invalid --scale elo" in shown
+    assert "measured from amber-otter, which has 1200 by definition" in shown
+    code, _, err = run("rank", odd, *flags, "-o", page)
+    assert code == 2 and "exists; write over it with --force" in err[0]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF-")]
+)
+def test_a_picture_of_the_leaderboard(run, tmp_path, suffix, start):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / f"board.{suffix}"
+    flags = [*FAST, "--scale", "elo", "--ranks", "tier"]
+    assert run("rank", "--demo", *flags, "-o", path) == (0, "", [])
+    assert path.read_bytes().startswith(start)
 
 
 @pytest.mark.parametrize("suffix", ["csv.gz", "parquet", "jsonl"])
@@ -513,16 +544,17 @@ BAD_FLAGS = {
     "rank --demo --columns left=model_a": "left",
     "rank --demo --output /absent/folder/x": "no directory",
     "rank --demo --output .": "directory",
-    "rank --demo --output x.html": ".parquet, .xlsx, .md, .tex and .txt",
-    "rank --demo --output x.csv.gz": ".parquet, .xlsx, .md, .tex and .txt",
+    "rank --demo --output x.bmp": ".tex, .html, .png, .svg, .pdf and .txt",
+    "rank --demo --output x.csv.gz": ".tex, .html, .png, .svg, .pdf and .txt",
+    "check --demo --output x.html": ".parquet, .xlsx, .md, .tex and .txt",
+    "rank --history x --demo --output x.html": ".xlsx, .md, .tex and .txt",
+    "rank --demo --json --output x.png": "--json",
     "rank --demo --json --output x.csv": "--json",
     "rank --demo --json --output x.txt": "--json",
     "rank --demo --wrong": "--wrong",
-    "rank --demo --report r.pdf": "a report ends in .html, .md",
-    "rank --demo --report r.md -o r.md": "name the same file",
-    "rank --demo --report /absent/r.html": "no directory",
-    "report --demo --output r.pdf": "a report ends in .html, .md",
-    "report": "give a FILE of battles, or --demo",
+    "rank --demo --report r.html": "--report",
+    "report": "invalid choice: 'report' (choose from",
+    "plot": "invalid choice: 'plot' (choose from",
     "check": "give a FILE of battles, or --demo",
     "check --demo --new ivory-lynx": "--models",
     "check --demo --no-new": "--models",
@@ -531,19 +563,12 @@ BAD_FLAGS = {
     "compare --demo --methods JointBTL JointBTL": "named twice",
     "compare --demo --n-resamples 5": "--n-resamples must be at least 20",
     "compare --demo --methods ?": "known: AnchorPipeline, JointBTL",
-    "plot": "KIND",
-    "plot scores --demo": "invalid choice: 'scores'",
-    "plot ranks": "give a FILE of battles, or --demo",
-    "plot ranks --demo": "-o ranks.png",
-    "plot ranks --demo -o x.bmp": "known are .png, .svg, .pdf",
-    "plot ranks --demo --model owl -o x.png": "--model goes with contrasts",
-    "report --demo --style controlled --context judge": "--style does not go with",
+    "rank --demo --style controlled --context judge": "--style does not go with",
     "compare --demo --methods JointBTL --n-resamples 20": "none of JointBTL; leave",
     "compare --demo --methods JointBTL --cv 5": "would not read --cv",
-    "plot overlap --demo --level 0.9 -o x.png": "--level does not go with overlap",
     "fragility --demo --level 0.9": "--level does not go with --goal sign",
     "evaluate --demo --level 0.9": "skanchor evaluate does not take --level; --level "
-    "goes with skanchor rank, report, plot, check",
+    "goes with skanchor rank, check",
     "worth --demo --level 0.9": "skanchor worth does not take --level; --level goes",
     "rank --demo --levle 0.9": "did you mean --level? (see skanchor rank --help)",
     "rank --demo x --weigths=frequency": "did you mean --weights?",

@@ -58,7 +58,7 @@ def anchor():
 
 @pytest.fixture(scope="module")
 def document(anchor):
-    return report_document(anchor, command="skanchor report --demo")
+    return report_document(anchor, command="skanchor rank --demo")
 
 
 def test_each_context_by_itself():
@@ -183,7 +183,7 @@ def test_every_kind_of_finding_has_its_advice():
 def test_page_is_self_contained_and_accessible(document):
     text = to_html(document)
     page = Page(text)
-    assert "skanchor report --demo" in "".join(page.texts)
+    assert "skanchor rank --demo" in "".join(page.texts)
     for tag, attrs in page.elements:
         assert not {"src", "srcset", "action"} & set(attrs), (tag, attrs)
         assert attrs.get("href", "#").startswith("#")
