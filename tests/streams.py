@@ -5,10 +5,9 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from skanchor import ArrivalScorer, BTLRegressor, JudgeCalibrator, RieszDebiaser
+from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor._chain import fit_stages
 from skanchor._engine import FullFit
-from skanchor._stages import Stages
 from skanchor._stored_folds import StoredHistory
 from skanchor._weight_checks import mean_weight
 from skanchor.sample import Sample
@@ -38,25 +37,22 @@ def tables(n_votes=3000, n_verdicts=3000, seed=0):
     return history, X[new].iloc[:400].reset_index(drop=True)
 
 
-def stages_of(bias="linear", historical_fit="joint", **settings):
-    return Stages(
-        BTLRegressor(),
-        JudgeCalibrator(bias, **settings),
-        ArrivalScorer(),
-        RieszDebiaser("calibrator"),
-        historical_fit,
-    )
+def anchor_of(bias="linear", **settings):
+    """Settings of most streams."""
+    settings = {"cv": 3, "item_effects": None, "random_state": 0, **settings}
+    return AnchorPipeline(calibrator=JudgeCalibrator(bias), **settings)
 
 
 def battles(table):
     return table.drop(columns=["winner", "times", "importance"])
 
 
-def in_memory(table, stages, plans, weight=None, items=None):
+def in_memory(table, anchor, plans, weight=None, items=None):
     """The kept history of a table, by the engine that holds all rows."""
     sample = Sample.admit(battles(table), table["winner"].to_numpy(), weight)
     sample = sample.with_battles(sample.X.with_columns(new_models=()))
     sample = sample.in_units(mean_weight(sample))
+    stages = anchor.stages()
     plugged = fit_stages(stages, sample)
     full = FullFit.of(stages, sample, plugged, items)
     return StoredHistory.of(full, plans)

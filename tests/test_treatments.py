@@ -25,7 +25,6 @@ from skanchor.exceptions import BattlesError, SlowWarning
 from skanchor.reports import summarize, summary_lines
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
-from skanchor.streaming import stream_history
 from skanchor.warning_log import WarningLog
 
 
@@ -56,9 +55,6 @@ def test_what_is_no_treatment(item_effects):
     data = small()
     with pytest.raises(ValueError, match="'item_effects' parameter of AnchorPipeline"):
         AnchorPipeline(item_effects=item_effects).fit(data.X, data.y)
-    rows = data.X.assign(winner=data.y)
-    with pytest.raises(ValueError, match="item_effects must be 'auto', 'none'"):
-        stream_history([rows], item_effects=item_effects)
 
 
 @pytest.mark.parametrize("n_models", [2, 4])

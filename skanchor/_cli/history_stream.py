@@ -120,17 +120,11 @@ def build_from_stream(
         groups=_group_column(options),
     )
     anchor = pipeline_of(options, options.weights or "importance")
+    anchor.set_params(n_jobs=options.n_jobs, verbose=int(is_watched()))
     data: Any = options.battles if len(options.battles) > 1 else options.battles[0]
     schema = open_data(data).schema()
     if schema is not None:
         check_judges(options, list(schema.names))
-    found = stream_history(
-        data,
-        anchor,
-        options=how,
-        fingerprints=fingerprints,
-        n_jobs=options.n_jobs,
-        verbose=int(is_watched()),
-    )
+    found = stream_history(data, anchor, options=how, fingerprints=fingerprints)
     print_line(f"{found.n_rows} rows were read {len(found.passes)} times")
     return found.history

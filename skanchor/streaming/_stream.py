@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from skanchor._comparisons.grouping import AUTO
 from skanchor._row_rules import RowRules
 from skanchor._stages import Stages
 from skanchor._stored_folds import StoredHistory
-from skanchor._treatments import NAMES, limited_to_inference
+from skanchor._treatments import limited_to_inference
 from skanchor.exceptions import BattlesError
 from skanchor.history import AnchorHistory, HistoryState
 from skanchor.streaming._build import Builder, span_learners
@@ -48,10 +48,6 @@ class StreamOptions:
         Label or labels that mark human rows in the judge column.
     weight : str or None
         Column of row weights; None gives each row weight one.
-    weights : {"importance", "frequency"}
-        Meaning of a weight: with ``"frequency"`` it is a number of equal rows.
-    drop_ties : bool
-        Whether ties are left out, by weight zero.
     groups : str or None, default="auto"
         Column of the groups of dependent rows. By default ``prompt_id``, where its
         values repeat; None treats rows as independent.
@@ -79,17 +75,14 @@ class StreamOptions:
     drop_features: Sequence[str] | None = None
     human: Any = HUMAN
     weight: str | None = None
-    weights: str = "importance"
-    drop_ties: bool = False
     groups: str | None = AUTO
     batch_rows: int = 1 << 17
     job_rows: int = 1 << 19
     pilot_rows: int = 20_000
     max_passes: int = 12
 
-    @property
-    def reading(self) -> Reading:
-        """How tables are read."""
+    def reading(self, rules: RowRules) -> Reading:
+        """How tables are read, with these rules about counts and ties."""
         # ``human`` is one label or several.
         single = isinstance(self.human, str) or not isinstance(self.human, Sequence)
         return Reading(
@@ -99,8 +92,8 @@ class StreamOptions:
             self.features,
             self.drop_features,
             self.weight,
-            self.weights,
-            self.drop_ties,
+            "frequency" if rules.counts else "importance",
+            rules.drops_ties,
             None if self.groups == AUTO else self.groups,
         )
 
@@ -113,8 +106,8 @@ class StreamedHistory:
     ----------
     state : HistoryState
         Everything that the history stores.
-    anchor : AnchorPipeline or None
-        The settings; None if only stages were given.
+    anchor : AnchorPipeline
+        The settings.
     folds : Folds
         Which fold holds a row out, by the row's number or its group.
     n_rows : int
@@ -142,7 +135,7 @@ class StreamedHistory:
     """
 
     state: HistoryState
-    anchor: AnchorPipeline | None
+    anchor: AnchorPipeline
     folds: Folds
     n_rows: int
     models: NDArray[Any]
@@ -159,26 +152,15 @@ class StreamedHistory:
     @property
     def history(self) -> AnchorHistory:
         """The fitted history, which places new models and can be saved to a file."""
-        if self.anchor is None:
-            raise ValueError(
-                "stream_history was given stages, which do not say all settings of a "
-                "history: give it an AnchorPipeline."
-            )
         return AnchorHistory.from_state(self.state, self.anchor)
 
 
 def stream_history(
     data: Any,
-    anchor: AnchorPipeline | Stages | None = None,
+    anchor: AnchorPipeline | None = None,
     *,
-    cv: int | None = None,
-    n_repeats: int | None = None,
-    item_effects: Any = "as the anchor",
     options: StreamOptions | None = None,
     fingerprints: Mapping[Any, str] | None = None,
-    n_jobs: int | None = None,
-    random_state: Any = None,
-    verbose: int | None = None,
 ) -> StreamedHistory:
     """Fit a history whose rows do not fit into memory.
 
@@ -191,27 +173,15 @@ def stream_history(
         A Parquet file, a folder of such files, a list of files, or a URL that pyarrow
         reads; a data set of pyarrow; a dask DataFrame; a container of tables, or a
         function that returns an iterator of tables. It is read several times.
-    anchor : AnchorPipeline or Stages, optional
+    anchor : AnchorPipeline, optional
         Unfitted settings; None means ``AnchorPipeline()``. The bias must be
-        :class:`skanchor.bias.LinearBias`.
-    cv : int, optional
-        Number of folds; None means that of the pipeline, or ten.
-    n_repeats : int, optional
-        Number of repeats with other folds; None means that of the pipeline, or one.
-    item_effects : str, bool or None, optional
-        As in :class:`skanchor.AnchorPipeline`, whose setting is the default; True is
-        ``"random"``, False is None.
+        :class:`skanchor.bias.LinearBias`, and ``cv`` a number of folds. ``n_jobs``
+        workers use the backend of ``joblib.parallel_config``; the result does not
+        depend on them.
     options : StreamOptions, optional
         How the stream is read and fitted.
     fingerprints : mapping, optional
         Fingerprint by judge, as :func:`skanchor.judge_fingerprint` makes them.
-    n_jobs : int, optional
-        Number of workers, as in joblib. The backend of ``joblib.parallel_config`` is
-        used. The result does not depend on the workers.
-    random_state : int, RandomState or None
-        Seed of the folds and of the sample; None means that of the pipeline.
-    verbose : int, optional
-        Shows a progress bar when positive.
 
     Returns
     -------
@@ -242,23 +212,15 @@ def stream_history(
     ['new-model']
     """
     options = StreamOptions() if options is None else options
-    given = AnchorPipeline() if anchor is None else anchor
-    settings = _Settings.of(given, options).with_values(
-        cv, n_repeats, item_effects, n_jobs, random_state, verbose
-    )
-    options, stages = settings.options, settings.stages
-    cv, n_repeats = settings.cv, settings.n_repeats
-    item_effects = settings.item_effects
-    if cv < 2 or n_repeats < 1:
-        raise ValueError(
-            f"A stream needs at least two folds and one repeat, got cv={cv!r} and "
-            f"n_repeats={n_repeats!r}."
-        )
-    opened, reading = open_data(data), options.reading
+    anchor = AnchorPipeline() if anchor is None else clone(anchor)
+    stages = _checked_stages(anchor)
+    opened, reading = open_data(data), options.reading(RowRules.of(anchor))
     schema = opened.schema()
-    rng = check_random_state(settings.random_state)
-    folds = Folds(cv, n_repeats, int(rng.randint(np.iinfo(np.int32).max)))
-    runs = Runs(opened, options.job_rows, settings.n_jobs, settings.verbose)
+    rng = check_random_state(anchor.random_state)
+    n_folds: Any = anchor.cv
+    seed = int(rng.randint(np.iinfo(np.int32).max))
+    folds = Folds(n_folds, anchor.n_repeats, seed)
+    runs = Runs(opened, options.job_rows, anchor.n_jobs, anchor.verbose)
     with WarningLog() as log:
         if isinstance(opened, DatasetData):
             opened.check(reading.needed)
@@ -285,7 +247,7 @@ def stream_history(
         displayed = pilot.calibrator.has_position_effect_.reindex(surveyed.judges)
         layout = LocalLayout.of(surveyed, dealt, learners, displayed.to_numpy(bool))
         check_memory(surveyed, [own.columns.shape[1] for own in layout.samples],
-                     n_repeats)  # fmt: skip
+                     anchor.n_repeats)  # fmt: skip
         same = PassSettings(
             replace(later, unit=surveyed.unit),
             dealt,
@@ -304,14 +266,14 @@ def stream_history(
         builder = Builder(stages, layout, same, runs, options.max_passes, pilot)
         # The builder lets go of sampled rows once they have been of use.
         del survey, surveyed, layout, pilot
-        with limited_to_inference(few, item_effects):
-            built = builder.build(item_effects, settings.item_prior)
+        with limited_to_inference(few, anchor.item_effects):
+            built = builder.build(anchor.item_effects, anchor.item_prior)
         surveyed = builder.layout.surveyed
         state = state_of_stream(built, surveyed, stages, fingerprints or {}, dealt)
     log.issue()
     return StreamedHistory(
         state,
-        settings.anchor,
+        anchor,
         folds,
         n_rows,
         surveyed.models,
@@ -336,77 +298,14 @@ def _numbered_groups(
     return replace(reading, groups=None), FoldsOfGroups.of(folds, known)
 
 
-@dataclass(frozen=True)
-class _Settings:
-    """Settings of a stream, from a pipeline or from stages, and from arguments."""
-
-    anchor: AnchorPipeline | None
-    stages: Stages
-    options: StreamOptions
-    cv: Any = 10
-    n_repeats: int = 1
-    item_effects: Any = "random"
-    item_prior: Any = (0.3, 2.0)
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
-
-    @classmethod
-    def of(cls, given: AnchorPipeline | Stages, options: StreamOptions) -> Self:
-        """Settings of a pipeline, or stages with the defaults of the other settings."""
-        if isinstance(given, Stages):
-            _check_streamed(given)
-            return cls(None, given, options)
-        anchor = clone(given)
-        _check_streamable(anchor)
-        stages = anchor.stages()
-        _check_streamed(stages)
-        rules = RowRules.of(anchor)
-        if rules.counts:
-            options = replace(options, weights="frequency")
-        if rules.drops_ties:
-            options = replace(options, drop_ties=True)
-        names = (
-            "cv", "n_repeats", "item_effects", "item_prior", "n_jobs", "random_state",
-            "verbose",
-        )  # fmt: skip
-        return cls(anchor, stages, options, *(getattr(anchor, name) for name in names))
-
-    def with_values(self, *values: Any) -> Self:
-        """The settings with the arguments of :func:`stream_history` that were given."""
-        names = ("cv", "n_repeats", "item_effects", "n_jobs", "random_state", "verbose")
-        given = {
-            name: value
-            for name, value in zip(names, values, strict=True)
-            if value is not None or name == "item_effects"
-        }
-        # None is a value of item_effects, so its default is a text of its own.
-        asked = given["item_effects"]
-        if isinstance(asked, (bool, np.bool_)):
-            given["item_effects"] = "random" if asked else None
-        elif isinstance(asked, str) and asked == "as the anchor":
-            del given["item_effects"]
-        found = replace(self, **given)
-        if not isinstance(found.cv, (int, np.integer)):
-            raise ValueError(
-                "cv of a stream is a number of folds, which its row numbers are dealt "
-                f"to, got {found.cv!r:.60}."
-            )
-        if found.item_effects is not None and not (
-            isinstance(found.item_effects, str) and found.item_effects in NAMES
-        ):
-            raise ValueError(
-                "item_effects must be 'auto', 'none', 'random' or None, got "
-                f"{found.item_effects!r:.60}."
-            )
-        if found.anchor is None:
-            return found
-        used = {name: getattr(found, name) for name in ("cv", "n_repeats")}
-        return replace(found, anchor=found.anchor.set_params(**used))
-
-
-def _check_streamable(anchor: AnchorPipeline) -> None:
-    """Refuse settings of a pipeline that need the rows in memory."""
+def _checked_stages(anchor: AnchorPipeline) -> Stages:
+    """The stages of a pipeline; refuse settings that need the rows in memory."""
+    anchor._validate_params()
+    if not isinstance(anchor.cv, (int, np.integer)):
+        raise ValueError(
+            "cv of a stream is a number of folds, which its row numbers are dealt "
+            f"to, got {anchor.cv!r:.60}."
+        )
     if anchor.new_models is not None:
         raise ValueError(
             "new_models of the anchor must be None: a history has no new models."
@@ -415,15 +314,12 @@ def _check_streamable(anchor: AnchorPipeline) -> None:
         raise BattlesError(
             "human_bias needs the features of the votes, but a stream stores only "
             "counts of votes by pair of models: leave it at None, or fit AnchorHistory "
-            "in "
-            "memory."
+            "in memory."
         )
-
-
-def _check_streamed(stages: Stages) -> None:
-    """Refuse stages that cannot be fitted from sums."""
+    stages = anchor.stages()
     if stages.debiaser is None:
         raise ValueError(
             "A stored history needs a debiaser, because its sums are for the standard "
             "errors."
         )
+    return stages

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from streams import stages_of, sums_of, tables
+from streams import anchor_of, sums_of, tables
 
 from skanchor.streaming import StreamOptions, stream_history
 
@@ -23,15 +23,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def streamed(data, **settings):
-    return stream_history(
-        data,
-        stages_of(),
-        cv=3,
-        item_effects=False,
-        options=StreamOptions(job_rows=300),
-        random_state=0,
-        **settings,
-    )
+    options = StreamOptions(job_rows=300)
+    return stream_history(data, anchor_of(**settings), options=options)
 
 
 @pytest.fixture

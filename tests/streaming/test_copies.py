@@ -9,12 +9,14 @@ from skanchor import AnchorPipeline
 from skanchor.streaming import StreamOptions, stream_history
 
 
-def told_of_copies(data, **options):
+def told_of_copies(data, weights="importance", **options):
     """Warnings of copies, by a stream whose sample is smaller than its rows."""
     options = StreamOptions(**{"pilot_rows": 300, **options})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        anchor = AnchorPipeline(cv=2, item_effects=None, random_state=0)
+        anchor = AnchorPipeline(
+            cv=2, item_effects=None, random_state=0, weights=weights
+        )
         stream_history(data, anchor, options=options)
     return [str(w.message) for w in caught if "copies of others" in str(w.message)]
 

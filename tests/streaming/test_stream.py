@@ -10,14 +10,15 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 from streams import (
+    anchor_of,
     apart,
     battles,
     in_memory,
     in_pieces,
     repeated,
-    stages_of,
     sums_of,
     tables,
 )
@@ -33,10 +34,9 @@ from skanchor.streaming._reading import Reading
 WITHOUT = ("times", "importance")
 
 
-def streamed(data, stages, options=None, **settings):
-    settings = {"cv": 3, "item_effects": False, "random_state": 0, **settings}
+def streamed(data, anchor, options=None):
     options = StreamOptions(**(options or {}))
-    return stream_history(data, stages, options=options, **settings)
+    return stream_history(data, anchor, options=options)
 
 
 @pytest.fixture
@@ -58,16 +58,16 @@ def exact(monkeypatch):
 )
 def test_streamed_is_in_memory(exact, historical_fit, bias, item_effects, n_repeats):
     table, _ = tables()
-    stages = stages_of(bias, historical_fit)
-    found = streamed(
-        in_pieces(table, 700),
-        stages,
+    anchor = anchor_of(
+        bias,
+        historical_fit=historical_fit,
         item_effects=item_effects,
         n_repeats=n_repeats,
     )
+    found = streamed(in_pieces(table, 700), anchor)
     plans = found.folds.plans(len(table))
     # The covariance of the item effects is compared elsewhere.
-    memory = in_memory(table, stages, plans, items=found.stored.items)
+    memory = in_memory(table, anchor, plans, items=found.stored.items)
     assert found.n_rows == len(table)
     assert apart(memory, found.stored, 3, n_repeats) < 1e-3
     mine, theirs = (known.whole.btl.covariance_ for known in (found.stored, memory))
@@ -76,9 +76,9 @@ def test_streamed_is_in_memory(exact, historical_fit, bias, item_effects, n_repe
 
 def test_a_ridge_on_the_scores_is_that_of_the_rows(exact):
     table, _ = tables()
-    stages = replace(stages_of(), btl=BTLRegressor(alpha=0.05))
-    found = streamed(in_pieces(table, 700), stages)
-    memory = in_memory(table, stages, found.folds.plans(len(table)))
+    anchor = anchor_of(btl=BTLRegressor(alpha=0.05))
+    found = streamed(in_pieces(table, 700), anchor)
+    memory = in_memory(table, anchor, found.folds.plans(len(table)))
     assert apart(memory, found.stored, 3) < 1e-3
     mine, theirs = (known.whole.btl for known in (found.stored, memory))
     assert_allclose(mine.scores_, theirs.scores_, atol=1e-6)
@@ -95,12 +95,11 @@ def test_counts_are_the_rows_they_stand_for(features):
                 c for c in table if c[-2:] in ("_a", "_b") and not c.startswith("model")
             ]
         )
-    stages = stages_of()
-    options = {"weight": "times", "weights": "frequency"}
-    found = streamed(in_pieces(table, 700), stages, options)
+    anchor = anchor_of(weights="frequency")
+    found = streamed(in_pieces(table, 700), anchor, {"weight": "times"})
     expanded = repeated(table)
     plans = found.folds.plans(len(table), table["times"].to_numpy())
-    memory = in_memory(expanded, stages, plans)
+    memory = in_memory(expanded, anchor, plans)
     if features:
         assert apart(memory, found.stored, 3) < 1e-3
     mine, theirs = sums_of(found.stored), sums_of(memory)
@@ -109,11 +108,11 @@ def test_counts_are_the_rows_they_stand_for(features):
 
 def test_weights_of_importance():
     table, _ = tables()
-    stages = stages_of()
-    found = streamed(in_pieces(table, 700), stages, {"weight": "importance"})
+    anchor = anchor_of()
+    found = streamed(in_pieces(table, 700), anchor, {"weight": "importance"})
     plans = found.folds.plans(len(table))
     weight = table["importance"].to_numpy()
-    assert apart(in_memory(table, stages, plans, weight), found.stored, 3) < 1e-3
+    assert apart(in_memory(table, anchor, plans, weight), found.stored, 3) < 1e-3
 
 
 def test_however_it_is_stored(tmp_path):
@@ -128,8 +127,8 @@ def test_however_it_is_stored(tmp_path):
             tmp_path / "parts" / f"{i}.parquet",
             row_group_size=1000,
         )
-    stages, options = stages_of(), {"job_rows": 1, "batch_rows": 1000}
-    expected = sums_of(streamed(tmp_path / "all.parquet", stages, options).stored)
+    anchor, options = anchor_of(), {"job_rows": 1, "batch_rows": 1000}
+    expected = sums_of(streamed(tmp_path / "all.parquet", anchor, options).stored)
     pieces = [whole.slice(start, 1000) for start in range(0, len(whole), 1000)]
     for data in (
         str(tmp_path / "parts"),
@@ -140,9 +139,9 @@ def test_however_it_is_stored(tmp_path):
         deque(pieces),
         [piece.to_pandas() for piece in pieces],
     ):
-        found = streamed(data, stages, options)
+        found = streamed(data, anchor, options)
         assert_array_equal(sums_of(found.stored), expected)
-    other = streamed(pieces, stages, {"job_rows": 10**6, "batch_rows": 333})
+    other = streamed(pieces, anchor, {"job_rows": 10**6, "batch_rows": 333})
     assert_allclose(sums_of(other.stored), expected, rtol=1e-9, atol=1e-9)
 
 
@@ -152,7 +151,7 @@ def test_features_that_smell_of_the_outcome_are_read_when_asked_for(tmp_path):
     table = table.rename(columns={"x1_a": "my_score_a", "x1_b": "my_score_b"})
     table.to_parquet(tmp_path / "all.parquet")
     options = {"features": ["my_score"]}
-    found = streamed(tmp_path / "all.parquet", stages_of(), options)
+    found = streamed(tmp_path / "all.parquet", anchor_of(), options)
     assert found.features == ("my_score",)
 
 
@@ -160,9 +159,11 @@ def test_workers_change_nothing(tmp_path):
     table, _ = tables()
     whole = pa.Table.from_pandas(table.drop(columns=[*WITHOUT]))
     pq.write_table(whole, tmp_path / "all.parquet", row_group_size=500)
-    stages, options = stages_of(), {"job_rows": 500}
-    alone = streamed(tmp_path / "all.parquet", stages, options)
-    together = streamed(tmp_path / "all.parquet", stages, options, n_jobs=2)
+    anchor, options = anchor_of(), {"job_rows": 500}
+    alone = streamed(tmp_path / "all.parquet", anchor, options)
+    together = streamed(
+        tmp_path / "all.parquet", clone(anchor).set_params(n_jobs=2), options
+    )
     assert_array_equal(sums_of(together.stored), sums_of(alone.stored))
 
 
@@ -178,7 +179,7 @@ def test_folds_are_even_and_independent():
 def test_models_without_votes_are_left_out():
     table, late = tables()
     with pytest.warns(DataWarning, match=r"'new.*have no human row.*arrivals"):
-        found = streamed([table, late], stages_of())
+        found = streamed([table, late], anchor_of())
     assert not any(model.startswith("new") for model in found.models)
     assert found.n_rows == len(table) + len(late)
 
@@ -187,24 +188,23 @@ def test_what_a_stream_cannot_do_is_refused():
     table, _ = tables()
     pieces = in_pieces(table, 700)
     with pytest.raises(TypeError, match="An iterator can be read only once"):
-        streamed(iter(pieces), stages_of())
+        streamed(iter(pieces), anchor_of())
     with pytest.raises(LearnerError, match="'judge-1' has the learner BoostedBias"):
-        streamed(pieces, stages_of(BoostedBias(max_rounds=1)))
+        streamed(pieces, anchor_of(BoostedBias(max_rounds=1)))
     with pytest.raises(BattlesError, match="There is no file or folder"):
-        streamed("nowhere.parquet", stages_of())
-    with pytest.raises(ValueError, match="item_effects must be 'auto', 'none'"):
-        streamed(pieces, stages_of(), item_effects="perhaps")
-    with pytest.raises(ValueError, match="at least two folds and one repeat"):
-        streamed(pieces, stages_of(), cv=1)
-    other = replace(stages_of(), debiaser=RieszDebiaser(LinearBias(alpha=1.0)))
+        streamed("nowhere.parquet", anchor_of())
+    for name, value in (("item_effects", "perhaps"), ("cv", 1), ("n_repeats", 0)):
+        with pytest.raises(ValueError, match=f"'{name}' parameter of AnchorPipeline"):
+            streamed(pieces, anchor_of(**{name: value}))
+    other = anchor_of(debiaser=RieszDebiaser(LinearBias(alpha=1.0)))
     with pytest.raises(LearnerError, match="must have the learner of the bias"):
         streamed(pieces, other)
     # The first time the tables are looked at for a column of prompts.
     shorter = iter([pieces, pieces, pieces[:-1]])
     with pytest.raises(BattlesError, match="The stream has changed"):
-        streamed(lambda: iter(next(shorter)), stages_of())
+        streamed(lambda: iter(next(shorter)), anchor_of())
     with pytest.raises(BattlesError, match="different features"):
-        streamed([table, table.drop(columns=["x1_a", "x1_b"])], stages_of())
+        streamed([table, table.drop(columns=["x1_a", "x1_b"])], anchor_of())
 
 
 def test_streams_without_what_a_history_needs_are_refused():
@@ -218,12 +218,12 @@ def test_streams_without_what_a_history_needs_are_refused():
     }
     for message, part in refused.items():
         with pytest.raises(BattlesError, match=message):
-            streamed([part], stages_of())
+            streamed([part], anchor_of())
     scores = BTLRegressor().fit(battles(table)[human], table["winner"][human]).scores_
     gap = table["model_a"].map(scores) - table["model_b"].map(scores)
     sure = table["winner"].mask(table["judge"] == "judge-1", (gap > 0).astype(int))
     with pytest.raises(BattlesError, match=r"separate .* judges \['judge-1'\].*Leave"):
-        streamed([table.assign(winner=sure)], stages_of())
+        streamed([table.assign(winner=sure)], anchor_of())
 
 
 def test_labels_of_people_are_named_where_they_count_as_judges():
@@ -232,12 +232,12 @@ def test_labels_of_people_are_named_where_they_count_as_judges():
     human = table["judge"] == "human"
     crowd = table.assign(judge=table["judge"].mask(human, "crowd"))
     with pytest.raises(BattlesError, match=r"holds \['crowd', .* in human"):
-        streamed([crowd], stages_of())
+        streamed([crowd], anchor_of())
     some = table.assign(
         judge=table["judge"].mask(human & (table.index % 2 == 0), "crowd")
     )
     with pytest.warns(DataWarning, match=r"\['crowd'\] have labels of people, but"):
-        streamed([some], stages_of())
+        streamed([some], anchor_of())
 
 
 def test_a_judge_of_few_rows_is_left_out_and_told():
@@ -245,8 +245,8 @@ def test_a_judge_of_few_rows_is_left_out_and_told():
     own = table["judge"] == "judge-1"
     few = table[~own | (table.groupby("judge").cumcount() < 8)]
     with pytest.warns(DataWarning, match=r"\['judge-1'\] have fewer rows than the 20"):
-        found = streamed([few], stages_of())
-    without = streamed([table[~own]], stages_of())
+        found = streamed([few], anchor_of())
+    without = streamed([table[~own]], anchor_of())
     assert found.judges.tolist() == without.judges.tolist() == ["judge-2", "judge-3"]
     # Rows lie in other folds.
     own, other = (sums_of(replace(one.stored, repeats=())) for one in (found, without))
@@ -255,7 +255,7 @@ def test_a_judge_of_few_rows_is_left_out_and_told():
 
 def test_passes_are_told_and_a_bar_stays_off_the_output(capsys):
     table, _ = tables()
-    found = streamed([table], stages_of(), verbose=1)
+    found = streamed([table], anchor_of(verbose=1))
     assert [what for what, *_ in found.passes][:3] == [
         "survey",
         "judges",

@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from streams import battles, in_pieces, tables
 
 from skanchor import AnchorHistory, AnchorPipeline
@@ -102,7 +103,7 @@ def test_however_a_stream_is_cut(prompted, tmp_path):
     table, late = prompted
     anchor = AnchorPipeline(cv=3, random_state=0, item_effects="none")
     one = streamed(table, anchor)
-    two = streamed(table, anchor, size=5000, n_jobs=2)
+    two = streamed(table, clone(anchor).set_params(n_jobs=2), size=5000)
     assert_allclose(errors(one.history, late), errors(two.history, late), rtol=1e-6)
     one.history.save(tmp_path / "history")
     loaded = AnchorHistory.load(tmp_path / "history")
