@@ -176,6 +176,18 @@ def test_rows_of_a_group_are_predicted_without_each_other(data):
     assert sum(own.sum() for _, own, _ in seen) == 2 * weight.sum()
 
 
+def test_rows_are_predicted_by_fits_that_have_not_seen_them(data):
+    y = np.asarray(data.y, dtype=float)
+    seen = predict_left_out(JointBTL(), data.X, y, random_state=0)
+    assert seen.index.tolist() == list(range(len(y)))
+    # The verdict of a row does not move its own prediction.
+    turned = y.copy()
+    turned[0] = 1.0 - turned[0]
+    again = predict_left_out(JointBTL(), data.X, turned, random_state=0)
+    assert again.loc[0, "probability"] == pytest.approx(seen.loc[0, "probability"])
+    assert not np.allclose(again["probability"], seen["probability"], atol=1e-12)
+
+
 def test_equal_style_is_not_looked_for_behind_a_pipeline(data):
     anchor = AnchorPipeline(cv=3, human_bias="linear", item_effects=None)
     staged = Pipeline([("same", FunctionTransformer()), ("method", anchor)])

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from skanchor._cli.command import BadInputError, Flags, require_known
+from skanchor._cli.command import BadInputError, require_known
 from skanchor._cli.method import add_level, flags_of_method
 
 if TYPE_CHECKING:
@@ -41,16 +41,6 @@ _OF_ANCHOR = frozenset(
 )  # fmt: skip
 _OF_CALIBRATOR = "--position-effect"
 """Flags that say how AnchorPipeline ranks, and how methods with a calibrator do."""
-
-
-def add_method_name(flags: Flags) -> None:
-    """Add the flag that names one method."""
-    flags.value(
-        "--method",
-        "NAME",
-        f"{', '.join(METHODS)} (default: %(default)s)",
-        default=ANCHOR,
-    )
 
 
 def check_method_names(names: Sequence[str]) -> None:

@@ -21,7 +21,6 @@ from skanchor._cli.command import (
     wrap_help,
 )
 from skanchor._cli.compare import COMPARE
-from skanchor._cli.evaluate import EVALUATE
 from skanchor._cli.fetch import FETCH
 from skanchor._cli.fragility import FRAGILITY
 from skanchor._cli.history import HISTORY
@@ -47,7 +46,6 @@ COMMANDS: tuple[Command, ...] = (
     WORTH,
     OUTLOOK,
     DESIGN,
-    EVALUATE,
     COMPARE,
     HISTORY,
     FETCH,

@@ -7,7 +7,7 @@ from skanchor._cli import main
 from skanchor._cli.pairs import escaped
 from skanchor.datasets import load_demo
 
-RANKING = ("rank", "compare", "evaluate", "inspect")
+RANKING = ("rank", "compare", "inspect")
 OTHER_FLAGS = {"models": "--rename-models"}
 
 

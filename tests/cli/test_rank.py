@@ -559,7 +559,7 @@ BAD_FLAGS = {
     "check --demo --new ivory-lynx": "--models",
     "check --demo --no-new": "--models",
     "check --demo --cv 2 --models nobody": "nobody",
-    "evaluate --demo --method JointBtl": "did you mean JointBTL?",
+    "compare --demo --methods JointBtl": "did you mean JointBTL?",
     "compare --demo --methods JointBTL JointBTL": "named twice",
     "compare --demo --n-resamples 5": "--n-resamples must be at least 20",
     "compare --demo --methods ?": "known: AnchorPipeline, JointBTL",
@@ -567,8 +567,7 @@ BAD_FLAGS = {
     "compare --demo --methods JointBTL --n-resamples 20": "none of JointBTL; leave",
     "compare --demo --methods JointBTL --cv 5": "would not read --cv",
     "fragility --demo --level 0.9": "--level does not go with --goal sign",
-    "evaluate --demo --level 0.9": "skanchor evaluate does not take --level; --level "
-    "goes with skanchor rank, check",
+    "evaluate": "invalid choice: 'evaluate' (choose from",
     "worth --demo --level 0.9": "skanchor worth does not take --level; --level goes",
     "rank --demo --levle 0.9": "did you mean --level? (see skanchor rank --help)",
     "rank --demo x --weigths=frequency": "did you mean --weights?",

@@ -1,4 +1,4 @@
-"""What ``check``, ``evaluate`` and ``compare`` say."""
+"""What ``check`` and ``compare`` say."""
 
 import json
 
@@ -10,7 +10,7 @@ from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
 from skanchor.baselines import HistoricalPPI, JointBTL, MeanShift
 from skanchor.bootstrap import Bootstrapped
 from skanchor.datasets import load_demo
-from skanchor.evaluation import leave_one_model_out, predict_left_out
+from skanchor.evaluation import leave_one_model_out
 
 FAST = ["--cv", "2"]
 TWO = ["--models", "amber-otter", "early-moth"]
@@ -45,35 +45,6 @@ def test_check_writes_its_table(run, tmp_path, left_out):
         table = read(path, index_col="model")
         assert table["low"].tolist() == pytest.approx(left_out["low"].tolist())
         assert table["compatible"].tolist() == [True, True]
-
-
-def test_evaluate_agrees_with_the_losses_by_hand(run):
-    code, out, err = run("evaluate", "--demo", "--method", "JointBTL", "--json")
-    assert (code, err) == (0, [])
-    found = {row["source"]: row for row in json.loads(out)["sources"]}
-    X, y = load_demo(return_X_y=True)
-    roles = JointBTL(new_models=["ivory-lynx", "jade-finch"])
-    rows = predict_left_out(roles, X, y, random_state=0)
-    own = rows[rows["judge"] == "judge-beta"]
-    p, outcome = own["probability"], own["outcome"]
-    loss = -(outcome * np.log(p) + (1 - outcome) * np.log(1 - p)).mean()
-    assert found["judge-beta"]["log_loss"] == pytest.approx(loss)
-    decided = own[outcome != 0.5]
-    right = ((decided["probability"] > 0.5) == (decided["outcome"] == 1)).mean()
-    assert found["judge-beta"]["accuracy"] == pytest.approx(right)
-    assert found["(people)"]["rows"] == (X["judge"] == "human").sum()
-
-
-def test_rows_are_predicted_by_fits_that_have_not_seen_them():
-    X, y = load_demo(return_X_y=True)
-    seen = predict_left_out(JointBTL(), X, y, random_state=0)
-    assert seen.index.tolist() == list(range(len(X)))
-    # The verdict of a row does not move its own prediction.
-    turned = y.to_numpy(copy=True)
-    turned[0] = {"model_a": "model_b"}.get(turned[0], "model_a")
-    again = predict_left_out(JointBTL(), X, turned, random_state=0)
-    assert again.loc[0, "probability"] == pytest.approx(seen.loc[0, "probability"])
-    assert not np.allclose(again["probability"], seen["probability"], atol=1e-12)
 
 
 def test_compare_sets_methods_side_by_side(run, left_out):
@@ -154,12 +125,6 @@ def test_methods_share_ties_counts_and_position_effects_of_the_flags(run, tmp_pa
         assert record["rmse"] == pytest.approx(np.sqrt((error**2).mean()), rel=1e-6)
         if "width" in rows:
             assert record["width"] == pytest.approx((rows["high"] - rows["low"]).mean())
-    found = run("evaluate", path, *flags, "--method", "MeanShift", "--json")
-    rows = predict_left_out(
-        by_hand[1], X, y, sample_weight=counts, groups=None, random_state=0
-    )
-    people = json.loads(found[1])["sources"][0]
-    assert people["rows"] == rows["judge"].isna().sum()
 
 
 @pytest.mark.parametrize(
@@ -178,8 +143,6 @@ def test_flags_that_no_method_reads_are_refused(run, names, flags, unread):
     code, out, (error,) = run("compare", "--demo", "--methods", *names, *flags)
     assert (code, out) == (2, "")
     assert f"{', '.join(names)} would not read {unread}: leave that out" in error
-    code, _, (error,) = run("evaluate", "--demo", "--method", names[0], *flags)
-    assert code == 2 and unread in error
 
 
 @pytest.mark.parametrize(
