@@ -30,6 +30,18 @@ def require_known(what: str, name: str, known: Collection[str]) -> None:
         raise BadInputError(f"there is no {what} {name!r}{guess} (known: {listed})")
 
 
+def refuse_given(options: argparse.Namespace, flags: Iterable[str], why: str) -> None:
+    """Refuse flags that were given although nothing reads them.
+
+    ``why`` ends a sentence that begins with the flag. A flag that was not given is None
+    or False.
+    """
+    for flag in flags:
+        value = getattr(options, flag.removeprefix("--").replace("-", "_"))
+        if value is not None and value is not False:
+            raise BadInputError(f"{flag} {why}")
+
+
 def require_at_least(flag: str, value: int | None, least: int, why: str = "") -> None:
     """Refuse a number below the least one; None is not given."""
     if value is not None and value < least:

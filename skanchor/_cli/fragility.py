@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from skanchor._cli.command import BadInputError, Command, Flags
 from skanchor._cli.method import add_method, check_flags, load_task, refuse_level
 from skanchor._cli.output import Forms, add_output, deliver
-from skanchor._cli.plans import add_model
+from skanchor._cli.plan import add_model
 from skanchor._cli.table import add_table, typed_label
 
 if TYPE_CHECKING:

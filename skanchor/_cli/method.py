@@ -29,11 +29,6 @@ DEFAULT_LEVEL = 0.95
 def add_method(flags: Flags) -> None:
     """Add the flags of level, dependent rows, ranking and jobs."""
     add_level(flags)
-    add_fit(flags)
-
-
-def add_fit(flags: Flags) -> None:
-    """Add the flags of dependent rows, ranking and jobs: all but the level."""
     add_dependence(flags)
     add_ranking(flags)
     add_jobs(flags)

@@ -25,7 +25,7 @@ from skanchor._cli.fetch import FETCH
 from skanchor._cli.fragility import FRAGILITY
 from skanchor._cli.history import HISTORY
 from skanchor._cli.inspect import INSPECT
-from skanchor._cli.plans import DESIGN, OUTLOOK, WORTH
+from skanchor._cli.plan import PLAN
 from skanchor._cli.rank import RANK
 from skanchor._cli.sensitivity import SENSITIVITY
 from skanchor._cli.signals import exit_code, raised_as_interrupts
@@ -43,9 +43,7 @@ COMMANDS: tuple[Command, ...] = (
     CHECK,
     SENSITIVITY,
     FRAGILITY,
-    WORTH,
-    OUTLOOK,
-    DESIGN,
+    PLAN,
     COMPARE,
     HISTORY,
     FETCH,

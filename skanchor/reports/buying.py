@@ -104,7 +104,7 @@ def buying_blocks(
             "Budgets, prices and worth are in votes on the new models. One more: the "
             "worth of the judge's next verdict; divided by its price it says which "
             "judge to buy from. Replace: the votes that would make up for the loss of "
-            "the verdicts. With your prices, skanchor design FILE --budget SUM --costs "
+            "the verdicts. With your prices, skanchor plan FILE --budget SUM --costs "
             "human=PRICE judges=PRICE lists the rows to buy.",
             is_note=True,
         ),

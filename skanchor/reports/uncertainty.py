@@ -271,7 +271,7 @@ def uncertainty_section(
     ]
     if any(each.worth is not None for each in found):
         notes.append(
-            "skanchor design FILE --budget SUM --costs human=PRICE judges=PRICE (or "
+            "skanchor plan FILE --budget SUM --costs human=PRICE judges=PRICE (or "
             "design() in Python) says which rows to buy."
         )
     if any(each.shares["items"] for each in found):

@@ -83,7 +83,7 @@ def test_the_worth_of_the_verdicts_is_said():
     assert "Its 300 verdicts do the work of about" in said
     assert f"One more, by {one.idxmax()}, is worth {one.max():.2g} votes" in said
     section = uncertainty_section(anchor, Scale())
-    assert "skanchor design" in section.blocks[-1].text
+    assert "skanchor plan" in section.blocks[-1].text
     lone = AnchorPipeline(cv=2, item_effects=None, random_state=0)
     lone.set_params(debiaser=RieszDebiaser(BoostedBias(max_rounds=2)))
     data = simulate_battles(3000, 300, rho=0.0, random_state=0)

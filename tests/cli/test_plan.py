@@ -1,4 +1,4 @@
-"""``skanchor worth``, ``outlook`` and ``design``: what they print, write and refuse."""
+"""``skanchor plan``: what it prints, writes and refuses."""
 
 import json
 
@@ -25,14 +25,14 @@ def words_of(out):
 
 
 def test_worth(run, anchor, tmp_path):
-    code, out, err = run("worth", *FAST)
+    code, out, err = run("plan", *FAST)
     assert (code, err) == (0, [])
     found = anchor.worth()
     assert all(line in words_of(out) for line in found.lines())
     assert "ivory-lynx" in out and "all judges" in out and "Cost of" not in out
     costs = {judge: 0.05 for judge in anchor.judges_} | {"judge-beta": 1.0}
     code, out, _ = run(
-        "worth", *FAST, "--costs", "judges=0.05", "judge-beta=1", "--model",
+        "plan", *FAST, "--costs", "judges=0.05", "judge-beta=1", "--model",
         "jade-finch", "--json",
     )  # fmt: skip
     record = json.loads(out)
@@ -40,57 +40,54 @@ def test_worth(run, anchor, tmp_path):
     assert record["worth"] == as_json_value(due)
     assert record["schema_version"] >= 2
     path = tmp_path / "worth.csv"
-    assert run("worth", *FAST, "-o", path) == (0, "", [])
+    assert run("plan", *FAST, "-o", path) == (0, "", [])
     read = pd.read_csv(path, index_col=["model", "judge"])
     pd.testing.assert_frame_equal(read, found.table, check_index_type=False)
     page = tmp_path / "worth.md"
-    assert run("worth", *FAST, "-o", page) == (0, "", [])
+    assert run("plan", *FAST, "-o", page) == (0, "", [])
     assert page.read_text("utf-8").count("judge-alpha") == 2
 
 
 def test_outlook(run, anchor, tmp_path):
-    code, out, err = run("outlook", *FAST, "--widths", 0.2, 0.01)
+    code, out, err = run("plan", *FAST, "--widths", 0.2, 0.01)
     assert (code, err) == (0, [])
     assert "never" in out and "is its score ±" in out
     found = anchor.outlook([0.2, 0.01])
     votes = found.table.loc[("ivory-lynx", 0.01), "votes"]
     assert f"{np.ceil(votes):,.0f}" in out
-    code, out, _ = run("outlook", *FAST, "--level", 0.9, "--json")
+    code, out, _ = run("plan", *FAST, "--widths", "--level", 0.9, "--json")
     record = json.loads(out)
     assert record["level"] == 0.9
     assert (
         record["limits"] == as_json_value(anchor.outlook(level=0.9).to_dict())["limits"]
     )
-    record = json.loads(run("outlook", *FAST, "--widths", 0.01, "--json")[1])
+    record = json.loads(run("plan", *FAST, "--widths", 0.01, "--json")[1])
     # What is infinite is a word in JSON.
     assert {row["verdicts"] for row in record["rows"]} == {"inf"}
     path = tmp_path / "outlook.csv"
-    assert run("outlook", *FAST, "--widths", 0.2, "-o", path) == (0, "", [])
+    assert run("plan", *FAST, "--widths", 0.2, "-o", path) == (0, "", [])
     assert pd.read_csv(path)["width"].tolist() == [0.2, 0.2]
     page = tmp_path / "outlook.md"
-    assert run("outlook", *FAST, "-o", page) == (0, "", [])
+    assert run("plan", *FAST, "--widths", "-o", page) == (0, "", [])
     assert "Verdicts" in page.read_text("utf-8")
 
 
 def test_design(run, anchor, tmp_path):
-    code, out, err = run("design", *FAST, "--budget", 30, *PRICES)
+    code, out, err = run("plan", *FAST, "--budget", 30, *PRICES)
     assert (code, err) == (0, [])
     found = anchor.design(30, {"human": 1.0, "judges": 0.05})
     assert all(line in words_of(out) for line in found.lines())
     assert "Separated from ivory-lynx?" in out and "Gain (1e-6)" in out
-    code, out, _ = run("design", *FAST, "--budget", 30, *PRICES, "--json")
+    code, out, _ = run("plan", *FAST, "--budget", 30, *PRICES, "--json")
     assert json.loads(out)["rows"] == as_json_value(found.to_dict())["rows"]
-    pair = ["--difference", "ivory-lynx", "hazel-newt"]
-    code, out, _ = run("design", *FAST, "--budget", 30, *PRICES, *pair)
-    assert code == 0 and "The 95 % interval of ivory-lynx minus hazel-newt" in out
     near = ["--targets", "neighbours", "--floor", "0.2"]
-    code, out, _ = run("design", *FAST, "--budget", 30, *PRICES, *near, "--json")
+    code, out, _ = run("plan", *FAST, "--budget", 30, *PRICES, *near, "--json")
     assert json.loads(out)["floor"] == 0.2
     path = tmp_path / "list.csv"
-    assert run("design", *FAST, "--budget", 30, *PRICES, "-o", path) == (0, "", [])
+    assert run("plan", *FAST, "--budget", 30, *PRICES, "-o", path) == (0, "", [])
     assert pd.read_csv(path)["rows"].sum() == found.table["rows"].sum()
     page = tmp_path / "list.tex"
-    assert run("design", *FAST, "--budget", 30, *PRICES, "-o", page) == (0, "", [])
+    assert run("plan", *FAST, "--budget", 30, *PRICES, "-o", page) == (0, "", [])
     assert "judge-alpha" in page.read_text("utf-8")
 
 
@@ -100,7 +97,7 @@ def test_a_pilot(run, tmp_path):
     new |= frame["model_b"].isin(["ivory-lynx", "jade-finch"])
     path = tmp_path / "old.csv"
     frame[~new].to_csv(path, index=False)
-    command = ["design", path, "--cv", "2", "--no-new", "--budget", "10", *PRICES]
+    command = ["plan", path, "--cv", "2", "--no-new", "--budget", "10", *PRICES]
     code, out, err = run(*command)
     assert (code, err) == (0, [])
     assert "There is no new model yet. A pilot of" in words_of(out)
@@ -108,34 +105,28 @@ def test_a_pilot(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("flags", "said"),
     [
-        (["worth", "--costs", "judges"], "--costs takes SOURCE=PRICE"),
-        (["worth", "--costs", "judges=-1"], "prices above zero, got 'judges=-1'"),
-        (["worth", "--costs", "owl=1"], "'owl', which is no source of rows"),
-        (["worth", "--costs", "a=1", "a=2"], "--costs has a twice"),
-        (["worth", "--model", "owl"], "'owl' is none of the new models"),
-        (["outlook", "--widths", "0"], "--widths takes half widths"),
-        (["outlook", "--widths", "nan"], "--widths takes half widths"),
-        (["design"], "--budget takes the money available"),
-        (["design", "--budget", "-3", *PRICES], "--budget takes the money available"),
-        (["design", "--budget", "3"], "--costs takes the price of a row"),
-        (["design", "--budget", "0.01", *PRICES], "A budget of 0.01 buys no row"),
-        (["design", "--budget", "9", *PRICES, "--floor", "2"], "floor must be between"),
-        (
-            ["design", "--budget", "9", *PRICES, "--difference", "owl", "amber-otter"],
-            "'owl' is none of the new models",
-        ),
-        (
-            ["design", "--budget", "9", *PRICES, "--difference", "a", "b",
-             "--targets", "neighbours"],
-            "--difference does not go with --targets",
-        ),
+        (["--costs", "judges"], "--costs takes SOURCE=PRICE"),
+        (["--costs", "judges=-1"], "prices above zero, got 'judges=-1'"),
+        (["--costs", "owl=1"], "'owl', which is no source of rows"),
+        (["--costs", "a=1", "a=2"], "--costs has a twice"),
+        (["--model", "owl"], "'owl' is none of the new models"),
+        (["--level", "0.9"], "--level does not go with the worth of verdicts"),
+        (["--floor", "0"], "--floor goes with --budget"),
+        (["--widths", "0"], "--widths takes half widths"),
+        (["--width", "nan"], "--widths takes half widths"),
+        (["--widths", *PRICES], "--costs does not go with --widths"),
+        (["--budget", "-3", *PRICES], "--budget takes the money available"),
+        (["--budget", "3"], "--budget needs the price of a row"),
+        (["--budget", "0.01", *PRICES], "A budget of 0.01 buys no row"),
+        (["--budget", "9", *PRICES, "--floor", "2"], "floor must be between"),
+        (["--budget", "9", *PRICES, "--widths"], "--widths does not go with --budget"),
+        (["--budget", "9", *PRICES, "--model", "x"], "--model does not go with"),
     ],
-)  # fmt: skip
-def test_bad_input_costs_one_line(run, command, said):
-    name, *flags = command
-    code, out, err = run(name, *FAST, *flags)
+)
+def test_bad_input_costs_one_line(run, flags, said):
+    code, out, err = run("plan", *FAST, *flags)
     assert (code, out) == (2, "")
     assert len(err) == 1 and said in err[0]
 
@@ -143,11 +134,11 @@ def test_bad_input_costs_one_line(run, command, said):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["worth", "--costs", "human=1"],
+        (["plan", "--costs", "human=1"],
          "the price of a vote ('human') alone. What verdicts cost for each vote that "
          "they replace follows from the prices of verdicts: give that of a judge, such "
          "as 'judge-alpha', or of 'judges'."),
-        (["design", "--budget", "9", "--costs", "crowd=1"],
+        (["plan", "--budget", "9", "--costs", "crowd=1"],
          "costs names 'crowd', which is no source of rows; sources are ['human', "
          "'judge-alpha', 'judge-beta', 'judge-gamma']. People are 'human'."),
         (["rank", "--pool", "human"],
