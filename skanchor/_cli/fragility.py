@@ -1,4 +1,4 @@
-"""``skanchor fragility``: how few rows change what is said of the new models."""
+"""``skanchor sensitivity --rows``: how few rows change what is said of new models."""
 
 from __future__ import annotations
 
@@ -6,64 +6,85 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command, Flags
-from skanchor._cli.method import add_method, check_flags, load_task, refuse_level
-from skanchor._cli.output import Forms, add_output, deliver
-from skanchor._cli.plan import add_model
-from skanchor._cli.table import add_table, typed_label
+from skanchor._cli.command import BadInputError, Flags
+from skanchor._cli.method import load_task, refuse_level
+from skanchor._cli.output import Forms
+from skanchor._cli.table import typed_label
 
 if TYPE_CHECKING:
     from skanchor.fragility import Fragility
 
+# Listed here, since importing the search is slow.
+ROWS = ("any", "human", "arrival", "history")
+GOALS = ("sign", "interval")
+BY = ("row", "group")
+OF_ROWS = ("--goal", "--by", "--model", "--opponent", "--max-seconds")
+"""Flags that go with ``--rows``."""
 
-def _add_arguments(flags: Flags) -> None:
-    flags.choice(
+
+def add_rows(flags: Flags) -> None:
+    """Add the flags of the search for few rows."""
+    flags.value(
+        "--rows",
+        "WHICH",
+        "say how few rows change the ranking, if they are dropped: any rows (default), "
+        "votes (human), verdicts on the new model (arrival), or verdicts on old models "
+        "(history)",
+        nargs="?",
+        const="any",
+        choices=ROWS,
+    )
+    flags.value(
         "--goal",
-        ["sign", "interval"],
-        "what is to change: which of two models is better, or whether the interval of "
-        "their difference contains zero",
+        None,
+        "with --rows: what is to change, which of two models is better (sign, the "
+        "default), or whether the interval of their difference contains zero",
+        choices=GOALS,
     )
-    flags.choice(
-        "--of",
-        ["any", "human", "arrival", "history"],
-        "which rows: all; votes of people; verdicts on the new model; verdicts on "
-        "old models",
+    flags.value(
+        "--by",
+        None,
+        "with --rows: drop rows (default), or groups of dependent rows as a whole",
+        choices=BY,
     )
-    flags.switch("--whole-groups", "drop groups of dependent rows as a whole")
-    add_model(flags)
+    flags.value("--model", "NAME", "with --rows: the new model (default: all of them)")
     flags.value(
         "--opponent",
         "NAME",
-        "the model that it is compared with (default: each in turn)",
+        "with --rows: the model that it is compared with (default: each in turn)",
     )
     flags.value(
         "--max-seconds",
         "SECONDS",
-        "stop after this time with what was found, as Ctrl-C does",
+        "with --rows: stop after this time with what was found, as Ctrl-C does",
         type=float,
     )
 
 
-def _fragility(options: argparse.Namespace) -> None:
-    check_flags(options)
+def check_rows(options: argparse.Namespace) -> None:
+    """Refuse invalid flags of the search before any work."""
     seconds = options.max_seconds
     if seconds is not None and not 0.0 <= seconds < math.inf:
         raise BadInputError("--max-seconds takes a number of seconds")
-    if options.goal == "sign":
+    if options.goal != "interval":
         refuse_level(options, "--goal sign")
+
+
+def fragility_forms(options: argparse.Namespace) -> Forms:
+    """Fit, and look for few rows that change what is said of the new models."""
     task = load_task(options)
     anchor = task.pipeline.fit(**task.rows)
     found = anchor.fragility(
         **task.rows,
         opponent=typed_label(anchor.models_, options.opponent),
-        goal=options.goal,
-        rows=options.of,
-        by="group" if options.whole_groups else "row",
+        goal=options.goal or "sign",
+        rows=options.rows,
+        by=options.by or "row",
         model=typed_label(anchor.models_, options.model),
         level=options.level,
-        max_seconds=seconds,
+        max_seconds=options.max_seconds,
     )
-    deliver(_forms(found, options), options)
+    return _forms(found, options)
 
 
 def _forms(found: Fragility, options: argparse.Namespace) -> Forms:
@@ -106,29 +127,4 @@ _NOTE = (
     "re-solved. more: more than a tenth of the votes and of the verdicts on other "
     "models, and a quarter of those on the new model. t: difference over its error; a "
     "large t often needs more rows, but not always."
-)
-
-FRAGILITY = Command(
-    name="fragility",
-    help="see how few rows change the ranking, if they are dropped",
-    description="Rank the new models, and say how few votes or verdicts would have to "
-    "be dropped to change what the ranking says about them. Refits without these rows "
-    "confirm it.",
-    examples=(
-        ("how few rows change an order", "battles.csv"),
-        (
-            "how few verdicts on the new model put it in doubt who is better",
-            "battles.csv --goal interval --of arrival",
-        ),
-        (
-            "which votes to look at, for one opponent",
-            "battles.csv --opponent gpt-4 --of human -o votes.json",
-        ),
-        (
-            "whether one prompt puts a difference in doubt, within five minutes",
-            "battles.csv --goal interval --whole-groups --max-seconds 300",
-        ),
-    ),
-    arguments=(add_table, add_method, _add_arguments, add_output),
-    run=_fragility,
 )

@@ -62,11 +62,6 @@ def _add_arguments(flags: Flags) -> None:
         "(default: 0.1 with item effects, else 0)",
         type=float,
     )
-    add_model(flags)
-
-
-def add_model(flags: Flags) -> None:
-    """Add the flag of one new model."""
     flags.value("--model", "NAME", "the new model (default: all of them)")
 
 

@@ -22,7 +22,6 @@ from skanchor._cli.command import (
 )
 from skanchor._cli.compare import COMPARE
 from skanchor._cli.fetch import FETCH
-from skanchor._cli.fragility import FRAGILITY
 from skanchor._cli.history import HISTORY
 from skanchor._cli.inspect import INSPECT
 from skanchor._cli.plan import PLAN
@@ -42,7 +41,6 @@ COMMANDS: tuple[Command, ...] = (
     RANK,
     CHECK,
     SENSITIVITY,
-    FRAGILITY,
     PLAN,
     COMPARE,
     HISTORY,

@@ -1,4 +1,4 @@
-"""``skanchor sensitivity``: what an unrecorded favour of the judges would change."""
+"""``skanchor sensitivity``: what an unrecorded favour, or few rows, would change."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command, Flags
+from skanchor._cli.command import BadInputError, Command, Flags, refuse_given
 from skanchor._cli.contexts import add_contexts, check_contexts
+from skanchor._cli.fragility import OF_ROWS, add_rows, check_rows, fragility_forms
 from skanchor._cli.history import add_history, check_history, placed_by_history
 from skanchor._cli.method import add_method, check_flags, fit_method
 from skanchor._cli.output import Forms, add_output, deliver
@@ -49,7 +50,16 @@ def _run_sensitivity(options: argparse.Namespace) -> None:
         raise BadInputError("--kind family and --family go together")
     if options.gamma is not None and not all(0 <= one < 1e9 for one in options.gamma):
         raise BadInputError("--gamma must be finite and not negative")
-    deliver(_favour_forms(_fitted_or_placed(options), options), options)
+    if options.rows is None:
+        refuse_given(options, OF_ROWS, "goes with --rows")
+        deliver(_favour_forms(_fitted_or_placed(options), options), options)
+        return
+    idle = ("--gamma", "--family", "--favouring", "--history", "--fingerprints")
+    refuse_given(options, idle, "does not go with --rows")
+    check_flags(options)
+    check_contexts(options)
+    check_rows(options)
+    deliver(fragility_forms(options), options)
 
 
 def _fitted_or_placed(options: argparse.Namespace) -> AnchorPipeline | AnchorResult:
@@ -172,10 +182,11 @@ _NOTE = {
 
 SENSITIVITY = Command(
     name="sensitivity",
-    help="see how large an unrecorded favour of judges must be to change the ranking",
+    help="see how large a favour of judges, or how few rows, change the ranking",
     description="Rank the new models, and say how large a favour of the judges that no "
     "column records must be to change what the ranking says about them, and compare "
-    "it with favours that are recorded.",
+    "it with favours that are recorded. With --rows it says how few votes or verdicts "
+    "would have to be dropped to change it; refits without these rows confirm it.",
     examples=(
         ("what would undo the ranking", "battles.csv"),
         (
@@ -187,6 +198,15 @@ SENSITIVITY = Command(
             "one judge may like a family of models",
             "battles.csv --kind family --family owl owl-mini --favouring gpt-4",
         ),
+        ("how few rows change an order", "battles.csv --rows"),
+        (
+            "which votes to look at, for one opponent",
+            "battles.csv --rows human --opponent gpt-4 -o votes.json",
+        ),
+        (
+            "whether one prompt puts a difference in doubt, within five minutes",
+            "battles.csv --rows --goal interval --by group --max-seconds 300",
+        ),
     ),
     arguments=(
         add_table,
@@ -194,6 +214,7 @@ SENSITIVITY = Command(
         add_contexts,
         add_history,
         _add_arguments,
+        add_rows,
         add_output,
     ),
     run=_run_sensitivity,

@@ -566,7 +566,7 @@ BAD_FLAGS = {
     "rank --demo --style controlled --context judge": "--style does not go with",
     "compare --demo --methods JointBTL --n-resamples 20": "none of JointBTL; leave",
     "compare --demo --methods JointBTL --cv 5": "would not read --cv",
-    "fragility --demo --level 0.9": "--level does not go with --goal sign",
+    "fragility --demo": "invalid choice: 'fragility' (choose from",
     "evaluate": "invalid choice: 'evaluate' (choose from",
     "worth --demo": "invalid choice: 'worth' (choose from",
     "outlook --demo": "invalid choice: 'outlook' (choose from",
