@@ -13,7 +13,8 @@ and ``ax_`` (or ``axes_``) has the axes, which you can change. They need matplot
 # ----------------
 # Eight models have votes, two are new. Scores may be shown in Elo points. Here they are
 # measured from one model, whose own score is then exact. Each interval contains the
-# score of its own model with 95 % confidence.
+# score of its own model with 95 % confidence. The rank sets on the right hold jointly
+# with 95 % confidence. So two sets that do not overlap prove an order.
 from skanchor import AnchorPipeline
 from skanchor.datasets import load_demo
 from skanchor.plotting import LeaderboardDisplay
@@ -26,13 +27,6 @@ board = LeaderboardDisplay.from_estimator(
 print(board.board[["score", "low", "high"]].round(0))
 
 # %%
-# Which ranks are possible? All rank sets hold jointly with 95 % confidence. So two sets
-# that do not overlap prove an order.
-from skanchor.plotting import RankSetDisplay
-
-ranks = RankSetDisplay.from_estimator(anchor)
-
-# %%
 # Against every other model
 # -------------------------
 # Filled marks are differences whose sign is proven, jointly for all of them. The upper
@@ -41,17 +35,6 @@ from skanchor.plotting import ContrastDisplay
 
 contrasts = ContrastDisplay.from_estimator(anchor, "ivory-lynx")
 print(f"{contrasts.decided.sum()} of {len(contrasts.decided)} are decided")
-
-# %%
-# How large an unrecorded favour must be
-# --------------------------------------
-# If judges favour a model for reasons that no column records, it looks better than it
-# is. The interval widens with the favour that it allows for. Dotted lines show the size
-# of effects that are recorded.
-from skanchor.plotting import FunnelDisplay
-
-funnel = FunnelDisplay.from_estimator(anchor, "ivory-lynx")
-print(f"in doubt from a favour of {funnel.breakdown:.2f} judge logits")
 
 # %%
 # What further rows would gain
@@ -78,18 +61,11 @@ print(judges.judges.round(2))
 # %%
 # Before you rely on this
 # -----------------------
-# The next three displays show what the error consists of, and which part only more
-# votes can lower; whether the judges' verdicts are as frequent as the fit predicts; and
-# whether the responses of new models are like those on which judges were calibrated.
-from skanchor.plotting import (
-    FeatureOverlapDisplay,
-    JudgeCalibrationDisplay,
-    VarianceDisplay,
-)
+# Are the judges' verdicts as frequent as the fit predicts? Each verdict is turned so
+# that the response predicted to be preferred comes first.
+from skanchor.plotting import JudgeCalibrationDisplay
 
-variance = VarianceDisplay.from_estimator(anchor)
 calibration = JudgeCalibrationDisplay.from_estimator(anchor)
-overlap = FeatureOverlapDisplay.from_estimator(anchor)
 
 # %%
 # The last display treats each model with votes in turn as if it were new. If the

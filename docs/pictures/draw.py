@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from skanchor import AnchorPipeline
 from skanchor.baselines import JointBTL
 from skanchor.exceptions import SkanchorWarning
-from skanchor.plotting import LeaderboardDisplay, RankSetDisplay
+from skanchor.plotting import LeaderboardDisplay
 from skanchor.simulation import simulate_battles
 
 HERE = Path(__file__).parent
@@ -72,13 +72,10 @@ def coverage(n_draws: int = 40) -> tuple[Figure, dict[str, int]]:
 
 
 def overlap() -> tuple[Figure, AnchorPipeline]:
-    """Intervals that overlap, beside rank sets that do not."""
+    """Intervals that overlap, of models whose rank sets do not."""
     data = simulate_battles(n_human=100, n_historical=6_000, random_state=0)
     anchor = AnchorPipeline(random_state=0).fit(data.X, data.y)
-    figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-    LeaderboardDisplay.from_estimator(anchor, ax=axes[0])
-    RankSetDisplay.from_estimator(anchor, ax=axes[1])
-    return figure, anchor
+    return LeaderboardDisplay.from_estimator(anchor).figure_, anchor
 
 
 def main() -> None:

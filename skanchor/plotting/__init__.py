@@ -12,26 +12,17 @@ from skanchor.plotting._canvas import figure_width as figure_width
 from skanchor.plotting._contrasts import ContrastDisplay
 from skanchor.plotting._cost import CostDisplay
 from skanchor.plotting._deviations import ItemDeviationDisplay
-from skanchor.plotting._funnel import FunnelDisplay
 from skanchor.plotting._judges import JudgeDisplay
 from skanchor.plotting._leaderboard import LeaderboardDisplay
 from skanchor.plotting._left_out import LeftOutDisplay
-from skanchor.plotting._overlap import FeatureOverlapDisplay
-from skanchor.plotting._overlap import feature_ranges as feature_ranges
-from skanchor.plotting._rank_sets import RankSetDisplay
-from skanchor.plotting._variance import VarianceDisplay
 
 __all__ = [
     "BiasDisplay",
     "ContrastDisplay",
     "CostDisplay",
-    "FeatureOverlapDisplay",
-    "FunnelDisplay",
     "ItemDeviationDisplay",
     "JudgeCalibrationDisplay",
     "JudgeDisplay",
     "LeaderboardDisplay",
     "LeftOutDisplay",
-    "RankSetDisplay",
-    "VarianceDisplay",
 ]

@@ -1,4 +1,4 @@
-"""The leaderboard as dots with intervals."""
+"""The leaderboard as dots with intervals, and rank sets beside them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 
 
 class LeaderboardDisplay(canvas.AxesDisplay):
-    """Score and interval of every model, best on top.
+    """Score, interval and rank set of every model, best on top.
+
+    Rank sets stand on the right. With probability `level` all of them hold the true
+    ranks of their models; each interval has its level by itself.
 
     Parameters
     ----------
     board : DataFrame
         A leaderboard, as returned by ``leaderboard``.
     level : float, default=0.95
-        Level of its intervals.
+        Level of its intervals, and joint level of its rank sets.
     scale : Scale, optional
         Unit and zero of its scores; None means logits.
 
@@ -71,7 +74,7 @@ class LeaderboardDisplay(canvas.AxesDisplay):
         estimator : RankingEstimator
             A fitted estimator with intervals, such as ``AnchorPipeline``.
         level : float, default=0.95
-            Confidence level of the intervals.
+            Confidence level of the intervals, and jointly of the rank sets.
         scale, anchor, sort
             As in :meth:`skanchor.results.RankingResult.leaderboard`.
         ax : matplotlib Axes, optional
@@ -109,7 +112,7 @@ class LeaderboardDisplay(canvas.AxesDisplay):
         result : RankingResult
             A result such as ``AnchorPipeline.result_``.
         level : float, default=0.95
-            Confidence level of the intervals.
+            Confidence level of the intervals, and jointly of the rank sets.
         scale, anchor, sort
             As in :meth:`skanchor.results.RankingResult.leaderboard`.
         ax : matplotlib Axes, optional
@@ -156,6 +159,7 @@ class LeaderboardDisplay(canvas.AxesDisplay):
                 )  # fmt: skip
         canvas.not_determined(ax, at[~known])
         canvas.name_axis(ax, board.index.tolist(), is_new)
+        self._write_rank_sets(ax)
         unit = "logits" if self.scale.name == "logit" else "Elo points"
         since = "" if self.scale.anchor is None else " from the anchor"
         ax.set_xlabel(
@@ -164,3 +168,18 @@ class LeaderboardDisplay(canvas.AxesDisplay):
         if is_new.any() and not is_new.all():
             ax.legend(loc="lower right", frameon=False, fontsize=8)
         return self._drawn(ax)
+
+    def _write_rank_sets(self, ax: Axes) -> None:
+        """Write the rank set of each model on the right side."""
+        sets = [
+            str(low) if low == high else f"{low}–{high}"
+            for low, high in zip(
+                self.board["rank_low"], self.board["rank_high"], strict=True
+            )
+        ]
+        right = ax.secondary_yaxis("right")
+        size = ax.get_yticklabels()[0].get_fontsize()
+        right.set_yticks(ax.get_yticks(), sets, fontsize=size)
+        right.tick_params(length=0)
+        right.spines["right"].set_visible(False)
+        right.set_ylabel(f"rank set (joint, {100 * self.level:.6g} %)", fontsize=8)

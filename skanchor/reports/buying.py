@@ -40,8 +40,7 @@ NEGLIGIBLE = 0.05
 LITTLE = 0.005
 """Votes below which a verdict is said to be worth hardly any."""
 
-BUYING = Text("What to buy next:")
-"""The first of these blocks."""
+_BUYING = Text("What to buy next:")
 
 _WRONG = (
     "This advice is wrong in three cases. The judges may share a favour as large as "
@@ -77,7 +76,7 @@ def buying_blocks(
         return []
     if design is not None:
         said = Points([(line, "") for line in design.lines()])
-        return [BUYING, said, design_table(design), Text(_WRONG)]
+        return [_BUYING, said, design_table(design), Text(_WRONG)]
     try:
         forecast = Forecast.of(
             fitted.result_,
@@ -96,7 +95,7 @@ def buying_blocks(
     ]
     shown = worth.table.index.isin(models, level="model")
     return [
-        BUYING,
+        _BUYING,
         Points([(line, "") for line in lines]),
         _budgets_table(forecast, models, level),
         worth_table(Worth(worth.table[shown])),

@@ -13,7 +13,7 @@ from zlib import crc32
 from skanchor._anchor import AnchorPipeline
 from skanchor.reports.answers import label, percent
 from skanchor.reports.document import Figure
-from skanchor.results import AnchorResult, RankingResult, Scale
+from skanchor.results import RankingResult, Scale
 
 PAGE_WIDTH = 4.6
 """Width of the drawings in inches: a page on a phone shows them without scrolling, with
@@ -25,10 +25,8 @@ def can_draw() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def board_figures(
-    result: RankingResult, level: float, scale: Scale
-) -> Iterator[Figure]:
-    """Draw the leaderboard and the rank sets.
+def board_figure(result: RankingResult, level: float, scale: Scale) -> Figure:
+    """Draw the leaderboard with rank sets.
 
     Parameters
     ----------
@@ -39,84 +37,19 @@ def board_figures(
     scale : Scale
         Unit and zero of the scores.
 
-    Yields
-    ------
+    Returns
+    -------
     Figure
     """
-    from skanchor.plotting import LeaderboardDisplay, RankSetDisplay
+    from skanchor.plotting import LeaderboardDisplay
 
-    yield _figure(
+    return _figure(
         "figure-leaderboard",
         "Scores of all models",
         f"A dot is a score, the line through it its {percent(level)} interval; "
-        "diamonds are new models.",
+        f"diamonds are new models. With {percent(level)} confidence the ranks of all "
+        "models lie in the rank sets on the right.",
         lambda: LeaderboardDisplay.from_result(result, level, scale=scale),
-    )
-    yield _figure(
-        "figure-ranks",
-        "Ranks that each model may have",
-        f"A strip is a rank set. With {percent(level)} confidence the ranks of all "
-        "models lie in their strips.",
-        lambda: RankSetDisplay.from_result(result, level),
-    )
-
-
-def variance_figure(result: RankingResult) -> Figure:
-    """Draw the parts of the variance of the new models.
-
-    Parameters
-    ----------
-    result : AnchorResult
-        The result of a fit with new models whose error is finite.
-
-    Returns
-    -------
-    Figure
-    """
-    from skanchor.plotting import VarianceDisplay
-
-    assert isinstance(result, AnchorResult)
-    return _figure(
-        "figure-variance",
-        "What the errors of the new models are made of",
-        "Shares of the variance from votes of people, from single verdicts and from "
-        "item effects; the line marks the share that only votes can lower.",
-        lambda: VarianceDisplay.from_result(result),
-    )
-
-
-def funnel_figure(fitted: Any, model: Any, place: int, level: float) -> Figure:
-    """Draw the interval of a difference against the favour that it allows for.
-
-    Parameters
-    ----------
-    fitted : AnchorPipeline or AnchorResult
-        A fitted pipeline, or its result.
-    model : label
-        The new model.
-    place : int
-        Number that makes the name of the figure unique.
-    level : float
-        Level of the interval.
-
-    Returns
-    -------
-    Figure
-    """
-    from skanchor.plotting import FunnelDisplay
-
-    draw = (
-        FunnelDisplay.from_estimator
-        if isinstance(fitted, AnchorPipeline)
-        else FunnelDisplay.from_result
-    )
-    return _figure(
-        f"figure-change-{place}",
-        f"What a favour for {label(model)} would change",
-        "The band is the interval of the difference to the model that is the first to "
-        "be in doubt, for larger and larger favours that no column records; dotted "
-        "lines are sizes that the data record.",
-        lambda: draw(fitted, model, level=level),
     )
 
 
@@ -169,7 +102,6 @@ def judge_figures(anchor: AnchorPipeline, level: float) -> Iterator[Figure]:
     """
     from skanchor.plotting import (
         BiasDisplay,
-        FeatureOverlapDisplay,
         ItemDeviationDisplay,
         JudgeCalibrationDisplay,
         JudgeDisplay,
@@ -196,14 +128,6 @@ def judge_figures(anchor: AnchorPipeline, level: float) -> Iterator[Figure]:
             "How a feature of a response moves the judge's log-odds, at equal quality.",
             lambda: BiasDisplay.from_estimator(anchor, level=level),
         )
-        if anchor.result_.is_new.any():
-            yield _figure(
-                "figure-overlap",
-                "Features of new and of old models",
-                "Where the ranges of new models leave those of old ones, biases are "
-                "extrapolated.",
-                lambda: FeatureOverlapDisplay.from_estimator(anchor),
-            )
     found = anchor.result_.diagnostics
     if found is not None and not found.deviations.empty:
         yield _figure(

@@ -20,7 +20,6 @@ from skanchor.reports.answers import (
     percent,
 )
 from skanchor.reports.best import best_lines
-from skanchor.reports.buying import BUYING
 from skanchor.reports.checked import check_section
 from skanchor.reports.document import (
     Block,
@@ -36,12 +35,10 @@ from skanchor.reports.document import (
 )
 from skanchor.reports.favours import change_section
 from skanchor.reports.figures import (
-    board_figures,
+    board_figure,
     can_draw,
     contrast_figure,
-    funnel_figure,
     judge_figures,
-    variance_figure,
 )
 from skanchor.reports.summary import RunSummary, result_with_errors, summarize
 from skanchor.reports.summary_text import again_lines, used_lines
@@ -151,17 +148,9 @@ def _add_figures(
     """Add to each section the figures that belong to it."""
     result = result_with_errors(fitted)
     by_name = {section.name: section.blocks for section in sections}
-    by_name["leaderboard"] += board_figures(result, level, scale)
-    if "errors" in by_name:
-        by_name["errors"].append(variance_figure(result))
+    by_name["leaderboard"].append(board_figure(result, level, scale))
     for place, model in enumerate(new_by_score(result)[:_DRAWN], 1):
         by_name["wins"].append(contrast_figure(result, model, place, level, scale))
-    if "change" in by_name:
-        for place, model in enumerate(new_by_score(result)[:1], 1):
-            # Before what to buy next.
-            blocks = by_name["change"]
-            at = blocks.index(BUYING) if BUYING in blocks else len(blocks)
-            blocks.insert(at, funnel_figure(fitted, model, place, level))
     if isinstance(fitted, AnchorPipeline) and "judges" in by_name:
         by_name["judges"] += judge_figures(fitted, level)
 

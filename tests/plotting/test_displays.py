@@ -17,16 +17,11 @@ from skanchor.plotting import (
     BiasDisplay,
     ContrastDisplay,
     CostDisplay,
-    FeatureOverlapDisplay,
-    FunnelDisplay,
     ItemDeviationDisplay,
     JudgeCalibrationDisplay,
     JudgeDisplay,
     LeaderboardDisplay,
     LeftOutDisplay,
-    RankSetDisplay,
-    VarianceDisplay,
-    feature_ranges,
     figure_width,
     judge_calibration,
 )
@@ -38,10 +33,8 @@ matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
 NEW = ["ivory-lynx", "jade-finch"]
-RANKED = [LeaderboardDisplay, RankSetDisplay, ContrastDisplay, ItemDeviationDisplay,
-          VarianceDisplay]  # fmt: skip
-OF_PIPELINES = [JudgeDisplay, BiasDisplay, JudgeCalibrationDisplay,
-                FeatureOverlapDisplay]  # fmt: skip
+RANKED = [LeaderboardDisplay, ContrastDisplay, ItemDeviationDisplay]
+OF_PIPELINES = [JudgeDisplay, BiasDisplay, JudgeCalibrationDisplay]
 
 
 @pytest.fixture(scope="module")
@@ -118,13 +111,13 @@ def test_what_has_no_intervals_or_is_not_fitted_is_refused(display):
         display.from_estimator(AnchorPipeline())
 
 
-@pytest.mark.parametrize("display", OF_PIPELINES)
-def test_a_table_without_judges_is_refused(display):
+def test_a_table_without_judges_is_refused():
     X, y = load_demo(return_X_y=True)
     votes = (X["judge"] == "human").to_numpy()
     people = AnchorPipeline(new_models=[], cv=2).fit(X[votes], y[votes])
-    with pytest.raises(ValueError, match="no judges"):
-        display.from_estimator(people)
+    for display in OF_PIPELINES:
+        with pytest.raises(ValueError, match="no judges"):
+            display.from_estimator(people)
     with pytest.raises(ValueError, match="no new model"):
         ContrastDisplay.from_estimator(people)
 
@@ -157,9 +150,8 @@ def test_the_board_in_points_from_an_anchor(anchor):
 
 
 @pytest.mark.parametrize("n", [5, 60])
-@pytest.mark.parametrize("display", [LeaderboardDisplay, RankSetDisplay])
-def test_rows_have_room_and_undetermined_models_are_told(display, n):
-    made = display.from_result(result_of(n, unbounded=[1]))
+def test_rows_have_room_and_undetermined_models_are_told(n):
+    made = LeaderboardDisplay.from_result(result_of(n, unbounded=[1]))
     made.figure_.draw_without_rendering()
     boxes = [label.get_window_extent() for label in made.ax_.get_yticklabels()]
     assert all(a.y0 >= b.y1 for a, b in pairwise(boxes))
@@ -181,12 +173,15 @@ def test_names_are_short_distinct_and_harmless():
         display.figure_.draw_without_rendering()
 
 
-def test_strips_span_the_rank_sets(anchor):
-    display = RankSetDisplay.from_estimator(anchor)
-    board = anchor.leaderboard()
-    for bar, (_, row) in zip(display.ax_.patches, board.iterrows(), strict=True):
-        assert_allclose(bar.get_x(), row["rank_low"] - 0.4)
-        assert_allclose(bar.get_x() + bar.get_width(), row["rank_high"] + 0.4)
+def test_rank_sets_stand_beside_the_scores(anchor):
+    display = LeaderboardDisplay.from_estimator(anchor, 0.9)
+    [right] = display.ax_.child_axes
+    board = anchor.leaderboard(0.9)
+    ends = [[int(n) for n in t.get_text().split("–")] for t in right.get_yticklabels()]
+    assert [each[0] for each in ends] == board["rank_low"].tolist()
+    assert [each[-1] for each in ends] == board["rank_high"].tolist()
+    assert right.get_yticks().tolist() == display.ax_.get_yticks().tolist()
+    assert right.get_ylabel() == "rank set (joint, 90 %)"
 
 
 # -------------------------------------------------------------------------- contrasts
@@ -326,26 +321,9 @@ def test_calibration_forgets_which_side_is_first(anchor):
     pd.testing.assert_frame_equal(*tables, rtol=1e-3)
 
 
-# --------------------------------------------------------------------- new and old
-def test_the_variance_is_stacked_to_its_sum(anchor):
-    display = VarianceDisplay.from_estimator(anchor)
-    assert names_of(display.ax_) == NEW
-    ends = [bar.get_x() + bar.get_width() for bar in display.ax_.patches]
-    parts = anchor.variance_[["human", "judge", "cross", "items"]]
-    shares = 100 * parts.div(parts.sum(axis=1), axis=0)
-    # Parts of less than half a percent are not drawn.
-    drawn = shares.loc[:, (shares.abs() >= 0.5).any()]
-    assert max(ends) == pytest.approx(drawn.clip(lower=0).sum(axis=1).max())
-    assert "share that only votes can lower" in {
-        line.get_label() for line in display.ax_.lines
-    }
-    X, y = load_demo(return_X_y=True)
-    plain = AnchorPipeline(cv=2, debiaser="passthrough", random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="plug-in"):
-        VarianceDisplay.from_estimator(plain)
-    baseline = JointBTL().fit(X, y)
-    with pytest.raises(TypeError, match="result of an AnchorPipeline"):
-        VarianceDisplay.from_result(baseline.result_)
+# ------------------------------------------------------------------- other methods
+def test_the_board_of_another_method():
+    baseline = JointBTL().fit(*load_demo(return_X_y=True))
     assert LeaderboardDisplay.from_estimator(baseline).board["is_new"].sum() == 2
 
 
@@ -377,34 +355,6 @@ def test_models_left_out_need_no_fit_before():
     display = LeftOutDisplay.from_estimator(pipeline, X, y)
     assert not hasattr(pipeline, "result_")
     assert len(display.table) > 3 and display.ax_.get_legend() is not None
-
-
-def test_overlap_is_in_units_of_history(anchor):
-    X, _ = load_demo(return_X_y=True)
-    ranges = feature_ranges(anchor._sample)
-    assert ranges.loc[("length", "historical"), "outside"] == 0
-    judged = X["judge"] != "human"
-    new = X[["model_a", "model_b"]].isin(NEW)
-    old = judged & ~new.any(axis=1)
-    history = X.loc[old, ["length_a", "length_b"]].to_numpy()
-    late = np.concatenate(
-        [X.loc[judged & new[f"model_{s}"], f"length_{s}"] for s in "ab"]
-    )
-    expected = (np.median(late) - history.mean()) / history.std()
-    assert ranges.loc[("length", "new"), 0.5] == pytest.approx(expected)
-    display = FeatureOverlapDisplay.from_estimator(anchor, ["length"])
-    assert names_of(display.ax_) == ["length"]
-    with pytest.raises(ValueError, match="There is no feature"):
-        FeatureOverlapDisplay.from_estimator(anchor, ["tone"])
-    with pytest.raises(ValueError, match="no features"):
-        FeatureOverlapDisplay.from_estimator(
-            AnchorPipeline(cv=2, random_state=0).fit(*bare())
-        )
-
-
-def bare():
-    X, y = load_demo(return_X_y=True)
-    return X[["model_a", "model_b", "judge"]], y
 
 
 def test_without_matplotlib_it_says_what_to_install(anchor, monkeypatch):
@@ -452,9 +402,7 @@ def over_the_edge(figure):
 
 @pytest.mark.parametrize("width", [4.6, 6.8])
 @pytest.mark.parametrize("n", [5, 60])
-@pytest.mark.parametrize(
-    "display", [LeaderboardDisplay, RankSetDisplay, ContrastDisplay]
-)
+@pytest.mark.parametrize("display", [LeaderboardDisplay, ContrastDisplay])
 def test_nothing_is_cut_off(display, n, width):
     result = result_of(n, unbounded=[0], names=long_names(n))
     with figure_width(width):
@@ -463,18 +411,20 @@ def test_nothing_is_cut_off(display, n, width):
     assert not any(over_the_edge(figure))
 
 
-@pytest.mark.parametrize(
-    "display", [VarianceDisplay, ItemDeviationDisplay, *OF_PIPELINES]
-)
-def test_nothing_of_a_pipeline_is_cut_off(display):
+@pytest.fixture(scope="module")
+def long_named():
     data = simulate_battles(n_models=5, item_sd=0.3, random_state=0)
     names = dict(zip(sorted({*data.X["model_a"]}), long_names(6), strict=True))
     judges = {f"judge-{k}": LONG[k] for k in (1, 2, 3)}
     X = data.X.replace({"model_a": names, "model_b": names, "judge": judges})
-    made = AnchorPipeline(cv=2, item_effects="random", random_state=0).fit(X, data.y)
+    return AnchorPipeline(cv=2, item_effects="random", random_state=0).fit(X, data.y)
+
+
+@pytest.mark.parametrize("display", [ItemDeviationDisplay, *OF_PIPELINES])
+def test_nothing_of_a_pipeline_is_cut_off(display, long_named):
     for width in (4.6, 6.8):
         with figure_width(width):
-            figure = display.from_estimator(made).figure_
+            figure = display.from_estimator(long_named).figure_
         assert not any(over_the_edge(figure)), width
 
 
@@ -502,56 +452,6 @@ def test_new_opponents_are_bold_and_what_is_not_known_of_comes_last():
         if label.get_fontweight() == "bold"
     ]
     assert bold == ["m4"]
-
-
-def test_an_error_that_is_not_believed_has_no_parts(anchor):
-    result = anchor.result_
-    ivory = result.models == "ivory-lynx"
-    display = VarianceDisplay.from_result(replace(result, unbounded=ivory))
-    assert names_of(display.ax_) == ["jade-finch", "ivory-lynx"]
-    assert [text.get_text() for text in display.ax_.texts] == ["not determined"]
-    assert display.variance.loc["ivory-lynx"].isna().all()
-
-
-def test_funnel_is_the_interval_for_larger_and_larger_favours(anchor):
-    display = FunnelDisplay.from_estimator(anchor)
-    model, opponent = display.names
-    broken = anchor.breakdown().loc[model]
-    clear = broken[broken["gamma_interval"] > 0]
-    assert opponent == clear["gamma_interval"].idxmin()
-    assert model == anchor.scores_.idxmax()
-    assert display.breakdown == clear["gamma_interval"].min()
-    now = anchor.contrasts().loc[(model, opponent)]
-    assert display.table.loc[0.0, ["low", "high"]].tolist() == [now["low"], now["high"]]
-    low, high = (line.get_ydata() for line in display.ax_.lines[:2])
-    assert (np.diff(low) < 0).all() and (np.diff(high) > 0).all()
-    marks = [line for line in display.ax_.lines if line.get_marker() == "D"]
-    assert marks[0].get_xdata()[0] == display.breakdown
-    assert set(display.benchmarks) >= {"item effects (sd)", "recorded favour"}
-    texts = [text.get_text() for text in display.ax_.texts]
-    assert texts == [
-        text for text, size in display.benchmarks.items() if size <= low_end(display)
-    ]
-    alone = FunnelDisplay.from_result(anchor.result_, NEW[1], "early-moth", 0.8)
-    assert alone.names == (NEW[1], "early-moth")
-    assert f"{NEW[1]} minus early-moth" in alone.ax_.get_ylabel()
-    again = alone.plot(plt.subplots()[1])
-    assert again is alone
-
-
-def low_end(display):
-    return display.ax_.get_xlim()[1]
-
-
-def test_funnel_refuses_what_it_cannot_draw(anchor):
-    with pytest.raises(ValueError, match="no new model"):
-        FunnelDisplay.from_estimator(anchor, "early-moth")
-    with pytest.raises(ValueError, match="no other model"):
-        FunnelDisplay.from_estimator(anchor, NEW[0], "owl")
-    X, y = load_demo(return_X_y=True)
-    other = JointBTL().fit(X, y)
-    with pytest.raises(TypeError, match="needs AnchorPipeline"):
-        FunnelDisplay.from_estimator(other)
 
 
 def test_cost_is_the_half_width_of_designs(anchor):

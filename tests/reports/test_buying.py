@@ -7,7 +7,7 @@ from skanchor import AnchorPipeline, RieszDebiaser
 from skanchor.bias import BoostedBias
 from skanchor.datasets import load_demo
 from skanchor.reports import report_document, to_markdown
-from skanchor.reports.buying import BUYING, buying_blocks
+from skanchor.reports.buying import buying_blocks
 from skanchor.reports.document import Table
 from skanchor.simulation import simulate_battles
 
@@ -56,17 +56,13 @@ def test_sentences_say_whom_to_ask_about_whom(anchor):
 
 def test_a_budget_lists_the_rows(anchor):
     design = anchor.design(500, {"human": 1.0, "judges": 0.05})
-    document = report_document(anchor, design=design, figures=True)
+    document = report_document(anchor, design=design)
     (section,) = (one for one in document.sections if one.name == "change")
     assert table_called(section.blocks, "design").rows
     text = to_markdown(document)
     for line in design.lines()[:3]:
         assert line in text
     assert "This advice is wrong in three cases" in text
-    # The figure of the favours stands before what to buy.
-    at = section.blocks.index(BUYING)
-    kinds = [type(block).__name__ for block in section.blocks]
-    assert "Figure" in kinds[:at] and "Figure" not in kinds[at:]
 
 
 def test_where_nothing_is_planned_nothing_is_said(anchor):
