@@ -144,7 +144,7 @@ class Figure:
     svg : str
         An ``svg`` element whose text is stored as text, not as outlines.
     title, description : str
-        Its title, and what it shows in words, for screen readers.
+        Its title, and what it shows in words.
     """
 
     name: str

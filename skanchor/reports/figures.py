@@ -1,4 +1,4 @@
-"""Displays as SVG drawings of a page, each with a title, a description and own ids."""
+"""Displays as SVG drawings of a page, each with a title and a description."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from html import escape
 from importlib.util import find_spec
 from io import StringIO
 from typing import Any
-from zlib import crc32
 
 from skanchor._anchor import AnchorPipeline
 from skanchor.reports.answers import label, percent
@@ -147,74 +146,25 @@ def _figure(name: str, title: str, description: str, draw: Callable[[], Any]) ->
     from skanchor.plotting import figure_width
 
     file = StringIO()
-    # "none" stores text as text instead of outlines. The fixed salt and the missing
-    # date make the SVG reproducible: the same drawing gives the same bytes.
-    with (
-        matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}),
-        figure_width(PAGE_WIDTH),
-    ):
+    # "none" stores text as text instead of outlines, and one font keeps it short. The
+    # fixed salt and the missing date make the SVG reproducible: the same drawing gives
+    # the same bytes. Another salt for each drawing keeps their ids apart.
+    settings: dict[Any, Any] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": name,
+        "font.sans-serif": ["DejaVu Sans"],
+    }
+    with matplotlib.rc_context(settings), figure_width(PAGE_WIDTH):
         figure = draw().figure_
         figure.savefig(
             file,
             format="svg",
             transparent=True,
-            metadata={"Date": None, "Creator": None},
+            metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")),
         )
         plt.close(figure)
-    return Figure(name, _inline(file.getvalue(), name, title, description), title,
-                  description)  # fmt: skip
-
-
-def _inline(svg: str, name: str, title: str, description: str) -> str:
-    """Turn an SVG file into an element that can share a page with other drawings."""
-    # An element within HTML has no XML declaration and no doctype.
-    svg = svg[svg.index("<svg") :].strip()
-    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
-    # A style element would apply to the whole page, which has a style of its own.
-    svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", svg, flags=re.S)
-    # Only tags are shortened; text between them, such as names of models, is not.
-    known: dict[str, str] = {}
-    svg = re.sub(r"<[^>]*>", lambda tag: _short_id(tag[0], name, known), svg)
-    svg = re.sub(r">\s+<", "><", svg)
-    # Of the attributes of <svg> only viewBox is used; title and description are linked.
-    head, end, body = svg.partition(">")
-    size = re.search(r'viewBox="[^"]*"', head)
-    assert size is not None
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size[0]} role="img" '
-        f'xmlns:xlink="http://www.w3.org/1999/xlink" width="{_width(size[0])}" '
-        f'aria-labelledby="{name}-title {name}-desc"{end}'
-        f'<title id="{name}-title">{escape(title)}</title>'
-        f'<desc id="{name}-desc">{escape(description)}</desc>{body}'
-    )
-
-
-def _short_id(tag: str, name: str, known: dict[str, str]) -> str:
-    """Give a tag ids that are unique on the page, and remove what a page need not have.
-
-    `known` maps the ids of matplotlib to the new ones, and is updated.
-    """
-
-    def own(found: re.Match[str]) -> str:
-        # The hash of the drawing's name keeps the ids of two drawings apart.
-        short = f"f{crc32(name.encode()):08x}"[:5]
-        return known.setdefault(found[0], f"{short}-{len(known)}")
-
-    if tag.startswith("<g"):
-        # No other element refers to the id of a group.
-        tag = re.sub(r' id="[^"]*"', "", tag)
-    # The page decides the font.
-    tag = re.sub(r"font-family: [^;\"]*;? ?", "", tag)
-    # Where an id is defined (id="...") or referred to (url(#...), href="#...").
-    tag = re.sub(r"(?:(?<= id=\")|(?<=url\(#)|(?<=href=\"#))[^\")]+", own, tag)
-    # Coordinates of two digits or more are cut to tenths of a point. Numbers of one
-    # digit, as in the shapes of marks, keep hundredths, which are visible there.
-    tag = re.sub(r"(\d\d\.\d)\d+", r"\1", tag)
-    tag = re.sub(r"(\d\.\d\d)\d+", r"\1", tag)
-    tag = re.sub(r"\s+", " ", tag)
-    return re.sub(r"(?<=[:;]) ", "", tag) if 'style="' in tag else tag
-
-
-def _width(view_box: str) -> str:
-    """Width of a drawing in points: the third number of ``viewBox="0 0 w h"``."""
-    return f"{float(view_box.split()[2]):.0f}pt"
+    svg = file.getvalue()
+    # Groups have the same ids in all drawings, and nothing refers to them.
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg[svg.index("<svg") :])
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
+    return Figure(name, svg, title, description)
