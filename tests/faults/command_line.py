@@ -28,7 +28,7 @@ for title, where in {
     "Flags that contradict each other or name what is not there":
         "cli.test_rank::test_bad_flags",
     "A price of votes alone, or a label of people as a price or as the name of all "
-    "judges": "cli.test_plans::test_labels_of_people_are_refused",
+    "judges": "cli.test_plan::test_labels_of_people_are_refused",
     "A flag that a command has no use for": "cli.test_rank::test_bad_flags",
     "A file of no tool that is known, without columns that can be recognised":
         "io.test_tools::test_unknown_file_says_what_it_comes_near",
@@ -69,9 +69,6 @@ for title, where in {
         "reports.test_leaderboard::test_layout_keeps_names_whole",
     "A disk that is full when the result is written":
         "cli.test_rank::test_unwritable_output_leaves_nothing",
-    "A report of a format that is not known": "cli.test_rank::test_bad_flags",
-    "A report over a file that is read":
-        "cli.test_report::test_a_report_never_goes_over_what_is_read",
     "A report in HTML without jinja2":
         "reports.test_report::test_jinja_is_asked_for_where_it_is_missing",
     "Names that hold markup, in a report":

@@ -202,8 +202,6 @@ for title, where in {
         "test_interval_check::test_a_miss_of_the_best_model_is_tested_by_itself",
     "Fits of models left out that warn of the same":
         "test_interval_check::test_fits_of_models_left_out_warn_once",
-    "`report --check` with contexts":
-        "cli.test_report::test_report_holds_the_check",
     "Worth, outlook or design of a plug-in, of contexts, or of a learner without a "
     "span":
         "planning.test_refusals::test_methods_without_a_closed_form",
