@@ -139,7 +139,20 @@ class Command:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises `BadInputError` where argparse would exit."""
+    """A parser that raises `BadInputError` where argparse would exit.
+
+    A flag must be typed in full: the beginning of one could be that of another command.
+    """
+
+    def __init__(self, **settings: Any):
+        super().__init__(allow_abbrev=False, **settings)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; refuse what is left over here, where the command is known."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return options, unknown
 
     def error(self, message: str) -> NoReturn:
         """Raise the message in one line; argparse would also print the usage."""

@@ -27,17 +27,12 @@ def add_contexts(flags: Flags) -> None:
 
 
 def check_contexts(options: argparse.Namespace) -> None:
-    """Refuse flags that do not go with contexts, and a mix without column or share."""
-    if options.context is not None:
-        given = {
-            "--family": getattr(options, "family", None),
-            "--style": options.style != "ignored",
-        }
-        for flag in [flag for flag, value in given.items() if value]:
-            raise BadInputError(
-                f"{flag} does not go with --context: leave one of the two out, or rank "
-                "the rows of each context by themselves"
-            )
+    """Refuse a family beside contexts, and a mix without column or share."""
+    if options.context is not None and getattr(options, "family", None):
+        raise BadInputError(
+            "--family does not go with --context: leave one of the two out, or rank "
+            "the rows of each context by themselves"
+        )
     if not options.context_mix:
         return
     if options.context is None:

@@ -8,15 +8,15 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command, Flags
+from skanchor._cli.command import BadInputError, Command, Flags, refuse_given
 from skanchor._cli.history_stream import add_stream, build_from_stream, check_stream
 from skanchor._cli.layout import add_layout, board_forms, check_layout
 from skanchor._cli.method import (
     add_dependence,
     add_level,
     add_ranking,
-    check_fold_flags,
     check_level_flag,
+    check_settings,
     flags_of_method,
     pipeline_of,
 )
@@ -86,13 +86,13 @@ def _add_fingerprints(flags: Flags) -> None:
     )
 
 
-def add_history(flags: Flags, more: str = "") -> None:
-    """Add the flags of a history beside those of a method; ``more`` ends the help."""
+def add_history(flags: Flags) -> None:
+    """Add the flags of a history beside those of a method."""
     flags.value(
         "--history",
         "HISTORY",
         "place the new models by a history that skanchor history build has "
-        f"written; FILE then holds their rows{more}",
+        "written; FILE then holds their rows, and the method is that of the history",
     )
     _add_fingerprints(flags)
 
@@ -110,7 +110,7 @@ def _history(options: argparse.Namespace) -> None:
 
 def _build(options: argparse.Namespace) -> None:
     check_table(options)
-    check_fold_flags(options)
+    check_settings(options)
     check_file(options, inputs=_read_files(options))
     _refuse_new(options, "--new and --no-new go with skanchor rank")
     check_stream(options)
@@ -127,14 +127,7 @@ def _build(options: argparse.Namespace) -> None:
     history.save(options.output, overwrite=options.force)
 
 
-def place_new_models(options: argparse.Namespace) -> None:
-    """Place the new models of the files with a history, and print the leaderboard.
-
-    Parameters
-    ----------
-    options : Namespace
-        Flags of ``skanchor history place``, or of ``skanchor rank --history``.
-    """
+def _place(options: argparse.Namespace) -> None:
     check_layout(options)
     deliver(board_forms(placed_by_history(options), options), options)
 
@@ -148,11 +141,9 @@ def check_history(options: argparse.Namespace) -> None:
         Flags of a command that takes a method, or else a history.
     """
     if options.history is None:
-        if options.fingerprints is not None:
-            raise BadInputError("--fingerprints goes with --history")
+        refuse_given(options, ["--fingerprints"], "goes with --history")
         return
-    if options.context is not None or options.context_mix:
-        raise BadInputError("--context does not go with --history")
+    refuse_given(options, ["--context"], "does not go with --history")
     ignored = flags_of_method(options)
     if ignored:
         does = "does" if len(ignored) == 1 else "do"
@@ -388,7 +379,7 @@ _ACTIONS: dict[str, tuple[str, tuple[Any, ...], Callable[[Any], None]]] = {
     "place": (
         "place the new models of a table by a history",
         (_add_history, *_ROWS, add_level, add_layout, add_output),
-        place_new_models,
+        _place,
     ),
     "update": ("add historical rows to a history", _UPDATED, _update),
     "promote": (

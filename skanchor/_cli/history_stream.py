@@ -58,7 +58,6 @@ def check_stream(options: argparse.Namespace) -> None:
         **flags_of_files(options),
         **values_of(options, "hide-votes-of", "judges", "without", "pool"),
         "--text-columns": options.text_columns,
-        "--style": options.style != "ignored",
     }
     for flag, given in refused.items():
         if given:

@@ -1,4 +1,4 @@
-"""The leaderboard: flags of its scale, order and kind of ranks, and all its forms."""
+"""The leaderboard: flags of its scale, and all its forms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def add_layout(flags: Flags) -> None:
-    """Add the flags of the layout."""
+    """Add the flags of the scale."""
     flags.choice(
         "--scale",
         ["logit", "elo"],
@@ -33,19 +33,6 @@ def add_layout(flags: Flags) -> None:
         "model to measure scores from, and its score, as in gpt-4=1000 (default: "
         "the mean of the historical models has 0 logits, or 1000 points)",
     )
-    flags.choice(
-        "--sort",
-        ["score", "low"],
-        "sort by the score, or by the lower end of its interval",
-    )
-    flags.choice(
-        "--ranks",
-        ["score", "shared", "tier"],
-        "meaning of a rank: the rank by score; one more than the number of "
-        "significantly better models, so that models may share ranks (shared); or "
-        "the number of a tier, all of whose models are better than those of the next "
-        "tier",
-    )
 
 
 def check_layout(options: argparse.Namespace) -> None:
@@ -55,12 +42,7 @@ def check_layout(options: argparse.Namespace) -> None:
 
 def layout_of(options: argparse.Namespace) -> dict[str, Any]:
     """Arguments of `AnchorPipeline.leaderboard`, except for the level."""
-    return {
-        "scale": options.scale,
-        "anchor": _anchor(options.anchor),
-        "sort": options.sort,
-        "ranks": options.ranks,
-    }
+    return {"scale": options.scale, "anchor": _anchor(options.anchor)}
 
 
 def _anchor(given: str | None) -> dict[str, float] | None:
@@ -105,9 +87,9 @@ def board_picture(
     matplotlib.use("agg")
     from skanchor.plotting import LeaderboardDisplay
 
-    layout = layout_of(options)
-    del layout["ranks"]  # which are not drawn
-    display: Any = LeaderboardDisplay.from_estimator(pipeline, options.level, **layout)
+    display: Any = LeaderboardDisplay.from_estimator(
+        pipeline, options.level, **layout_of(options)
+    )
     content = BytesIO()
     display.figure_.savefig(content, format=suffix.removeprefix("."), dpi=200)
     return content.getvalue()

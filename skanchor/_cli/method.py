@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from skanchor._cli.command import (
-    BadInputError,
-    Flags,
-    require_at_least,
-)
+from skanchor._cli.command import BadInputError, Flags
 from skanchor._cli.contexts import contexts_of
 from skanchor._cli.output import check_output
 from skanchor._cli.streams import is_watched
@@ -65,34 +63,14 @@ def add_dependence(flags: Flags) -> None:
 
 
 def add_ranking(flags: Flags) -> None:
-    """Add the flags of how the models are ranked."""
+    """Add the flags of how the models are ranked: parameters of AnchorPipeline."""
     flags.number("--cv", "FOLDS", "folds", 10)
     flags.number("--random-state", "SEED", "seed of the folds", 0)
-    flags.container.add_argument(
-        "--position-effect",
-        action=argparse.BooleanOptionalAction,
-        default="auto",
-        help="whether each judge may favour the side shown first (default: if its rows "
-        "can show that)",
-    )
     flags.choice(
         "--item-effects",
         ["auto", "none", "random"],
         "whether intervals allow for judges that like or dislike single models: auto "
         "lets a test decide, random allows for it, none does not",
-    )
-    flags.value(
-        "--item-prior",
-        "SD,DF",
-        "prior of how much judges like or dislike single models: a standard "
-        "deviation in judge logits, and its degrees of freedom; with fewer than five "
-        "models that have votes, intervals depend on it (default: 0.3,2)",
-    )
-    flags.choice(
-        "--historical-fit",
-        ["joint", "two-step"],
-        "what decides the scores of models with votes: two-step takes votes alone, "
-        "joint votes and verdicts together, which needs far fewer votes",
     )
     flags.choice(
         "--ties",
@@ -100,12 +78,18 @@ def add_ranking(flags: Flags) -> None:
         "whether ties count as half a win for either side, or are left out; the "
         "scores are then those of decided votes",
     )
-    flags.choice(
-        "--style",
-        ["ignored", "controlled"],
-        "what to do if people like some features of responses, such as length: "
-        "controlled compares models at equal features, which needs features in human "
-        "rows",
+    flags.value(
+        "--human-bias",
+        "LEARNER",
+        "compare models at equal features, such as length, which people may like: "
+        "linear, network, boosted or auto; needs features in human rows",
+    )
+    flags.names(
+        "--set",
+        "NAME=VALUE",
+        "any parameter of AnchorPipeline by its name in Python, as in "
+        "historical_fit=two-step, 'item_prior=[0.5, 8]' or "
+        "calibrator__position_effect=false (JSON, or else text)",
     )
 
 
@@ -124,33 +108,19 @@ def check_flags(
 def check_method(options: argparse.Namespace) -> None:
     """Refuse invalid flags of the method before any work."""
     check_level_flag(options)
-    check_fold_flags(options)
-    read_item_prior(options)
     check_jobs(options)
+    check_settings(options)
+
+
+def check_settings(options: argparse.Namespace) -> None:
+    """Refuse what the pipeline does not take, by its own constraints."""
+    pipeline_of(options, "importance")._validate_params()
 
 
 def check_jobs(options: argparse.Namespace) -> None:
     """Refuse a number of jobs that is none."""
     if options.n_jobs == 0:
         raise BadInputError("--n-jobs must not be 0; use -1 for all cores")
-
-
-def read_item_prior(options: argparse.Namespace) -> tuple[float, float]:
-    """Prior of the item effects; that of the pipeline where none is given."""
-    from skanchor import AnchorPipeline
-    from skanchor._treatments import read_prior
-
-    if options.item_prior is None:
-        return AnchorPipeline().item_prior
-    try:
-        sd, df = map(float, options.item_prior.split(","))
-        read_prior((sd, df))
-    except ValueError:
-        raise BadInputError(
-            "--item-prior must be a standard deviation and a number of degrees of "
-            f"freedom, both above zero, such as 0.3,2, got {options.item_prior!r}"
-        ) from None
-    return sd, df
 
 
 def check_level_flag(options: argparse.Namespace) -> None:
@@ -167,13 +137,20 @@ def refuse_level(options: argparse.Namespace, where: str) -> None:
         raise BadInputError(f"--level does not go with {where}, which has no interval")
 
 
-def check_fold_flags(options: argparse.Namespace) -> None:
-    """Refuse an invalid number of folds or seed."""
-    require_at_least("--cv", options.cv, 2)
-    if not 0 <= options.random_state < 2**32:
-        raise BadInputError(
-            f"--random-state must be in 0 ... 2**32 - 1, got {options.random_state}"
-        )
+def settings_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Parameters of ``--set``: JSON where their text is that, and else text."""
+    settings: dict[str, Any] = {}
+    for pair in options.set or ():
+        name, equals, text = pair.partition("=")
+        if not name or not equals:
+            raise BadInputError(f"--set takes NAME=VALUE, got {pair!r}")
+        if name in settings:
+            raise BadInputError(f"--set has {name} twice")
+        try:
+            settings[name] = json.loads(text)
+        except ValueError:
+            settings[name] = text
+    return settings
 
 
 def flags_of_method(
@@ -191,21 +168,14 @@ def flags_of_method(
     Returns
     -------
     list of str
-        Full names of the flags, such as ``["--ties"]``.
+        The flags, such as ``["--ties"]``.
     """
     parser = argparse.ArgumentParser(add_help=False)
     for add in (add_ranking, add_jobs, *more):
         add(Flags(parser))
-    # Typed flags without a value after "=". argparse accepts shortened names, so that
-    # a typed one may be the beginning of a flag.
-    typed = [each.partition("=")[0] for each in options.typed if each[:2] == "--"]
-    found = []
-    for name in vars(parser.parse_args([])):
-        flag = "--" + name.replace("_", "-")
-        forms = flag, flag.replace("--", "--no-", 1)
-        if any(form.startswith(each) for each in typed if each[2:] for form in forms):
-            found.append(flag)
-    return found
+    typed = {word.partition("=")[0] for word in options.typed}
+    flags = [flag for action in parser._actions for flag in action.option_strings]
+    return [flag for flag in flags if flag in typed]
 
 
 # ------------------------------------------------------------------------------ use
@@ -237,9 +207,10 @@ class Task:
 def load_task(options: argparse.Namespace) -> Task:
     """Read the battles, and make the pipeline that the flags ask for."""
     meaning, rows = load_rows(options, None)
-    pipeline = pipeline_of(options, meaning)
     context, mix = contexts_of(rows[0], options)
-    pipeline.set_params(
+    pipeline = pipeline_of(
+        options,
+        meaning,
         context=context,
         context_mix=mix,
         new_models=[] if options.no_new else options.new,
@@ -250,29 +221,54 @@ def load_task(options: argparse.Namespace) -> Task:
 
 
 def pipeline_of(
-    options: argparse.Namespace, meaning: Literal["importance", "frequency"]
+    options: argparse.Namespace,
+    meaning: Literal["importance", "frequency"],
+    **parameters: Any,
 ) -> AnchorPipeline:
     """Unfitted pipeline that the flags of the ranking ask for.
 
-    ``meaning`` is the meaning of row weights.
-    """
-    from skanchor import AnchorPipeline, JudgeCalibrator
+    Parameters
+    ----------
+    options : Namespace
+        Flags of the ranking. Those of ``--set`` are set last.
+    meaning : {"importance", "frequency"}
+        Meaning of row weights.
+    **parameters : dict
+        Further parameters of the pipeline.
 
-    position_effect = options.position_effect
-    # None means a stage with its default settings.
-    return AnchorPipeline(
-        calibrator=None
-        if position_effect == "auto"
-        else JudgeCalibrator(position_effect=position_effect),
+    Returns
+    -------
+    AnchorPipeline
+    """
+    from skanchor import AnchorPipeline
+
+    pipeline = AnchorPipeline(
         cv=options.cv,
         item_effects=options.item_effects,
-        item_prior=read_item_prior(options),
-        historical_fit=options.historical_fit,
-        human_bias=None if options.style == "ignored" else "linear",
+        human_bias=options.human_bias,
         random_state=options.random_state,
         weights=meaning,
         ties=options.ties,
+        **parameters,
     )
+    for name, value in settings_of(options).items():
+        try:
+            pipeline.set_params(**{name: value})
+        except (ValueError, AttributeError):
+            raise BadInputError(_no_parameter(name, pipeline)) from None
+    return pipeline
+
+
+def _no_parameter(name: str, pipeline: AnchorPipeline) -> str:
+    """Message on a name that no parameter has, with names that are near to it."""
+    names = list(pipeline.get_params(deep=False))
+    for part in pipeline._stands_for:
+        stage = pipeline._part(part)
+        if stage is not None:
+            names += [f"{part}__{nested}" for nested in stage.get_params()]
+    near = difflib.get_close_matches(name, names, 3, 0.6)
+    listed = f"did you mean {' or '.join(near)}?" if near else ", ".join(names[:20])
+    return f"--set {name}: AnchorPipeline has no such parameter; {listed}"
 
 
 def fit_method(options: argparse.Namespace) -> AnchorPipeline:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from skanchor._cli.command import BadInputError, require_known
-from skanchor._cli.method import add_level, flags_of_method
+from skanchor._cli.method import add_level, flags_of_method, settings_of
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
@@ -35,12 +35,10 @@ METHODS = (
 )
 """Names of the methods."""
 
-_OF_ANCHOR = frozenset(
-    ("--item-effects", "--item-prior", "--historical-fit", "--style",
-     "--cv")
-)  # fmt: skip
-_OF_CALIBRATOR = "--position-effect"
-"""Flags that say how AnchorPipeline ranks, and how methods with a calibrator do."""
+_OF_ANCHOR = frozenset(("--item-effects", "--human-bias", "--cv"))
+"""Flags that say how AnchorPipeline ranks."""
+_SHARED = ("new_models", "ties", "weights")
+"""Parameters of AnchorPipeline that every method gets."""
 
 
 def check_method_names(names: Sequence[str]) -> None:
@@ -64,9 +62,14 @@ def refuse_unread(
     from skanchor.baselines import BASELINES
 
     unread = _OF_ANCHOR.union(further)
-    if not any("calibrator" in BASELINES[name]().get_params(False) for name in names):
-        unread |= {_OF_CALIBRATOR}
     typed = [flag for flag in flags_of_method(options, add_level) if flag in unread]
+    has_calibrator = any(
+        "calibrator" in BASELINES[name]().get_params(False) for name in names
+    )
+    for name in settings_of(options):
+        stage = name.partition("__")[0]
+        if name not in _SHARED and not (has_calibrator and stage == "calibrator"):
+            typed.append(f"--set {name}")
     if typed:
         raise BadInputError(
             f"{', '.join(names)} would not read {', '.join(typed)}: leave that out, or "

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import gc
 import sys
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -135,7 +134,7 @@ def _run(argv: Sequence[str] | None) -> str | None:
 
 def make_parser() -> argparse.ArgumentParser:
     """Make the parser of all commands."""
-    parser = _Program(
+    parser = Parser(
         prog="skanchor",
         description=wrap_help(
             "Rank new language models on the human scale from LLM judges."
@@ -158,56 +157,6 @@ def make_parser() -> argparse.ArgumentParser:
         command.add_arguments(own)
         own.set_defaults(run=command.run)
     return parser
-
-
-class _Program(Parser):
-    """The parser of all commands; it says of an unknown flag where it belongs."""
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; refuse what the command does not take."""
-        words = list(sys.argv[1:] if args is None else args)
-        known = dict(_flags_by_command(self))
-        command = next((n for n in known if n.split() == words[: n.count(" ") + 1]), "")
-        own, flags = known.get(command, ()), set().union(*known.values())
-        # argparse would take the flag of another command for a shortened one.
-        typed = words[: words.index("--")] if "--" in words else words
-        unknown = [w for w in typed if (f := _flag_of(w)) in flags and f not in own]
-        if not command or not unknown:
-            options, unknown = self.parse_known_args(words, namespace)
-        if not unknown:
-            return options
-        hints = []
-        for flag in map(_flag_of, unknown):
-            homes = [name for name, flags in known.items() if flag in flags]
-            near = difflib.get_close_matches(flag, own, 1, 0.75)
-            if homes:
-                hints.append(f"; {flag} goes with skanchor {', '.join(homes)}")
-            elif near and flag.startswith("-"):
-                hints.append(f"; did you mean {near[0]}?")
-        raise BadInputError(
-            f"skanchor {command} does not take {' '.join(unknown)}{''.join(hints)} "
-            f"(see skanchor {command} --help)"
-        )
-
-
-def _flag_of(word: str) -> str:
-    """The flag in a typed word, without a value."""
-    return word.partition("=")[0]
-
-
-def _flags_by_command(
-    parser: argparse.ArgumentParser, name: str = ""
-) -> Iterator[tuple[str, Collection[str]]]:
-    """Names of commands, and of the actions of a command, each with its flags."""
-    inner: dict[str, argparse.ArgumentParser] = {}
-    # argparse has no public list of arguments; these names have never changed.
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            inner = action.choices
-    if not inner:
-        yield name, parser._option_string_actions
-    for own, each in inner.items():
-        yield from _flags_by_command(each, f"{name} {own}".strip())
 
 
 class _Version(argparse.Action):

@@ -8,7 +8,6 @@ from functools import partial
 
 from skanchor._cli.command import Command
 from skanchor._cli.contexts import add_contexts, check_contexts
-from skanchor._cli.history import add_history, check_history, place_new_models
 from skanchor._cli.layout import (
     add_layout,
     board_forms,
@@ -22,10 +21,6 @@ from skanchor._cli.table import add_table
 
 
 def _rank(options: argparse.Namespace) -> None:
-    check_history(options)
-    if options.history is not None:
-        place_new_models(options)
-        return
     check_flags(options, PAGES | PICTURES)
     check_contexts(options)
     check_layout(options)
@@ -62,6 +57,10 @@ RANK = Command(
             "from a pipe, the table into a file",
             "zcat t.csv.gz | skanchor rank - --file-format csv -o board.csv",
         ),
+        (
+            "the paper's fit, or any other parameter of AnchorPipeline",
+            "battles.csv --set historical_fit=two-step item_effects=null",
+        ),
         ("a report for the browser", "battles.csv -o report.html"),
         ("scores and intervals as a picture", "battles.csv -o board.png"),
     ),
@@ -69,7 +68,6 @@ RANK = Command(
         add_table,
         add_method,
         add_contexts,
-        partial(add_history, more=", and the method is that of the history"),
         add_layout,
         partial(
             add_output,

@@ -154,7 +154,10 @@ def _add_feature_choice(flags: Flags) -> None:
 
 # ------------------------------------------------------------------------------ use
 # Flags that take several values, and so also a FILE that comes after them.
-_MANY_VALUES = ("new", "hide_votes_of", "human", "judges", "without", "judge")
+_MANY_VALUES = (
+    *("new", "hide_votes_of", "human", "judges", "without", "judge"),
+    *("set", "costs", "widths"),
+)
 _OF_FILES = (
     "encoding labels rename-models judge levels tie-margin ratings drop-invalid".split()
 )
@@ -169,7 +172,7 @@ def check_table(options: argparse.Namespace) -> None:
     if options.demo and idle:
         raise BadInputError(f"{idle[0]} goes with a FILE, not with --demo")
     if not options.demo and not options.battles:
-        greedy = [name for name in _MANY_VALUES if getattr(options, name)]
+        greedy = [name for name in _MANY_VALUES if getattr(options, name, None)]
         raise BadInputError(
             "give a FILE of battles, or --demo"
             + "".join(f" (FILE goes before --{n.replace('_', '-')})" for n in greedy)

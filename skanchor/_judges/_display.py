@@ -93,8 +93,9 @@ class Display:
                     if one_sided
                     else "."
                 )
-                + " Set position_effect=False (--no-position-effect), or add rows "
-                "with the sides swapped."
+                + " Set position_effect=False (on the command line --set "
+                "calibrator__position_effect=false), or add rows with the sides "
+                "swapped."
             )
 
     def warn_of_omission(self, judge: Any) -> None:
@@ -105,8 +106,9 @@ class Display:
                     f"The position effect of judge {judge!r} is left out: its "
                     "historical rows do not show models in both orders. If it "
                     "favours a side, its verdicts mislead where that is not shared "
-                    "evenly. Set position_effect=False (--no-position-effect), or "
-                    "add rows with the sides swapped.",
+                    "evenly. Set position_effect=False (on the command line --set "
+                    "calibrator__position_effect=false), or add rows with the sides "
+                    "swapped.",
                     code="position-effect-not-shown",
                     subject=[judge],
                 )

@@ -79,7 +79,6 @@ def test_place_prints_a_leaderboard(run, file, arrivals, tmp_path):
     code, out, err = run("history", "place", file, arrivals)
     assert (code, err) == (0, [])
     assert any(NEW in line for line in out.splitlines())
-    assert run("rank", "--history", file, arrivals)[1] == out
     # It says why the numbers are not exactly those of a fit of all rows.
     assert "Folds: those of the history." in " ".join(out.split())
     code, out, _ = run("history", "place", file, arrivals, "--json", "--level", ".9")
@@ -134,38 +133,34 @@ def test_bad_files_cost_a_line(run, battles, arrivals, tmp_path, file):
     assert code == 2 and "Fit the history again with all rows" in err[-1]
     code, _, err = run("history", "place", alone, arrivals)
     assert code == 0 and "these rows count as independent, although" in " ".join(err)
-    code, _, err = run("rank", arrivals, "--fingerprints", battles)
-    assert (code, err) == (2, ["skanchor: error: --fingerprints goes with --history"])
 
 
 @pytest.mark.parametrize(
     "flags",
     [
         ("--ties", "drop"),
-        ("--style", "controlled"),
+        ("--human-bias", "linear"),
         ("--item-effects", "none"),
-        ("--historical-fit", "two-step"),
-        ("--no-position-effect",),
+        ("--set", "historical_fit=two-step"),
         ("--cv", "10"),
-        ("--rand", "1"),
+        ("--random-state=1",),
         ("--n-jobs", "2"),
     ],
 )
 def test_flags_of_the_method_do_not_go_with_a_history(run, file, arrivals, flags):
     """Nor one that says what is the default: the history may say otherwise."""
-    code, out, err = run("rank", "--history", file, arrivals, *flags)
+    code, out, err = run("sensitivity", "--history", file, arrivals, *flags)
     assert (code, out, len(err)) == (2, "", 1)
-    name = {"--rand": "--random-state", "--no-position-effect": "--position-effect"}
     flag = flags[0].partition("=")[0]
-    assert f"error: {name.get(flag, flag)} does not go with --history" in err[0]
+    assert f"error: {flag} does not go with --history" in err[0]
 
 
 def test_all_flags_that_nothing_would_read_are_named(run, file, arrivals, tmp_path):
     both = "--ties", "half", "--cv", "4"
-    code, _, err = run("rank", "--history", file, arrivals, *both)
+    code, _, err = run("sensitivity", "--history", file, arrivals, *both)
     assert code == 2 and "error: --cv, --ties do not go with --history" in err[0]
     for flags in (["--new", NEW], ["--no-new"]):
-        code, _, err = run("rank", "--history", file, arrivals, *flags)
+        code, _, err = run("sensitivity", "--history", file, arrivals, *flags)
         assert code == 2 and "--new and --no-new do not go with a history" in err[0]
         code, _, err = run("history", "update", file, arrivals, *flags)
         assert code == 2 and "do not go with skanchor history update" in err[0]

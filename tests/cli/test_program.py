@@ -28,7 +28,7 @@ def test_version_and_help(run):
     assert run("--version") == (0, f"skanchor {version('skanchor')}\n", [])
     code, out, _ = run("rank", "--help")
     assert code == 0
-    assert "--position-effect" in out
+    assert "--item-effects" in out
 
 
 def test_every_baseline_that_a_table_can_feed_is_a_method():

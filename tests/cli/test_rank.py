@@ -127,7 +127,7 @@ def test_a_report_with_all_that_the_run_said(run, battles, tmp_path):
 def test_a_picture_of_the_leaderboard(run, tmp_path, suffix, start):
     pytest.importorskip("matplotlib")
     path = tmp_path / f"board.{suffix}"
-    flags = [*FAST, "--scale", "elo", "--ranks", "tier"]
+    flags = [*FAST, "--scale", "elo"]
     assert run("rank", "--demo", *flags, "-o", path) == (0, "", [])
     assert path.read_bytes().startswith(start)
 
@@ -422,16 +422,16 @@ def test_new_model_called_by_a_number(run, battles, tmp_path):
 
 
 def test_style_of_people(run, battles, tmp_path):
-    boards = {}
-    for style in ("ignored", "controlled"):
-        code, out, _ = run("rank", battles, *FAST, "--style", style)
-        boards[style] = out
-        assert (code, f"Style: {style};" in out) == (0, style != "ignored")
-    assert len(set(boards.values())) == 2
+    boards = set()
+    for flags in ([], ["--human-bias", "linear"]):
+        code, out, _ = run("rank", battles, *FAST, *flags)
+        boards.add(out)
+        assert (code, "Style: controlled;" in out) == (0, bool(flags))
+    assert len(boards) == 2
     frame = pd.read_csv(battles)
     frame.loc[frame["judge"] == "human", "length_a"] = None
     frame.to_csv(path := tmp_path / "b.csv", index=False)
-    code, _, err = run("rank", path, *FAST, "--style", "controlled")
+    code, _, err = run("rank", path, *FAST, "--human-bias", "linear")
     assert code == 2 and "'length' contains NaN in" in err[-1]
     assert run("rank", path, *FAST)[0] == 0
 
@@ -440,11 +440,23 @@ def test_position_effect_seed_and_jobs(run):
     _, plain, _ = run("rank", "--demo", *FAST)
     assert run("rank", "--demo", *FAST, "--n-jobs", "2")[1] == plain
     assert run("rank", "--demo", *FAST, "--random-state", "1")[1] != plain
-    code, out, _ = run("rank", "--demo", *FAST, "--json", "--position-effect")
+    forced = ["--set", "calibrator__position_effect=true"]
+    code, out, _ = run("rank", "--demo", *FAST, "--json", *forced)
     assert code == 0
     assert all(
         judge["position_effect"] != 0 for judge in json.loads(out)["summary"]["judges"]
     )
+
+
+def test_any_parameter_by_its_name(run):
+    flags = ["--set", "item_effects=null", "item_prior=[0.5, 8]", "cv=3"]
+    flags += ["--set", "calibrator__bias=boosted", "historical_fit=two-step"]
+    code, out, _ = run("rank", "--demo", *FAST, *flags, "--json")
+    settings = json.loads(out)["summary"]["settings"]
+    assert code == 0 and settings["item_prior"] == [0.5, 8]
+    assert (settings["cv"], settings["item_effects"]) == (3, None)
+    assert settings["historical_fit"] == "two-step"
+    assert settings["calibrator"] == "JudgeCalibrator(bias='boosted')"
 
 
 def test_separation_warns_in_one_line_and_json_stays_strict(run, battles, tmp_path):
@@ -518,9 +530,9 @@ BAD_FLAGS = {
     "rank --demo --level 95": "--level",
     "rank --demo --level nan": "--level",
     "rank --demo --level high": "--level",
-    "rank --demo --cv 1": "--cv",
+    "rank --demo --cv 1": "'cv' parameter of AnchorPipeline must be",
     "rank --demo --cv 5000": "5000",
-    "rank --demo --random-state -1": "--random-state",
+    "rank --demo --random-state -1": "'random_state' parameter",
     "rank --demo --n-jobs 0": "--n-jobs",
     "rank --demo --new nobody": "nobody",
     "rank --demo --new ivory-lynx": "jade-finch",
@@ -547,7 +559,7 @@ BAD_FLAGS = {
     "rank --demo --output x.bmp": ".tex, .html, .png, .svg, .pdf and .txt",
     "rank --demo --output x.csv.gz": ".tex, .html, .png, .svg, .pdf and .txt",
     "check --demo --output x.html": ".parquet, .xlsx, .md, .tex and .txt",
-    "rank --history x --demo --output x.html": ".xlsx, .md, .tex and .txt",
+    "history place x y.csv --output x.html": ".xlsx, .md, .tex and .txt",
     "rank --demo --json --output x.png": "--json",
     "rank --demo --json --output x.csv": "--json",
     "rank --demo --json --output x.txt": "--json",
@@ -563,7 +575,17 @@ BAD_FLAGS = {
     "compare --demo --methods JointBTL JointBTL": "named twice",
     "compare --demo --n-resamples 5": "--n-resamples must be at least 20",
     "compare --demo --methods ?": "known: AnchorPipeline, JointBTL",
-    "rank --demo --style controlled --context judge": "--style does not go with",
+    "rank --demo --human-bias linear --context judge": "cannot be combined with",
+    "rank --demo --set": "expected at least one argument",
+    "rank --set cv=3 x.csv": "FILE goes before --set",
+    "rank --demo --set cv": "--set takes NAME=VALUE, got 'cv'",
+    "rank --demo --set cv=3 cv=4": "--set has cv twice",
+    "rank --demo --set itm_effects=none": "did you mean item_effects",
+    "rank --demo --set calibrator__position=1": "calibrator__position_effect",
+    "rank --demo --set cv__x=1": "AnchorPipeline has no such parameter",
+    "rank --demo --set item_effects=maybe": "'item_effects' parameter of",
+    "rank --demo --set btl__ties=maybe": "'ties' parameter of BTLRegressor",
+    "rank --demo --set item_prior=[0,2]": "both above zero",
     "compare --demo --methods JointBTL --n-resamples 20": "none of JointBTL; leave",
     "compare --demo --methods JointBTL --cv 5": "would not read --cv",
     "fragility --demo": "invalid choice: 'fragility' (choose from",
@@ -571,8 +593,8 @@ BAD_FLAGS = {
     "worth --demo": "invalid choice: 'worth' (choose from",
     "outlook --demo": "invalid choice: 'outlook' (choose from",
     "design --demo": "invalid choice: 'design' (choose from",
-    "rank --demo --levle 0.9": "did you mean --level? (see skanchor rank --help)",
-    "rank --demo x --weigths=frequency": "did you mean --weights?",
+    "rank --demo --lev 0.9": "unrecognized arguments: --lev (see skanchor rank --help)",
+    "rank --demo --history x": "unrecognized arguments: --history",
     "guess": "invalid choice: 'guess'",
 }
 
@@ -706,7 +728,7 @@ def test_a_mix_of_contexts(run, kinds):
             "names poetry; column kind holds",
         ),
         (["--context", "topic"], "there is no column topic"),
-        (["--context", "kind", "--style", "controlled"], "does not go with --context"),
+        (["--context", "kind", "--human-bias", "linear"], "cannot be combined with"),
     ],
 )
 def test_contexts_that_cannot_be_are_one_line(run, kinds, flags, said):

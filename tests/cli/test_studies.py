@@ -113,7 +113,8 @@ def test_methods_share_ties_counts_and_position_effects_of_the_flags(run, tmp_pa
     y = np.where(rng.random(len(y)) < 0.2, "tie", y)
     path = tmp_path / "battles.csv"
     X.assign(winner=y, count=counts).to_csv(path, index=False)
-    flags = ["--ties", "drop", "--weights", "frequency", "--no-position-effect"]
+    flags = ["--ties", "drop", "--weights", "frequency"]
+    flags += ["--set", "calibrator__position_effect=false"]
     names = ["JointBTL", "MeanShift"]
     found = run("compare", path, *TWO, *flags, "--methods", *names, "--json")
     btl = BTLRegressor(ties="drop", weights="frequency")
@@ -130,12 +131,16 @@ def test_methods_share_ties_counts_and_position_effects_of_the_flags(run, tmp_pa
 @pytest.mark.parametrize(
     ("names", "flags", "unread"),
     [
-        (["MeanShift"], ["--style", "controlled"], "--style"),
-        (["JointBTL", "SoftElo"], ["--no-position-effect"], "--position-effect"),
+        (["MeanShift"], ["--human-bias", "linear"], "--human-bias"),
+        (
+            ["JointBTL", "SoftElo"],
+            ["--set", "calibrator__position_effect=false"],
+            "--set calibrator__position_effect",
+        ),
         (
             ["JointBTL", "MeanShift"],
-            ["--no-pos", "--item-prior", "1,5"],
-            "--item-prior",
+            ["--set", "calibrator__position_effect=false", "item_prior=[1, 5]"],
+            "--set item_prior",
         ),
     ],
 )

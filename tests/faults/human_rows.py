@@ -77,7 +77,7 @@ table(
     "A model with a single win among people, in two steps",
     lambda: rare((0,), 4),
     historical_fit="two-step",
-    flags=("--historical-fit", "two-step"),
+    flags=("--set", "historical_fit=two-step"),
     raises=(BattlesError, r"Fold \d: Without the votes held out.*\['model-02'\]"),
 )
 
@@ -99,7 +99,7 @@ table(
     one_tie,
     raises=(BattlesError, r"Fold \d: The training set keeps no human row of.*model-02"),
     historical_fit="two-step",
-    flags=("--historical-fit", "two-step"),
+    flags=("--set", "historical_fit=two-step"),
 )
 
 

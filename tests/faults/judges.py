@@ -269,7 +269,7 @@ table(
     first_side,
     warns=[(WeakJudgeWarning, "'judge-1' prefers the side shown first in all")],
     calibrator=JudgeCalibrator(position_effect=False),
-    flags=("--no-position-effect",),
+    flags=("--set", "calibrator__position_effect=false"),
     check=infinite(),
 )
 table(
@@ -307,7 +307,7 @@ table(
     half_first_side,
     warns=[(DiagnosticWarning, "'judge-1' favours the side shown first by about")],
     calibrator=JudgeCalibrator(position_effect=False),
-    flags=("--no-position-effect",),
+    flags=("--set", "calibrator__position_effect=false"),
 )
 table(
     "A display order that follows the names of the models",
@@ -332,7 +332,7 @@ table(
     by_name,
     raises=(BattlesError, "position effect of judge 'judge-1' cannot be learned"),
     calibrator=JudgeCalibrator(position_effect=True),
-    flags=("--position-effect",),
+    flags=("--set", "calibrator__position_effect=true"),
 )  # fmt: skip
 call(
     "A sensitivity on its bound",
@@ -366,6 +366,6 @@ table(
     lambda: twins()[1],
     groups="prompt_id",
     calibrator=sideless(),
-    flags=("--groups", "prompt_id", "--no-position-effect"),
+    flags=("--groups", "prompt_id", "--set", "calibrator__position_effect=false"),
     check=not_halved,
 )

@@ -107,7 +107,7 @@ def judges_join(anchor):
 
 TWO_STEP = {
     "historical_fit": "two-step",
-    "flags": ("--historical-fit", "two-step"),
+    "flags": ("--set", "historical_fit=two-step"),
 }
 SEPARATED = [(SeparationWarning, r"Human votes bound"), (DataWarning, "left out")]
 table(
