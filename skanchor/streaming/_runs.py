@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -14,7 +16,6 @@ from numpy.typing import NDArray
 from skanchor._folds import stream_plan
 from skanchor.exceptions import BattlesError
 from skanchor.streaming._parts import Data, Part, with_groups
-from skanchor.streaming._progress import Progress
 
 WAVE = 8
 """Jobs for each worker that are started together; their results wait in memory."""
@@ -78,7 +79,8 @@ class Runs:
         """
         total: Result | None = None
         layout: list[tuple[int, int]] = []
-        with Progress(what, self._n_rows, self.verbose) as progress:
+        start = time.perf_counter()
+        with _bar(what, self._n_rows, self.verbose) as advance:
             for wave in self._waves():
                 layout += [(part.start, part.length) for job in wave for part in job]
                 jobs = [(job, *arguments) for job in wave]
@@ -86,13 +88,13 @@ class Runs:
                 for job, found in zip(wave, results, strict=True):
                     # Added in the order of the rows: rounding is always the same.
                     total = found if total is None else add(total, found)
-                    progress.advance(_length(job))
+                    advance(_length(job))
         release_memory()
         if total is None:
             raise BattlesError("The stream has no rows.")
         self._check(layout)
         n_rows = sum(length for _, length in layout)
-        self.passes.append((what, n_rows, progress.seconds))
+        self.passes.append((what, n_rows, time.perf_counter() - start))
         return total
 
     def _check(self, layout: list[tuple[int, int]]) -> None:
@@ -130,6 +132,22 @@ class Runs:
                 job = []
         if job:
             yield job
+
+
+@contextmanager
+def _bar(
+    what: str, n_rows: int | None, verbose: int
+) -> Iterator[Callable[[int], None]]:
+    """Show a bar of the rows of a pass on the standard error, if asked for."""
+    if verbose <= 0:
+        yield lambda n_rows: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=n_rows)
+        yield lambda n_rows: bar.advance(task, n_rows)
 
 
 def release_memory() -> None:

@@ -14,7 +14,6 @@ from skanchor.io.reading import read_given
 from skanchor.streaming import (
     StreamOptions,
     _grouping,
-    _reading,
     _survey_result,
     stream_history,
 )
@@ -133,31 +132,6 @@ def test_rows_with_prompts_may_come_in_any_order(prompted, historical_fit):
         assert_allclose(
             errors(found.history, late), errors(expected.history, late), rtol=1e-6
         )
-
-
-def test_labels_are_read_in_the_first_pass_alone(prompted, monkeypatch):
-    table, late = prompted
-    anchor = AnchorPipeline(cv=3, random_state=0, item_effects="none")
-    expected = streamed(table, anchor)
-    hashed = []
-
-    def counted(column, start=0, name=""):
-        hashed.append(len(column))
-        return group_hashes(column, start, name)
-
-    monkeypatch.setattr(_reading, "group_hashes", counted)
-    rows = battles(table).assign(winner=table["winner"])
-    first = iter([True])
-
-    def source():
-        # Prompts that are not read any more may be lost.
-        lost = [] if next(first, False) else ["prompt_id"]
-        return iter(in_pieces(rows.drop(columns=lost), 700))
-
-    options = StreamOptions(pilot_rows=10**6, groups="prompt_id")
-    found = stream_history(source, anchor, options=options)
-    assert sum(hashed) == len(table)
-    assert_array_equal(errors(found.history, late), errors(expected.history, late))
 
 
 @pytest.mark.parametrize("size", [500, 800])
