@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
-from skanchor.planning import Design
 from skanchor.reports.answers import joined_names, label, percent
 from skanchor.reports.buying import buying_blocks
 from skanchor.reports.document import (
@@ -324,9 +323,7 @@ def _favour(value: float) -> Cell:
     return Cell("now", 0.0) if value == 0 else number(value, 2)
 
 
-def change_section(
-    fitted: Any, level: float, design: Design | None = None
-) -> Section | None:
+def change_section(fitted: Any, level: float) -> Section | None:
     """Section of a report about what would change its statements.
 
     Parameters
@@ -335,8 +332,6 @@ def change_section(
         A fitted method, or a result.
     level : float
         Confidence level.
-    design : Design, optional
-        What a budget buys next.
 
     Returns
     -------
@@ -383,5 +378,5 @@ def change_section(
         "its score depends less on the favour."
     )
     blocks += [Text(remedy), Text(note, is_note=True)]
-    blocks += buying_blocks(fitted, models[:IN_FULL], level, design)
+    blocks += buying_blocks(fitted, models[:IN_FULL])
     return Section("change", "What would change this", blocks)

@@ -11,7 +11,6 @@ import pandas as pd
 from skanchor._anchor import AnchorPipeline
 from skanchor._multiplicity import is_significant
 from skanchor._ranking import RankingEstimator
-from skanchor.planning import Design
 from skanchor.reports.advice import points
 from skanchor.reports.answers import (
     answer,
@@ -65,7 +64,6 @@ def report_document(
     title: str = "Where people would rank the models",
     command: str | None = None,
     figures: bool = False,
-    design: Design | None = None,
     **layout: Any,
 ) -> Document:
     """Put together the report of a fit.
@@ -86,9 +84,6 @@ def report_document(
     figures : bool, default=False
         Whether to add figures. Only HTML shows them, and without matplotlib there are
         none.
-    design : Design, optional
-        Of :meth:`skanchor.AnchorPipeline.design`: the rows to buy next, which the
-        report then lists; without it, it shows some budgets and prices.
     **layout
         Further arguments of the leaderboard: ``scale``, ``anchor``, ``sort``,
         ``ranks``.
@@ -125,7 +120,7 @@ def report_document(
         sections.append(_context_section(result, board, level, scale, layout))
     if result.is_new.any():
         sections.append(_contrast_section(result, level, scale))
-        change = change_section(fitted, level, design)
+        change = change_section(fitted, level)
         if change is not None:
             sections.append(change)
     if len(facts.judges):

@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skanchor import AnchorPipeline
-from skanchor.datasets import load_demo
 from skanchor.reports import (
     best_note,
     leaderboard_text,
@@ -18,10 +16,9 @@ from skanchor.reports import (
 from skanchor.results import RankingResult
 
 
-@pytest.fixture(scope="module")
-def board():
-    X, y = load_demo(return_X_y=True)
-    return AnchorPipeline(random_state=0, cv=2).fit(X, y).leaderboard()
+@pytest.fixture
+def board(anchor):
+    return anchor.leaderboard()
 
 
 LONG = "org/" + "long-name-" * 5
@@ -93,14 +90,8 @@ def test_layout_keeps_odd_names_readable(width):
     )
 
 
-@pytest.fixture(scope="module")
-def demo():
-    X, y = load_demo(return_X_y=True)
-    return AnchorPipeline(random_state=0, cv=2).fit(X, y)
-
-
-def test_who_may_be_the_best_is_told(demo):
-    board, result = demo.leaderboard(0.9), demo.result_
+def test_who_may_be_the_best_is_told(anchor):
+    board, result = anchor.leaderboard(0.9), anchor.result_
     best = result.best_set(level=0.9)
     note = best_note(may_be_best(result, 0.9), 0.9)
     assert "90 % set" in note
@@ -108,7 +99,7 @@ def test_who_may_be_the_best_is_told(demo):
     chances = result.prob_best()
     assert 0 < len(best) <= 5
     assert told == [f"{model} ({chances[model]:.2f})" for model in best]
-    text = render(leaderboard_text(board, 0.9, summarize(demo, 0.9)))
+    text = render(leaderboard_text(board, 0.9, summarize(anchor, 0.9)))
     assert note.splitlines()[1] in text
 
 
@@ -129,10 +120,7 @@ def test_the_best_of_many_is_read_off_the_board():
     assert f"and {len(found) - 5} more" in best_note(found)
 
 
-def test_scores_without_errors_have_no_probability(demo):
-    plug_in = AnchorPipeline(debiaser="passthrough", random_state=0, cv=2)
-    X, y = load_demo(return_X_y=True)
-    plug_in.fit(X, y)
+def test_scores_without_errors_have_no_probability(plug_in):
     found = may_be_best(plug_in.result_)
     assert found.isna().all()
     assert "(0" not in best_note(found)

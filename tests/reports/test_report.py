@@ -11,7 +11,6 @@ from reports.made_results import NASTY, made_result
 
 from skanchor import AnchorPipeline
 from skanchor._diagnostics import KINDS
-from skanchor.datasets import load_demo
 from skanchor.reports import html, report_document, to_html, to_latex, to_markdown
 from skanchor.reports.advice import TO_DO, points
 from skanchor.reports.document import Table
@@ -48,12 +47,6 @@ class Page(HTMLParser):
 
     def count(self, name):
         return sum(tag == name for tag, _ in self.elements)
-
-
-@pytest.fixture(scope="module")
-def anchor():
-    X, y = load_demo(return_X_y=True)
-    return AnchorPipeline(random_state=0, cv=2).fit(X, y)
 
 
 @pytest.fixture(scope="module")
