@@ -16,7 +16,8 @@ from numpy.testing import assert_allclose
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
 from skanchor._comparisons import split_table
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.reports import result_json, summarize
+from skanchor.reports import to_dict
+from skanchor.reports.summary import summarize
 from skanchor.simulation import simulate_battles
 from skanchor.streaming import StreamOptions, stream_history
 
@@ -349,13 +350,13 @@ def test_rows_that_are_people_s_by_default_are_told():
     with pytest.warns(DataWarning, match=statement):
         anchor.fit(X, y)
     assert "all rows count as human votes" in str(summarize(anchor).inputs)
-    assert result_json(anchor)["summary"]["inputs"]["all_human"] is True
+    assert to_dict(anchor)["summary"]["inputs"]["all_human"] is True
     with pytest.warns(DataWarning, match=statement):
         AnchorHistory(AnchorPipeline(cv=3, random_state=0)).fit(X, y)
     # A column of people alone says who they are.
     fitted = AnchorPipeline(new_models=[], cv=3, random_state=0)
     fitted.fit(X.assign(judge="human"), y)
-    assert result_json(fitted)["summary"]["inputs"]["all_human"] is False
+    assert to_dict(fitted)["summary"]["inputs"]["all_human"] is False
 
 
 @pytest.mark.parametrize("new_models", [None, []])

@@ -13,7 +13,8 @@ from skanchor.baselines import HistoricalPPI, JointBTL
 from skanchor.evaluation import IntervalCheck, _errors, check_intervals
 from skanchor.evaluation._left_out import models_left_out
 from skanchor.exceptions import DataWarning
-from skanchor.reports import check_json, interval_verdict
+from skanchor.reports.interval_check import interval_verdict
+from skanchor.reports.records import check_json
 from skanchor.simulation import simulate_battles
 
 NORMAL = 1.959963984540054

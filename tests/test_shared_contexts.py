@@ -17,7 +17,10 @@ from skanchor.exceptions import (
     DataWarning,
     DisconnectedError,
 )
-from skanchor.reports import leaderboard_text, render, result_json, summarize
+from skanchor.reports import to_dict
+from skanchor.reports.leaderboard import leaderboard_text
+from skanchor.reports.summary import summarize
+from skanchor.reports.tables import render
 from skanchor.results import ContextResult
 from skanchor.simulation import simulate_battles
 
@@ -323,7 +326,7 @@ def test_predictions_know_contexts(table, fitted):
 
 
 def test_reports_are_of_the_mix(fitted):
-    record = json.loads(json.dumps(result_json(fitted)))
+    record = json.loads(json.dumps(to_dict(fitted)))
     assert [row["model"] for row in record["new_models"]] == [NEW]
     assert len(record["models"]) == 5
     assert dict(record["summary"]["inputs"]["mix"]).keys() == set(KINDS)

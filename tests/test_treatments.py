@@ -22,7 +22,8 @@ from skanchor._diagnostics._item_score_test import ScoreTest
 from skanchor._stages import Stages
 from skanchor._treatments import choose_item_effects, leaves_items_out, read_prior
 from skanchor.exceptions import BattlesError, SlowWarning
-from skanchor.reports import summarize, summary_lines
+from skanchor.reports.summary import summarize
+from skanchor.reports.summary_text import summary_lines
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 from skanchor.warning_log import WarningLog

@@ -63,14 +63,13 @@ from sklearn.pipeline import make_pipeline
 from skanchor import AnchorPipeline, split_battles
 from skanchor.features import ResponseFeatures
 from skanchor.io import read_battles
-from skanchor.reports import leaderboard_text, render, summarize
 
 X, y = split_battles(read_battles(path))
 texts = ResponseFeatures(features=["words", "bold"])
 ranking = make_pipeline(texts, AnchorPipeline(random_state=0)).fit(X, y)
 anchor = ranking[-1]
 result = anchor.result_
-print(render(leaderboard_text(anchor.leaderboard(), summary=summarize(anchor))))
+print(anchor.leaderboard().round(2))
 
 # %%
 # On the command line the same is::

@@ -108,16 +108,21 @@ def _as_ranked(task: Task) -> AnchorPipeline:
 
 def _check_forms(found: IntervalCheck) -> Forms:
     """Forms of a check: verdict, tests, and the table of models left out."""
-    from skanchor import reports
+    from skanchor.reports.interval_check import (
+        check_notes,
+        check_table,
+        interval_verdict,
+    )
+    from skanchor.reports.records import check_json
 
-    verdict = reports.interval_verdict(found)
+    verdict = interval_verdict(found)
     lines = [f"- {each}" for each in verdict.findings]
     lines += [verdict.advice] if verdict.advice else []
     return Forms.of(
-        reports.check_table(found),
+        check_table(found),
         found.table,
-        reports.check_json(found),
-        "\n".join(reports.check_notes(found)),
+        check_json(found),
+        "\n".join(check_notes(found)),
         head=verdict.statement,
         lines=lines,
     )

@@ -139,7 +139,7 @@ def _comparison_forms(
     table: pd.DataFrame, places: pd.DataFrame, refits: int | None
 ) -> Forms:
     """Forms of the accuracies of the methods, and of the ranks of new models."""
-    from skanchor.reports import table_of
+    from skanchor.reports.tables import table_of
 
     shown = table_of(table, "Methods on models left out", _COLUMNS)
     new = table_of(

@@ -89,7 +89,8 @@ def fragility_forms(options: argparse.Namespace) -> Forms:
 
 def _forms(found: Fragility, options: argparse.Namespace) -> Forms:
     """Forms of what was found: sentences with a table, JSON, and files."""
-    from skanchor.reports import SCHEMA_VERSION, fragility_table, rows_table
+    from skanchor.reports.readouts import fragility_table, rows_table
+    from skanchor.reports.records import SCHEMA_VERSION
 
     models = found.table.index.unique("model")
     tables: list[Any] = [(model, fragility_table(found, model)) for model in models]

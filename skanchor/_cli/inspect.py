@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _inspect(options: argparse.Namespace) -> None:
-    from skanchor.reports import overview
+    from skanchor.reports.overview import overview
     from skanchor.warning_log import WarningLog
 
     check_stdout()

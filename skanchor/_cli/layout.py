@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from skanchor._anchor import AnchorPipeline
-    from skanchor.reports import Reported, RunSummary
+    from skanchor.reports.summary import RunSummary
 
 
 def add_layout(flags: Flags) -> None:
@@ -52,12 +52,14 @@ def _anchor(given: str | None) -> dict[str, float] | None:
     return numbers_of([given], "--anchor takes MODEL=SCORE, as in gpt-4=1000", isfinite)
 
 
-def board_forms(fitted: Reported, options: argparse.Namespace) -> Forms:
+def board_forms(fitted: Any, options: argparse.Namespace) -> Forms:
     """Forms of the leaderboard of a fitted pipeline, or of models placed by a history.
 
     Each form is computed when it is asked for.
     """
-    from skanchor import reports
+    from skanchor.reports import to_dict
+    from skanchor.reports.leaderboard import leaderboard_text
+    from skanchor.reports.summary import summarize
     from skanchor.results import Scale
 
     level, layout = options.level, layout_of(options)
@@ -67,13 +69,12 @@ def board_forms(fitted: Reported, options: argparse.Namespace) -> Forms:
         return fitted.result_.leaderboard(level, **layout)
 
     def summary() -> RunSummary:
-        return reports.summarize(fitted, level, earlier=options.warned)
+        return summarize(fitted, level, earlier=options.warned)
 
     return Forms(
-        text=lambda: reports.leaderboard_text(board(), level, summary(), scale),
-        record=lambda: reports.result_json(fitted, level, summary(), **layout),
+        text=lambda: leaderboard_text(board(), level, summary(), scale),
+        record=lambda: to_dict(fitted, level, summary=summary(), **layout),
         frame=board,
-        table=lambda: reports.leaderboard_table(board(), level, scale),
     )
 
 
@@ -97,14 +98,16 @@ def board_picture(
 
 def report_page(pipeline: AnchorPipeline, options: argparse.Namespace) -> str:
     """Report on a fitted pipeline in HTML."""
-    from skanchor import reports
+    from skanchor.reports.page import to_html
+    from skanchor.reports.sections import report_document
+    from skanchor.reports.summary import summarize
 
-    document = reports.report_document(
+    document = report_document(
         pipeline,
         options.level,
-        summary=reports.summarize(pipeline, options.level, earlier=options.warned),
+        summary=summarize(pipeline, options.level, earlier=options.warned),
         command=shlex.join(["skanchor", *options.typed]),
         figures=True,
         **layout_of(options),
     )
-    return reports.to_html(document)
+    return to_html(document)

@@ -17,7 +17,7 @@ from skanchor._cli.streams import check_stdout, print_result
 if TYPE_CHECKING:
     import pandas as pd
 
-    from skanchor.reports import Table
+    from skanchor.reports.document import Table
 
 # Form that is written to a file with this suffix.
 _OUTPUTS = {
@@ -28,8 +28,6 @@ _OUTPUTS = {
     ".tsv": "data",
     ".parquet": "data",
     ".xlsx": "data",
-    ".md": "markdown",
-    ".tex": "latex",
 }
 PAGES = {".html": "page"}
 """Suffixes of a report, which is written of a fit alone."""
@@ -57,8 +55,7 @@ def add_output(flags: Flags, more: str = "") -> None:
     add_file(
         flags,
         "write to FILE, not to the screen: JSON if FILE ends in .json, the table "
-        "in .csv, .tsv, .parquet, .xlsx, .md (Markdown) or .tex (LaTeX), text in .txt "
-        f"or no suffix{more}",
+        f"in .csv, .tsv, .parquet or .xlsx, text in .txt or no suffix{more}",
     )
     add_force(flags)
 
@@ -172,9 +169,6 @@ class Forms:
         Function that returns a dict for JSON; numbers that it lacks are replaced.
     frame : callable
         Function that returns the numbers, a DataFrame whose index names the rows.
-    table : callable
-        Function that returns the same as a `Table` of `skanchor.reports`, for Markdown
-        and LaTeX.
     page : callable, optional
         Function that returns a report in HTML.
     picture : callable, optional
@@ -184,7 +178,6 @@ class Forms:
     text: Callable[[], Any]
     record: Callable[[], Any]
     frame: Callable[[], pd.DataFrame]
-    table: Callable[[], Table]
     page: Callable[[], str] | None = None
     picture: Callable[[str], bytes] | None = None
 
@@ -210,7 +203,6 @@ class Forms:
             lambda: _page(head, lines, shown, note),
             lambda: record,
             lambda: frame,
-            lambda: table,
         )
 
 
@@ -221,7 +213,7 @@ def _page(
     from rich.console import Group
     from rich.text import Text
 
-    from skanchor.reports import table_text
+    from skanchor.reports.tables import table_text
 
     parts: list[Any] = [Text(head, style="bold")] if head else []
     parts += map(Text, lines)
@@ -250,14 +242,6 @@ def deliver(forms: Forms, options: argparse.Namespace) -> None:
     elif kind == "picture":
         assert forms.picture is not None
         content = forms.picture(suffix)
-    elif kind == "markdown":
-        from skanchor.reports import markdown_table
-
-        content = f"{markdown_table(forms.table())}\n"
-    elif kind == "latex":
-        from skanchor.reports import latex_table
-
-        content = f"{latex_table(forms.table())}\n"
     else:
         content = _render_for(forms.text(), to_file=goes_to_file(options))
     write(content, options)
@@ -265,7 +249,7 @@ def deliver(forms: Forms, options: argparse.Namespace) -> None:
 
 def json_text(record: Any) -> str:
     """Text of a record as JSON, in which numbers that it lacks are text or null."""
-    from skanchor.reports import as_json_value
+    from skanchor.reports.records import as_json_value
 
     return json.dumps(as_json_value(record), indent=2, allow_nan=False) + "\n"
 
@@ -296,7 +280,7 @@ def file_content(frame: pd.DataFrame, suffix: str) -> str | bytes:
 
 def _render_for(shown: Any, to_file: bool) -> str:
     """Text of an object of rich; with colours and its width for a terminal."""
-    from skanchor.reports import render
+    from skanchor.reports.tables import render
 
     if to_file or not sys.stdout.isatty():
         return render(shown)

@@ -21,7 +21,7 @@ from skanchor._cli.table import add_table, typed_label
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
     from skanchor.planning import Outlook, Worth
-    from skanchor.reports import Table
+    from skanchor.reports.document import Table
 
 
 # -------------------------------------------------------------------------- flags
@@ -103,7 +103,7 @@ def _worth(
     anchor: AnchorPipeline, costs: dict[Any, float], options: argparse.Namespace
 ) -> Forms:
     """Forms of what verdicts are worth."""
-    from skanchor.reports import worth_table
+    from skanchor.reports.readouts import worth_table
 
     model = typed_label(anchor.new_models_, options.model)
     found = anchor.worth(costs or None, model)
@@ -115,7 +115,7 @@ def _outlook(
     anchor: AnchorPipeline, costs: dict[Any, float], options: argparse.Namespace
 ) -> Forms:
     """Forms of how many rows some half widths need; no price is read."""
-    from skanchor.reports import outlook_table
+    from skanchor.reports.readouts import outlook_table
 
     model = typed_label(anchor.new_models_, options.model)
     found = anchor.outlook(options.widths or None, model, options.level)
@@ -129,7 +129,7 @@ def _forms_by_model(
     note: str,
 ) -> Forms:
     """Forms of sentences with a table for each new model."""
-    from skanchor.reports import SCHEMA_VERSION
+    from skanchor.reports.records import SCHEMA_VERSION
 
     models = found.table.index.unique("model")
     return Forms.of(
@@ -146,7 +146,8 @@ def _design(
     anchor: AnchorPipeline, costs: dict[Any, float], options: argparse.Namespace
 ) -> Forms:
     """Forms of what to buy for a budget."""
-    from skanchor.reports import SCHEMA_VERSION, design_table, separation_table
+    from skanchor.reports.readouts import design_table, separation_table
+    from skanchor.reports.records import SCHEMA_VERSION
 
     targets = options.targets or "scores"
     found = anchor.design(

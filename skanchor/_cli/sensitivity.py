@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from skanchor._anchor import AnchorPipeline
-    from skanchor.reports import Table
+    from skanchor.reports.document import Table
     from skanchor.results import AnchorResult
 
 
@@ -76,7 +76,9 @@ def _favour_forms(
     anchor: AnchorPipeline | AnchorResult, options: argparse.Namespace
 ) -> Forms:
     """Forms of breakdowns, and of what holds for favours of given sizes."""
-    from skanchor import reports
+    from skanchor.reports.favours import breakdown_table
+    from skanchor.reports.records import SCHEMA_VERSION, benchmarks_json
+    from skanchor.reports.tables import table_of
 
     chosen: dict[str, Any] = {
         "kind": options.kind,
@@ -96,21 +98,21 @@ def _favour_forms(
     models = broken.index.unique("model")
     if widened is not None:
         caption = "Differences and ranks that allow for favours"
-        table = reports.table_of(frame, caption, _SENSITIVITY)
+        table = table_of(frame, caption, _SENSITIVITY)
     elif len(models) == 1:
-        table = reports.breakdown_table(broken.loc[models[0]], models[0], options.level)
+        table = breakdown_table(broken.loc[models[0]], models[0], options.level)
     else:
-        table = reports.table_of(frame, "Unrecorded favours", _BREAKDOWN)
+        table = table_of(frame, "Unrecorded favours", _BREAKDOWN)
     return Forms.of(
         table,
         frame,
         {
-            "schema_version": reports.SCHEMA_VERSION,
+            "schema_version": SCHEMA_VERSION,
             "level": options.level,
             "kind": options.kind,
             "breakdown": records(broken),
             "sensitivity": records(widened),
-            "benchmarks": reports.benchmarks_json(anchor.benchmarks()),
+            "benchmarks": benchmarks_json(anchor.benchmarks()),
         },
         _NOTE[options.kind],
         lines=_sentences(anchor, options),
@@ -140,7 +142,7 @@ def _sentences(
     anchor: AnchorPipeline | AnchorResult, options: argparse.Namespace
 ) -> Iterator[str]:
     """Sentences on favours of single models by any judge, empty lines between them."""
-    from skanchor.reports import IN_FULL, change_lines
+    from skanchor.reports.favours import IN_FULL, change_lines
 
     if options.kind == "favour" and options.favouring is None:
         lines = change_lines(anchor, options.level, IN_FULL)
@@ -154,7 +156,8 @@ def _tables(
     options: argparse.Namespace,
 ) -> Iterator[tuple[Any, Table]]:
     """Tables for a screen, with their titles."""
-    from skanchor.reports import IN_FULL, breakdown_table, change_table, table_of
+    from skanchor.reports.favours import IN_FULL, breakdown_table, change_table
+    from skanchor.reports.tables import table_of
     from skanchor.results import new_by_score
 
     known = broken["gamma_sign"].notna().groupby(level="model").any()

@@ -9,7 +9,7 @@ import pandas as pd
 from skanchor._diagnostics import Diagnostics
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.answers import label
-from skanchor.reports.verdict import interval_verdict
+from skanchor.reports.interval_check import interval_verdict
 from skanchor.results import AnchorResult, RankingResult
 from skanchor.warning_log import in_short
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
+import pandas as pd
 from scipy.special import expit
 
 from skanchor._text import printable
@@ -16,12 +17,7 @@ _NAMED = 6
 """Largest number of names in a sentence."""
 
 
-def answer(
-    result: RankingResult,
-    level: float = 0.95,
-    *,
-    among: Literal["board", "historical"] = "board",
-) -> list[str]:
+def answer(result: RankingResult, level: float = 0.95) -> list[str]:
     """Say in plain words which ranks the new models have, and how sure that is.
 
     Parameters
@@ -30,43 +26,18 @@ def answer(
         The result of a fit.
     level : float, default=0.95
         Level of intervals and rank sets.
-    among : {"board", "historical"}, default="board"
-        Models among which ranks are counted: all models, as on the leaderboard, or the
-        historical ones alone and one new model.
 
     Returns
     -------
     list of str
         One text per paragraph. Without new models they are about the models that may
         be the best.
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import answer
-    >>> X, y = load_demo(return_X_y=True)
-    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
-    >>> print(answer(anchor.result_)[0].split('. ')[0])
-    People would rank ivory-lynx 4th of 10; its rank lies between 2 and 5
     """
     mix = _about_the_mix(result)
     if not result.is_new.any():
         return [*_about_the_best(result, level), *mix]
-    if among == "board":
-        board = result.leaderboard(level)
-        sets = board[["rank", "rank_low", "rank_high"]]
-        sets = sets.set_axis(["rank", "low", "high"], axis=1)
-        n_ranks = len(result.models)
-        who = "all models on the leaderboard"
-        promise = f"the ranks of all {n_ranks} models lie within their rank sets"
-    else:
-        sets = result.rank_sets(level, among)
-        n_ranks = int((~result.is_new).sum()) + 1
-        who = f"the {number_of(n_ranks - 1, 'historical model')} and the new one"
-        promise = (
-            "all of these rank sets are right" if len(sets) > 1 else "this is right"
-        )
+    sets = result.leaderboard(level)[["rank", "rank_low", "rank_high"]]
+    n_ranks = len(sets)
     order = new_by_score(result)
     paragraphs = [
         _about_one(result, model, sets.loc[model], n_ranks, level)
@@ -75,12 +46,12 @@ def answer(
     more = len(order) - len(paragraphs)
     if more:
         paragraphs.append(f"The leaderboard has {number_of(more, 'more new model')}.")
-    together = " at once" if len(sets) > 1 else ""
     return [
         *paragraphs,
         *mix,
-        f"Ranks are counted among {who}; 1 is best. With {percent(level)} confidence "
-        f"{promise}{together}.",
+        "Ranks are counted among all models on the leaderboard; 1 is best. With "
+        f"{percent(level)} confidence the ranks of all {n_ranks} models lie within "
+        "their rank sets at once.",
     ]
 
 
@@ -95,7 +66,7 @@ def _about_one(
             f"These rows do not determine where people would rank {name}: its score "
             "has no finite error. Every rank is possible."
         )
-    low, high = int(ranks["low"]), int(ranks["high"])
+    low, high = int(ranks["rank_low"]), int(ranks["rank_high"])
     guess = f"People would rank {name} {_ordinal(int(ranks['rank']))} of {n_ranks}"
     if (low, high) == (1, n_ranks):
         where = f"{guess}, but these rows exclude no rank."
@@ -135,6 +106,66 @@ def _about_the_best(result: RankingResult, level: float) -> list[str]:
             f"of these {len(best)}: {joined_names(best)}."
         )
     return [first, "No model is new: this is the leaderboard of those with votes."]
+
+
+_MANY = 100
+"""With more models than this, the set comes from the rank sets of the leaderboard.
+
+Its own test compares all models with each other, which then takes too long.
+"""
+
+_LISTED = 5
+
+
+def may_be_best(result: RankingResult, level: float = 0.95) -> pd.Series:
+    """Models that may be the best of all, with the probability of each.
+
+    Parameters
+    ----------
+    result : RankingResult
+        The result of a fit.
+    level : float, default=0.95
+        Probability that the best model is in the set.
+
+    Returns
+    -------
+    Series
+        Probabilities by model, best first; NaN where there are no errors.
+    """
+    if len(result.models) > _MANY:
+        # A rank set that includes rank 1 says that the model may be the best.
+        board = result.leaderboard(level)
+        found = board.index[board["rank_low"] == 1]
+    else:
+        found = result.best_set(level=level)
+    return result.prob_best()[found]
+
+
+def best_lines(found: pd.Series, level: float = 0.95) -> tuple[str, str]:
+    """Say which models may be the best, as an introduction and a list of names.
+
+    Parameters
+    ----------
+    found : Series
+        Probabilities by model, as returned by :func:`may_be_best`.
+    level : float, default=0.95
+        Probability that the best model is in the set.
+
+    Returns
+    -------
+    head : str
+        The introduction, which ends in a colon.
+    names : str
+        Names with probabilities; of many models only the first five.
+    """
+    listed = [
+        label(model) + ("" if math.isnan(p) else f" ({p:.2f})")
+        for model, p in found[:_LISTED].items()
+    ]
+    more = len(found) - len(listed)
+    tail = f" and {more} more" if more else ""
+    head = f"May be the best, by {percent(level)} set (and probability):"
+    return head, f"{', '.join(listed)}{tail}"
 
 
 # ----------------------------------------------------------------------------- wording

@@ -13,7 +13,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.planning import Forecast, Worth, design_of, worth_of
 from skanchor.reports.answers import joined_names, label
 from skanchor.reports.document import Block, Points, Text
-from skanchor.reports.plans import worth_table
+from skanchor.reports.readouts import worth_table
 
 PROBE = 100
 """Rows of one source whose best opponents are named."""

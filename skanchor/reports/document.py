@@ -15,7 +15,7 @@ class Text:
     Attributes
     ----------
     text : str
-        Plain text: no renderer reads markup in it.
+        Plain text, in which no markup is read.
     is_note : bool
         Whether it only explains something above it; shown in a quieter style.
     """

@@ -22,7 +22,7 @@ from skanchor.reports.document import (
     number,
     word,
 )
-from skanchor.reports.fragile import influence_lines
+from skanchor.reports.readouts import influence_lines
 from skanchor.reports.summary import result_with_errors
 from skanchor.reports.tables import table_of
 from skanchor.results import new_by_score
@@ -96,19 +96,6 @@ def change_lines(
     list of str
         For each model, one or two sentences on the statements that the smallest favour
         would undo; the best model comes first.
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import change_lines
-    >>> X, y = load_demo(return_X_y=True)
-    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
-    >>> print(change_lines(anchor)[0])
-    ivory-lynx is above early-moth unless judges favour it by more than 0.22 judge
-    logits for reasons not recorded. That is 0.6 times the largest favour that
-    recorded features give it (0.40) and 1.2 times the largest position effect
-    (0.19). The judge with the largest effect is judge-alpha.
     """
     found = reversals(fitted, level)
     models = list(dict.fromkeys(each.model for each in found))[:most]
@@ -128,16 +115,6 @@ def change_table(fitted: Exposed, level: float = 0.95, name: str = "change") -> 
     Returns
     -------
     Table
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import change_table
-    >>> X, y = load_demo(return_X_y=True)
-    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
-    >>> len(change_table(anchor).rows)
-    2
     """
     first: dict[Any, Reversal] = {}
     for each in reversals(fitted, level):
@@ -279,18 +256,6 @@ def breakdown_table(
     Returns
     -------
     Table
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import breakdown_table, markdown_table
-    >>> X, y = load_demo(return_X_y=True)
-    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
-    >>> own = anchor.breakdown().loc["ivory-lynx"]
-    >>> table = breakdown_table(own, "ivory-lynx", 0.95)
-    >>> len(table.rows)
-    9
     """
     order = own["gamma_interval"].to_numpy(), own["gamma_sign"].to_numpy()
     own = own.iloc[np.lexsort(order[::-1])].rename_axis("opponent")

@@ -13,9 +13,8 @@ import numpy as np
 from skanchor._text import printable
 from skanchor.reports.answers import label, percent
 from skanchor.reports.document import Heading, Table, word
-from skanchor.reports.page import UNBOUNDED
 from skanchor.reports.summary_text import summary_lines
-from skanchor.reports.tables import table_text
+from skanchor.reports.tables import UNBOUNDED, table_text
 from skanchor.results import Scale
 
 if TYPE_CHECKING:
@@ -45,25 +44,14 @@ def leaderboard_text(
     level : float, default=0.95
         Level of its intervals and rank sets.
     summary : RunSummary, optional
-        Facts of the run to print below the table, from `skanchor.reports.summarize`.
+        Facts of the run to print below the table, from `summarize`.
     scale : Scale, optional
         Unit and zero of the scores; logits if not given.
 
     Returns
     -------
     LeaderboardText
-        For ``rich.print``, or for `skanchor.reports.render`, which gives a string.
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import leaderboard_text, render
-    >>> X, y = load_demo(return_X_y=True)
-    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
-    >>> text = render(leaderboard_text(anchor.leaderboard()))
-    >>> print(text.splitlines()[3])
-     1 (1-2)      amber-otter   0.988  0.082  [ 0.834,  1.155]    271    670
+        For ``rich.print``, or for `render`, which gives a string.
     """
     lines = () if summary is None else tuple(summary_lines(summary))
     shown = Scale() if scale is None else scale

@@ -165,16 +165,6 @@ def overview(
     ------
     BattlesError
         If the table cannot be encoded.
-
-    Examples
-    --------
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import overview
-    >>> found = overview(*load_demo(return_X_y=True))
-    >>> found.rows
-    {'human': 1100, 'judge': 2900, 'unused': 0}
-    >>> found.models.index[found.models["is_new"]].tolist()
-    ['ivory-lynx', 'jade-finch']
     """
     refusal = None
     with WarningLog() as log:

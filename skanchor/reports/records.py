@@ -5,53 +5,48 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from skanchor.exceptions import BattlesError
-from skanchor.reports.summary import summarize
+from skanchor.reports.interval_check import interval_verdict
+from skanchor.reports.summary import result_with_errors, summarize
 from skanchor.reports.tables import records_of
-from skanchor.reports.verdict import interval_verdict
-from skanchor.results import FAVOUR_OF, ContextResult, Scale
+from skanchor.results import (
+    FAVOUR_OF,
+    AnchorResult,
+    ContextResult,
+    RankingResult,
+    Scale,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from skanchor._diagnostics import IntervalCheck
     from skanchor.reports.summary import RunSummary
-    from skanchor.results import AnchorResult
 
 SCHEMA_VERSION = 3
 """Increases whenever a program that reads the JSON must change."""
 
 
-class Reported(Protocol):
-    """What reports need of a fitted pipeline, or of new models ranked by a history."""
-
-    @property
-    def result_(self) -> AnchorResult:
-        """The result."""
-
-    @property
-    def item_effects_(self) -> str:
-        """Treatment of the item effects that is reported."""
-
-
-def result_json(
-    pipeline: Reported,
+def to_dict(
+    fitted: Any,
     level: float = 0.95,
+    *,
     summary: RunSummary | None = None,
     **layout: Any,
 ) -> dict[str, Any]:
-    """The results of a fitted pipeline for programs, as strict JSON data.
+    """Return a result as plain data for strict JSON.
 
     Parameters
     ----------
-    pipeline : AnchorPipeline or the like
-        A fitted pipeline, or another object with the attributes of a `Reported`.
+    fitted : AnchorPipeline, other ranking estimator, or RankingResult
+        A fitted method with standard errors, new models ranked by a history, or the
+        result of either, which has no information on judges and settings.
     level : float, default=0.95
         Level of intervals and rank sets.
     summary : RunSummary, optional
-        Summary of this pipeline at this level; computed if not given.
+        Facts of the run at this level; computed if not given.
     **layout : dict
         ``scale``, ``anchor``, ``sort`` and ``ranks`` of
         :meth:`skanchor.AnchorPipeline.leaderboard`.
@@ -72,18 +67,19 @@ def result_json(
     --------
     >>> from skanchor import AnchorPipeline
     >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import result_json
+    >>> from skanchor.reports import to_dict
     >>> X, y = load_demo(return_X_y=True)
     >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
-    >>> found = result_json(anchor)
-    >>> found["schema_version"], found["level"]
+    >>> record = to_dict(anchor)
+    >>> record["schema_version"], record["level"]
     (3, 0.95)
     """
-    facts = summarize(pipeline, level) if summary is None else summary
-    result = pipeline.result_
+    result = result_with_errors(fitted)
+    facts = summarize(fitted, level) if summary is None else summary
     board = result.leaderboard(level, **layout)
     scale = Scale.of(layout.get("scale", "logit"), layout.get("anchor"))
-    check = None if result.diagnostics is None else result.diagnostics.check
+    diagnostics = result.diagnostics if isinstance(result, AnchorResult) else None
+    check = None if diagnostics is None else diagnostics.check
     record: dict[str, Any] = as_json_value(
         {
             "schema_version": SCHEMA_VERSION,
@@ -91,7 +87,7 @@ def result_json(
             "scale": scale.to_dict(),
             "models": records_of(board, "model"),
             "may_be_best": records_of(facts.best.to_frame("probability"), "model"),
-            "new_models": _new_models(pipeline, level, board, scale),
+            "new_models": _new_models(fitted, result, level, board, scale),
             "contexts": _contexts(result, level, layout),
             "check": None if check is None else check_json(check),
             "summary": facts.to_dict(),
@@ -101,22 +97,22 @@ def result_json(
 
 
 def _new_models(
-    pipeline: Reported, level: float, board: pd.DataFrame, scale: Scale
+    fitted: Any, result: RankingResult, level: float, board: pd.DataFrame, scale: Scale
 ) -> list[Mapping[str, Any]]:
     """Score, rank set, variance, contrasts and breakdowns of each new model."""
-    result = pipeline.result_
     contrasts, ranks = result.contrasts(level), result.rank_sets(level)
     for name in ("difference", "standard_error", "low", "high"):
         # Differences do not depend on the zero of the scale, only on its unit.
         contrasts[name] *= scale.per_logit
-    variance, favours = result.variance, _favours(pipeline, level)
+    variance = result.variance if isinstance(result, AnchorResult) else None
+    favours = _favours(fitted if hasattr(fitted, "breakdown") else result, level)
     of_board = ["score", "standard_error", "low", "high"]
     return [
         {
             "model": model,
             **board.loc[model, of_board].to_dict(),
             "rank_set": ranks.loc[model].to_dict(),
-            "variance": variance.loc[model].to_dict(),
+            "variance": None if variance is None else variance.loc[model].to_dict(),
             "contrasts": records_of(contrasts.loc[model], "opponent"),
             **favours(model),
         }
@@ -124,14 +120,15 @@ def _new_models(
     ]
 
 
-def _favours(pipeline: Reported, level: float) -> Callable[[Any], dict[str, Any]]:
+def _favours(exposed: Any, level: float) -> Callable[[Any], dict[str, Any]]:
     """Breakdowns and benchmarks of each new model; None where they are not known."""
-    # A pipeline knows more than its result, which placed models have alone.
-    fitted: Any = pipeline if hasattr(pipeline, "breakdown") else pipeline.result_
+    nothing = dict.fromkeys(("breakdown", "benchmarks"))
+    if not hasattr(exposed, "breakdown"):
+        return lambda model: nothing
     try:
-        broken, marks = fitted.breakdown(level=level), fitted.benchmarks()
+        broken, marks = exposed.breakdown(level=level), exposed.benchmarks()
     except BattlesError:
-        return lambda model: {"breakdown": None, "benchmarks": None}
+        return lambda model: nothing
     broken = broken.drop(columns="difference")
     return lambda model: {
         "breakdown": records_of(broken.loc[model], "opponent"),
@@ -165,7 +162,7 @@ def benchmarks_json(marks: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _contexts(
-    result: AnchorResult, level: float, layout: dict[str, Any]
+    result: RankingResult, level: float, layout: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """Leaderboard of each context, where there are contexts."""
     if not isinstance(result, ContextResult):
@@ -191,18 +188,6 @@ def check_json(check: IntervalCheck) -> dict[str, Any]:
     -------
     dict
         The keys are described in ``docs/json.md``.
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.evaluation import check_intervals
-    >>> from skanchor.reports import check_json
-    >>> from skanchor.simulation import simulate_battles
-    >>> data = simulate_battles(2000, 200, n_models=6, random_state=0)
-    >>> anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
-    >>> check = check_intervals(anchor, data.X, data.y)
-    >>> check_json(check)["n_models"]
-    6
     """
     verdict = interval_verdict(check)
     tests = {

@@ -14,12 +14,11 @@ from skanchor._ranking import RankingEstimator
 from skanchor.reports.advice import points
 from skanchor.reports.answers import (
     answer,
+    best_lines,
     joined_names,
     label,
     percent,
 )
-from skanchor.reports.best import best_lines
-from skanchor.reports.checked import check_section
 from skanchor.reports.document import (
     Block,
     Cell,
@@ -39,6 +38,7 @@ from skanchor.reports.figures import (
     contrast_figure,
     judge_figures,
 )
+from skanchor.reports.interval_check import check_section
 from skanchor.reports.summary import RunSummary, result_with_errors, summarize
 from skanchor.reports.summary_text import again_lines, used_lines
 from skanchor.reports.tables import table_of
@@ -61,7 +61,6 @@ def report_document(
     level: float = 0.95,
     *,
     summary: RunSummary | None = None,
-    title: str = "Where people would rank the models",
     command: str | None = None,
     figures: bool = False,
     **layout: Any,
@@ -76,9 +75,7 @@ def report_document(
     level : float, default=0.95
         Level of intervals and rank sets.
     summary : RunSummary, optional
-        Facts of the run, from `skanchor.reports.summarize`; computed if None.
-    title : str
-        Heading of the report.
+        Facts of the run, from `summarize`; computed if None.
     command : str, optional
         The command that makes the same report again.
     figures : bool, default=False
@@ -91,18 +88,7 @@ def report_document(
     Returns
     -------
     Document
-        For `skanchor.reports.to_html`, `to_markdown` or `to_latex`.
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import report_document
-    >>> X, y = load_demo(return_X_y=True)
-    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
-    >>> document = report_document(anchor)
-    >>> [section.title for section in document.sections][:2]
-    ['Before you rely on this', 'Leaderboard']
+        For `to_html`.
     """
     result = result_with_errors(fitted)
     facts = summarize(fitted, level) if summary is None else summary
@@ -131,7 +117,9 @@ def report_document(
     if figures and can_draw():
         _add_figures(sections, fitted, level, scale)
     sections.append(_settings_section(facts, command))
-    return Document(title, answer(result, level), sections)
+    return Document(
+        "Where people would rank the models", answer(result, level), sections
+    )
 
 
 def _add_figures(
@@ -169,16 +157,6 @@ def leaderboard_table(
     -------
     Table
         One row for each model, with a bar for its interval.
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import leaderboard_table
-    >>> X, y = load_demo(return_X_y=True)
-    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
-    >>> len(leaderboard_table(anchor.leaderboard()).rows)
-    10
     """
     digits = Scale().digits if scale is None else scale.digits
     ranks = board[["rank", "rank_low", "rank_high", "determined"]].to_numpy(object)

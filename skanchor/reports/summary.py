@@ -17,7 +17,7 @@ from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import Inputs
 from skanchor._ranking import RankingEstimator
 from skanchor.exceptions import DiagnosticWarning
-from skanchor.reports.best import may_be_best
+from skanchor.reports.answers import may_be_best
 from skanchor.reports.tables import records_of
 from skanchor.results import RankingResult
 from skanchor.warning_log import WarningLog, in_short
@@ -52,7 +52,7 @@ class ItemEffects:
 class RunSummary:
     """The facts of a run: its data, its decisions, its warnings, and how to repeat it.
 
-    :func:`skanchor.reports.summary_lines` turns it into text, :meth:`to_dict` into
+    :func:`summary_lines` turns it into text, :meth:`to_dict` into
     plain data for JSON.
 
     Attributes
@@ -71,7 +71,7 @@ class RunSummary:
         Features used, columns ignored, names of groups and weights.
     best : Series
         Models that may be the best at this level, with their probabilities; see
-        :func:`skanchor.reports.may_be_best`.
+        :func:`may_be_best`.
     n_groups : int or None
         Number of groups of dependent rows; None without groups, or if not known.
     judges : DataFrame
@@ -93,17 +93,6 @@ class RunSummary:
         SHA-256 of the rows that were read.
     folds : str
         Where the folds come from, if they are not those of this fit.
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import RunSummary, summarize
-    >>> X, y = load_demo(return_X_y=True)
-    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
-    >>> summary = summarize(anchor)
-    >>> isinstance(summary, RunSummary), summary.method
-    (True, 'AnchorPipeline')
     """
 
     method: str
@@ -201,18 +190,6 @@ def summarize(
     Returns
     -------
     RunSummary
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import summarize
-    >>> X, y = load_demo(return_X_y=True)
-    >>> summary = summarize(AnchorPipeline(random_state=0).fit(X, y))
-    >>> summary.rows
-    {'human': 1100, 'historical': 2200, 'arrival': 700, 'unused': 0}
-    >>> summary.item_effects.reported
-    'none'
     """
     result = result_with_errors(fitted)
     known: dict[str, Any] = {

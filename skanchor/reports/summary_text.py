@@ -8,7 +8,7 @@ import numpy as np
 
 from skanchor._text import printable
 from skanchor.exceptions import AssumptionWarning
-from skanchor.reports.best import best_note
+from skanchor.reports.answers import best_lines
 from skanchor.reports.summary import RunSummary
 from skanchor.warning_log import in_short
 
@@ -27,22 +27,12 @@ def summary_lines(summary: RunSummary) -> list[str]:
     Parameters
     ----------
     summary : RunSummary
-        Facts of the run, from :func:`skanchor.reports.summarize`.
+        Facts of the run, from :func:`summarize`.
 
     Returns
     -------
     list of str
         Data, judges and decisions, then warnings, then what is needed to repeat it.
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import summarize, summary_lines
-    >>> X, y = load_demo(return_X_y=True)
-    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
-    >>> print(summary_lines(summarize(anchor))[0])
-    May be the best, by 95 % set (and probability):
     """
     lines = [
         *_best(summary),
@@ -60,7 +50,8 @@ def summary_lines(summary: RunSummary) -> list[str]:
 def _best(summary: RunSummary) -> list[str]:
     if summary.best.empty:
         return []
-    return best_note(summary.best, summary.level).splitlines()
+    head, names = best_lines(summary.best, summary.level)
+    return [head, f"  {names}"]
 
 
 def used_lines(summary: RunSummary) -> list[str]:
@@ -69,7 +60,7 @@ def used_lines(summary: RunSummary) -> list[str]:
     Parameters
     ----------
     summary : RunSummary
-        Facts of the run, from :func:`skanchor.reports.summarize`.
+        Facts of the run, from :func:`summarize`.
 
     Returns
     -------
@@ -87,7 +78,7 @@ def again_lines(summary: RunSummary) -> list[str]:
     Parameters
     ----------
     summary : RunSummary
-        Facts of the run, from :func:`skanchor.reports.summarize`.
+        Facts of the run, from :func:`summarize`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A DataFrame as a table of a report or as records, and a table as text."""
+"""A DataFrame as a table of a report or as records, and tables as text."""
 
 from __future__ import annotations
 
@@ -49,17 +49,6 @@ def table_of(
     -------
     Table
         The names of the rows in the first column, then the chosen columns.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from skanchor.reports import table_of
-    >>> frame = pd.DataFrame({"score": [0.71, -0.2]}, index=["otter", "heron"])
-    >>> table = table_of(frame, "Scores", {"score": ("Score", 2)})
-    >>> table.caption
-    'Scores'
-    >>> [heading.text for heading in table.headings]
-    ['', 'Score']
     """
     chosen = {key: shown for key, shown in columns.items() if key in frame}
     headings = [Heading(str(frame.index.name or "").capitalize(), is_number=False)]
@@ -90,19 +79,7 @@ def table_text(table: Table) -> Grid:
     Returns
     -------
     rich.table.Table
-        For ``rich.print``, or for `skanchor.reports.render`, which gives a string.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from skanchor.reports import render, table_of, table_text
-    >>> frame = pd.DataFrame({"score": [0.71, -0.2]}, index=["otter", "heron"])
-    >>> table = table_of(frame, "Scores", {"score": ("Score", 2)})
-    >>> print(render(table_text(table)))
-           Score
-    ────────────
-    otter   0.71
-    heron  −0.20
+        For ``rich.print``, or for :func:`render`, which gives a string.
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as Grid
@@ -156,3 +133,43 @@ def _cell(value: Any, form: Any) -> Cell:
         return share(value)
     assert isinstance(form, int)
     return number(value, form)
+
+
+# ------------------------------------------------------------------------------ text
+UNBOUNDED = 1_000_000
+"""More columns than any page has, in characters."""
+
+
+def render(renderable: Any, *, width: int | None = None, terminal: bool = False) -> str:
+    """Turn a rich renderable into text.
+
+    Parameters
+    ----------
+    renderable : object
+        Anything rich can print.
+    width : int, optional
+        Width in characters; None means as wide as the content.
+    terminal : bool, default=False
+        Whether to use bold and colour (`NO_COLOR` is respected).
+
+    Returns
+    -------
+    str
+        The text, lines without trailing blanks.
+    """
+    from io import StringIO
+
+    from rich.console import Console
+
+    console = Console(
+        file=StringIO(),
+        width=UNBOUNDED if width is None else width,
+        force_terminal=terminal,
+        color_system="auto" if terminal else None,
+        legacy_windows=False,
+    )
+    with console.capture() as capture:
+        # Lines that are too wide run over the edge; cropped, their ends would be lost.
+        console.print(renderable, crop=False)
+    lines = capture.get().splitlines()
+    return "\n".join(line.rstrip() for line in lines) + "\n"

@@ -16,7 +16,7 @@ import pytest
 
 from skanchor._cli.method import load_task
 from skanchor._comparisons.outcomes import Outcomes
-from skanchor.reports import overview
+from skanchor.reports.overview import overview
 
 FLAGS = ["--cv", "2", "--item-effects", "none", "--groups", "none", "--json"]
 ORDER = ["fox", "owl", "elk", "cat", "new"]

@@ -7,7 +7,7 @@ import pandas as pd
 from offers import offers
 
 from skanchor.datasets import load_demo
-from skanchor.reports import overview
+from skanchor.reports.overview import overview
 
 
 def test_the_demo_is_described(run):

@@ -17,7 +17,10 @@ from skanchor import AnchorPipeline, split_battles
 from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError
 from skanchor.io.reading import read_given
-from skanchor.reports import leaderboard_text, render, result_json, summarize
+from skanchor.reports import to_dict
+from skanchor.reports.leaderboard import leaderboard_text
+from skanchor.reports.summary import summarize
+from skanchor.reports.tables import render
 from skanchor.simulation import simulate_battles
 
 FAST = ["--cv", "2"]
@@ -55,7 +58,7 @@ def test_demo_json_holds_the_result(run, pipeline):
     code, out, err = run("rank", "--demo", "--json", "--level", "0.9")
     assert (code, err) == (0, [])
     result = json.loads(out)
-    assert result == result_json(pipeline, 0.9)
+    assert result == to_dict(pipeline, 0.9)
     board = pipeline.leaderboard(0.9)
     assert [row.pop("model") for row in result["models"]] == board.index.tolist()
     assert result["models"][0] == board.iloc[0].to_dict()
@@ -97,7 +100,7 @@ def test_output_goes_to_the_file(run, tmp_path, name, flags, pipeline):
         read = READERS[path.suffix](path).set_index("model")
         pd.testing.assert_frame_equal(read, board, check_dtype=False, check_names=False)
     elif flags or path.suffix.lower() == ".json":
-        assert json.loads(path.read_text()) == result_json(pipeline)
+        assert json.loads(path.read_text()) == to_dict(pipeline)
     else:
         assert path.read_text() == text_of(pipeline)
 
@@ -556,10 +559,10 @@ BAD_FLAGS = {
     "rank --demo --columns left=model_a": "left",
     "rank --demo --output /absent/folder/x": "no directory",
     "rank --demo --output .": "directory",
-    "rank --demo --output x.bmp": ".tex, .html, .png, .svg, .pdf and .txt",
-    "rank --demo --output x.csv.gz": ".tex, .html, .png, .svg, .pdf and .txt",
-    "check --demo --output x.html": ".parquet, .xlsx, .md, .tex and .txt",
-    "history place x y.csv --output x.html": ".xlsx, .md, .tex and .txt",
+    "rank --demo --output x.bmp": ".xlsx, .html, .png, .svg, .pdf and .txt",
+    "rank --demo --output x.csv.gz": ".xlsx, .html, .png, .svg, .pdf and .txt",
+    "check --demo --output x.html": ".parquet, .xlsx and .txt",
+    "history place x y.csv --output x.html": ".parquet, .xlsx and .txt",
     "rank --demo --json --output x.png": "--json",
     "rank --demo --json --output x.csv": "--json",
     "rank --demo --json --output x.txt": "--json",

@@ -16,7 +16,10 @@ from skanchor._comparisons import Inputs
 from skanchor._comparisons.suspects import declared, feature_label, smells_of_outcome
 from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.reports import leaderboard_text, render, result_json, summarize
+from skanchor.reports import to_dict
+from skanchor.reports.leaderboard import leaderboard_text
+from skanchor.reports.summary import summarize
+from skanchor.reports.tables import render
 
 KINDS = {
     "pandas": lambda frame: frame,
@@ -139,7 +142,7 @@ def test_the_result_knows_what_was_used(anchor):
         "Groups: prompt_id.",
     ):
         assert line in text.splitlines()
-    assert result_json(anchor)["summary"]["inputs"] == {
+    assert to_dict(anchor)["summary"]["inputs"] == {
         "features": ["length", "markdown"],
         "ignored": ["score_a", "score_b"],
         "groups": "prompt_id",

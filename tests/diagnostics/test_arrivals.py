@@ -23,7 +23,9 @@ from skanchor._diagnostics import FitSums, check_arrivals
 from skanchor._items import dispersions
 from skanchor.bias import LinearBias
 from skanchor.exceptions import DiagnosticWarning
-from skanchor.reports import leaderboard_text, render, summarize
+from skanchor.reports.leaderboard import leaderboard_text
+from skanchor.reports.summary import summarize
+from skanchor.reports.tables import render
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 

@@ -1,5 +1,6 @@
 """How few rows change a statement: against refits by hand, and what is refused."""
 
+from html import unescape
 from unittest.mock import patch
 
 import numpy as np
@@ -19,7 +20,8 @@ from skanchor.fragility._goals import Goal
 from skanchor.fragility._resolved import Fitted
 from skanchor.fragility._search import Trail
 from skanchor.fragility._units import Queue, Units
-from skanchor.reports import report_document, to_markdown
+from skanchor.reports.page import to_html
+from skanchor.reports.sections import report_document
 from skanchor.simulation import simulate_battles
 
 NEW = "new-model"
@@ -136,8 +138,8 @@ def test_first_order_alone_needs_no_rows(small):
     lost = found.table[~found.table["gains"].astype(bool)]
     weakest = lost["t"].abs().idxmin()[1]
     (line,) = anchor.fragility_by_influence(weakest, "interval").lines()
-    assert line in to_markdown(report_document(anchor)).replace("\n", " ")
-    assert line not in to_markdown(report_document(anchor.result_)).replace("\n", " ")
+    assert line in unescape(to_html(report_document(anchor)))
+    assert line not in unescape(to_html(report_document(anchor.result_)))
 
 
 # ---------------------------------------------------------------------- by brute force

@@ -12,7 +12,9 @@ from skanchor import AnchorPipeline, BTLRegressor
 from skanchor.bias import LinearBias
 from skanchor.bootstrap import Bootstrapped
 from skanchor.exceptions import SeparationWarning
-from skanchor.reports import leaderboard_text, render, result_json
+from skanchor.reports import to_dict
+from skanchor.reports.leaderboard import leaderboard_text
+from skanchor.reports.tables import render
 
 CLOSE = 2e-5
 
@@ -42,7 +44,7 @@ def check(method, case):
     if isinstance(method, AnchorPipeline):
         method.summary()
         str(method.result_.diagnostics)
-        json.dumps(result_json(method), allow_nan=False)
+        json.dumps(to_dict(method), allow_nan=False)
         render(leaderboard_text(method.leaderboard()))
 
 

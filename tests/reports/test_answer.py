@@ -5,7 +5,7 @@ import pytest
 from reports.made_results import made_result
 
 from skanchor._comparisons import Inputs
-from skanchor.reports import answer
+from skanchor.reports.answers import answer
 
 
 def one_new(score, error, n_old=4):
@@ -30,16 +30,13 @@ def one_new(score, error, n_old=4):
 )
 def test_rank_and_range_are_those_of_the_rank_set(score, error, said):
     result = one_new(score, error)
-    for among in ("board", "historical"):
-        first, last = answer(result, among=among)
-        assert first.startswith(f"People would rank model-04 {said}")
-        assert "1 is best. With 95 % confidence" in last
-    assert "among the 4 historical models and the new one" in last
-    assert "within their rank sets at once" in answer(result)[-1]
+    first, last = answer(result)
+    assert first.startswith(f"People would rank model-04 {said}")
+    assert "1 is best. With 95 % confidence" in last
+    assert "within their rank sets at once" in last
 
 
 def test_ranks_are_those_of_the_leaderboard():
-    """With several new models the two ways to count differ."""
     old = [2.0, 1.0, 0.0, -1.0, -2.0]
     result = made_result(
         7,
@@ -48,9 +45,7 @@ def test_ranks_are_those_of_the_leaderboard():
         covariances=0.09 * np.eye(7)[None],
     )
     board = result.leaderboard()
-    for among, rank, n in (("board", 5, 7), ("historical", 4, 6)):
-        second = answer(result, among=among)[1]
-        assert f"rank model-06 {rank}th of {n}; " in second
+    assert "rank model-06 5th of 7; " in answer(result)[1]
     low, high = board.loc["model-06", ["rank_low", "rank_high"]]
     assert f"its rank lies between {low} and {high}." in answer(result)[1]
 

@@ -11,7 +11,8 @@ from importlib.util import find_spec
 import pytest
 from reports.made_results import NASTY, made_result
 
-from skanchor.reports import report_document, to_html
+from skanchor.reports.page import to_html
+from skanchor.reports.sections import report_document
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="needs the extra 'browser': playwright"

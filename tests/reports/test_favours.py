@@ -1,25 +1,24 @@
 """The section "What would change this", its sentences and its place in the JSON."""
 
 import math
+from html import unescape
 
 import pytest
 
 from skanchor import AnchorPipeline
 from skanchor.baselines import JointBTL
 from skanchor.datasets import load_demo
-from skanchor.reports import (
-    Table,
-    change_lines,
-    change_table,
-    report_document,
-    result_json,
-    to_markdown,
-)
+from skanchor.reports import to_dict
+from skanchor.reports.document import Table
 from skanchor.reports.favours import (
     Reversal,
+    change_lines,
     change_section,
+    change_table,
     in_words,
 )
+from skanchor.reports.page import to_html
+from skanchor.reports.sections import report_document
 from skanchor.simulation import simulate_battles
 
 
@@ -30,7 +29,7 @@ def anchor():
 
 
 def test_the_section_says_what_breaks_first(anchor):
-    text = to_markdown(report_document(anchor))
+    text = unescape(to_html(report_document(anchor)))
     assert "What would change this" in text
     lines = change_lines(anchor)
     table = anchor.breakdown()
@@ -47,7 +46,8 @@ def test_the_section_says_what_breaks_first(anchor):
     assert f"largest effect is {row['weakest_judge']}" in lines[0]
     # The result alone tells the same.
     assert change_lines(anchor.result_) == lines
-    assert "What would change this" in to_markdown(report_document(anchor.result_))
+    sections = report_document(anchor.result_).sections
+    assert "change" in [section.name for section in sections]
 
 
 def test_many_new_models_have_a_table_with_a_row_each():
@@ -105,12 +105,12 @@ def test_sentences():
 
 
 def test_json_has_breakdowns_and_benchmarks(anchor, plug_in):
-    new = result_json(anchor)["new_models"]
+    new = to_dict(anchor)["new_models"]
     table = anchor.breakdown()
     for own in new:
         found = {row["opponent"]: row for row in own["breakdown"]}
         for opponent, row in table.loc[own["model"]].iterrows():
             assert found[opponent]["gamma_sign"] == row["gamma_sign"]
         assert {row["judge"] for row in own["benchmarks"]} == set(anchor.judges_)
-    [own, *_] = result_json(plug_in)["new_models"]
+    [own, *_] = to_dict(plug_in)["new_models"]
     assert own["breakdown"] is None and own["benchmarks"] is None

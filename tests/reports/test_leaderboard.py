@@ -6,13 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skanchor.reports import (
-    best_note,
-    leaderboard_text,
-    may_be_best,
-    render,
-    summarize,
-)
+from skanchor.reports.answers import best_lines, may_be_best
+from skanchor.reports.leaderboard import leaderboard_text
+from skanchor.reports.summary import summarize
+from skanchor.reports.tables import render
 from skanchor.results import RankingResult
 
 
@@ -93,14 +90,14 @@ def test_layout_keeps_odd_names_readable(width):
 def test_who_may_be_the_best_is_told(anchor):
     board, result = anchor.leaderboard(0.9), anchor.result_
     best = result.best_set(level=0.9)
-    note = best_note(may_be_best(result, 0.9), 0.9)
-    assert "90 % set" in note
-    told = note.splitlines()[1].strip().split(", ")
+    head, names = best_lines(may_be_best(result, 0.9), 0.9)
+    assert "90 % set" in head
+    told = names.split(", ")
     chances = result.prob_best()
     assert 0 < len(best) <= 5
     assert told == [f"{model} ({chances[model]:.2f})" for model in best]
     text = render(leaderboard_text(board, 0.9, summarize(anchor, 0.9)))
-    assert note.splitlines()[1] in text
+    assert names in text
 
 
 def test_the_best_of_many_is_read_off_the_board():
@@ -117,10 +114,10 @@ def test_the_best_of_many_is_read_off_the_board():
     board = result.leaderboard()
     found = may_be_best(result)
     assert found.index.tolist() == board.index[board["rank_low"] == 1].tolist()
-    assert f"and {len(found) - 5} more" in best_note(found)
+    assert f"and {len(found) - 5} more" in best_lines(found)[1]
 
 
 def test_scores_without_errors_have_no_probability(plug_in):
     found = may_be_best(plug_in.result_)
     assert found.isna().all()
-    assert "(0" not in best_note(found)
+    assert "(0" not in best_lines(found)[1]

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from skanchor import AnchorPipeline
-from skanchor.reports import result_json
+from skanchor.reports import to_dict
 from skanchor.simulation import simulate_battles
 
 DAY = datetime.date(2026, 1, 1)
@@ -29,6 +29,6 @@ def test_labels_of_types_that_json_lacks_are_their_texts(name, text):
         }
     )
     anchor = AnchorPipeline(cv=3, item_effects=None, random_state=0).fit(X, data.y)
-    record = json.loads(json.dumps(result_json(anchor), allow_nan=False))
+    record = json.loads(json.dumps(to_dict(anchor), allow_nan=False))
     assert [row["model"] for row in record["new_models"]] == [text]
     assert text in [row["model"] for row in record["models"]]

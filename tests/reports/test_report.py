@@ -11,9 +11,11 @@ from reports.made_results import NASTY, made_result
 
 from skanchor import AnchorPipeline
 from skanchor._diagnostics import KINDS
-from skanchor.reports import html, report_document, to_html, to_latex, to_markdown
+from skanchor.reports import page, write_report
 from skanchor.reports.advice import TO_DO, points
-from skanchor.reports.document import Table
+from skanchor.reports.document import Table, Text
+from skanchor.reports.page import to_html
+from skanchor.reports.sections import report_document
 from skanchor.simulation import simulate_battles
 
 LN10 = log(10.0)
@@ -50,6 +52,20 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
+def written(anchor, tmp_path_factory):
+    """A whole report, with drawings, as a file."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(anchor, path, 0.9, scale="elo")
+    return path
+
+
+@pytest.fixture(scope="module")
+def many():
+    """A page of many models, with drawings."""
+    return to_html(report_document(made_result(30, 3), figures=True))
+
+
+@pytest.fixture(scope="module")
 def document(anchor):
     return report_document(anchor, command="skanchor rank --demo")
 
@@ -75,7 +91,7 @@ def test_each_context_by_itself():
         low, high = f"{row['low']:.0f}", f"{row['high']:.0f}"
         assert chat.text == f"{row['score']:.0f} ({low} to {high})"
         assert (art.text == "–") == (name.text == "model-02")
-    said = to_markdown(report_document(made))
+    said = to_html(report_document(made))
     assert "is for the mix of 75 % chat and 25 % code" in said
     assert "prompts that are 75 % chat and 25 % code (column kind)" in said
     alone = report_document(made.result_.under(mix))
@@ -87,7 +103,7 @@ def test_differences_and_errors_are_on_the_scale(anchor):
     difference = anchor.contrasts().loc[("ivory-lynx", table.rows[0][0].text)]
     assert table.rows[0][4].key == pytest.approx(difference["difference"] * 400 / LN10)
     low, high = anchor.conf_int().loc["ivory-lynx"] * 400 / LN10
-    said = to_markdown(report_document(anchor, scale="elo", anchor={"hazel-newt": 800}))
+    said = to_html(report_document(anchor, scale="elo", anchor={"hazel-newt": 800}))
     half = (high - low) / 2
     assert f"The 95 % interval of ivory-lynx is ±{half:.0f}; its variance is" in said
     assert (
@@ -120,9 +136,11 @@ def test_document_has_the_numbers_of_the_result(anchor, document):
 
 def test_who_may_be_best_is_below_the_board(anchor, document):
     best = anchor.best_set()
-    text = to_markdown(document)
-    line = next(
-        line for line in text.splitlines() if line.startswith("May be the best")
+    (line,) = (
+        block.text
+        for section in document.sections
+        for block in section.blocks
+        if isinstance(block, Text) and block.text.startswith("May be the best")
     )
     assert [name for name in anchor.scores_.index if name in line] == [
         name for name in anchor.scores_.index if name in best
@@ -153,20 +171,20 @@ def test_judges_of_little_worth_are_named_first():
 
 def test_bars_have_an_axis_that_all_share(document):
     text = to_html(document)
-    page = Page(text)
-    axes = [a for tag, a in page.elements if a.get("class") == "axis"]
+    elements = Page(text).elements
+    axes = [a for tag, a in elements if a.get("class") == "axis"]
     assert len(axes) == 3
     table = table_called(document, "leaderboard-table")
-    ticks = dict((label, at) for at, label in html._axis(table))
+    ticks = dict((label, at) for at, label in page._axis(table))
     assert list(ticks) == ["−1", "0", "1"]
-    bars = [html._bar(table, row) for row in range(len(table.rows))]
+    bars = [page._bar(table, row) for row in range(len(table.rows))]
     scores = [row[3].key for row in table.rows]
     # Positions are linear in the value, those of ticks and of bars alike.
     slope = (ticks["1"] - ticks["−1"]) / 2
     for bar, score in zip(bars, scores, strict=True):
         assert bar["value"] == pytest.approx(ticks["0"] + slope * score, abs=0.2)
     wins = table_called(document, "wins-1")
-    assert {label for _, label in html._axis(wins)} <= {"25", "50", "75"}
+    assert {label for _, label in page._axis(wins)} <= {"25", "50", "75"}
 
 
 def test_every_kind_of_finding_has_its_advice():
@@ -194,17 +212,16 @@ def test_page_is_self_contained_and_accessible(document):
     assert links <= set(ids)
 
 
-def test_page_of_many_models_is_small():
+def test_page_of_many_models_is_small(many):
     pytest.importorskip("matplotlib")
-    text = to_html(report_document(made_result(30, 3), figures=True))
-    assert text.count("<figure") == 4
+    assert many.count("<figure") == 4
     # The drawings of judges, which a result does not know, take 100 kB more.
-    assert len(text.encode()) < 220_000
+    assert len(many.encode()) < 220_000
 
 
-def test_drawings_have_names_and_ids_of_their_own(anchor):
+def test_drawings_have_names_and_ids_of_their_own(written):
     pytest.importorskip("matplotlib")
-    text = to_html(report_document(anchor, figures=True))
+    text = written.read_text("utf-8")
     page = Page(text)
     ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
     assert len(ids) == len(set(ids))
@@ -215,12 +232,12 @@ def test_drawings_have_names_and_ids_of_their_own(anchor):
         assert "".join(reference) in ids
 
 
-def test_names_never_become_markup_in_drawings():
+def test_names_never_become_markup_in_drawings(many):
     pytest.importorskip("matplotlib")
     nasty = [*NASTY, ' id="x" url(#y) 1.23456', "$\\frac{1}{2}$"]
-    plain = to_html(report_document(made_result(len(nasty), 3), figures=True))
-    text = to_html(report_document(made_result(names=nasty, n_new=3), figures=True))
-    before, after = Page(plain), Page(text)
+    names = [*(f"model-{k:02d}" for k in range(30 - len(nasty))), *nasty]
+    text = to_html(report_document(made_result(names=names, n_new=3), figures=True))
+    before, after = Page(many), Page(text)
     kinds = {"script", "img", "iframe", "a", "style", "figure", "svg", "table", "h1"}
     for kind in kinds:
         assert after.count(kind) == before.count(kind), kind
@@ -242,48 +259,20 @@ def test_names_never_become_markup():
     assert "{{ 7 * 7 }}" in shown and "49" not in shown.split("gnp.exe")[0]
 
 
-def test_names_are_text_in_markdown():
-    from markdown_it import MarkdownIt
-
-    text = to_markdown(report_document(made_result(names=NASTY, n_new=3)))
-    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
-    found = parser.parse(text)
-    inline = [child for token in found for child in token.children or []]
-    allowed = {"text", "em_open", "em_close", "strong_open", "strong_close",
-               "text_special", "entity"}  # fmt: skip
-    assert {child.type for child in inline} <= allowed
-    assert not [token for token in found if token.type == "html_block"]
-    shown = "".join(child.content for child in inline)
-    for name in NASTY[:7]:
-        assert name in shown
-    tables = [token for token in found if token.type == "table_open"]
-    assert len(tables) == 4
-    cells = [token for token in found if token.type in ("td_open", "th_open")]
-    n = len(NASTY)
-    assert len(cells) == 9 * (n + 1) + 3 * 7 * n
-
-
-def test_names_are_text_in_latex():
-    text = to_latex(report_document(made_result(names=NASTY, n_new=3)))
-    body = text.partition(r"\begin{document}")[2]
-    assert r"\textbackslash{}input\{/etc/passwd\}" in body
-    assert r"\$x\$" in body
-    # No special letter stands unescaped, but for those that this package writes.
-    known = re.sub(r"\$-\$|\$\\infty\$", "", body)
-    assert not re.search(r"(?<!\\)[$#_~^]", known)
-    rows = [line for line in body.splitlines() if line.endswith(r" \\")]
-    assert len(rows) == 1 + len(NASTY) + 3 * len(NASTY)
-    for row in rows:
-        assert len(re.findall(r"(?<!\\)&", row)) in (6, 8)
-
-
 def test_jinja_is_asked_for_where_it_is_missing(document, monkeypatch):
-    from skanchor.reports import html
-
-    html._template.cache_clear()
+    page._template.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
     with pytest.raises(ImportError, match=r"pip install 'skanchor\[report\]'"):
         to_html(document)
-    monkeypatch.undo()
-    html._template.cache_clear()
-    assert to_markdown(document).startswith("# ")
+    page._template.cache_clear()
+
+
+def test_a_report_is_written_or_the_file_stays(anchor, written):
+    content = written.read_text("utf-8")
+    assert "90 % intervals" in content and "Elo points" in content
+    with pytest.raises(FileExistsError):
+        write_report(anchor, written, overwrite=False)
+    with pytest.raises(TypeError, match="A report needs a fitted method"):
+        write_report(anchor.scores_, written)
+    assert written.read_text("utf-8") == content
+    assert len(list(written.parent.iterdir())) == 1

@@ -13,16 +13,14 @@ from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor.baselines import JointBTL, PooledLLM
 from skanchor.datasets import load_demo
 from skanchor.exceptions import DataWarning, DiagnosticWarning, WeakJudgeWarning
-from skanchor.reports import (
-    SCHEMA_VERSION,
-    leaderboard_text,
-    render,
-    report_document,
-    result_json,
-    summarize,
-    summary_lines,
-)
+from skanchor.reports import to_dict
 from skanchor.reports.advice import points
+from skanchor.reports.leaderboard import leaderboard_text
+from skanchor.reports.records import SCHEMA_VERSION
+from skanchor.reports.sections import report_document
+from skanchor.reports.summary import summarize
+from skanchor.reports.summary_text import summary_lines
+from skanchor.reports.tables import render
 from skanchor.results import Scale
 from skanchor.warning_log import in_short
 
@@ -35,7 +33,7 @@ def anchor():
     return AnchorPipeline(cv=2, random_state=0).fit(X, y, groups="prompt_id")
 
 
-@pytest.mark.parametrize("of", [report_document, result_json, summarize])
+@pytest.mark.parametrize("of", [report_document, to_dict, summarize])
 def test_methods_without_errors_and_unfitted_ones_are_refused(of):
     X, y = load_demo(return_X_y=True)
     with pytest.raises(TypeError, match=r"PooledLLM has none. Its leaderboard\(\) has"):
@@ -179,11 +177,16 @@ def test_other_methods_tell_what_they_know():
     assert "Judges" not in text and "Settings: all defaults." in text
     alone = summarize(baseline.result_)
     assert alone.settings == {} and alone.method == "RankingResult"
-    json.dumps(summary.to_dict(), default=float)
+    for of in (baseline, baseline.result_):
+        record = to_dict(of)
+        json.dumps(record, allow_nan=False)
+        [new, _] = record["new_models"]
+        assert new["variance"] is new["breakdown"] is None
+        assert len(new["contrasts"]) == 9 and record["check"] is None
 
 
 def test_json_is_what_the_page_says(anchor):
-    result = result_json(anchor, scale="elo", anchor={"amber-otter": 1000})
+    result = to_dict(anchor, scale="elo", anchor={"amber-otter": 1000})
     json.dumps(result, allow_nan=False)
     assert result["schema_version"] == SCHEMA_VERSION
     assert result["scale"]["anchor"] == "amber-otter"

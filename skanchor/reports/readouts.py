@@ -1,4 +1,4 @@
-"""Tables of what verdicts are worth, of rows until a width, and of what to buy next."""
+"""Tables of what is read out of a fit: worth, outlook, design, and fragility."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skanchor.exceptions import BattlesError
+from skanchor.fragility import Fragility
 from skanchor.planning import Design, Outlook, Worth
 from skanchor.reports.document import Table
 from skanchor.reports.tables import table_of
@@ -39,6 +41,24 @@ _SEPARATION: dict[str, tuple[str, int | str]] = {
     "now": ("Separated now", "yes"),
     "probability": ("Then", "share"),
 }
+_STATEMENTS: dict[str, tuple[str, int | str]] = {
+    "opponent": ("opponent", "text"),
+    "difference": ("difference", 2),
+    "t": ("t", 1),
+    "allowed": ("rows", 0),
+    "first_order": ("first order", "text"),
+    "re_solved": ("re-solved", "text"),
+    "k": ("needed", "text"),
+    "share": ("share", "text"),
+    "status": ("", "text"),
+}
+_ROWS: dict[str, tuple[str, int | str]] = {
+    "model_a": ("model_a", "text"),
+    "model_b": ("model_b", "text"),
+    "judge": ("judge", "text"),
+    "outcome": ("outcome", 2),
+    "count": ("rows", 0),
+}
 
 
 def worth_table(worth: Worth, model: Any = None) -> Table:
@@ -54,16 +74,6 @@ def worth_table(worth: Worth, model: Any = None) -> Table:
     Returns
     -------
     Table
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import worth_table
-    >>> X, y = load_demo(return_X_y=True)
-    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
-    >>> len(worth_table(anchor.worth(), "ivory-lynx").rows)
-    4
     """
     caption = "What verdicts are worth, in human votes"
     return table_of(
@@ -84,16 +94,6 @@ def outlook_table(outlook: Outlook, model: Any = None) -> Table:
     Returns
     -------
     Table
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import outlook_table
-    >>> X, y = load_demo(return_X_y=True)
-    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
-    >>> len(outlook_table(anchor.outlook([0.2]), "ivory-lynx").rows)
-    1
     """
     rows = _rows_of_model(outlook.table, model, "width")
     for name in ("votes", "verdicts", "both"):
@@ -115,17 +115,6 @@ def design_table(design: Design) -> Table:
     Returns
     -------
     Table
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import design_table
-    >>> X, y = load_demo(return_X_y=True)
-    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
-    >>> design = anchor.design(10.0, {"human": 1.0, "judge-beta": 0.02})
-    >>> len(design_table(design).rows) > 0
-    True
     """
     rows = design.table.assign(gain=1e6 * design.table["gain"])
     return table_of(rows, "What to buy next", _DESIGN, name="design")
@@ -145,17 +134,6 @@ def separation_table(design: Design, model: Any) -> Table:
     -------
     Table
         Models that are not distinguished now, or with the design; nearest first.
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import separation_table
-    >>> X, y = load_demo(return_X_y=True)
-    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
-    >>> design = anchor.design(10.0, {"human": 1.0})
-    >>> len(separation_table(design, "ivory-lynx").rows) > 0
-    True
     """
     own = design.separation.loc[model]
     own = own[~own["now"] | (own["probability"] < 0.995)]
@@ -170,3 +148,91 @@ def _rows_of_model(table: pd.DataFrame, model: Any, by: str) -> pd.DataFrame:
     if model is None:
         return table.reset_index(by)
     return table.loc[[model]].droplevel("model")
+
+
+# -------------------------------------------------------------------------- fragility
+def fragility_table(found: Fragility, model: Any = None) -> Table:
+    """Lay out how many rows change each statement.
+
+    Parameters
+    ----------
+    found : Fragility
+        Of :meth:`skanchor.AnchorPipeline.fragility`.
+    model : label, optional
+        One of its models, whose rows are then named by opponent; None shows all.
+
+    Returns
+    -------
+    Table
+    """
+    rows = found.table if model is None else found.table.loc[[model]]
+    rows = rows.reset_index().set_index("model" if model is None else "opponent")
+    for name in ("first_order", "re_solved", "k"):
+        rows[name] = [_number_found(each) for each in rows[name].tolist()]
+    rows["share"] = [
+        "" if np.isnan(each) else f"{100 * each:.2g} %"
+        for each in rows["share"].tolist()
+    ]
+    return table_of(rows, "How few rows change this", _STATEMENTS, name="fragility")
+
+
+def influence_lines(fitted: Any, models: list[Any], level: float) -> list[str]:
+    """Say how few rows would leave the weakest clear difference open, by influence.
+
+    Parameters
+    ----------
+    fitted : RankingEstimator or RankingResult
+        A fitted method, or a result; others than pipelines have no rows.
+    models : list of label
+        New models.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    list of str
+        A sentence for each model with a clear difference. No refit confirms it.
+    """
+    if not hasattr(fitted, "fragility_by_influence"):
+        return []
+    lines = []
+    contrasts = fitted.contrasts(level)
+    clear = contrasts[(contrasts["low"] > 0) | (contrasts["high"] < 0)]
+    ratio = (clear["difference"] / clear["standard_error"]).abs()
+    for model in models:
+        if model not in ratio.index.get_level_values("model"):
+            continue
+        opponent = ratio.xs(model, level="model").idxmin()
+        try:
+            found = fitted.fragility_by_influence(
+                opponent, "interval", model=model, level=level
+            )
+        except BattlesError:
+            # Contexts, and styles that are included, have none.
+            return []
+        lines += found.lines()
+    return lines
+
+
+def rows_table(found: Fragility, model: Any, opponent: Any) -> Table:
+    """Lay out the rows whose loss changes a statement; equal rows share a line.
+
+    Parameters
+    ----------
+    found : Fragility
+        Of :meth:`skanchor.AnchorPipeline.fragility`.
+    model, opponent : label
+        The model and the opponent of the statement.
+
+    Returns
+    -------
+    Table
+    """
+    cells: pd.DataFrame = found.cells(model, opponent).set_index("model_a")
+    return table_of(cells, "Which rows", _ROWS, name="fragile-rows")
+
+
+def _number_found(value: float) -> str:
+    if np.isnan(value):
+        return "not searched"
+    return "more" if np.isinf(value) else f"{value:,.0f}"
