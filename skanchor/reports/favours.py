@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,47 +37,8 @@ _MARKS = {
 """Benchmarks of a sentence, in the order in which they are named."""
 
 
-class Exposed(Protocol):
-    """What has breakdowns: a fitted pipeline, or its result."""
-
-    def breakdown(self, *, level: float = ...) -> pd.DataFrame:
-        """Favours that undo what is said of new models."""
-
-    def benchmarks(self) -> pd.DataFrame:
-        """Recorded sizes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reversal:
-    """A statement on a new model, and the favour that undoes it.
-
-    Attributes
-    ----------
-    model, opponent : label
-        The new model, and the other one.
-    is_above : bool
-        Whether the new model is above.
-    gamma : float
-        Favour in judge logits that leaves the statement in doubt; zero where it is now.
-    sign : float
-        Favour that would turn the two round.
-    judge : label or None
-        Judge that moves the difference most; None where none does.
-    marks : list of (str, float, float)
-        What is recorded, its size, and the ratio of ``gamma`` to it.
-    """
-
-    model: Any
-    opponent: Any
-    is_above: bool
-    gamma: float
-    sign: float
-    judge: Any
-    marks: list[tuple[str, float, float]]
-
-
 def change_lines(
-    fitted: Exposed, level: float = 0.95, most: int | None = None
+    fitted: Any, level: float = 0.95, most: int | None = None
 ) -> list[str]:
     """Say in sentences what would change the statements about new models.
 
@@ -97,12 +57,16 @@ def change_lines(
         For each model, one or two sentences on the statements that the smallest favour
         would undo; the best model comes first.
     """
-    found = reversals(fitted, level)
-    models = list(dict.fromkeys(each.model for each in found))[:most]
-    return [in_words(each) for each in found if each.model in models]
+    found, sizes = reversals(fitted, level), fitted.benchmarks().abs()
+    models = found.index.unique("model")[:most]
+    return [
+        in_words(model, opponent, found.loc[(model, opponent)], sizes.loc[model].max())
+        for model, opponent in found.index
+        if model in models
+    ]
 
 
-def change_table(fitted: Exposed, level: float = 0.95, name: str = "change") -> Table:
+def change_table(fitted: Any, level: float = 0.95, name: str = "change") -> Table:
     """Lay out what would change the statements about new models, one row for each.
 
     Parameters
@@ -116,21 +80,11 @@ def change_table(fitted: Exposed, level: float = 0.95, name: str = "change") -> 
     -------
     Table
     """
-    first: dict[Any, Reversal] = {}
-    for each in reversals(fitted, level):
-        known = first.setdefault(each.model, each)
-        if each.gamma < known.gamma:
-            first[each.model] = each
-    rows = [
-        {
-            "side": "above" if each.is_above else "below",
-            "opponent": each.opponent,
-            "gamma_interval": each.gamma,
-            "gamma_sign": each.sign,
-        }
-        for each in first.values()
-    ]
-    table = pd.DataFrame(rows, index=pd.Index(list(first), name="model", dtype=object))
+    found = reversals(fitted, level)
+    # The statement with the smallest favour; of equal ones the first.
+    first = found["gamma_interval"].groupby(level="model", sort=False).idxmin()
+    table = found.loc[first].reset_index("opponent")
+    table["side"] = np.where(table["difference"] > 0, "above", "below")
     caption = (
         "The first statement on each new model that an unrecorded favour would change "
         f"({percent(level)})"
@@ -144,7 +98,7 @@ def change_table(fitted: Exposed, level: float = 0.95, name: str = "change") -> 
     return table_of(table, caption, columns, name=name)
 
 
-def reversals(fitted: Exposed, level: float) -> list[Reversal]:
+def reversals(fitted: Any, level: float) -> pd.DataFrame:
     """Statements on new models that would be the first to fall.
 
     Parameters
@@ -156,80 +110,70 @@ def reversals(fitted: Exposed, level: float) -> list[Reversal]:
 
     Returns
     -------
-    list of Reversal
-        For each model the clear statement with the smallest breakdown above it and
-        below it; where none is clear, the one that would turn first.
+    DataFrame
+        Rows of :meth:`skanchor.AnchorResult.breakdown`, the best model first: for each
+        model the clear statement with the smallest breakdown above it and below it;
+        where none is clear, the one that would turn first.
     """
-    table, marks = fitted.breakdown(level=level), fitted.benchmarks().abs()
+    table = fitted.breakdown(level=level)
     table = table[table["gamma_sign"].notna()]
     mean = table["difference"].groupby(level="model").mean()
-    found = []
+    chosen = [table.iloc[:0]]
     for model in mean.sort_values(ascending=False, kind="stable").index:
-        own = table.loc[model]
+        own = table.loc[[model]]
         clear = own[own["gamma_interval"] > 0]
-        if clear.empty:
-            chosen = own.nsmallest(1, "gamma_sign")
-        else:
-            up = clear["difference"] > 0
-            parts = (clear[side].nsmallest(1, "gamma_interval") for side in (up, ~up))
-            chosen = pd.concat(list(parts))
-        largest = marks.loc[model].max()
-        for opponent, row in chosen.iterrows():
-            found.append(
-                Reversal(
-                    model,
-                    opponent,
-                    row["difference"] > 0,
-                    float(row["gamma_interval"]),
-                    float(row["gamma_sign"]),
-                    # pandas makes a NaN of None in some rows.
-                    None if pd.isna(row["weakest_judge"]) else row["weakest_judge"],
-                    [
-                        (words, float(largest[column]), float(row[f"ratio_{name}"]))
-                        for name, (words, column) in _MARKS.items()
-                        if largest[column] > 0
-                    ],
-                )
-            )
-    return found
+        up = clear["difference"] > 0
+        chosen += (
+            [own.nsmallest(1, "gamma_sign")]
+            if clear.empty
+            else [clear[side].nsmallest(1, "gamma_interval") for side in (up, ~up)]
+        )
+    return pd.concat(chosen)
 
 
-def in_words(reversal: Reversal) -> str:
+def in_words(model: Any, opponent: Any, row: pd.Series, sizes: pd.Series) -> str:
     """Say what would undo a statement.
 
     Parameters
     ----------
-    reversal : Reversal
-        The statement.
+    model, opponent : label
+        The new model, and the other one.
+    row : Series
+        Their row of :meth:`skanchor.AnchorResult.breakdown`.
+    sizes : Series
+        Largest recorded effects on the model, by the columns of
+        :meth:`skanchor.AnchorResult.benchmarks`.
 
     Returns
     -------
     str
     """
-    side = "above" if reversal.is_above else "below"
-    names = f"{label(reversal.model)} is {side} {label(reversal.opponent)}"
-    if reversal.gamma == 0:
+    gamma, is_above = row["gamma_interval"], row["difference"] > 0
+    side = "above" if is_above else "below"
+    names = f"{label(model)} is {side} {label(opponent)}"
+    if gamma == 0:
         text = (
             f"{names} by the estimate alone. A favour or disfavour of "
-            f"{reversal.sign:.2f} judge logits, for reasons not recorded, reverses "
+            f"{row['gamma_sign']:.2f} judge logits, for reasons not recorded, reverses "
             "this order."
         )
-    elif math.isinf(reversal.gamma):
+    elif math.isinf(gamma):
         return f"{names}, with any favour of judges."
     else:
-        verb = "favour" if reversal.is_above else "disfavour"
+        verb = "favour" if is_above else "disfavour"
         text = (
-            f"{names} unless judges {verb} it by {_more_than(reversal.gamma)} judge "
+            f"{names} unless judges {verb} it by {_more_than(gamma)} judge "
             "logits for reasons not recorded."
         )
-        if reversal.marks:
-            said = [
-                f"{ratio:.1f} times {words} ({size:.2f})"
-                for words, size, ratio in reversal.marks
-            ]
-            text += f" That is {joined_names(said)}."
-    if reversal.judge is not None:
-        text += f" The judge with the largest effect is {label(reversal.judge)}."
+        ratios = [
+            f"{row[f'ratio_{name}']:.1f} times {words} ({sizes[column]:.2f})"
+            for name, (words, column) in _MARKS.items()
+            if sizes[column] > 0
+        ]
+        if ratios:
+            text += f" That is {joined_names(ratios)}."
+    if not pd.isna(row["weakest_judge"]):
+        text += f" The judge with the largest effect is {label(row['weakest_judge'])}."
     return text
 
 

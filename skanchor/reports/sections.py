@@ -40,7 +40,7 @@ from skanchor.reports.figures import (
 )
 from skanchor.reports.interval_check import check_section
 from skanchor.reports.summary import RunSummary, result_with_errors, summarize
-from skanchor.reports.summary_text import again_lines, used_lines
+from skanchor.reports.summary_text import settings_lines
 from skanchor.reports.tables import table_of
 from skanchor.reports.uncertainty import uncertainty_section
 from skanchor.results import (
@@ -331,7 +331,7 @@ def _judge_section(table: pd.DataFrame) -> Section:
 def _settings_section(facts: RunSummary, command: str | None) -> Section:
     """Rows, decisions, settings and versions of the run, and its command."""
     points: list[str] = []
-    for line in used_lines(facts) + again_lines(facts):
+    for line in settings_lines(facts):
         if line.startswith(" "):
             # Indented lines belong to the point above them.
             points[-1] += f" {line.strip()}"

@@ -54,8 +54,8 @@ def _best(summary: RunSummary) -> list[str]:
     return [head, f"  {names}"]
 
 
-def used_lines(summary: RunSummary) -> list[str]:
-    """Describe data and decisions of a run, without judges and warnings.
+def settings_lines(summary: RunSummary) -> list[str]:
+    """Describe data, decisions and settings of a run, without judges and warnings.
 
     Parameters
     ----------
@@ -67,25 +67,14 @@ def used_lines(summary: RunSummary) -> list[str]:
     list of str
         Lines; one that starts with a blank continues a list.
     """
-    lines = [_rows(summary), *str(summary.inputs).splitlines()]
-    lines += [*_item_effects(summary), *_position_effects(summary)]
+    lines = [
+        _rows(summary),
+        *str(summary.inputs).splitlines(),
+        *_item_effects(summary),
+        *_position_effects(summary),
+        *_again(summary),
+    ]
     return [printable(line) for line in lines]
-
-
-def again_lines(summary: RunSummary) -> list[str]:
-    """Say what is needed to repeat a run.
-
-    Parameters
-    ----------
-    summary : RunSummary
-        Facts of the run, from :func:`summarize`.
-
-    Returns
-    -------
-    list of str
-        Lines with settings, versions, and the hash of the input.
-    """
-    return [printable(line) for line in _again(summary)]
 
 
 def _rows(summary: RunSummary) -> str:

@@ -3,6 +3,8 @@
 import math
 from html import unescape
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from skanchor import AnchorPipeline
@@ -11,7 +13,6 @@ from skanchor.datasets import load_demo
 from skanchor.reports import to_dict
 from skanchor.reports.document import Table
 from skanchor.reports.favours import (
-    Reversal,
     change_lines,
     change_section,
     change_table,
@@ -87,20 +88,28 @@ def test_other_methods_and_plug_ins_have_no_such_section(plug_in):
 
 
 def test_sentences():
-    known = {
-        "model": "owl", "opponent": "elk", "is_above": False, "gamma": 0.31,
-        "sign": 0.5, "judge": "j", "marks": [],
-    }  # fmt: skip
-    assert in_words(Reversal(**known)) == (
+    row = pd.Series(
+        {"difference": -0.4, "gamma_interval": 0.31, "gamma_sign": 0.5,
+         "weakest_judge": "j", "ratio_item_sd": 2.0, "ratio_favour": np.nan,
+         "ratio_position": np.nan},
+    )  # fmt: skip
+    sizes = pd.Series({"item_sd": 0.0, "favour": 0.0, "position_effect": 0.0})
+
+    def words(sizes=sizes, **changes):
+        return in_words("owl", "elk", pd.Series({**row, **changes}), sizes)
+
+    assert words() == (
         "owl is below elk unless judges disfavour it by more than 0.31 judge logits "
         "for reasons not recorded. The judge with the largest effect is j."
     )
-    now = in_words(Reversal(**known | {"gamma": 0.0, "judge": None}))
+    marked = words(pd.Series({**sizes, "item_sd": 0.15}))
+    assert "That is 2.0 times the usual item effect of these judges (0.15)." in marked
+    now = words(gamma_interval=0.0, weakest_judge=None)
     assert now.startswith("owl is below elk by the estimate alone. A favour")
     assert "0.50 judge logits" in now and now.endswith("reverses this order.")
-    never = in_words(Reversal(**known | {"gamma": math.inf}))
+    never = words(gamma_interval=math.inf)
     assert never == "owl is below elk, with any favour of judges."
-    tiny = in_words(Reversal(**known | {"gamma": 0.001}))
+    tiny = words(gamma_interval=0.001)
     assert "more than 0.005 judge" not in tiny and "less than 0.01" in tiny
 
 
