@@ -64,12 +64,14 @@ def test_rank_only_methods_get_rank_intervals(data):
 @pytest.mark.slow
 def test_coverage_on_the_default_simulation():
     methods = {"d": DirectScore(), "p": HistoricalPPI(), "j": JointBTL()}
-    n, held = 200, dict.fromkeys(methods, 0)
+    n, held = 100, dict.fromkeys(methods, 0)
     for seed in range(n):
         data = simulate_battles(random_state=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            refits = bootstrap(methods, data.X, data.y, random_state=seed)
+            refits = bootstrap(
+                methods, data.X, data.y, n_resamples=200, random_state=seed
+            )
         for name, result in refits.items():
             low, high = result.conf_int().iloc[0]
             held[name] += low <= 0.5 <= high
