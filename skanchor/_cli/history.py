@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command, Flags, refuse_given
+from skanchor._cli.command import BadInputError, Command, Flags
 from skanchor._cli.history_stream import add_stream, build_from_stream, check_stream
 from skanchor._cli.layout import add_layout, board_forms, check_layout
 from skanchor._cli.method import (
@@ -17,7 +17,6 @@ from skanchor._cli.method import (
     add_ranking,
     check_level_flag,
     check_settings,
-    flags_of_method,
     pipeline_of,
 )
 from skanchor._cli.output import (
@@ -86,17 +85,6 @@ def _add_fingerprints(flags: Flags) -> None:
     )
 
 
-def add_history(flags: Flags) -> None:
-    """Add the flags of a history beside those of a method."""
-    flags.value(
-        "--history",
-        "HISTORY",
-        "place the new models by a history that skanchor history build has "
-        "written; FILE then holds their rows, and the method is that of the history",
-    )
-    _add_fingerprints(flags)
-
-
 def _add_history(flags: Flags) -> None:
     """Add the argument that names the file of a history."""
     flags.value("history", "HISTORY", "file that skanchor history build has written")
@@ -129,42 +117,6 @@ def _build(options: argparse.Namespace) -> None:
 
 def _place(options: argparse.Namespace) -> None:
     check_layout(options)
-    deliver(board_forms(placed_by_history(options), options), options)
-
-
-def check_history(options: argparse.Namespace) -> None:
-    """Refuse flags that do not go with ``--history``, or only with it.
-
-    Parameters
-    ----------
-    options : Namespace
-        Flags of a command that takes a method, or else a history.
-    """
-    if options.history is None:
-        refuse_given(options, ["--fingerprints"], "goes with --history")
-        return
-    refuse_given(options, ["--context"], "does not go with --history")
-    ignored = flags_of_method(options)
-    if ignored:
-        does = "does" if len(ignored) == 1 else "do"
-        raise BadInputError(
-            f"{', '.join(ignored)} {does} not go with --history, whose method was "
-            "chosen when it was built; give such flags to skanchor history build"
-        )
-
-
-def placed_by_history(options: argparse.Namespace) -> PlacedByHistory:
-    """Place the new models of the files with a history.
-
-    Parameters
-    ----------
-    options : Namespace
-        Flags of a command that takes a table, a history and an output.
-
-    Returns
-    -------
-    PlacedByHistory
-    """
     check_table(options)
     _refuse_new(
         options,
@@ -177,7 +129,8 @@ def placed_by_history(options: argparse.Namespace) -> PlacedByHistory:
     history = _load_history(options.history)
     meaning, rows = load_rows(options, None)
     history = _weighing(history, meaning, rows)
-    return PlacedByHistory(history, history.place(*rows, fingerprints=prints))
+    placed = PlacedByHistory(history, history.place(*rows, fingerprints=prints))
+    deliver(board_forms(placed, options), options)
 
 
 def _update(options: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -151,31 +151,6 @@ def settings_of(options: argparse.Namespace) -> dict[str, Any]:
         except ValueError:
             settings[name] = text
     return settings
-
-
-def flags_of_method(
-    options: argparse.Namespace, *more: Callable[[Flags], None]
-) -> list[str]:
-    """Flags of the ranking that the user typed, whatever their values.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments, with those that were typed in ``typed``.
-    *more : callable
-        Functions that add further flags to look for.
-
-    Returns
-    -------
-    list of str
-        The flags, such as ``["--ties"]``.
-    """
-    parser = argparse.ArgumentParser(add_help=False)
-    for add in (add_ranking, add_jobs, *more):
-        add(Flags(parser))
-    typed = {word.partition("=")[0] for word in options.typed}
-    flags = [flag for action in parser._actions for flag in action.option_strings]
-    return [flag for flag in flags if flag in typed]
 
 
 # ------------------------------------------------------------------------------ use

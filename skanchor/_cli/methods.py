@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from skanchor._cli.command import BadInputError, require_known
-from skanchor._cli.method import add_level, flags_of_method, settings_of
+from skanchor._cli.method import settings_of
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
@@ -62,7 +62,8 @@ def refuse_unread(
     from skanchor.baselines import BASELINES
 
     unread = _OF_ANCHOR.union(further)
-    typed = [flag for flag in flags_of_method(options, add_level) if flag in unread]
+    flags = [word.partition("=")[0] for word in options.typed]
+    typed = [flag for flag in dict.fromkeys(flags) if flag in unread]
     has_calibrator = any(
         "calibrator" in BASELINES[name]().get_params(False) for name in names
     )

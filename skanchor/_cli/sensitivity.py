@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from skanchor._cli.command import BadInputError, Command, Flags, refuse_given
 from skanchor._cli.contexts import add_contexts, check_contexts
 from skanchor._cli.fragility import OF_ROWS, add_rows, check_rows, fragility_forms
-from skanchor._cli.history import add_history, check_history, placed_by_history
 from skanchor._cli.method import add_method, check_flags, fit_method
 from skanchor._cli.output import Forms, add_output, deliver
 from skanchor._cli.table import add_table
@@ -52,24 +51,16 @@ def _run_sensitivity(options: argparse.Namespace) -> None:
         raise BadInputError("--gamma must be finite and not negative")
     if options.rows is None:
         refuse_given(options, OF_ROWS, "goes with --rows")
-        deliver(_favour_forms(_fitted_or_placed(options), options), options)
-        return
-    idle = ("--gamma", "--family", "--favouring", "--history", "--fingerprints")
-    refuse_given(options, idle, "does not go with --rows")
+    else:
+        idle = ("--gamma", "--family", "--favouring")
+        refuse_given(options, idle, "does not go with --rows")
+        check_rows(options)
     check_flags(options)
     check_contexts(options)
-    check_rows(options)
-    deliver(fragility_forms(options), options)
-
-
-def _fitted_or_placed(options: argparse.Namespace) -> AnchorPipeline | AnchorResult:
-    """A fitted pipeline, or what a history says of the new models."""
-    check_history(options)
-    if options.history is None:
-        check_flags(options)
-        check_contexts(options)
-        return fit_method(options)
-    return placed_by_history(options).result_
+    if options.rows is None:
+        deliver(_favour_forms(fit_method(options), options), options)
+    else:
+        deliver(fragility_forms(options), options)
 
 
 def _favour_forms(
@@ -196,7 +187,6 @@ SENSITIVITY = Command(
             "what still holds for favours up to two sizes, as JSON",
             "battles.csv --gamma 0.1 0.2 --json",
         ),
-        ("new models placed by a history", "new.csv --history arena.history"),
         (
             "one judge may like a family of models",
             "battles.csv --kind family --family owl owl-mini --favouring gpt-4",
@@ -215,7 +205,6 @@ SENSITIVITY = Command(
         add_table,
         add_method,
         add_contexts,
-        add_history,
         _add_arguments,
         add_rows,
         add_output,

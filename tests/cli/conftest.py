@@ -1,5 +1,8 @@
 """What the tests of the command line share."""
 
+import contextlib
+import io
+
 import pytest
 from offers import offers
 
@@ -17,6 +20,17 @@ def battles(tmp_path_factory):
     path = tmp_path_factory.mktemp("cli") / "battles.csv"
     load_demo().frame.to_csv(path, index=False)
     return path
+
+
+@pytest.fixture(scope="session")
+def whole(battles):
+    """Exit code, output and lines on stderr of ranking the demo table in two folds."""
+    with (
+        contextlib.redirect_stdout(io.StringIO()) as out,
+        contextlib.redirect_stderr(io.StringIO()) as err,
+    ):
+        code = main(["rank", str(battles), "--cv", "2"])
+    return code, out.getvalue(), err.getvalue().splitlines()
 
 
 def with_arguments(words, arguments):

@@ -52,29 +52,6 @@ def test_build_leaves_new_models_to_place(run, battles, tmp_path):
     assert run(*build, "--force")[0] == 0
 
 
-def test_favours_of_placed_models(run, file, arrivals):
-    code, out, _ = run("sensitivity", arrivals, "--history", file, "--json")
-    assert code == 0
-    found = json.loads(out)
-    history = AnchorHistory.load(file)
-    X = read_battles(arrivals)
-    y = X.pop("winner")
-    due = history.place(X, y).breakdown()
-    assert [row["gamma_sign"] for row in found["breakdown"]] == pytest.approx(
-        due["gamma_sign"].tolist()
-    )
-    text = run("sensitivity", arrivals, "--history", file, "--gamma", 0.1)[1]
-    assert "judge logits for reasons not recorded" in " ".join(text.split())
-    for flags, says in (
-        (["--cv", "3"], "--cv does not go with --history"),
-        (["--context", "kind"], "--context does not go with --history"),
-    ):
-        code, _, err = run("sensitivity", arrivals, "--history", file, *flags)
-        assert code == 2 and says in err[0], flags
-    code, _, err = run("sensitivity", arrivals, "--fingerprints", "judges.json")
-    assert code == 2 and "goes with --history" in err[0]
-
-
 def test_place_prints_a_leaderboard(run, file, arrivals, tmp_path):
     code, out, err = run("history", "place", file, arrivals)
     assert (code, err) == (0, [])
@@ -85,6 +62,12 @@ def test_place_prints_a_leaderboard(run, file, arrivals, tmp_path):
     found = json.loads(out)
     assert found["level"] == 0.9
     assert [one["model"] for one in found["new_models"]] == [NEW]
+    X = read_battles(arrivals)
+    y = X.pop("winner")
+    favours = AnchorHistory.load(file).place(X, y).breakdown(level=0.9)
+    rows = found["new_models"][0]["breakdown"]
+    sizes = [row["gamma_sign"] for row in rows]
+    assert sizes == pytest.approx(favours["gamma_sign"].tolist())
     assert {"judge", "sensitivity_z"} <= set(found["summary"]["judges"][0])
     path = tmp_path / "board.csv"
     assert run("history", "place", file, arrivals, "--output", path)[0] == 0
@@ -135,32 +118,9 @@ def test_bad_files_cost_a_line(run, battles, arrivals, tmp_path, file):
     assert code == 0 and "these rows count as independent, although" in " ".join(err)
 
 
-@pytest.mark.parametrize(
-    "flags",
-    [
-        ("--ties", "drop"),
-        ("--human-bias", "linear"),
-        ("--item-effects", "none"),
-        ("--set", "historical_fit=two-step"),
-        ("--cv", "10"),
-        ("--random-state=1",),
-        ("--n-jobs", "2"),
-    ],
-)
-def test_flags_of_the_method_do_not_go_with_a_history(run, file, arrivals, flags):
-    """Nor one that says what is the default: the history may say otherwise."""
-    code, out, err = run("sensitivity", "--history", file, arrivals, *flags)
-    assert (code, out, len(err)) == (2, "", 1)
-    flag = flags[0].partition("=")[0]
-    assert f"error: {flag} does not go with --history" in err[0]
-
-
-def test_all_flags_that_nothing_would_read_are_named(run, file, arrivals, tmp_path):
-    both = "--ties", "half", "--cv", "4"
-    code, _, err = run("sensitivity", "--history", file, arrivals, *both)
-    assert code == 2 and "error: --cv, --ties do not go with --history" in err[0]
+def test_all_models_of_a_history_are_historical(run, file, arrivals):
     for flags in (["--new", NEW], ["--no-new"]):
-        code, _, err = run("sensitivity", "--history", file, arrivals, *flags)
+        code, _, err = run("history", "place", file, arrivals, *flags)
         assert code == 2 and "--new and --no-new do not go with a history" in err[0]
         code, _, err = run("history", "update", file, arrivals, *flags)
         assert code == 2 and "do not go with skanchor history update" in err[0]

@@ -20,6 +20,12 @@ def anchor():
     return AnchorPipeline(cv=2, random_state=0).fit(X, y)
 
 
+@pytest.fixture
+def fitted(monkeypatch, anchor):
+    """Commands with this fixture read the fit of the module."""
+    monkeypatch.setattr("skanchor._cli.plan.fit_method", lambda options: anchor)
+
+
 def words_of(out):
     return " ".join(out.split())
 
@@ -45,7 +51,7 @@ def test_worth(run, anchor, tmp_path):
     pd.testing.assert_frame_equal(read, found.table, check_index_type=False)
 
 
-def test_outlook(run, anchor, tmp_path):
+def test_outlook(run, anchor, fitted, tmp_path):
     code, out, err = run("plan", *FAST, "--widths", 0.2, 0.01)
     assert (code, err) == (0, [])
     assert "never" in out and "is its score ±" in out
@@ -66,7 +72,7 @@ def test_outlook(run, anchor, tmp_path):
     assert pd.read_csv(path)["width"].tolist() == [0.2, 0.2]
 
 
-def test_design(run, anchor, tmp_path):
+def test_design(run, anchor, fitted, tmp_path):
     code, out, err = run("plan", *FAST, "--budget", 30, *PRICES)
     assert (code, err) == (0, [])
     found = anchor.design(30, {"human": 1.0, "judges": 0.05})
@@ -116,7 +122,7 @@ def test_a_pilot(run, tmp_path):
         (["--budget", "9", *PRICES, "--model", "x"], "--model does not go with"),
     ],
 )
-def test_bad_input_costs_one_line(run, flags, said):
+def test_bad_input_costs_one_line(run, fitted, flags, said):
     code, out, err = run("plan", *FAST, *flags)
     assert (code, out) == (2, "")
     assert len(err) == 1 and said in err[0]

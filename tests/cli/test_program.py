@@ -135,14 +135,10 @@ def test_closed_streams():
         (f"{rank} >/dev/full", 2, "skanchor: error: standard output: No space left on "
          "device"),
         (f"{rank} --level 2 2>&-", 2, ""),
-        (f"{rank} --level 2 2>/dev/full", 2, ""),
         (f"{rank} 2>&- >/dev/null", 0, ""),
-        (f"{rank} <&- >/dev/null", 0, ""),
         (f"{sys.executable} -m skanchor rank - <&-", 2,
          "skanchor: error: standard input is closed"),
         (f"{sys.executable} -m skanchor --version >&-", 2, closed),
-        (f"{sys.executable} -m skanchor --version >/dev/full", 2,
-         "skanchor: error: standard output: No space left on device"),
     ]:  # fmt: skip
         done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
         assert (done.returncode, done.stdout) == (code, b""), command

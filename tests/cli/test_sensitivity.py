@@ -17,6 +17,12 @@ def anchor():
     return AnchorPipeline(cv=2, random_state=0).fit(X, y)
 
 
+@pytest.fixture
+def fitted(monkeypatch, anchor):
+    """Commands with this fixture read the fit of the module."""
+    monkeypatch.setattr("skanchor._cli.sensitivity.fit_method", lambda options: anchor)
+
+
 def test_breakdowns_are_said_and_listed(run, anchor):
     code, out, err = run("sensitivity", *FAST)
     assert (code, err) == (0, [])
@@ -31,7 +37,7 @@ def test_breakdowns_are_said_and_listed(run, anchor):
     assert "Turned from" in out and "hazel-newt" in out and " now " in out
 
 
-def test_json_and_files_have_all_numbers(run, anchor, tmp_path):
+def test_json_and_files_have_all_numbers(run, fitted, anchor, tmp_path):
     code, out, _ = run("sensitivity", *FAST, "--gamma", 0, 0.2, "--json")
     found = json.loads(out)
     assert code == 0 and found["kind"] == "favour"
@@ -50,7 +56,7 @@ def test_json_and_files_have_all_numbers(run, anchor, tmp_path):
     assert code == 0 and "worst rank" in out.lower()
 
 
-def test_families_and_judges(run, anchor):
+def test_families_and_judges(run, fitted, anchor):
     code, out, _ = run(
         "sensitivity", *FAST, "--kind", "family", "--family", "ivory-lynx",
         "dusty-lark", "--favouring", "judge-beta", "--json",
@@ -75,6 +81,6 @@ def test_families_and_judges(run, anchor):
         (["--kind", "family", "--family", "owl"], "family names ['owl']"),
     ],
 )
-def test_bad_flags_are_refused(run, flags, says):
+def test_bad_flags_are_refused(run, fitted, flags, says):
     code, out, err = run("sensitivity", *FAST, *flags)
     assert (code, out) == (2, "") and says in err[0]

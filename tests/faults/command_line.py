@@ -87,8 +87,6 @@ for title, where in {
         "test_methods_share_ties_counts_and_position_effects_of_the_flags",
     "Flags of the ranking that none of the methods of a comparison reads":
         "cli.test_studies::test_flags_that_no_method_reads_are_refused",
-    "Flags of the method beside `--history`":
-        "cli.test_history::test_flags_of_the_method_do_not_go_with_a_history",
     "Ctrl-C": "cli.test_program::test_interrupt",
     "SIGTERM or SIGHUP, workers running":
         "cli.test_program::test_signals_end_workers_and_all",
