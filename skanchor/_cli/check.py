@@ -17,13 +17,9 @@ if TYPE_CHECKING:
 
 
 def models_left_out_of(
-    task: Task,
-    method: Any,
-    options: argparse.Namespace,
-    models: list[Any] | None,
-    **more: Any,
+    task: Task, method: Any, options: argparse.Namespace, **more: Any
 ) -> dict[str, dict[str, Any]]:
-    """Treat each historical model in turn as if it were new.
+    """Treat each historical model, or each of ``--models``, in turn as if it were new.
 
     Returns a row for each model; ``more`` goes to ``models_left_out``.
     """
@@ -33,32 +29,12 @@ def models_left_out_of(
         method,
         **task.rows,
         weights=task.pipeline.weights,
-        models=models,
+        models=options.models,
         level=options.level,
         n_jobs=options.n_jobs,
         verbose=int(is_watched()),
         **more,
     )
-
-
-def check_of_task(
-    task: Task,
-    fitted: AnchorPipeline,
-    options: argparse.Namespace,
-    models: list[Any] | None = None,
-) -> IntervalCheck:
-    """Test the intervals that a fitted pipeline reports, with its settings.
-
-    ``models`` are those to leave out; None means all with human rows.
-    """
-    from skanchor.evaluation import as_reported, check_of_rows
-
-    # Fits of different models run in parallel, so each fit itself uses one core.
-    method = as_reported(fitted).set_params(n_jobs=None, verbose=0)
-    rows = models_left_out_of(
-        task, method, options, models, with_errors=True, issued=fitted.warnings_
-    )
-    return check_of_rows(rows, options.level, fitted.item_effects_)
 
 
 def add_models(flags: Flags) -> None:
@@ -79,7 +55,15 @@ def _run_check(options: argparse.Namespace) -> None:
         )
     task = load_task(options)
     fitted = _as_ranked(task)
-    found = check_of_task(task, fitted, options, options.models)
+
+    from skanchor.evaluation import as_reported, check_of_rows
+
+    # Fits of different models run in parallel, so each fit itself uses one core.
+    method = as_reported(fitted).set_params(n_jobs=None, verbose=0)
+    rows = models_left_out_of(
+        task, method, options, with_errors=True, issued=fitted.warnings_
+    )
+    found = check_of_rows(rows, options.level, fitted.item_effects_)
     deliver(_check_forms(found), options)
 
 

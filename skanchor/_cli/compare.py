@@ -86,7 +86,7 @@ def _compare(options: argparse.Namespace) -> None:
         method = make_method(name, task.pipeline, options.n_resamples)
         # Without new models, methods are compared on historical models only.
         places[name] = {} if options.no_new else _places(method, task, options.level)
-        rows = models_left_out_of(task, method, options, options.models)
+        rows = models_left_out_of(task, method, options)
         accuracy[name] = _accuracy(pd.DataFrame.from_dict(rows, "index"))
 
     table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")

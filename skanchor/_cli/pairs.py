@@ -44,12 +44,6 @@ def parts_of(given: list[str]) -> list[str]:
     return parts
 
 
-def escaped(pair: str) -> str:
-    """Pair of which :func:`parts_of` makes one part, whatever its name holds."""
-    name, _, _ = pair.rpartition("=")
-    return pair.replace(",", "\\,") if "=" in name else pair
-
-
 def levels_of(given: list[str]) -> dict[str, float]:
     """Preference that each verdict means, from the values of ``--levels``."""
     takes = "--levels takes VERDICT=NUMBER,... with numbers in [0, 1]"

@@ -7,7 +7,6 @@ import pytest
 from offers import offers
 
 from skanchor._cli import main
-from skanchor._cli.pairs import escaped
 from skanchor.datasets import load_demo
 
 RANKING = ("rank", "compare", "inspect")
@@ -31,6 +30,12 @@ def whole(battles):
     ):
         code = main(["rank", str(battles), "--cv", "2"])
     return code, out.getvalue(), err.getvalue().splitlines()
+
+
+def escaped(pair):
+    """Pair OLD=NEW that is one part of a list, whatever commas its name holds."""
+    name, _, _ = pair.rpartition("=")
+    return pair.replace(",", "\\,") if "=" in name else pair
 
 
 def with_arguments(words, arguments):
