@@ -136,8 +136,7 @@ def _about_check(diagnostics: Diagnostics) -> list[tuple[str, str]]:
             (
                 "Whether such intervals hold on this table has not been checked here.",
                 "Treat each historical model in turn as if it were new: skanchor "
-                "report --check, skanchor check, or "
-                "skanchor.evaluation.check_intervals in Python.",
+                "check, or skanchor.evaluation.check_intervals in Python.",
             )
         ]
     verdict = interval_verdict(diagnostics.check)
