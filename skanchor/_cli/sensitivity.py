@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from skanchor._anchor import AnchorPipeline
     from skanchor.reports.document import Table
-    from skanchor.results import AnchorResult
 
 
 def _add_arguments(flags: Flags) -> None:
@@ -57,20 +56,17 @@ def _run_sensitivity(options: argparse.Namespace) -> None:
         check_rows(options)
     check_flags(options)
     check_contexts(options)
-    if options.rows is None:
-        deliver(_favour_forms(fit_method(options), options), options)
-    else:
-        deliver(fragility_forms(options), options)
+    make_forms = _favour_forms if options.rows is None else fragility_forms
+    deliver(make_forms(options), options)
 
 
-def _favour_forms(
-    anchor: AnchorPipeline | AnchorResult, options: argparse.Namespace
-) -> Forms:
-    """Forms of breakdowns, and of what holds for favours of given sizes."""
+def _favour_forms(options: argparse.Namespace) -> Forms:
+    """Fit, and say how large favours change what is said of the new models."""
     from skanchor.reports.favours import breakdown_table
     from skanchor.reports.records import SCHEMA_VERSION, benchmarks_json
     from skanchor.reports.tables import table_of
 
+    anchor = fit_method(options)
     chosen: dict[str, Any] = {
         "kind": options.kind,
         "judges": options.favouring,
@@ -129,9 +125,7 @@ _SENSITIVITY: dict[str, tuple[str, int | str]] = {
 }
 
 
-def _sentences(
-    anchor: AnchorPipeline | AnchorResult, options: argparse.Namespace
-) -> Iterator[str]:
+def _sentences(anchor: AnchorPipeline, options: argparse.Namespace) -> Iterator[str]:
     """Sentences on favours of single models by any judge, empty lines between them."""
     from skanchor.reports.favours import IN_FULL, change_lines
 
@@ -141,7 +135,7 @@ def _sentences(
 
 
 def _tables(
-    anchor: AnchorPipeline | AnchorResult,
+    anchor: AnchorPipeline,
     broken: pd.DataFrame,
     widened: pd.DataFrame | None,
     options: argparse.Namespace,
@@ -152,8 +146,7 @@ def _tables(
     from skanchor.results import new_by_score
 
     known = broken["gamma_sign"].notna().groupby(level="model").any()
-    result = getattr(anchor, "result_", anchor)
-    models = [model for model in new_by_score(result) if known[model]]
+    models = [model for model in new_by_score(anchor.result_) if known[model]]
     plain = options.kind == "favour" and options.favouring is None
     if plain and len(models) > IN_FULL and widened is None:
         # The numbers of each opponent are in the files and in the JSON.
