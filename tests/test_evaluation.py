@@ -109,7 +109,7 @@ def test_human_scores_are_noisy_themselves():
     settings = dict(n_historical=9000, n_human=600, n_new=10, n_models=6, rho=0.0)
     settings["sensitivities"] = [1.0, 1.5, 1.5]
     tables = []
-    for seed in range(8):
+    for seed in range(5):
         noisy = simulate_battles(**settings, random_state=seed)
         X = noisy.X[["model_a", "model_b", "judge"]]
         tables.append(leave_one_model_out(estimator, X, noisy.y))
@@ -117,7 +117,7 @@ def test_human_scores_are_noisy_themselves():
     n = len(table)
     both = np.hypot(table.standard_error, table.true_error)
     near = np.abs(table.score - table.true_score) <= ndtri(0.975) * both
-    assert (table.compatible == near).all() and n == 48
+    assert (table.compatible == near).all() and n == 30
     assert not (table.covered & ~table.compatible).any()
     assert binom.ppf(1e-4, n, 0.95) <= table.compatible.sum()
     assert table.covered.sum() < binom.ppf(1e-4, n, 0.95)
@@ -234,18 +234,17 @@ POSITION = AnchorPipeline(
     [
         # Their widths follow the disagreement of the judges.
         (PAPER, 0.137, 0.6, (6, 14), None),
-        (clone(POSITION).set_params(item_effects=None), 0.131, 0.55, (4, 14), None),
         # 0.42 without the two models that judges disagree about.
         (POSITION, 0.119, 0.45, (18, 20), 0.48),
         (JointBTL(), 0.425, 1.4, (0, 20), None),
     ],
-    ids=["paper", "position", "item-effects", "joint-btl"],
+    ids=["paper", "item-effects", "joint-btl"],
 )
 def test_arena_figures(arena_table, estimator, error, places, held, width):
     """Figures of independent code, to the second digit."""
     battles = arena_table[~arena_table.winner.str.startswith("tie")]
     X, y = split_battles(battles)
-    table = leave_one_model_out(estimator, X, y, n_jobs=2)
+    table = leave_one_model_out(estimator, X, y)
     assert len(table) == 20
     assert rmse(table.true_score, table.score) == pytest.approx(error, abs=0.005)
     places_off = insertion_mae(table.true_rank, table["rank"])

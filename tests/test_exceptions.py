@@ -4,7 +4,6 @@ import pickle
 from copy import copy
 
 import pytest
-from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning as ScikitLearnWarning
 
 from skanchor import exceptions
@@ -81,19 +80,3 @@ def test_merging_leaves_the_warnings_as_they_were():
     assert str(merged) == "In folds [0, 2], not on all rows: Odd."
     assert (merged.code, merged.subject) == ("odd-rows", ("m",))
     assert str(found) == "Odd."
-
-
-def _refuse():
-    raise LearnerError("Odd.", problem=2)
-
-
-def _find():
-    return DataWarning("Odd.", code="odd-rows", subject=["m"])
-
-
-def test_parts_come_back_from_worker_processes():
-    with pytest.raises(LearnerError) as caught:
-        Parallel(n_jobs=2)([delayed(_refuse)(), delayed(_refuse)()])
-    assert caught.value.problem == 2
-    for warning in Parallel(n_jobs=2)([delayed(_find)(), delayed(_find)()]):
-        assert (warning.code, warning.subject) == ("odd-rows", ("m",))

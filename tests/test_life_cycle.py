@@ -182,23 +182,6 @@ def test_workers_change_nothing(data, anchor):
             assert_same(make().fit(data.X, data.y), anchor)
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
-def test_dask_cluster_of_two_workers(data, anchor):
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=":0",
-        ) as cluster,
-        distributed.Client(cluster) as client,
-        joblib.parallel_config(backend="dask"),
-    ):
-        assert len(client.scheduler_info()["workers"]) == 2
-        assert_same(make().fit(data.X, data.y), anchor)
-
-
 class Loud(Wrapped):
     """A learner that warns, stops, or fails."""
 

@@ -216,8 +216,10 @@ def test_errors_by_rater_are_those_of_raters_with_tastes():
         fitted = BTLRegressor().fit(X, won.astype(float))
         estimates.append(fitted.scores_["a"])
         two_way.append(fitted.standard_errors_["a"] ** 2)
-        alone = BTLRegressor().fit(X, won.astype(float), groups=None)
-        by_row.append(alone.standard_errors_["a"] ** 2)
+        # They hardly differ between draws.
+        if len(by_row) < 20:
+            alone = BTLRegressor().fit(X, won.astype(float), groups=None)
+            by_row.append(alone.standard_errors_["a"] ** 2)
     empirical = np.var(estimates, ddof=1)
     # An empirical variance of 120 draws has a standard error of 13 %; 50 raters make
     # the estimated one some percent too small.

@@ -283,7 +283,7 @@ def test_deviations_are_drawn_alike_on_every_machine(corr):
 
 
 def test_oracle_error_is_its_inverse_information():
-    n = 150
+    n = 60
     errors, information = np.empty(n), np.empty(n)
     for seed in range(n):
         data = simulate_battles(random_state=seed)

@@ -238,7 +238,7 @@ def test_auto_does_not_begin_where_many_judges_have_few_verdicts_each(monkeypatc
 
 def test_hundreds_of_judges_of_three_rows_end_in_one_line():
     """Where nobody else has seen the new model and no feature asks for more rows."""
-    data = simulate_battles(1500, 450, n_models=5, random_state=0)
+    data = simulate_battles(900, 270, n_models=5, random_state=0)
     X = data.X[["model_a", "model_b", "judge"]].copy()
     verdict = (X["judge"] != "human").to_numpy()
     of_new = (X[["model_a", "model_b"]] == "new-model").any(axis=1).to_numpy()

@@ -10,7 +10,6 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 from streams import (
     anchor_of,
@@ -46,14 +45,13 @@ def exact(monkeypatch):
     monkeypatch.setitem(ItemLikelihood.minimum.__kwdefaults__, "tol", 1e-10)
 
 
-@pytest.mark.parametrize("historical_fit", ["two-step", "joint"])
 @pytest.mark.parametrize(
-    ("bias", "item_effects", "n_repeats"),
+    ("historical_fit", "bias", "item_effects", "n_repeats"),
     [
-        ("linear", None, 1),
-        ("linear", "random", 2),
-        (LinearBias(alpha=0.02), None, 1),
-        (LinearBias(FunctionTransformer(np.tanh), alpha=0.02), "random", 1),
+        ("joint", "linear", None, 1),
+        ("two-step", "linear", "random", 2),
+        ("two-step", LinearBias(alpha=0.02), None, 1),
+        ("joint", LinearBias(FunctionTransformer(np.tanh), alpha=0.02), "random", 1),
     ],
 )
 def test_streamed_is_in_memory(exact, historical_fit, bias, item_effects, n_repeats):
@@ -153,18 +151,6 @@ def test_features_that_smell_of_the_outcome_are_read_when_asked_for(tmp_path):
     options = {"features": ["my_score"]}
     found = streamed(tmp_path / "all.parquet", anchor_of(), options)
     assert found.features == ("my_score",)
-
-
-def test_workers_change_nothing(tmp_path):
-    table, _ = tables()
-    whole = pa.Table.from_pandas(table.drop(columns=[*WITHOUT]))
-    pq.write_table(whole, tmp_path / "all.parquet", row_group_size=500)
-    anchor, options = anchor_of(), {"job_rows": 500}
-    alone = streamed(tmp_path / "all.parquet", anchor, options)
-    together = streamed(
-        tmp_path / "all.parquet", clone(anchor).set_params(n_jobs=2), options
-    )
-    assert_array_equal(sums_of(together.stored), sums_of(alone.stored))
 
 
 def test_folds_are_even_and_independent():
