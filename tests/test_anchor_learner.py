@@ -76,10 +76,7 @@ def test_a_grid_search_over_learner_and_folds(data):
     quick = BoostedBias(max_rounds=3)
     search = GridSearchCV(
         pipeline(),
-        [
-            {"calibrator__bias": [LinearBias()], "debiaser__inner_folds": [1, 2]},
-            {"calibrator__bias": [quick]},
-        ],
+        {"calibrator__bias": [LinearBias(), quick], "debiaser__inner_folds": [1, 2]},
         cv=SourceKFold(2, random_state=0),
         error_score="raise",
     ).fit(data.X, data.y)

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -31,11 +32,16 @@ def packages_of_tree():
     return {name.removesuffix(".py") for name in names} - {"__init__", "__main__"}
 
 
+@cache
+def parsed(file):
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def imports(package):
     """Packages that a package imports when it runs, in functions or not."""
     path = PACKAGE / package
     for file in path.rglob("*.py") if path.is_dir() else [path.with_suffix(".py")]:
-        waiting = [ast.parse(file.read_text(encoding="utf-8"))]
+        waiting = [parsed(file)]
         while waiting:
             for node in ast.iter_child_nodes(waiting.pop()):
                 is_for_types = isinstance(node, ast.If) and (
@@ -65,7 +71,7 @@ def test_a_package_imports_only_packages_above_it():
 
 def modules_that(file):
     """Modules of the package that a file imports, for its types or when it runs."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(file)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
             "skanchor."
         ):

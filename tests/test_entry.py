@@ -1,8 +1,9 @@
 """The same table by three roads: the pipeline, a history in memory, and a stream.
 
 Columns are read by their exact names, as a stream reads them. Each bad table ends in
-the same class of error and the same statement, whichever of the three is given it; each
-odd one is warned of alike. Where a road says it in its own words, the case lists these.
+the same class of error and the same statement in a fit and in a stream; each odd one is
+warned of alike. Where a road says it in its own words, the case lists these. A history
+admits its rows as a fit does.
 """
 
 import warnings
@@ -176,7 +177,7 @@ BAD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("road", ["pipeline", "stream"])
 @pytest.mark.parametrize("case", BAD)
 def test_a_bad_table_is_refused_alike(case, road):
     make, error, statement, own, *given = BAD[case]
@@ -212,7 +213,7 @@ ODD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("road", ["pipeline", "stream"])
 @pytest.mark.parametrize("case", ODD)
 def test_an_odd_table_is_warned_of_alike(case, road):
     make, statement = ODD[case]

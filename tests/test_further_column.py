@@ -31,7 +31,7 @@ def with_column(X, z):
 @pytest.fixture(scope="module", params=[0.0, (0.5, 0.5, 0.5, 0.0)], ids=str)
 def fits(request, tmp_path_factory):
     """Table, pipeline on all rows, history and streamed history of the old rows."""
-    drawn = simulate_battles(3000, 500, random_state=0)
+    drawn = simulate_battles(random_state=0)
     X, rng = drawn.X, np.random.default_rng(1)
     z = rng.normal(size=len(X))
     follows = (X["judge"] != "human").to_numpy() & (rng.uniform(size=len(X)) < 0.4)

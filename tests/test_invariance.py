@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 # No shrinking: a table cannot be made smaller in a way that explains anything.
 few = settings(
-    max_examples=6,
+    max_examples=4,
     database=None,
     phases=(Phase.explicit, Phase.generate),
 )
@@ -102,26 +102,12 @@ def turned(X, y):
 @few
 @given(tables(), st.booleans())
 def test_turning_rows_negates_the_position_effect_alone(table, position):
-    X, y, rng = table
+    X, y, _ = table
     one = fitted(make(position, random_state=0), X, y)
     if isinstance(one, type):
         return
     again = fitted(make(position, cv=one.fold_plan_), *turned(X, y))
     assert_same(one, again, position=-1.0)
-
-    # With the display order in a column it goes along, and nothing changes.
-    shown = rng.choice(["model_a", "model_b"], len(y))
-    X = X.assign(shown_first=shown)
-    one = fitted(make(position, cv=one.fold_plan_), X, y)
-    Z, z = turned(X, y)
-    swap = {"model_a": "model_b", "model_b": "model_a"}
-    again = fitted(make(position, cv=make_plan(one)),
-                   Z.assign(shown_first=[swap[s] for s in shown]), z)  # fmt: skip
-    assert_same(one, again)
-
-
-def make_plan(estimator):
-    return 3 if isinstance(estimator, type) else estimator.fold_plan_
 
 
 @few

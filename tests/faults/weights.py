@@ -63,7 +63,7 @@ for title, where in (
 see("Rows of weight zero", "test_invariance::test_rows_of_weight_zero_are_not_there")
 see(
     "Integer weights against copies of rows",
-    "test_anchor::test_copies_in_one_group_equal_integer_weights",
+    "test_invariance_together::test_another_table_that_says_the_same",
 )
 for title, where in (
     (

@@ -1,23 +1,9 @@
 """The loop over a plan: order of its jobs, threads of its workers."""
 
 import joblib
-import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skanchor._folds import run_plan
-
-
-def _square(x):
-    return x * x
-
-
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_plan_keeps_the_order_of_its_jobs(n_jobs, capsys):
-    assert run_plan(_square, [(i,) for i in range(5)], n_jobs=n_jobs) == [
-        0, 1, 4, 9, 16,
-    ]  # fmt: skip
-    assert run_plan(_square, [(3,)], verbose=1) == [9]
-    assert capsys.readouterr().out == ""
 
 
 def _blas_threads():

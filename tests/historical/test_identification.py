@@ -1,7 +1,5 @@
 """What votes and verdicts together place, and what they are told to leave open."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,8 +9,6 @@ from scipy.special import expit
 from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
 from skanchor._chain import fit_stages
 from skanchor._comparisons import decide_roles
-from skanchor._historical import Placement
-from skanchor._numerics.linalg import zero_sum_basis
 from skanchor._stages import Stages
 from skanchor.exceptions import (
     BattlesError,
@@ -163,37 +159,3 @@ def test_a_training_set_that_loses_the_only_joint_is_named():
     plan = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
     with pytest.raises(DisconnectedError, match=r"Fold 0: .* 2 separate"):
         AnchorPipeline(historical_fit="joint", cv=plan, item_effects=None).fit(table, y)
-
-
-def test_a_direction_that_no_row_sees_at_all_is_undetermined():
-    """Beside one that rows see: the fourth model has no row of information."""
-    pairs = (np.array([0, 1]), np.array([1, 2]), np.array([0.0, 1.0]))
-    selectors = zero_sum_basis(4)
-    information = np.diag([1.0, 2.0, 0.0])
-    placed = Placement(
-        np.array([*"abcd"]),
-        np.array([], dtype=object),
-        np.ones(4, dtype=bool),
-        np.array([0.5, 0.0, -0.5, 0.0]),
-        np.empty(0),
-        information,
-        selectors,
-        [pairs],
-    )
-    assert placed.undetermined.all()
-    seen = replace(placed, information=np.diag([1.0, 2.0, 1e-3]))
-    assert not seen.undetermined.any()
-
-
-def test_judges_put_aside_stay_there_when_others_drift(monkeypatch):
-    found = iter([frozenset({"j"}), frozenset({"j", "k"})])
-    monkeypatch.setattr(
-        "skanchor._historical._fit.separated_judges", lambda *args: next(found)
-    )
-    log = WarningLog()
-    chain = chain_of(*battles(PAIRS, {"j": PAIRS, "k": PAIRS, "l": PAIRS}), log)
-    assert chain.excluded_judges == {"j", "k"}
-    drifted = [
-        str(one) for one in log.found if "are excluded from the joint fit" in str(one)
-    ]
-    assert len(drifted) == 1 and "Where judges ['k'] help" in drifted[0]

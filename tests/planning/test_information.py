@@ -6,11 +6,8 @@ from numpy.testing import assert_allclose
 from planning_fits import NAMES, fitted, forecast
 from scipy.special import expit
 
-from skanchor import AnchorPipeline
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.parameters import PEOPLE
-from skanchor.planning import Forecast
-from skanchor.simulation import simulate_battles
 
 
 def dense_rows(anchor):
@@ -168,32 +165,6 @@ def test_today_is_what_is_reported(name):
     assert_allclose(items[0], result.variance["items"][model], atol=1e-15)
     # Between the two formulas there is the noise of a sandwich, and no more.
     assert (abs(target.sampling_factor - 1.0) < 0.2).all()
-
-
-def test_a_judge_excluded_from_the_joint_fit(monkeypatch):
-    """Its verdicts on the new model still count, and the identities hold."""
-    monkeypatch.setattr(
-        "skanchor._historical._fit.separated_judges",
-        lambda *args: frozenset({"judge-3"}),
-    )
-    data = simulate_battles(n_models=5, n_new=200, n_historical=1200, random_state=0)
-    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
-    assert anchor._inference.plugged.excluded_judges == {"judge-3"}
-    found = Forecast.of(
-        anchor.result_,
-        anchor._distinct_sample,
-        anchor.btl_,
-        anchor.calibrator_,
-        anchor.debiaser_,
-    )
-    matrix, at = found.information.matrix, found.information.layout.at["bias"]
-    bias = np.zeros(len(matrix), dtype=bool)
-    bias[at] = True
-    cross, inner = matrix[np.ix_(bias, ~bias)], matrix[np.ix_(bias, bias)]
-    left = matrix[np.ix_(~bias, ~bias)] - cross.T @ np.linalg.solve(inner, cross)
-    expected = anchor.debiaser_.information_
-    assert_allclose(left, expected, atol=1e-12 * np.abs(expected).max())
-    assert anchor.worth().table.loc[("new-model", "judge-3"), "replaces"] > 0
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,7 +1,6 @@
 """Riesz weights beyond what the whole chain shows."""
 
 import warnings
-from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -21,18 +20,13 @@ from skanchor import (
 )
 from skanchor._admission import admit_to_ranking
 from skanchor._chain import complete, fit_stages
-from skanchor._numerics.groups import GroupTotals
-from skanchor._numerics.system import RieszSolution
-from skanchor._riesz import _evidence
 from skanchor._riesz._evidence import RowEvidence
 from skanchor._riesz._influence import InfluenceSums
-from skanchor._riesz._rows import check_finite
 from skanchor._stages import Stages
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.exceptions import BattlesError, SkanchorWarning
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
-from skanchor.warning_log import WarningLog
 
 
 def with_plug_in(n_judges=2):
@@ -271,23 +265,6 @@ def test_a_row_of_a_model_against_itself_or_without_a_logit_is_no_evidence():
     assert_array_equal(evidence.curvature > 0.0, ~none)
 
 
-@pytest.mark.parametrize(("missing", "told"), [(0.9e-5, False), (1.1e-5, True)])
-def test_scores_that_the_weights_miss_by_more_than_rounding_are_undetermined(
-    missing, told
-):
-    weights = np.array([[1.0, -missing], [0.0, 1.0]])
-    debiaser = RieszDebiaser()
-    debiaser.models_ = np.array(["old", "new"])
-    parts = dict.fromkeys(field.name for field in fields(RieszSolution))
-    parts |= {"information": np.eye(2), "weights": weights, "targets": np.eye(2)}
-    debiaser.system_ = RieszSolution(**parts)
-    with WarningLog() as log:
-        debiaser._check_determined()
-    assert debiaser.undetermined_.tolist() == [False, told]
-    assert len(log.found) == told
-    assert all("not determine the scores of ['new']" in str(w) for w in log.found)
-
-
 @pytest.mark.parametrize(("variance", "informs"), [(0.9e-8, False), (1.1e-8, True)])
 def test_rows_of_which_the_outcome_is_certain_are_no_evidence(variance, informs):
     X, y = with_plug_in()
@@ -317,47 +294,6 @@ def test_judges_that_follow_the_display_order_without_fail_tell_no_score():
         one, other = board(np.ones(len(X))), board(np.where(blind, 0.0, 1.0))
     columns = ["score", "standard_error"]
     assert_allclose(one[columns], other.loc[one.index, columns], rtol=1e-8, atol=1e-9)
-
-
-def test_influence_that_is_no_number_names_its_row():
-    finite = np.ones((3, 2))
-    check_finite(finite, np.array([4, 5, 6]))
-    finite[1, 0] = np.nan
-    with pytest.raises(ValueError, match="influence of row 5 is not finite"):
-        check_finite(finite, np.array([4, 5, 6]))
-
-
-@pytest.mark.parametrize("of", ["source_weights", "row_influence"])
-def test_influence_of_rows_is_looked_at_wherever_it_is_made(of, monkeypatch):
-    X, y = with_plug_in()
-    sample, rows = Sample.admit(X, y), np.arange(len(X))
-    debiaser = RieszDebiaser().fit(X, y)
-    inner = getattr(_evidence, of)
-
-    def odd(*args):
-        found = inner(*args)
-        found[-1] = np.inf
-        return found
-
-    monkeypatch.setattr(_evidence, of, odd)
-    with pytest.raises(ValueError, match=r"influence of row \d+ is not finite"):
-        if of == "row_influence":
-            debiaser.influence_of_rows(sample, rows)
-        else:
-            debiaser.influence_sums([RowEvidence.held(sample, rows)])
-
-
-def test_sums_of_groups_outlive_sums_without():
-    """Rows without groups add to the totals, and leave those of groups."""
-    totals = GroupTotals(np.array([1, 4]), np.array([[1.0, 2.0], [3.0, -1.0]]))
-    none = GroupTotals(totals.groups[:0], totals.totals[:0])
-    plain = InfluenceSums(np.ones(2), np.zeros((3, 2, 2)), np.ones(2), None)
-    grouped = replace(plain, by_group=(totals, none))
-    for both in (plain + grouped, grouped + plain):
-        assert both.by_group is grouped.by_group
-        assert_allclose(
-            both.with_closed_groups().outer[0], totals.totals.T @ totals.totals
-        )
 
 
 def test_rows_that_cannot_be_used_weigh_nothing():
