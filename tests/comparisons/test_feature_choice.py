@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skanchor import AnchorPipeline, Comparisons, split_battles
@@ -51,6 +51,7 @@ def test_innocent_names(name):
     assert declared(name) == feature_label(name) == name
 
 
+@settings(max_examples=25)
 @given(st.text(max_size=20))
 def test_a_declared_name_is_a_feature_of_the_name_asked_for(name):
     assert feature_label(declared(name)) == name

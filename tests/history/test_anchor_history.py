@@ -146,17 +146,15 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("saved", [False, True])
 @pytest.mark.parametrize("name", SETTINGS)
-def test_placed_is_fitted(name, saved, tmp_path):
+def test_placed_is_fitted(name, tmp_path):
     X, y, new = table()
     anchor = AnchorPipeline(random_state=0, **SETTINGS[name])
-    path = tmp_path / "history" if saved else None
+    path = tmp_path / "history" if name != "default" else None
     assert_same(*both_fits(anchor, X, y, new, path=path))
 
 
-@pytest.mark.parametrize("groups", [None, 400])
-@pytest.mark.parametrize("features", [True, False])
+@pytest.mark.parametrize(("features", "groups"), [(True, None), (False, 400)])
 def test_a_judge_need_not_compare_new_models(features, groups):
     X, y, new = table(features=features)
     last = X["judge"][X["judge"] != "human"].max()
@@ -277,14 +275,6 @@ def grouped():
     groups = np.arange(len(X)) % 300
     late = is_late(X, new)
     return *fitted(X, y, new, groups=groups[~late]), groups[late]
-
-
-def test_several_models_at_once_are_placed_as_one_by_one_but_jointly():
-    X, y, new = table(n_new=2, seed=4)
-    history, late, outcomes = fitted(X, y, new)
-    together = history.place(late, outcomes)
-    assert together.models[together.is_new].tolist() == new
-    assert np.isfinite(together.standard_errors).all()
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -477,8 +467,10 @@ TYPED = {
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", TYPED)
-@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "streamed"),
+    [*((kind, True) for kind in TYPED), ("times", False), ("decimals", False)],
+)
 def test_groups_that_are_times_or_the_like_meet_again(kind, streamed, tmp_path):
     """Their types differ between libraries, and files of text have texts."""
     X, y, new = table(n_new=1, features=False, seed=6)
