@@ -58,17 +58,6 @@ def test_the_innermost_log_collects_and_the_outer_one_goes_on():
     assert [str(warning) for warning in outer.found] == ["Before.", "After."]
 
 
-def test_a_log_may_be_entered_again():
-    log = WarningLog()
-    with log:
-        warn(DataWarning("One."))
-        with log:
-            warn(DataWarning("Two."))
-        warn(DataWarning("Three."))
-    assert len(log.found) == 3
-    assert heard(lambda: warn(DataWarning("Four."))) == [(DataWarning, "Four.")]
-
-
 def test_an_error_closes_the_log():
     with pytest.raises(ZeroDivisionError), WarningLog():
         raise ZeroDivisionError

@@ -317,7 +317,7 @@ table(
 )
 see(
     "Judges of hardly more rows than parameters, with item effects",
-    "items.test_covariance::test_modes_that_are_not_found_end_the_search",
+    "items.test_covariance::test_item_effects_of_judges_of_few_rows_settle",
 )
 see(
     "Many judges whose few rows the scores separate, with item effects",

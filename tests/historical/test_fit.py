@@ -87,23 +87,6 @@ def test_the_score_of_the_historical_rows_vanishes(position):
     assert np.abs(historical_gradients(apart, sample)).max() > 1.0
 
 
-def test_people_alone_fix_the_scale():
-    sample = admitted()
-    chain = fit_stages(STAGES, sample)
-    X = chain.X
-    votes = X.is_human & ~X.involves_new
-    delta = X.score_differences[votes]
-    assert abs(delta @ (sample.y[votes] - expit(delta))) < 1e-4
-
-
-def test_a_larger_scale_of_scores_and_smaller_sensitivities_are_the_same_to_judges():
-    sample = admitted()
-    X = fit_stages(STAGES, sample).X
-    scaled = X.with_columns(scores=2.0 * X.scores, sensitivities=X.sensitivities / 2.0)
-    judged = ~X.is_human
-    assert_allclose(scaled.logits()[judged], X.logits()[judged], atol=1e-12)
-
-
 def test_without_folds_only_arrival_rows_correct():
     sample = admitted()
     chain = complete(STAGES, fit_stages(STAGES, sample), sample, None)

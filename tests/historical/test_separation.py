@@ -8,8 +8,7 @@ import pytest
 from item_battles import set_covariance
 from numpy.testing import assert_allclose
 
-from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
-from skanchor._historical._separation import runaway_judges
+from skanchor import AnchorPipeline, BTLRegressor
 from skanchor.exceptions import SeparationWarning, WeakJudgeWarning
 from skanchor.simulation import simulate_battles
 
@@ -110,25 +109,3 @@ def test_a_judge_that_runs_to_its_bound_has_no_say_in_the_scores():
     mine, theirs = (each.leaderboard().loc["new-model"] for each in (joint, plain))
     assert abs(mine["score"] - theirs["score"]) < 0.1
     assert mine["standard_error"] < 1.3 * theirs["standard_error"]
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "runs"),
-    [
-        (9.0, 20.0, True),
-        (12.0, 20.0, False),
-        (1.0, 19.0, False),
-        (-9.0, -20.0, True),
-        (0.5, 0.0, False),
-    ],
-)
-def test_a_judge_runs_away_where_it_doubles_on_its_way_to_the_bound(
-    before, after, runs
-):
-    def fitted(sensitivity):
-        known = JudgeCalibrator(sensitivity_bounds=(-20.0, 20.0))
-        known.sensitivities_ = pd.Series({"judge": sensitivity, "other": 1.0})
-        return known
-
-    found = runaway_judges(fitted(before), fitted(after))
-    assert found == (frozenset({"judge"}) if runs else frozenset())

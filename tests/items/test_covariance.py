@@ -25,11 +25,9 @@ from skanchor._chain import fit_stages
 from skanchor._inference import satterthwaite, t_quantile
 from skanchor._items import (
     LEAST_DISPERSION,
-    ItemLikelihood,
     dispersions,
     estimate_item_covariance,
     fit_deviations,
-    fit_item_covariance,
     judges_of_arrivals,
 )
 from skanchor._numerics.item_covariance import ITEM_PRIOR
@@ -123,43 +121,12 @@ def test_features_that_tell_models_apart_take_degrees_of_freedom():
         assert df == pytest.approx(kept, abs=0.7)
 
 
-def of_history(alpha=0.0, **settings):
-    """The likelihood of two judges and eight models at the fit without deviations."""
-    data = small(n_models=8, n_judges=2, n_historical=1500, **settings)
-    return of_rows(data.X, data.y, LinearBias(alpha=alpha))
-
-
-def of_rows(X, y, bias):
-    known, sample = stages_of(X, y, bias)
-    return ItemLikelihood(sample, known.calibrator)
-
-
 def stages_of(X, y, bias):
     """The fit without deviations, and rows that carry it."""
     sample = admit_to_ranking(Sample.admit(Comparisons.from_battles(X), y, None), None)
     stages = Stages(BTLRegressor(), JudgeCalibrator(bias), ArrivalScorer(), None)
     known = fit_stages(stages, sample)
     return known, sample.with_battles(known.X)
-
-
-@pytest.mark.parametrize("decrement, n_modes", [(0.9, 2), (1.0, 2), (1.1, 1), (1e4, 1)])
-def test_modes_that_are_not_found_end_the_search(monkeypatch, decrement, n_modes):
-    """It takes long where judges are many and their rows few, and leads nowhere."""
-    known, calls = ItemLikelihood.minimum, []
-
-    def lost(self, *args, **kwargs):
-        calls.append(kwargs)
-        found = known(self, *args, **kwargs)
-        return replace(found, converged=False, decrement=decrement)
-
-    model = of_history(item_sd=0.4)
-    monkeypatch.setattr(ItemLikelihood, "minimum", lost)
-    found = fit_item_covariance(model)
-    assert not found.converged and len(calls) == n_modes
-    # About a point far from the mode nothing is expanded.
-    start = ITEM_PRIOR.variance * np.eye(2)
-    assert np.array_equal(found.covariance, start) == (n_modes == 1)
-    assert np.isfinite(found.covariance).all()
 
 
 def judges_of_few_rows(seed=0):
@@ -212,32 +179,6 @@ def test_two_judges_and_two_models_do_not_inflate_what_the_prior_says():
     # At a share of one it is 3.2 to 45 in these draws.
     assert max(one.inflation for one in found) < 3.0
     assert {one.shrinkage.own_correlation for one in found} == {0.0}
-
-
-def test_judges_put_aside_keep_what_their_own_rows_say():
-    """Where they start is theirs, not that of a fit on nearly the same rows."""
-    data = small(n_models=8, n_judges=3, n_historical=600)
-    known, sample = stages_of(data.X, data.y, LinearBias())
-    covariance = 0.04 * np.eye(3)
-    other = copy(known.calibrator)
-    other.sensitivities_ = known.calibrator.sensitivities_ + 0.5
-    assert sample.X.sensitivities is not None
-    moved = sample.X.with_columns(sensitivities=sample.X.sensitivities + 0.5)
-    found = {}
-    for name, near in (("alone", None), ("near", (moved, other))):
-        _, calibrator, _ = fit_deviations(
-            sample,
-            known.calibrator,
-            covariance,
-            near,
-            joint=True,
-            excluded_judges={"judge-3"},
-        )
-        found[name] = calibrator.sensitivities_
-        assert calibrator.sensitivities_["judge-3"] == pytest.approx(
-            known.calibrator.sensitivities_["judge-3"], abs=1e-12
-        )
-    assert_allclose(found["alone"], found["near"], atol=5e-3)
 
 
 def test_an_estimated_covariance_widens_the_interval(monkeypatch):

@@ -165,28 +165,3 @@ def test_today_is_what_is_reported(name):
     assert_allclose(items[0], result.variance["items"][model], atol=1e-15)
     # Between the two formulas there is the noise of a sandwich, and no more.
     assert (abs(target.sampling_factor - 1.0) < 0.2).all()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_weights_along_a_kind_are_those_of_the_sum(name):
-    """Also where all rows on the model are gone, and these determine it again."""
-    found = forecast(name).information
-    kinds, models = forecast(name).kinds, forecast(name).models
-    model = models[forecast(name).is_new][0]
-    targets = forecast(name).targets([(model, None), (models[0], models[1])]).vectors
-    gone = -np.sum(
-        [
-            found.sum({m: own.gram(own.seen)})
-            for m, every in kinds.items()
-            for own in [every[every.model == models.tolist().index(model)]]
-        ],
-        axis=0,
-    )
-    for m in (PEOPLE, 0):
-        unit = found.sum({m: forecast(name).offered(m, model).bought(0.1)})
-        for more in (0.0, gone):
-            along = found.along(targets, unit, more)
-            for n in (0.01, 1.0, 40.0, 1e5):
-                due = found.weights(targets, more + n * unit)
-                size = np.abs(due).max(axis=0)
-                assert_allclose(along(n) / size, due / size, atol=2e-7)
