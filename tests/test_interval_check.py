@@ -136,7 +136,7 @@ def test_item_parts_are_those_of_the_variance():
 def test_size_where_the_intervals_hold(monkeypatch):
     """Correlated errors, item effects whose variance is estimated, noisy votes."""
     monkeypatch.setattr(_interval_check, "DRAWS", 999)
-    rng, n_models, n_tables, df = np.random.default_rng(0), 8, 240, 12
+    rng, n_models, n_tables, df = np.random.default_rng(0), 8, 120, 12
     true = np.linspace(1.5, -1.5, n_models)
     items = 0.1 * (np.eye(n_models) - 0.6 / n_models)
     common = rng.normal(size=(n_models, 3)) * 0.05

@@ -18,7 +18,6 @@ from skanchor import (
 )
 from skanchor._comparisons import FeaturePairs
 from skanchor.bias import AutoBias, BiasLearner, BoostedBias, LinearBias
-from skanchor.bias._boosting import Boosting
 from skanchor.exceptions import LearnerError
 
 # Small tables cross thresholds that are not at issue here.
@@ -115,30 +114,6 @@ def test_pipeline_chooses_once_and_reports():
     ).fit(data.X, data.y)
     assert_allclose(plain.scores_, anchor.scores_, atol=1e-9)
     assert_allclose(plain.standard_errors_, anchor.standard_errors_, atol=1e-9)
-
-
-def test_choice_costs_no_more_than_its_candidates(monkeypatch):
-    data = battles(3, n_historical=600, n_judges=1)
-    run, rounds = Boosting.run, []
-
-    def counted(self, train, max_rounds):
-        # What takes time: rounds, each in the rows that it is trained on.
-        rounds.append(max_rounds * np.count_nonzero(train))
-        return run(self, train, max_rounds)
-
-    monkeypatch.setattr(Boosting, "run", counted)
-
-    def cost(bias):
-        rounds.clear()
-        anchor = AnchorPipeline(calibrator=JudgeCalibrator(bias), cv=5, random_state=0)
-        anchor.fit(data.X, data.y)
-        return sum(rounds)
-
-    candidates = [
-        BoostedBias(max_rounds=rounds, validation_fraction=0.0) for rounds in (6, 9)
-    ]
-    alone = sum(cost(one) for one in candidates)
-    assert 0 < cost(AutoBias(candidates)) < 1.1 * alone
 
 
 def test_squared_losses_are_in_shares_of_the_targets_spread():

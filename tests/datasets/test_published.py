@@ -4,6 +4,7 @@ import csv
 import hashlib
 import json
 import os
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +16,14 @@ from skanchor.datasets import fetch_arena, fetch_llmfao, fetch_mt_bench, publish
 from skanchor.datasets.published import PublishedFile, PublishedSet, data_folder
 
 FETCHERS = {"arena": fetch_arena, "mt_bench": fetch_mt_bench, "llmfao": fetch_llmfao}
+
+
+@cache
+def fetched(name):
+    """What a fetcher returns, read once."""
+    return FETCHERS[name]()
+
+
 CONTENT = b'{"a": "one\xe2\x80\xa8line"}\n\n{"a": 2}\n'
 FILE = PublishedFile("o/n", "c0ffee", "d/x.jsonl", hashlib.sha256(CONTENT).hexdigest())
 SMALL = PublishedSet("small", {"x.jsonl": FILE})
@@ -45,7 +54,7 @@ def test_fetched_table_equals_the_tidy_one(name):
         pytest.skip("SKANCHOR_DATA_MIRROR does not lead to the tidy tables")
     # Models may be called "NA"; only a rater can be missing.
     tidy = pd.read_csv(path, keep_default_na=False, na_values={"rater": [""]})
-    found = FETCHERS[name]()
+    found = fetched(name)
     pd.testing.assert_frame_equal(found.frame, tidy)
     assert "Source: github.com" in found.DESCR or "Source: labels" in found.DESCR
     assert found.feature_names == [c for c in tidy.columns if c != "winner"]
@@ -102,7 +111,7 @@ def test_the_model_that_won_in_the_files_is_the_winner(votes):
     name = votes.__name__.removesuffix("_votes")
     # Other code than the readers', and models by name instead of sides.
     due = list(votes(Path(mirror, name)))
-    frame = FETCHERS[name]().frame
+    frame = fetched(name).frame
     best = frame["model_a"].where(frame["winner"] == "model_a", frame["model_b"])
     best = best.mask(frame["winner"] == "tie", "tie")
     raters = frame["rater"] if "rater" in frame else pd.Series(index=frame.index)
