@@ -439,18 +439,6 @@ def test_a_tie_is_an_outcome_of_one_half():
     assert (summary["ties"] < summary["rows"]).all()
 
 
-def test_new_models_that_never_meet_score_as_each_alone():
-    data = small(n_new_models=2, new_score=[0.0, 0.5])
-    together = AnchorPipeline(debiaser="passthrough", cv=3).fit(data.X, data.y)
-    for model in data.truth.new_models:
-        other = [m for m in data.truth.new_models if m != model]
-        keep = ~(data.X.model_a.isin(other) | data.X.model_b.isin(other)).to_numpy()
-        alone = AnchorPipeline(debiaser="passthrough", cv=3).fit(
-            data.X[keep], np.asarray(data.y)[keep]
-        )
-        assert together.scores_[model] == pytest.approx(alone.scores_[model], abs=1e-7)
-
-
 def test_pairs_of_an_array_stand_against_the_origin():
     pairs = FeaturePairs.of(np.ones((3, 2)))
     assert_allclose(pairs.contrast, 1.0)

@@ -1,7 +1,5 @@
 """The stages of a fitted pipeline are estimators as complete as by hand."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -148,18 +146,6 @@ def test_clones_are_bare_and_fit_alike(both, name):
     for method in METHODS:
         expected = answer(getattr(hand[name], method), given[name])
         assert_alike(answer(getattr(again, method), given[name]), expected)
-
-
-@pytest.mark.parametrize("name", STAGES)
-def test_pickles_answer_alike(both, name):
-    anchor, _, y, _, given, _ = both
-    stage = getattr(anchor, f"{name}_")
-    again = pickle.loads(pickle.dumps(stage))
-    for method in METHODS:
-        expected = answer(getattr(stage, method), given[name])
-        assert_array_equal(answer(getattr(again, method), given[name]), expected)
-    score = answer(stage.score, given[name], y)
-    assert answer(again.score, given[name], y) == score
 
 
 def test_comparisons_carry_what_the_chain_learned(both):

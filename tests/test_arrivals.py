@@ -141,15 +141,6 @@ def test_new_model_without_rows_is_named():
         ArrivalScorer().fit(scored, y, weight)
 
 
-def test_zero_weight_rows_equal_removed_rows():
-    X, y, new = make_data(3, True, True)
-    weight = np.where(np.arange(len(y)) % 4 == 0, 0.0, 1.0)
-    kept = weight > 0
-    _, full = chain(X, y, new, weight)
-    _, cut = chain(X[kept], y[kept], new)
-    assert_allclose(full.scores_, cut.scores_, atol=1e-8)
-
-
 def test_missing_features_of_human_rows_do_not_matter():
     X, y, new = make_data(1, warm=True)
     _, full = chain(X, y, new)

@@ -170,16 +170,6 @@ def test_integer_weights_are_repetition(alpha):
     assert_allclose(a.covariance_, b.covariance_, atol=1e-9)
 
 
-def test_zero_weight_rows_equal_removed_rows():
-    X, y, weight = make_table(3)
-    weight[X["model_a"].eq("m5") | X["model_b"].eq("m5")] = 0.0
-    a = BTLRegressor().fit(X, y, weight)
-    b = BTLRegressor().fit(X[weight > 0], y[weight > 0], weight[weight > 0])
-    assert a.models_.tolist() == b.models_.tolist() == ["m0", "m1", "m2", "m3", "m4"]
-    assert_allclose(a.scores_, b.scores_, atol=1e-10)
-    assert_allclose(a.covariance_, b.covariance_, atol=1e-10)
-
-
 def test_ridge_shrinks():
     X, y, _ = make_table(4)
     norms = [

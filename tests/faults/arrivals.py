@@ -131,7 +131,7 @@ table(
 )
 see(
     "Several new models that never meet",
-    "test_anchor::test_new_models_that_never_meet_score_as_each_alone",
+    "test_arrivals::test_models_that_never_meet_are_scored_as_if_alone",
 )
 
 
