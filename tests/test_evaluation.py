@@ -1,5 +1,6 @@
 """Leaving models out, on simulated and on real battles."""
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -144,7 +145,8 @@ def test_parallel_groups_weights_and_names(data):
     estimator = AnchorPipeline(cv=3, random_state=0)
     options = dict(models=models, groups="prompt_id", sample_weight=np.ones(len(y)))
     one = leave_one_model_out(estimator, X, y, **options)
-    two = leave_one_model_out(estimator, X, y, n_jobs=2, **options)
+    with joblib.parallel_config(backend="threading"):
+        two = leave_one_model_out(estimator, X, y, n_jobs=2, **options)
     pd.testing.assert_frame_equal(one, two)
     with pytest.raises(BattlesError, match="no human rows"):
         leave_one_model_out(estimator, X, y, models=["new-model"])

@@ -1,5 +1,6 @@
 """Groups of dependent rows in a stream: those of a fit in memory in the same folds."""
 
+import joblib
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -102,7 +103,8 @@ def test_however_a_stream_is_cut(prompted, tmp_path):
     table, late = prompted
     anchor = AnchorPipeline(cv=3, random_state=0, item_effects="none")
     one = streamed(table, anchor)
-    two = streamed(table, clone(anchor).set_params(n_jobs=2), size=5000)
+    with joblib.parallel_config(backend="threading"):
+        two = streamed(table, clone(anchor).set_params(n_jobs=2), size=5000)
     assert_allclose(errors(one.history, late), errors(two.history, late), rtol=1e-6)
     one.history.save(tmp_path / "history")
     loaded = AnchorHistory.load(tmp_path / "history")
