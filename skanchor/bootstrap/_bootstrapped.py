@@ -121,7 +121,7 @@ class Bootstrapped(RankingEstimator):
     >>> from skanchor.bootstrap import Bootstrapped
     >>> from skanchor.simulation import simulate_battles
     >>> data = simulate_battles(random_state=0)
-    >>> ppi = Bootstrapped(HistoricalPPI(), n_resamples=100, random_state=0)
+    >>> ppi = Bootstrapped(HistoricalPPI(), n_resamples=20, random_state=0)
     >>> ppi.fit(data.X, data.y).conf_int().columns.tolist()
     ['low', 'high']
     """

@@ -94,7 +94,7 @@ def bootstrap(
     >>> from skanchor.simulation import simulate_battles
     >>> data = simulate_battles(random_state=0)
     >>> methods = {"plug-in": DirectScore(), "PPI": HistoricalPPI()}
-    >>> refits = bootstrap(methods, data.X, data.y, n_resamples=50, random_state=0)
+    >>> refits = bootstrap(methods, data.X, data.y, n_resamples=20, random_state=0)
     >>> bool(0.05 < refits["PPI"].standard_errors["new-model"] < 0.2)
     True
     """
