@@ -1,23 +1,23 @@
 """``docs/faults.md`` lists the faults that are tested, and answers them alike."""
 
-import inspect
 import re
-from importlib import import_module
 from pathlib import Path
 
 from faults.collected import FAULTS
+
+TESTS = Path(__file__).parents[1]
 
 
 def test_tests_named_elsewhere_exist():
     for entry in FAULTS:
         if entry.where:
             module, _, name = entry.where.partition("::")
-            found = import_module(f"tests.{module}")
-            assert inspect.isfunction(getattr(found, name)), entry.where
+            text = (TESTS / f"{module.replace('.', '/')}.py").read_text("utf-8")
+            assert re.search(rf"^def {name}\(", text, re.M), entry.where
 
 
 def test_docs_list_the_same_faults():
-    page = Path(__file__).parents[2] / "docs" / "faults.md"
+    page = TESTS.parent / "docs" / "faults.md"
     tables = page.read_text("utf-8").partition("## scikit-learn's own checks")[0]
     rows = re.findall(r"^\| (.+?) +\| (.+?) +\|$", tables, re.M)
     rows = [row for row in rows if row[0] != "input" and set(row[0]) != {"-"}]
