@@ -33,27 +33,28 @@ def packages_of_tree():
 
 
 @cache
-def parsed(file):
-    return ast.parse(file.read_text(encoding="utf-8"))
+def imported(file):
+    """Imports of a file from modules, and whether each is for types alone."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    typed = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    return [(node, node in typed) for node in nodes if node.module]
 
 
 def imports(package):
     """Packages that a package imports when it runs, in functions or not."""
     path = PACKAGE / package
     for file in path.rglob("*.py") if path.is_dir() else [path.with_suffix(".py")]:
-        waiting = [parsed(file)]
-        while waiting:
-            for node in ast.iter_child_nodes(waiting.pop()):
-                is_for_types = isinstance(node, ast.If) and (
-                    ast.unparse(node.test) == "TYPE_CHECKING"
-                )
-                if not is_for_types:
-                    waiting.append(node)
-                if isinstance(node, ast.ImportFrom) and node.module:
-                    root, *inner = node.module.split(".")
-                    if root == "skanchor":
-                        name = node.names[0].name
-                        yield (inner or [skanchor._MODULE_OF.get(name, name)])[0]
+        for node, is_for_types in imported(file):
+            root, *inner = node.module.split(".")
+            if root == "skanchor" and not is_for_types:
+                name = node.names[0].name
+                yield (inner or [skanchor._MODULE_OF.get(name, name)])[0]
 
 
 def test_every_package_is_on_the_page_once():
@@ -71,10 +72,8 @@ def test_a_package_imports_only_packages_above_it():
 
 def modules_that(file):
     """Modules of the package that a file imports, for its types or when it runs."""
-    for node in ast.walk(parsed(file)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
-            "skanchor."
-        ):
+    for node, _ in imported(file):
+        if node.module.startswith("skanchor."):
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 yield inner if inner in MODULES else node.module

@@ -53,7 +53,6 @@ def answers(anchor, X, y, more):
         ({}, {}, {}),
         (dict(n_repeats=2), {}, {}),
         ({}, dict(groups="pairs"), {}),
-        ({}, dict(sample_weight="thirds"), {}),
         (dict(weights="frequency"), dict(sample_weight="counts"), {}),
         (dict(human_bias="linear"), {}, {}),
         (
@@ -73,14 +72,13 @@ def answers(anchor, X, y, more):
         ),
     ],
     ids=[
-        "warm", "repeats", "groups", "weights", "counts", "people's bias", "no span",
-        "contexts",
+        "warm", "repeats", "groups", "counts", "people's bias", "no span", "contexts",
     ],
 )  # fmt: skip
 def test_every_question_is_answered_or_refused_by_name(settings, more, refused):
     X, y = table()
     at = np.arange(len(X))
-    columns = {"pairs": at // 2, "thirds": 1 + 0.5 * (at % 3), "counts": 1 + at % 2}
+    columns = {"pairs": at // 2, "counts": 1 + at % 2}
     more = {name: columns[column] for name, column in more.items()}
     if "context" in settings:
         X = X.assign(kind=np.where(at % 2, "code", "chat"))
