@@ -307,12 +307,12 @@ def test_two_new_models_and_the_difference_of_both():
         # A learner without a span: each step of the search fits it anew.
         dict(calibrator=JudgeCalibrator(bias=BoostedBias(max_rounds=2))),
         # A model with votes that is named as new keeps its role in refits.
-        dict(new_models=[NEW, "model-05"]),
+        dict(new_models=[NEW, "model-04"]),
     ],
     ids=["repeats", "boosted", "warm"],
 )
 def test_other_settings_are_served(settings):
-    data = simulate_battles(n_models=5, n_new=150, n_historical=900, random_state=0)
+    data = simulate_battles(n_models=4, n_new=90, n_historical=500, random_state=0)
     X, y = data.X, data.y
     anchor = AnchorPipeline(cv=2, item_effects=None, random_state=0, **settings)
     anchor.fit(X, y)

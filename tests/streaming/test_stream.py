@@ -115,7 +115,7 @@ def test_weights_of_importance():
 
 def test_however_it_is_stored(tmp_path):
     """A file, a folder, a data set, tables and a function give the same sums."""
-    table, _ = tables()
+    table = tables()[0][:3000]
     whole = pa.Table.from_pandas(table.drop(columns=[*WITHOUT]))
     pq.write_table(whole, tmp_path / "all.parquet", row_group_size=1000)
     (tmp_path / "parts").mkdir()
