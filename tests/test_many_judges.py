@@ -10,11 +10,23 @@ from numpy.testing import assert_allclose
 from skanchor import (
     AnchorHistory,
     AnchorPipeline,
+    ArrivalScorer,
+    BTLRegressor,
+    JudgeCalibrator,
     _treatments,
 )
+from skanchor._admission import admit_to_ranking
+from skanchor._chain import fit_stages
+from skanchor._items._blocks import BlockRows
+from skanchor._items._expansion import DenseRows
+from skanchor._items._likelihood import ItemLikelihood
 from skanchor._numerics import arrow_information, item_covariance, linalg
+from skanchor._numerics.item_covariance import inflation
 from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.shrinkage import Shrinkage
+from skanchor._stages import Stages
 from skanchor.exceptions import DataWarning
+from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 pytestmark = [
@@ -80,6 +92,46 @@ def test_a_fit_by_blocks_is_the_dense_fit(item_effects, dense, monkeypatch):
     if item_effects is not None:
         errors = (one.debiaser_.system_.item_errors() for one in (found, known))
         close(*errors)
+
+
+@pytest.fixture(scope="module")
+def rows_of_crowd():
+    """Likelihood of the rows with item effects, at the plug-in of all rows."""
+    data = crowd()
+    sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
+    stages = Stages(BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), None)
+    chain = fit_stages(stages, sample)
+    return ItemLikelihood(sample.with_battles(chain.X), chain.calibrator)
+
+
+def test_moments_by_blocks_are_those_of_the_dense_expansion(rows_of_crowd):
+    model, known = rows_of_crowd, common()
+    blocks, dense = BlockRows(model).quadratic(known), DenseRows(model).quadratic(known)
+    assert blocks.is_mode and dense.is_mode
+    assert_allclose(blocks.slopes, dense.slopes, atol=1e-9)
+    # Under this covariance, and under another one than that of the expansion.
+    for covariance in (known, 2.0 * known - 0.5 * np.diag(known.diagonal())):
+        precision = np.kron(np.linalg.inv(covariance), np.eye(6))
+        inverse = np.linalg.inv(dense.information + precision)
+        means = (inverse @ dense.target).reshape(N_JUDGES, -1)
+        by_item = inverse.reshape(N_JUDGES, 6, N_JUDGES, 6)
+        expected = means @ means.T + np.einsum("mini->mn", by_item)
+        sums, shown = blocks.moments(covariance)
+        assert_allclose(sums, expected, atol=1e-9)
+        left = np.trace(np.einsum("mini->mn", by_item)) / np.trace(covariance) / 6
+        assert_allclose(shown, 1.0 - left, atol=1e-9)
+        share = dense.free_share(covariance)
+        assert_allclose(blocks.free_share(covariance), share, atol=1e-9)
+
+
+def test_inflation_of_one_correlation_needs_no_matrix_by_draw(dense):
+    seen = np.arange(N_JUDGES) % 4 > 0
+    slopes = np.linspace(0.5, 2.0, N_JUDGES)
+    asked = common(), Shrinkage(0.0, 0.3), slopes, seen, 14.0
+    found = inflation(*asked)
+    dense()
+    assert_allclose(found, inflation(*asked), rtol=1e-12)
+    assert found[0] > 1.0
 
 
 @pytest.mark.filterwarnings("ignore:The 40 judges have 42 verdicts each")
