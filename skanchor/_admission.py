@@ -22,7 +22,7 @@ from skanchor._comparisons import (
 )
 from skanchor._comparisons.grades import shares_on_old_and_new, warn_of_other_grades
 from skanchor._judges import FeatureSeparation, feature_separated_judges
-from skanchor._numerics.graph import describe_connectivity
+from skanchor._model.graph import Connectivity
 from skanchor._typing import Array
 from skanchor._vote_checks import slight_ridge
 from skanchor.exceptions import (
@@ -392,7 +392,7 @@ def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
     np.add.at(wins, (left, right), y)
     np.add.at(wins, (right, left), 1.0 - y)
     old = ~X.is_new
-    graph = describe_connectivity(wins[np.ix_(old, old)], X.models[old])
+    graph = Connectivity.of(wins[np.ix_(old, old)], X.models[old])
     if not graph.is_separated:
         return sample
     # Scores have limits within a strongly connected part: there, each model is ahead of

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
@@ -17,31 +18,24 @@ from skanchor._checks import check_level
 from skanchor._comparisons import Comparisons, align
 from skanchor._comparisons.labels import label_index
 from skanchor._human_bias import Votes, fit_votes, vote_biases
-from skanchor._numerics.btl import fit_scores
-from skanchor._numerics.graph import Connectivity, describe_connectivity
-from skanchor._numerics.pair_counts import PairCounts
-from skanchor._numerics.separated_scores import (
-    SeparatedScores,
-    find_separated_scores,
-    hold_on_bound,
-)
+from skanchor._model.btl import BTLFit, fit_btl
+from skanchor._model.btl_errors import ScoreErrors
+from skanchor._model.graph import Connectivity
+from skanchor._numerics.groups import Membership, positive_part
 from skanchor._row_rules import TIES
-from skanchor._score_errors import ScoreErrors, variance_of_differences
 from skanchor._typing import Array
 from skanchor._vote_checks import (
     check_any_votes,
     check_graph,
     warn_of_bound,
+    warn_of_light_votes,
+    warn_of_lost_residuals,
+    warn_of_silence,
 )
-from skanchor._vote_counts import VoteCounts
+from skanchor._votes import HumanVotes
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
-from skanchor.exceptions import (
-    BattlesError,
-    ConvergenceWarning,
-    DataWarning,
-    SeparationWarning,
-)
+from skanchor.exceptions import BattlesError, ConvergenceWarning, SeparationWarning
 from skanchor.sample import WEIGHTS, Battles, Sample
 from skanchor.warning_log import warn
 
@@ -189,63 +183,76 @@ class BTLRegressor(ComparisonEstimator):
         X = sample.X
         if self.covariance == "clustered" and not sample.is_grouped:
             raise ValueError("covariance='clustered' needs groups in fit.")
-        votes = VoteCounts.of(sample)
-        present = votes.present
+        votes = HumanVotes.of(sample)
+        present, wins = votes.present, votes.cells.wins
         if not len(present):
             self._fit_nothing(sample)
             return
         self.models_ = X.models[present]
         n_scales = len(np.unique(X.rows.items.context[present]))
-        self.connectivity_ = describe_connectivity(
-            votes.by_pair.wins, self.models_, n_scales
-        )
+        self.connectivity_ = Connectivity.of(wins, self.models_, n_scales)
         check_graph(self.connectivity_, self.disconnected, self.alpha, self.score_bound)
-        placed = self._fit_scores(votes.by_pair, start)
+        fit = self._fit_scores(wins, start)
         self.bias_ = None
         if self.bias is not None:
-            self._fit_bias(sample, placed, present, start, seed_offset)
+            self._fit_bias(votes, fit, start, seed_offset)
         elif start is not None:
             # In folds, errors are those of the whole inference.
             self.covariance_ = np.full((len(present), len(present)), np.nan)
         else:
-            self._estimate_errors(votes, placed)
+            self._estimate_errors(votes, fit)
 
-    def _estimate_errors(self, votes: VoteCounts, placed: SeparatedScores) -> None:
+    def _fit_scores(self, wins: Array, start: BTLRegressor | None) -> BTLFit:
+        """Fit ``scores_``, and flag those without a limit."""
+        # A fit on nearly the same rows is a start, unless it lacks one of the models.
+        first = None
+        if start is not None:
+            first = start.scores_for(self.models_)
+            first = None if np.isnan(first).any() else first
+        fit = fit_btl(
+            wins, alpha=self.alpha, bound=self.score_bound, start=first, tol=self.tol,
+            max_iter=self.max_iter,
+        )  # fmt: skip
+        self.converged_, self.n_iter_ = fit.converged, fit.n_iter
+        if not self.converged_:
+            warn(
+                ConvergenceWarning(
+                    f"BTL scores did not converge in {self.n_iter_} steps.",
+                    code="scores-not-converged",
+                )
+            )
+        warn_of_bound(self.models_[fit.is_far].tolist(), self.score_bound)
+        self.unbounded_, self._side = fit.is_far | (fit.scale < 0), fit.side
+        self.scores_ = pd.Series(fit.reported, index=self._index, name="score")
+        return fit
+
+    def _estimate_errors(self, votes: HumanVotes, fit: BTLFit) -> None:
         """Set ``covariance_`` at the fitted scores."""
-        ridge = self.alpha * votes.by_pair.weight.sum()
-        errors = ScoreErrors.of(votes.by_pair, placed, self.models_, ridge)
-        self._set_uncertain_apart(errors.bread.uncertain)
+        ridge = self.alpha * votes.cells.weight.sum()
+        errors = ScoreErrors.of(votes.cells, fit, ridge)
+        self.unbounded_ = self.unbounded_ | errors.is_uncertain
+        warn_of_light_votes(self.models_[errors.is_uncertain].tolist())
         if self.covariance == "fisher":
             # Information is linear in the weights, which are in units of the heaviest;
             # a sandwich does not depend on the unit.
-            covariance = errors.fisher() / votes.unit
-        else:
-            covariance = (
-                errors.clustered(votes.by_group(votes.sample.membership(votes.rows)))
-                if votes.sample.is_grouped
-                else errors.sandwich()
-            )
-            crossed = votes.sample.crossed(votes.rows)
-            if crossed is not None:
-                units = votes.by_group(crossed.units)
-                covariance += errors.by_rater(units, crossed.rater)
-        self.covariance_ = self._open(covariance)
-
-    def _set_uncertain_apart(self, uncertain: NDArray[np.bool_]) -> None:
-        """Give no error to scores that floating point does not determine."""
-        if not uncertain.any():
+            self.covariance_ = self._open(errors.fisher() / votes.unit)
             return
-        self.unbounded_ = self.unbounded_ | uncertain
-        warn(
-            DataWarning(
-                "Groups of models are joined by human rows only that weigh next to "
-                f"nothing beside the others, so the scores of {int(uncertain.sum())} "
-                "models have no standard errors. Set the weights of these rows to "
-                "zero, or add human rows between the groups.",
-                code="votes-too-light",
-                subject=tuple(self.models_[uncertain].tolist()),
-            )
-        )
+        sample, rows, is_lost = votes.sample, votes.rows, False
+        members, crossed = sample.membership(rows), sample.crossed(rows)
+        if members is None:
+            covariance = errors.of_votes()
+        else:
+            covariance, is_lost = errors.of_groups(votes.totals(members, errors))
+        if is_lost:
+            warn_of_lost_residuals(votes.n_groups)
+        else:
+            warn_of_silence(errors, self.models_)
+        if crossed is not None:
+            units = votes.totals(crossed.units, errors)
+            raters = csr_array(Membership.of(crossed.rater).matrix() @ units)
+            by_rater, by_unit = map(errors.of_totals, (raters, units))
+            covariance += positive_part(by_rater - by_unit)
+        self.covariance_ = self._open(covariance)
 
     def _open(self, covariance: Array) -> Array:
         """Mark scores that the votes bound on one side only, in place."""
@@ -255,71 +262,26 @@ class BTLRegressor(ComparisonEstimator):
 
     def _fit_bias(
         self,
-        sample: Sample,
-        placed: SeparatedScores,
-        present: NDArray[np.intp],
+        votes: HumanVotes,
+        fit: BTLFit,
         start: BTLRegressor | None,
         seed_offset: int,
     ) -> None:
         """Fit scores and people's bias together, from the scores without one."""
-        votes = Votes.of(sample)
-        # Scores of all models of the sample, zero for those without votes.
+        sample, present = votes.sample, votes.present
+        # Scores and scales of all models of the sample, also of those without votes.
         scores = np.zeros(len(sample.X.models))
-        scores[present] = placed.scores
+        scale = np.full(len(scores), -1)
+        scores[present], scale[present] = fit.scores, fit.scale
         found = fit_votes(
-            votes, scores, [present[at] for at in placed.scales], self.alpha,
-            self.bias, None if start is None else start.bias_, seed_offset,
+            Votes.of(sample), scores, scale, self.alpha, self.bias,
+            None if start is None else start.bias_, seed_offset,
         )  # fmt: skip
-        on = ~self.unbounded_
-        values = np.where(on, found.scores[present], self.scores_.to_numpy())
+        values = np.where(self.unbounded_, self.scores_, found.scores[present])
         self.scores_ = pd.Series(values, index=self._index, name="score")
         self.bias_ = found.bias
         kind = found.inverse if self.covariance == "fisher" else found.covariance
         self.covariance_ = self._open(kind[np.ix_(present, present)])
-
-    def _fit_scores(
-        self,
-        counts: PairCounts,
-        start: BTLRegressor | None,
-    ) -> SeparatedScores:
-        """Fit ``scores_`` of the models of the counts, and flag those without limit.
-
-        The result holds those that lie beyond the bound as well.
-        """
-        # A fit on nearly the same rows is a start, unless it lacks one of the models.
-        first = None
-        if start is not None:
-            first = start.scores_for(self.models_)
-            first = None if np.isnan(first).any() else first
-        scores, self.converged_, self.n_iter_ = fit_scores(
-            counts.wins,
-            alpha=self.alpha,
-            start=first,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
-        if not self.converged_:
-            warn(
-                ConvergenceWarning(
-                    f"BTL scores did not converge in {self.n_iter_} steps.",
-                    code="scores-not-converged",
-                )
-            )
-        if self.alpha:
-            # A ridge bounds every score: each connected component is one scale.
-            scales = [self._place(part) for part in self.connectivity_.components]
-            placed = SeparatedScores(
-                scores, scales, np.zeros(len(scores), dtype=np.intp)
-            )
-        else:
-            placed = find_separated_scores(counts.wins, scores, self.score_bound)
-        # Scores beyond the bound are set to it, and those that the wins leave without a
-        # limit to the order of the wins; neither has an error.
-        held = hold_on_bound(counts.wins, placed, self.score_bound)
-        warn_of_bound(self.models_[held.far].tolist(), self.score_bound)
-        self.unbounded_, self._side = held.unbounded, held.side
-        self.scores_ = pd.Series(held.values, index=self._index, name="score")
-        return placed
 
     def _fit_nothing(self, sample: Sample) -> None:
         """Score no model, if every vote compares a model with itself."""
@@ -337,10 +299,6 @@ class BTLRegressor(ComparisonEstimator):
                 code="only-self-comparisons",
             )
         )
-
-    def _place(self, labels: Any) -> NDArray[np.intp]:
-        place = {label: i for i, label in enumerate(self.models_.tolist())}
-        return np.array([place[label] for label in labels], dtype=np.intp)
 
     @property
     def _index(self) -> pd.Index:
@@ -403,12 +361,15 @@ class BTLRegressor(ComparisonEstimator):
         if anchor is not None:
             if anchor not in self.scores_.index:
                 raise BattlesError(f"Unknown anchor {anchor!r}.")
-            at = int(self._place([anchor])[0])
-            scores = scores - scores[at]
-            spread = variance_of_differences(covariance, at)
+            at = int(self.models_.tolist().index(anchor))
+            scores, variance = scores - scores[at], covariance.diagonal()
+            # Infinite where votes do not bound one of the two; zero for the anchor.
+            shared = np.where(np.isfinite(covariance[at]), covariance[at], 0.0)
+            variance = variance + variance[at] - 2.0 * shared
+            variance[at] = 0.0
         else:
-            spread = np.diag(covariance)
-        half = ndtri(0.5 + level / 2.0) * np.sqrt(np.maximum(spread, 0.0))
+            variance = covariance.diagonal()
+        half = ndtri(0.5 + level / 2.0) * np.sqrt(np.maximum(variance, 0.0))
         table = pd.DataFrame(
             {"rating": scores, "low": scores - half, "high": scores + half},
             index=self._index,

@@ -7,7 +7,6 @@ style.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -16,10 +15,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._comparisons import HUMAN, Comparisons, JudgeRows, usable_features
+from skanchor._model.fit import Fit
+from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.newton import minimise
+from skanchor._model.sources import SourceRows
 from skanchor._numerics.groups import Crossed, Membership
-from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
-from skanchor._numerics.logistic import LogisticFit, fit_logistic, sigmoid
-from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.parameters import PEOPLE as HUMAN_JUDGE
 from skanchor._numerics.separation import separation_of
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
@@ -35,6 +37,10 @@ FARTHEST = 5.0
 
 ROUNDS = 3
 """Times that a learner without a span is fitted, in turn with the scores."""
+
+_FAR, _TOLERANCE = 30.0, 1e-14
+"""Logit of a vote beyond which the likelihood is flat, so that votes may be separated;
+and squared decrement of Newton's last step, at which a fit to such votes is beyond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +70,37 @@ class Votes:
         """Human rows between historical models; others weigh nothing."""
         X = sample.X
         counts = X.is_human & ~X.involves_new & sample.counts
-        cut = usable_features(X, counts).by_judge(PEOPLE)
+        cut = usable_features(X, counts).by_judge(HUMAN_JUDGE)
         weight = np.where(counts, sample.weight, 0.0)[cut.rows]
         groups, raters = (
             None if codes is None else codes[cut.rows]
             for codes in (sample.groups, sample.raters)
         )
         return cls(cut, sample.y[cut.rows], weight, groups, raters)
+
+    def source_rows(self, span: Array, n_models: int) -> tuple[SourceRows, float]:
+        """Votes of positive weight with a span, and the unit of their weights."""
+        cut, used = self.cut, self.weight > 0
+        n, unit = int(used.sum()), float(self.weight[used].mean())
+        alone = np.full(n, -1)
+        rows = SourceRows(
+            PEOPLE, False, cut.rows[used], cut.left[used], cut.right[used],
+            order=np.zeros(n), span=span[used], y=self.y[used],
+            weight=self.weight[used] / unit, count=np.ones(n), group=alone,
+            rater=alone, n_items=n_models,
+        )  # fmt: skip
+        return rows, unit
+
+    def summed_squares(self, values: Array) -> Array:
+        """Products of values of votes of positive weight, summed by group and rater."""
+        used = self.weight > 0
+        groups = np.arange(len(used)) if self.groups is None else self.groups
+        totals = Membership.of(groups[used]).totals(values).totals
+        squares = totals.T @ totals
+        if self.raters is not None:
+            crossed = Crossed.of(groups[used], self.raters[used])
+            squares += crossed.sums(values).excess()
+        return np.asarray(squares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +142,7 @@ def vote_biases(bias: Any, X: Comparisons) -> Array:
         In other rows what they carry, or zero.
     """
     biases = np.zeros(len(X)) if X.biases is None else X.biases.copy()
-    cut = X.by_judge(PEOPLE)
+    cut = X.by_judge(HUMAN_JUDGE)
     sides = np.hstack([cut.pairs.left, cut.pairs.right])
     finite = np.flatnonzero(np.isfinite(sides).all(axis=1))
     biases[cut.rows] = np.nan
@@ -166,7 +196,7 @@ def fit_bias(
 def fit_votes(
     votes: Votes,
     scores: Array,
-    scales: Sequence[NDArray[np.intp]],
+    scale: NDArray[np.intp],
     alpha: float,
     bias: Any,
     start: Any = None,
@@ -180,9 +210,9 @@ def fit_votes(
         Human rows.
     scores : ndarray of shape (n_models,)
         Scores to start from: those of the votes without a bias.
-    scales : sequence of ndarrays
-        Models that share a scale. Votes across scales, or on models without one, say
-        nothing of style.
+    scale : ndarray of shape (n_models,)
+        Code of the scale that each model is on, -1 without one. Votes across scales,
+        or on models without one, say nothing of style.
     alpha : float
         Ridge of the scores, as in :class:`skanchor.BTLRegressor`.
     bias, start, seed_offset
@@ -192,109 +222,78 @@ def fit_votes(
     -------
     VoteFit
     """
-    # theta = basis @ s, with one block of zero-sum columns for each scale.
-    basis, votes = _coordinates(votes, len(scores), scales)
-    scores, learner = basis @ (basis.T @ scores), start
-    # Columns of the scores in a vote's logit, (n_votes, n_coordinates).
-    design = votes.cut.incidence @ basis
+    left, right = scale[votes.cut.left], scale[votes.cut.right]
+    counts = (left >= 0) & (left == right)
+    votes = replace(votes, weight=np.where(counts, votes.weight, 0.0))
+    learner = start
     for _ in range(ROUNDS):
         learner = fit_bias(votes, scores, bias, learner, seed_offset)
-        found = _Joined.of(design, votes, learner, alpha)
-        scores, learner = basis @ found.scores, found.learner(learner)
+        joint = _fit_jointly(votes, scores, scale, alpha, learner)
+        scores, learner = joint.scores, joint.bias
         if linearity(learner) == "fixed":
             # The joint fit of scores and coefficients is exact. Others take turns.
             break
-    sandwich, inverse = (
-        basis @ one @ basis.T for one in found.covariances(votes, design.shape[1])
-    )
-    return VoteFit(scores, learner, sandwich, inverse)
+    return joint
 
 
-def _coordinates(
-    votes: Votes, n_models: int, scales: Sequence[NDArray[np.intp]]
-) -> tuple[Array, Votes]:
-    """Coordinates of the scores, and the votes between models of one scale."""
-    number = np.full(n_models, -1)
-    blocks = [np.empty((n_models, 0))]
-    for at, scale in enumerate(scales):
-        number[scale] = at
-        block = np.zeros((n_models, len(scale) - 1))
-        block[scale] = zero_sum_basis(len(scale))
-        blocks.append(block)
-    left, right = number[votes.cut.left], number[votes.cut.right]
-    on = (left >= 0) & (left == right)
-    return np.hstack(blocks), replace(votes, weight=np.where(on, votes.weight, 0.0))
-
-
-@dataclass(frozen=True, slots=True)
-class _Joined:
-    """Logistic regression on the scores' columns and the last stage of a learner."""
-
-    columns: Array
-    offset: Array
-    penalty: Array
-    fit: LogisticFit
-    n_scores: int
-
-    @classmethod
-    def of(cls, design: Array, votes: Votes, learner: Any, alpha: float) -> Self:
-        """Fit; refuse votes that scores and features separate."""
-        pairs, n_scores = votes.cut.pairs, design.shape[1]
-        stage = last_stage(learner, pairs, votes.weight)
-        if stage is None:
-            rest = np.asarray(learner.contrast(pairs))
-            none = np.empty(0)
-            stage = LastStage(np.empty((len(rest), 0)), none, none, rest)
-        # The logit is linear in the scores and in the coefficients of the last stage of
-        # the learner; what its earlier stages give is an offset.
-        columns = np.hstack([design, stage.columns])
-        offset = np.broadcast_to(np.asarray(stage.rest, float), len(columns))
-        penalty = np.append(np.full(n_scores, alpha), stage.ridge)
-        fit = fit_logistic(
-            columns, votes.y, votes.weight, offset=offset, penalty=penalty,
-            start=np.append(np.zeros(n_scores), stage.coef),
-        )  # fmt: skip
-        used = votes.weight > 0
-        if not fit.converged:
-            if len(separation_of(columns[used], votes.y[used]).columns):
-                raise BattlesError(
-                    "Scores and features together separate the human votes, so that "
-                    "no finite bias of people fits them. Use fewer features, or give "
-                    "people's bias a ridge: human_bias=LinearBias(alpha=0.01).",
-                )
-            warn(
-                ConvergenceWarning(
-                    "Scores and bias of people did not converge.",
-                    code="people-not-converged",
-                )
+def _fit_jointly(
+    votes: Votes, scores: Array, scale: NDArray[np.intp], alpha: float, learner: Any
+) -> VoteFit:
+    """Fit scores and the last stage of a learner, the span of people's votes."""
+    stage = last_stage(learner, votes.cut.pairs, votes.weight)
+    if stage is None:
+        columns, none = np.empty((len(votes.y), 0)), np.empty(0)
+        stage = LastStage(columns, none, none, learner.contrast(votes.cut.pairs))
+    # What the earlier stages give is a column whose coefficient is one.
+    rest = np.broadcast_to(stage.rest, len(votes.y))
+    rows, unit = votes.source_rows(np.column_stack([stage.columns, rest]), len(scores))
+    # Models without a scale are a context of their own, and stay where they are.
+    context = np.where(scale < 0, scale.max() + 1, scale)
+    is_new = np.zeros(len(scale), dtype=bool)
+    layout = Layout(is_new, context, (rows.span.shape[1],), (False,))
+    ridge, x = np.zeros((2, layout.size))
+    ridge[layout.scores] = alpha
+    ridge[layout.span(PEOPLE)] = np.append(stage.ridge, 0.0)
+    x[layout.scores] = scores
+    x[layout.scores] = layout.targets.T @ x
+    x[layout.sensitivities] = 1.0
+    x[layout.span(PEOPLE)] = np.append(stage.coef, 1.0)
+    free = layout.of_scores(scale >= 0) | layout.of_source(PEOPLE)
+    free[-1] = False
+    start = Fit(layout, x, np.diag(rows.weight.sum() * ridge))
+    fit, _ = minimise(start, [rows], [rows.weight], free, tolerance=_TOLERANCE)
+    is_far = np.abs(fit.logits(rows)).max(initial=0.0) > _FAR
+    if is_far or not fit.converged:
+        _refuse_separation(votes, stage.columns)
+    if not fit.converged:
+        warn(
+            ConvergenceWarning(
+                "Scores and bias of people did not converge.",
+                code="people-not-converged",
             )
-        return cls(columns, offset, penalty, fit, n_scores)
+        )
+    coef = fit.x[layout.span(PEOPLE)][:-1]
+    learner = rejoined(learner, coef) if len(coef) else learner
+    # Information, and from it the influence of each vote on each score.
+    p, targets = fit.probabilities(rows), layout.targets
+    gram = rows.information(rows.weight, p)
+    information = fit.penalised(fit.information([(PEOPLE, gram)]))
+    inverse = np.zeros_like(targets)
+    system = SymmetricSystem.of(information[np.ix_(free, free)])
+    inverse[free] = system.solve(targets[free])
+    influence = rows.products(fit.local_weights(PEOPLE, inverse))
+    influence *= (rows.weight * (rows.y - p))[:, None]
+    covariance = votes.summed_squares(influence)
+    return VoteFit(fit.scores, learner, covariance, targets.T @ inverse / unit)
 
-    @property
-    def scores(self) -> Array:
-        """Scores, in their coordinates."""
-        return self.fit.coef[: self.n_scores]
 
-    def learner(self, learner: Any) -> Any:
-        """The learner with the coefficients of this fit."""
-        coef = self.fit.coef[self.n_scores :]
-        return rejoined(learner, coef) if len(coef) else learner
-
-    def covariances(self, votes: Votes, n_scores: int) -> tuple[Array, Array]:
-        """Sandwich and inverse information of the scores, in their coordinates."""
-        p = sigmoid(self.columns @ self.fit.coef + self.offset)
-        weight, used = votes.weight, np.flatnonzero(votes.weight > 0)
-        scaled = self.columns * np.sqrt(weight * p * (1.0 - p))[:, None]
-        total = scaled.T @ scaled + np.diag(weight.sum() * self.penalty)
-        inverse = SymmetricSolver.factorise(total).inverse()
-        values = (self.columns * (weight * (votes.y - p))[:, None])[used]
-        meat = np.zeros((values.shape[1],) * 2)
-        if votes.raters is not None:
-            prompts = used if votes.groups is None else votes.groups[used]
-            crossed = Crossed.of(prompts, votes.raters[used])
-            meat = crossed.sums(values).excess()
-        if votes.groups is not None:
-            values = Membership.of(votes.groups[used]).totals(values).totals
-        sandwich = inverse @ (meat + values.T @ values) @ inverse
-        head = slice(n_scores)
-        return sandwich[head, head], inverse[head, head]
+def _refuse_separation(votes: Votes, columns: Array) -> None:
+    """Refuse votes that scores and the columns of a bias separate."""
+    used = votes.weight > 0
+    design = np.hstack([votes.cut.incidence.toarray(), columns])[used]
+    if len(separation_of(design, votes.y[used]).columns):
+        raise BattlesError(
+            "Scores and features together separate the human votes, so that "
+            "no finite bias of people fits them. Use fewer features, or give "
+            "people's bias a ridge: human_bias=LinearBias(alpha=0.01).",
+        )

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from skanchor._numerics.graph import Connectivity
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._model.btl_errors import ScoreErrors
+from skanchor._model.graph import Connectivity, in_braces
 from skanchor.exceptions import (
     BattlesError,
     BoundWarning,
+    DataWarning,
     DisconnectedError,
     SeparationWarning,
 )
@@ -60,8 +65,8 @@ def check_graph(
         where = f" in {graph.n_scales} contexts" if graph.n_scales > 1 else ""
         message = (
             f"The human comparisons leave {len(graph.components)} separate groups "
-            f"of models{where}: {graph.groups()}. Scores of different groups lie on no "
-            "common scale."
+            f"of models{where}: {in_braces(graph.components)}. Scores of different "
+            "groups lie on no common scale."
         )
         if disconnected == "raise":
             raise DisconnectedError(
@@ -128,3 +133,50 @@ def warn_of_bound(models: list[Any], score_bound: float) -> None:
                 subject=models,
             )
         )
+
+
+def warn_of_light_votes(models: list[Any]) -> None:
+    """Warn of scores that floating point does not determine."""
+    if models:
+        warn(
+            DataWarning(
+                "Groups of models are joined by human rows only that weigh next to "
+                f"nothing beside the others, so the scores of {len(models)} "
+                "models have no standard errors. Set the weights of these rows to "
+                "zero, or add human rows between the groups.",
+                code="votes-too-light",
+                subject=tuple(models),
+            )
+        )
+
+
+def warn_of_lost_residuals(n_groups: int) -> None:
+    """Warn of residuals that cancel within groups."""
+    warn(
+        DataWarning(
+            f"Residuals of human rows cancel within their {n_groups} groups, "
+            "and leave differences of models without an error. The "
+            "errors are those that independent votes would have.",
+            code="residuals-cancel",
+        )
+    )
+
+
+def warn_of_silence(errors: ScoreErrors, models: NDArray[Any]) -> None:
+    """Warn of models whose outcomes are what their scores predict."""
+    is_silent = np.asarray(errors.is_silent.any(axis=1))
+    if not is_silent.any():
+        return
+    where, what, names = "", "The errors are", []
+    if not is_silent[errors.fit.scale >= 0].all():
+        names = models[is_silent].tolist()
+        where = f" where models {names[:5]} hang on each other"
+        what = "Errors there are"
+    warn(
+        DataWarning(
+            f"Human rows show no noise{where}: every outcome is what the scores "
+            f"predict. {what} those that independent votes would have.",
+            code="no-noise",
+            subject=names,
+        )
+    )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from skanchor._comparisons.pairs import FeaturePairs
-from skanchor._numerics.btl import pair_sums
+from skanchor._model.graph import pair_sums
 from skanchor._typing import Array
 
 _ROWS_OF_A_PAIR = 4

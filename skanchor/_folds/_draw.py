@@ -13,7 +13,7 @@ from skanchor._comparisons import look_up
 from skanchor._comparisons.grouping import RowGroups
 from skanchor._folds._plan import DrawnPlan, FoldPlan, check_plan, is_split
 from skanchor._folds._source_kfold import SourceKFold
-from skanchor._numerics.graph import count_components
+from skanchor._model.graph import count_components
 from skanchor._typing import Array
 from skanchor.sample import Sample
 

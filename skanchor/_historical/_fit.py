@@ -17,7 +17,7 @@ from skanchor._historical._joint import EXACT, NEAR, fit_jointly
 from skanchor._historical._separation import runaway_judges, separated_judges
 from skanchor._human_bias import Votes, fit_bias
 from skanchor._judges import JudgeCalibrator, NoJudges
-from skanchor._numerics.graph import components
+from skanchor._model.graph import components
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._stages import Stages
 from skanchor._typing import Array

@@ -18,8 +18,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from skanchor._items import ItemLikelihood
+from skanchor._model.graph import in_braces
 from skanchor._numerics.arrow import ArrowMatrix
-from skanchor._numerics.graph import in_braces
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._typing import Array
 from skanchor._vote_checks import slight_ridge

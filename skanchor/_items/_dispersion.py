@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._comparisons import JudgeRows
-from skanchor._numerics.btl import laplacian
+from skanchor._model.graph import laplacian
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array

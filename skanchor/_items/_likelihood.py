@@ -16,12 +16,12 @@ from skanchor._comparisons.labels import label_index
 from skanchor._comparisons.rows import EncodedRows
 from skanchor._items._free import FreeParameters
 from skanchor._judges import POSITION_BOUND, JudgeCalibrator
+from skanchor._model.graph import laplacian
 from skanchor._numerics.arrow_information import (
     ArrowSums,
     DenseSums,
     information_sums,
 )
-from skanchor._numerics.btl import laplacian
 from skanchor._numerics.linalg import Columns, has_common_column, standardised
 from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.newton import SolverResult, Tolerance, minimise

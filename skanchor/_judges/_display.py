@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from skanchor._comparisons import JudgeRows
-from skanchor._numerics.graph import count_components
+from skanchor._model.graph import count_components
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from skanchor._model.graph import laplacian
 from skanchor._numerics.blocks import Blocks
-from skanchor._numerics.btl import laplacian
 from skanchor._numerics.groups import ColumnTotals, Membership
 from skanchor._numerics.linalg import Columns
 from skanchor._numerics.types import Array

@@ -13,9 +13,8 @@ from sklearn.base import clone
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor._judges import JudgeCalibrator
+from skanchor._model.graph import components, pair_sums
 from skanchor._numerics.arrivals import ArrivalRows
-from skanchor._numerics.btl import pair_sums
-from skanchor._numerics.graph import components
 from skanchor._numerics.linalg import zero_sum_basis
 from skanchor._numerics.logistic import fit_logistic, sigmoid
 from skanchor._typing import Array

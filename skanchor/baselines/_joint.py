@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._comparisons import Comparisons, FeaturePairs, count_rows
+from skanchor._model.btl_errors import LEAST_NOISE
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import SymmetricSystem
@@ -15,7 +16,6 @@ from skanchor._model.newton import minimise
 from skanchor._model.sources import SourceRows
 from skanchor._numerics.arrivals import SCORE_BOUND
 from skanchor._numerics.groups import Membership
-from skanchor._numerics.pair_counts import LEAST_NOISE
 from skanchor._ranking import RankingEstimator
 from skanchor._typing import Array
 from skanchor.baselines._base import TwoStages, check_scores

@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from skanchor._numerics.btl import laplacian, pair_sums
+from skanchor._model.graph import laplacian, pair_sums
 from skanchor._numerics.groups import ColumnTotals, are_alone
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.sums import SourceSums

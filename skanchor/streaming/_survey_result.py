@@ -31,7 +31,7 @@ from skanchor._comparisons.features import check_scales
 from skanchor._comparisons.labels import positions
 from skanchor._comparisons.oddities import warn_of_odd_rows
 from skanchor._historical import HistoricalFit, fit_history
-from skanchor._numerics.btl import pair_sums
+from skanchor._model.graph import pair_sums
 from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning

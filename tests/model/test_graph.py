@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components
 
-from skanchor._numerics.graph import components, describe_connectivity
+from skanchor._model.graph import Connectivity, components
 
 
 def test_connectivity():
     wins = np.zeros((5, 5))
     wins[0, 1] = wins[1, 2] = wins[2, 0] = 1.0
     wins[3, 4] = 0.5
-    graph = describe_connectivity(wins, np.array(list("abcde"), dtype=object))
+    graph = Connectivity.of(wins, np.array(list("abcde"), dtype=object))
     assert graph.components == (("a", "b", "c"), ("d", "e"))
     assert graph.strong_components[0] == ("a", "b", "c")
     assert len(graph.strong_components) == 3
@@ -26,7 +26,7 @@ def test_separation_names_the_smallest_class():
     for part in ([0, 1, 2, 3], [4, 5, 6], [7, 8]):
         wins[part, np.roll(part, 1)] = 1.0
     wins[0, 4] = wins[4, 7] = 1.0
-    graph = describe_connectivity(wins, np.array(list("abcdefghi"), dtype=object))
+    graph = Connectivity.of(wins, np.array(list("abcdefghi"), dtype=object))
     said = "no chain of wins leads from ['h', 'i'] to another model and back"
     assert graph.is_separated and graph.separation() == said
 
@@ -35,7 +35,7 @@ def test_the_largest_group_comes_first():
     wins = np.zeros((5, 5))
     wins[0, 1] = wins[1, 0] = 1.0
     wins[[2, 3, 4], [3, 4, 2]] = 1.0
-    graph = describe_connectivity(wins, np.array(list("abcde"), dtype=object))
+    graph = Connectivity.of(wins, np.array(list("abcde"), dtype=object))
     assert graph.components == (("c", "d", "e"), ("a", "b"))
     assert graph.strong_components == graph.components
 

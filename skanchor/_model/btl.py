@@ -1,0 +1,451 @@
+"""Bradley-Terry-Luce scores of people's votes, by maximum likelihood.
+
+Votes are summed by pair of models and outcome, so that a Newton step costs as much for
+a hundred votes as for millions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._model.graph import components, laplacian, pair_sums, sorted_components
+from skanchor._model.linalg import Array, SymmetricSystem
+
+_STEP = 1 << 16
+"""Rows that are counted at a time: few enough for the cache."""
+
+_LONGEST_STEP = 20.0
+"""Largest change of the logit of a pair by one Newton step."""
+
+_SAFE_STEP = 0.5
+"""Change of the logits up to which a step needs no look at the loss."""
+
+_ARMIJO = 1e-4
+"""Share of the decrease promised by the gradient that a step must reach."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class VoteCells:
+    """Votes summed by ordered pair of different models and outcome.
+
+    Attributes
+    ----------
+    left, right : ndarray of shape (n_cells,)
+        Codes of the models.
+    y : ndarray of shape (n_cells,)
+        Preference for the left model, in [0, 1].
+    weight, square : ndarray of shape (n_cells,)
+        Sums of the weights of the votes, and of their squares.
+    n_models : int
+        Number of models.
+    """
+
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    y: Array
+    weight: Array
+    square: Array
+    n_models: int
+
+    @classmethod
+    def of(
+        cls,
+        left: NDArray[np.intp],
+        right: NDArray[np.intp],
+        y: Array,
+        weight: Array,
+        count: Array,
+        n_models: int,
+    ) -> VoteCells:
+        """Sum rows; those that compare a model with itself are left out.
+
+        Parameters
+        ----------
+        left, right, y : ndarray of shape (n_rows,)
+            Models, and preferences for the left one.
+        weight : ndarray of shape (n_rows,) or (1,)
+            Weights of the rows; one number where all are equal.
+        count : ndarray of shape (n_rows,) or (1,)
+            How many equal votes a row stands for; its weight is the sum of theirs.
+        n_models : int
+            Number of models.
+        """
+        sums = _sums_by_outcome(left, right, y, weight, count, n_models)
+        if sums is None:
+            # Of graded outcomes hardly two are equal: a row is a cell.
+            weight, square = np.broadcast_arrays(weight, weight**2 / count, y)[:2]
+        else:
+            cell = np.flatnonzero(sums[0])
+            pair, outcome = np.divmod(cell, 3)
+            left, right = np.divmod(pair, n_models)
+            y, (weight, square) = outcome / 2.0, sums[:, cell]
+        return cls(left, right, y, weight, square, n_models)[left != right]
+
+    def __getitem__(self, chosen: NDArray[np.bool_]) -> VoteCells:
+        if chosen.all():
+            return self
+        left, right, y = self.left[chosen], self.right[chosen], self.y[chosen]
+        weight, square = self.weight[chosen], self.square[chosen]
+        return VoteCells(left, right, y, weight, square, self.n_models)
+
+    @property
+    def models(self) -> NDArray[np.intp]:
+        """Codes of the models that have votes."""
+        sides = np.bincount(self.left, minlength=self.n_models)
+        return np.flatnonzero(sides + np.bincount(self.right, minlength=self.n_models))
+
+    def among(self, models: NDArray[np.intp]) -> VoteCells:
+        """The same cells, of which the models are numbered among fewer."""
+        if len(models) == self.n_models:
+            return self
+        number = np.zeros(self.n_models, dtype=np.intp)
+        number[models] = np.arange(len(models))
+        left, right = number[self.left], number[self.right]
+        return VoteCells(left, right, self.y, self.weight, self.square, len(models))
+
+    def table(self, values: Array) -> Array:
+        """Sums of values of the cells by ordered pair."""
+        return pair_sums(self.left, self.right, values, self.n_models)
+
+    @property
+    def wins(self) -> Array:
+        """(Half) wins of the row model over the column model, from both orders."""
+        # Wins and losses are summed apart, so that no digits of the fewer are lost.
+        lost = self.table(self.weight * (1.0 - self.y))
+        return self.table(self.weight * self.y) + lost.T
+
+
+def _sums_by_outcome(
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
+    y: Array,
+    weight: Array,
+    count: Array,
+    n_models: int,
+) -> Array | None:
+    """Sums of weights and of their squares by pair and outcome: loss, tie, win.
+
+    They have the shape (2, 3 n_models^2). None where an outcome is neither.
+    """
+    n_cells = 3 * n_models**2
+    sums, n_votes = np.zeros((2, n_cells)), np.zeros(n_cells, dtype=np.intp)
+    are_equal = weight.size == count.size == 1
+    weight, square = np.broadcast_arrays(weight, weight**2 / count)
+    step = max(_STEP, n_cells)
+    for start in range(0, len(y), step):
+        rows = slice(start, start + step)
+        twice = 2.0 * y[rows]
+        cell = twice.astype(np.intp)
+        if (cell != twice).any():
+            return None
+        cell += 3 * (n_models * left[rows] + right[rows])
+        if are_equal:
+            n_votes += np.bincount(cell, minlength=n_cells)
+        else:
+            sums[0] += np.bincount(cell, weight[rows], n_cells)
+            sums[1] += np.bincount(cell, square[rows], n_cells)
+    return np.outer([weight[0], square[0]], n_votes) if are_equal else sums
+
+
+def win_probabilities(scores: Array) -> Array:
+    """Probability that the row's model wins against the column's."""
+    # Several times faster than scipy's expit, for tables of thousands of models.
+    with np.errstate(over="ignore"):
+        return np.asarray(1.0 / (1.0 + np.exp(scores - scores[:, None])))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ScoreSystem:
+    """A system of scores, whose matrix is a Laplacian, or one plus a ridge.
+
+    Without a ridge only differences of scores are determined, and the score of the
+    model with most information is fixed at zero. The matrix of the others is scaled to
+    unit diagonal, so that no digits of a model with light votes are lost.
+
+    Attributes
+    ----------
+    free : ndarray of shape (n_free,)
+        Models whose scores are solved for.
+    system : SymmetricSystem
+        Factorised matrix of these models.
+    """
+
+    free: NDArray[np.intp]
+    system: SymmetricSystem
+
+    @classmethod
+    def of(cls, information: Array, ridge: float) -> ScoreSystem:
+        """Factorise the information of each ordered pair, with a ridge."""
+        matrix, free = laplacian(information), np.arange(len(information))
+        if ridge:
+            # A slight ridge hardly curves the direction in which all scores move
+            # together, in which nothing is solved for: it gets the mean curvature.
+            matrix.flat[:: len(matrix) + 1] += ridge
+            matrix += np.trace(matrix) / len(matrix) ** 2
+        else:
+            free = np.delete(free, np.argmax(matrix.diagonal()))
+        return cls(free, SymmetricSystem.of(matrix[np.ix_(free, free)]))
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether votes determine all differences of scores in floating point."""
+        return self.system.rank == len(self.free)
+
+    def solve(self, right: Array) -> Array:
+        """Solve for right-hand sides of sum zero; the level of solutions is any."""
+        result = np.zeros(right.shape)
+        result[self.free] = self.system.solve(right[self.free])
+        return result
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BTLFit:
+    """Scores of all models, and which of them have no finite maximum.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_models,)
+        Scores of largest likelihood; those that the wins leave without a limit follow
+        the order of the wins, between their scale and the bound.
+    scales : list of ndarrays
+        Models whose scores are compared. In each group of models connected by games
+        this is the largest strong component of several models, if there is one; with a
+        ridge it is the group.
+    side : ndarray of shape (n_models,)
+        1 where a score may be larger than the reported one, -1 where smaller, else 0.
+    is_far : ndarray of shape (n_models,)
+        Whether a score on a scale lies beyond the bound, and is reported on it.
+    bound : float
+        Largest size of a score.
+    converged : bool
+        Whether Newton's method converged.
+    n_iter : int
+        Most Newton steps that a component took.
+    """
+
+    scores: Array
+    scales: list[NDArray[np.intp]]
+    side: NDArray[np.intp]
+    is_far: NDArray[np.bool_]
+    bound: float
+    converged: bool
+    n_iter: int
+
+    @property
+    def reported(self) -> Array:
+        """Scores, of which those that are far lie on the bound."""
+        return np.where(self.is_far, self.side * self.bound, self.scores)
+
+    @property
+    def scale(self) -> NDArray[np.intp]:
+        """Number of the scale of each model; -1 without one."""
+        scale = np.full(len(self.scores), -1)
+        for number, at in enumerate(self.scales):
+            scale[at] = number
+        return scale
+
+
+def fit_btl(
+    wins: Array,
+    *,
+    alpha: float,
+    bound: float,
+    start: Array | None = None,
+    tol: float = 1e-10,
+    max_iter: int = 100,
+) -> BTLFit:
+    """Fit zero-sum scores to a win matrix (eq:human-estimation-v2).
+
+    Without a ridge the maximum is finite only within a strong component of the wins
+    (Ford's condition). Differences between components are infinite, and games between
+    them carry no further information, so that each component is fitted by itself.
+
+    Parameters
+    ----------
+    wins : ndarray of shape (n_models, n_models)
+        (Half) wins of the row model over the column model.
+    alpha : float
+        Ridge: adds ``alpha / 2`` times the squared norm of the scores to the mean loss.
+    bound : float
+        Largest size of a score.
+    start : ndarray of shape (n_models,), optional
+        Start of the scores, zero by default.
+    tol : float
+        Largest change of a pair's logit by the last step.
+    max_iter : int
+        Largest number of Newton steps.
+
+    Returns
+    -------
+    BTLFit
+    """
+    n_models, ridge = len(wins), alpha * wins.sum()
+    scores, converged, n_iter = np.zeros(n_models), True, 1
+    parts = sorted_components(wins, "weak" if alpha else "strong")
+    for part in parts:
+        # A model by itself has no games: its score is zero.
+        if len(part) == 1:
+            continue
+        first = np.zeros(len(part)) if start is None else start[part]
+        scores[part], is_settled, n_steps = _newton(
+            wins[np.ix_(part, part)], ridge, first - first.mean(), tol, max_iter
+        )
+        converged, n_iter = converged and is_settled, max(n_iter, n_steps)
+    scales, side = parts, np.zeros(n_models, dtype=np.intp)
+    if len(parts) > 1 and not alpha:
+        scores, scales, side = in_order_of_wins(wins, parts, scores, bound)
+    is_far = _beyond(wins, scales, scores, bound)
+    side = np.where(is_far, np.sign(scores), side).astype(np.intp)
+    return BTLFit(scores, scales, side, is_far, bound, converged, n_iter)
+
+
+def _newton(
+    wins: Array, ridge: float, scores: Array, tol: float, max_iter: int
+) -> tuple[Array, bool, int]:
+    """Scores of sum zero of a component, whether they converged, and steps taken.
+
+    The last step is short in every logit, and not only in the loss, to which a light
+    vote adds next to nothing.
+    """
+    ridge, wins = ridge / wins.sum(), wins / wins.sum()
+    met = wins > 0
+
+    def loss(scores: Array) -> float:
+        # losses[i, j] = log(1 + exp(s_j - s_i)), the loss of a win of i over j.
+        losses = np.logaddexp(0.0, scores - scores[:, None])
+        return float((wins * losses).sum() + 0.5 * ridge * scores @ scores)
+
+    for n_iter in range(1, max_iter + 1):
+        p = win_probabilities(scores)
+        # Expected less observed wins of the row model, (wins + wins') p - wins, without
+        # its cancellation; p' is 1 - p.
+        gradient = (wins.T * p - wins * p.T).sum(axis=1) + ridge * scores
+        step = -ScoreSystem.of(wins * (p * p.T), ridge).solve(gradient)
+        step -= step.mean()
+        longest = np.abs(step[:, None] - step).max(where=met, initial=0.0)
+        share = min(1.0, _LONGEST_STEP / max(longest, tol))
+        if longest > _SAFE_STEP:
+            before, slope = loss(scores), float(gradient @ step)
+            # Differences of the loss below rounding are not compared.
+            before += 1e-14 * (1.0 + before)
+            while loss(scores + share * step) > before + _ARMIJO * share * slope:
+                share /= 2.0
+        scores = scores + share * step
+        if longest <= tol:
+            return scores - scores.mean(), True, n_iter
+    return scores - scores.mean(), False, max_iter
+
+
+def _beyond(
+    wins: Array, scales: list[NDArray[np.intp]], scores: Array, bound: float
+) -> NDArray[np.bool_]:
+    """Models whose scores exceed the bound on a scale with too wide a gap.
+
+    Scores beyond the bound are accepted where they add up from gaps between models that
+    have met, none of which exceeds twice the bound.
+    """
+    is_far = np.zeros(len(scores), dtype=bool)
+    for scale in scales:
+        at, met = scores[scale], wins[np.ix_(scale, scale)] > 0
+        widest = np.abs(at[:, None] - at).max(where=met, initial=0.0)
+        is_far[scale] = (np.abs(at) > bound) & (widest > 2.0 * bound)
+    return is_far
+
+
+# ----------------------------------------------------- scores that wins do not limit
+def in_order_of_wins(
+    wins: Array, parts: list[NDArray[np.intp]], scores: Array, bound: float
+) -> tuple[Array, list[NDArray[np.intp]], NDArray[np.intp]]:
+    """Scores of strong components in the order of the wins; scales, and sides.
+
+    At the maximum of the likelihood the distances between components are infinite, so
+    that only their order is meaningful. Distances within a component are unchanged.
+    """
+    scores, side = scores.copy(), np.zeros(len(wins), dtype=np.intp)
+    part_of = np.empty(len(wins), dtype=np.intp)
+    for number, part in enumerate(parts):
+        part_of[part] = number
+    # Whether a model of one part has beaten one of another: a graph without a cycle.
+    beats = np.zeros((len(parts), len(parts)), dtype=bool)
+    winner, loser = np.nonzero(wins)
+    beats[part_of[winner], part_of[loser]] = True
+    np.fill_diagonal(beats, False)
+    width, scales = np.array([np.ptp(scores[part]) for part in parts]), []
+    # Components that are connected by games are ordered together.
+    group = components(beats, "weak")
+    for number in range(int(group.max()) + 1):
+        inside = np.flatnonzero(group == number)
+        # Parts are sorted by size. If the first one has a single model, so have all,
+        # and the group has no scale.
+        first, edges = parts[inside[0]], None
+        if len(first) > 1:
+            scales.append(first)
+            edges = scores[first].min(), scores[first].max()
+        within = beats[np.ix_(inside, inside)]
+        centres, sides = _centres(within, width[inside], edges, bound)
+        for index, centre, sign in zip(inside, centres, sides, strict=True):
+            part = parts[index]
+            if edges is None or part is not first:
+                # Scores of a part move together, their midrange to the centre.
+                middle = (scores[part].min() + scores[part].max()) / 2.0
+                scores[part] += centre - middle
+                side[part] = sign
+    return scores, scales, side
+
+
+def _centres(
+    beats: NDArray[np.bool_],
+    width: Array,
+    edges: tuple[float, float] | None,
+    bound: float,
+) -> tuple[Array, NDArray[np.intp]]:
+    """Centres of components of a group, and the side on which they have no limit.
+
+    A component lies on the longest chain of wins through it, where a win counts one and
+    a component its width. The first component is the scale, where ``edges`` has its
+    lowest and highest score; without a scale the chains reach from bound to bound.
+    """
+    start = np.zeros(len(width))
+    below, above = (_longest(links, width, start) for links in (beats, beats.T))
+    low, high = edges or (-bound, bound)
+    # A component without a chain of wins to or from the scale may be anywhere. It is
+    # put within the scale, by its chains.
+    centre = low + (high - low) * _share(below, width, above)
+    if edges is None:
+        # Unlimited from above if nobody is above, from below if nobody is below.
+        return centre, (above == 0).astype(np.intp) - (below == 0)
+    # Chains up and down from the edges of the scale, whose width does not count.
+    start[1:] = -np.inf
+    inner = np.append(0.0, width[1:])
+    up, down = (_longest(links, inner, start) for links in (beats, beats.T))
+    # Other components lie between the edge of the scale and the bound.
+    for chain, beyond, edge, sign in ((up, above, high, 1.0), (down, below, low, -1.0)):
+        is_linked = np.isfinite(chain)
+        share = _share(np.where(is_linked, chain, 0.0), width, beyond)
+        distance = max(bound - sign * edge, 1.0)
+        centre = np.where(is_linked, edge + sign * distance * share, centre)
+    return centre, np.isfinite(up).astype(np.intp) - np.isfinite(down)
+
+
+def _longest(beats: NDArray[np.bool_], width: Array, start: Array) -> Array:
+    """Length of the longest chain up to each component, from those with a start.
+
+    ``start`` is -inf where a chain may not begin.
+    """
+    height = start
+    for _ in range(len(start)):
+        through = np.where(beats, height + width + 1.0, -np.inf)
+        higher = np.maximum(start, through.max(axis=1))
+        if np.array_equal(higher, height):
+            break
+        height = higher
+    return height
+
+
+def _share(before: Array, width: Array, after: Array) -> Array:
+    """Share of the longest chain through a component that precedes its centre."""
+    whole = before + width + after
+    return np.asarray((before + width / 2.0) / np.where(whole > 0, whole, 1.0))
