@@ -250,7 +250,8 @@ def _fit_jointly(
     # Models without a scale are a context of their own, and stay where they are.
     context = np.where(scale < 0, scale.max() + 1, scale)
     is_new = np.zeros(len(scale), dtype=bool)
-    layout = Layout(is_new, context, (rows.span.shape[1],), (False,))
+    model = np.arange(len(scale))
+    layout = Layout(is_new, context, model, (rows.span.shape[1],), (False,))
     ridge, x = np.zeros((2, layout.size))
     ridge[layout.scores] = alpha
     ridge[layout.span(PEOPLE)] = np.append(stage.ridge, 0.0)

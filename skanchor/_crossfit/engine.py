@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,39 +22,62 @@ FOLD_TOLERANCE = 1e-6
 squared standard error, while folds differ from each other by about one."""
 
 
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """Which rows decide which parameters, in the order of the fits.
+class Step(NamedTuple):
+    """One minimisation: over which parameters, and by which sources of rows.
 
     Attributes
+    ----------
+    free : ndarray of shape (size,)
+        Mask of the parameters.
+    is_new : bool
+        Whether rows with a new model decide, or historical rows.
+    sources : frozenset of int
+        Sources whose rows decide.
+    """
+
+    free: NDArray[np.bool_]
+    is_new: bool
+    sources: frozenset[int]
+
+
+def steps_of(
+    layout: Layout, *, is_joint: bool, excluded_judges: Collection[int] = ()
+) -> list[Step]:
+    """List the minimisations of a fit, in their order.
+
+    Parameters
     ----------
     layout : Layout
         Where the parameters lie.
     is_joint : bool
         Whether votes and verdicts decide the historical scores together. Otherwise
         votes alone do, and judges are calibrated against them.
+    excluded_judges : collection of int
+        Sources without a finite sensitivity. They are calibrated to the scores that the
+        others determine.
+
+    Returns
+    -------
+    list of Step
     """
-
-    layout: Layout
-    is_joint: bool
-
-    @property
-    def votes(self) -> NDArray[np.bool_]:
-        """Historical scores, and the style of people."""
-        layout = self.layout
-        return layout.of_scores(~layout.is_new) | layout.of_source(PEOPLE)
-
-    @property
-    def judges(self) -> NDArray[np.bool_]:
-        """Judges, and their effects on historical items."""
-        layout = self.layout
-        return layout.of_judges() | layout.of_item_effects(~layout.is_new)
-
-    @property
-    def arrivals(self) -> NDArray[np.bool_]:
-        """Scores of the new models, and the effects of judges on them."""
-        layout = self.layout
-        return layout.of_scores(layout.is_new) | layout.of_item_effects(layout.is_new)
+    old, new = ~layout.is_new, layout.is_new
+    judges = frozenset(range(1, layout.n_sources))
+    votes = layout.of_scores(old) | layout.of_source(PEOPLE)
+    calibration = layout.of_judges() | layout.of_item_effects(old)
+    if not is_joint:
+        steps = [
+            Step(votes, False, frozenset([PEOPLE])),
+            Step(calibration, False, judges),
+        ]
+    else:
+        free, excluded = votes | calibration, frozenset(excluded_judges)
+        for judge in excluded:
+            free &= ~layout.of_source(judge)
+        steps = [Step(free, False, frozenset([PEOPLE]) | judges - excluded)]
+        if excluded:
+            steps.append(Step(calibration, False, judges))
+    arrivals = layout.of_scores(new) | layout.of_item_effects(new)
+    return [*steps, Step(arrivals, True, frozenset([PEOPLE]) | judges)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,91 +88,96 @@ class FullFit:
     ----------
     fit : Fit
         Fitted to all rows.
-    steps : Steps
-        The fits that it took.
+    steps : sequence of Step
+        The minimisations that it took.
     sources : sequence of SourceRows
         All rows.
     bounds : tuple of ndarray
         Lower and upper bounds of all parameters.
-    hessians : tuple of ndarray
-        Hessian of each fit at its minimum.
+    prior : ndarray of shape (size, size)
+        Precision that enters the Riesz weights: the prior of the item effects, and
+        ridges of spans.
+    hessians : sequence of ndarray
+        Hessian of each minimisation at its minimum.
     """
 
     fit: Fit
-    steps: Steps
+    steps: Sequence[Step]
     sources: Sequence[SourceRows]
     bounds: tuple[Array, Array]
-    hessians: tuple[Array | None, ...]
+    prior: Array
+    hessians: Sequence[Array | None]
 
     @classmethod
     def of(
         cls,
         start: Fit,
-        steps: Steps,
+        steps: Sequence[Step],
         sources: Sequence[SourceRows],
         bounds: tuple[Array, Array],
+        prior: Array | None = None,
     ) -> FullFit:
-        """Fit all rows: votes, judges, both together if asked for, then arrivals."""
+        """Fit all rows, from a start that may be far."""
         weights = [rows.weight for rows in sources]
-        fit, _ = _fitted(start, sources, weights, steps.votes, "votes", bounds)
-        fit, _ = _fitted(fit, sources, weights, steps.judges, "judges", bounds)
-        fit, hessians = fitted_near(fit, steps, sources, weights, bounds)
-        return cls(fit, steps, sources, bounds, hessians)
+        fit, hessians = fitted(start, steps, sources, weights, bounds)
+        prior = fit.precision if prior is None else prior
+        return cls(fit, steps, sources, bounds, prior, hessians)
 
 
-def fitted_near(
+def fitted(
     start: Fit,
-    steps: Steps,
+    steps: Sequence[Step],
     sources: Sequence[SourceRows],
     weights: Sequence[Array],
     bounds: tuple[Array, Array],
-    hessians: Sequence[Array | None] = (None, None, None),
+    hessians: Sequence[Array | None] | None = None,
     tolerance: float = 1e-10,
-) -> tuple[Fit, tuple[Array | None, ...]]:
-    """Fit rows from a fit of nearly the same ones, and of the same parameters."""
-    if steps.is_joint:
-        plan = [("history", steps.votes | steps.judges)]
-    else:
-        plan = [("votes", steps.votes), ("judges", steps.judges)]
-    plan.append(("arrivals", steps.arrivals))
-    fit, found, converged = start, [], True
-    for (kind, free), hessian in zip(plan, hessians, strict=False):
-        fit, last = _fitted(
-            fit, sources, weights, free, kind, bounds, hessian, tolerance
+) -> tuple[Fit, list[Array | None]]:
+    """Fit rows step by step.
+
+    Parameters
+    ----------
+    start : Fit
+        Where to start.
+    steps : sequence of Step
+        The minimisations.
+    sources : sequence of SourceRows
+        The rows.
+    weights : sequence of ndarray
+        Weights of the rows of each source.
+    bounds : tuple of ndarray
+        Lower and upper bounds of all parameters.
+    hessians : sequence of ndarray, optional
+        Those of a fit to nearly the same rows.
+    tolerance : float
+        Squared Newton decrement of the last step of each minimisation.
+
+    Returns
+    -------
+    fit : Fit
+        With ``converged``.
+    hessians : list of ndarray
+        Of each minimisation, where it ended.
+    """
+    fit, ends, converged = start, [], True
+    for step, hessian in zip(steps, hessians or [None] * len(steps), strict=True):
+        chosen = [
+            number
+            for number, rows in enumerate(sources)
+            if rows.is_new == step.is_new and rows.source in step.sources
+        ]
+        fit, end = minimise(
+            fit,
+            [sources[number] for number in chosen],
+            [weights[number] for number in chosen],
+            step.free,
+            bounds=bounds,
+            hessian=hessian,
+            tolerance=tolerance,
         )
-        found.append(last)
+        ends.append(end)
         converged = converged and fit.converged
-    return fit.moved(fit.x, converged), tuple(found)
-
-
-def _fitted(
-    start: Fit,
-    sources: Sequence[SourceRows],
-    weights: Sequence[Array],
-    free: NDArray[np.bool_],
-    kind: str,
-    bounds: tuple[Array, Array],
-    hessian: Array | None = None,
-    tolerance: float = 1e-10,
-) -> tuple[Fit, Array | None]:
-    """Minimise over the rows of one kind: votes, judges, history or arrivals."""
-    chosen = [n for n, rows in enumerate(sources) if _decides(rows, kind)]
-    return minimise(
-        start,
-        [sources[number] for number in chosen],
-        [weights[number] for number in chosen],
-        free,
-        bounds=bounds,
-        hessian=hessian,
-        tolerance=tolerance,
-    )
-
-
-def _decides(rows: SourceRows, kind: str) -> bool:
-    """Whether rows of a source decide parameters of one kind."""
-    if rows.is_new:
-        return kind == "arrivals"
-    return kind == "history" or kind == ("votes" if rows.source == PEOPLE else "judges")
+    return fit.moved(fit.x, converged), ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,21 +188,18 @@ class FoldResult:
     ----------
     scores : ndarray of shape (n_items,)
         Plug-in scores of the training rows, centred.
+    weights : RieszWeights
+        Of the training rows, with their fit.
     influence : Influence
         Of the rows held out.
-    prior_score : ndarray of shape (n_items,)
-        Correction by the prior of the item effects.
-    item_covariance : ndarray of shape (n_items, n_items)
-        Covariance that the item effects leave.
-    undetermined : ndarray of shape (n_items,)
-        Scores that the training rows leave open.
+    expected : ndarray of shape (3, n_items, n_items)
+        Parts of the sampling covariance if outcomes were independent votes.
     """
 
     scores: Array
+    weights: RieszWeights
     influence: Influence
-    prior_score: Array
-    item_covariance: Array
-    undetermined: NDArray[np.bool_]
+    expected: Array
 
 
 def fit_fold(
@@ -200,7 +225,7 @@ def fit_fold(
     -------
     FoldResult
     """
-    fit, _ = fitted_near(
+    fit, _ = fitted(
         full.fit,
         full.steps,
         full.sources,
@@ -213,13 +238,12 @@ def fit_fold(
         (rows.source, rows.information(weight, fit.probabilities(rows)))
         for rows, weight in zip(full.sources, training, strict=True)
     ]
-    weights = RieszWeights.solve(fit, grams)
+    weights = RieszWeights.solve(fit, grams, full.prior)
     return FoldResult(
         fit.layout.targets.T @ fit.x,
+        weights,
         influence_of(weights, held_out, n_raters),
-        weights.prior_score,
-        weights.item_covariance,
-        weights.undetermined,
+        weights.expected_parts(grams),
     )
 
 
@@ -251,19 +275,18 @@ class CrossFit:
     def of(cls, folds: Sequence[FoldResult]) -> CrossFit:
         """Add up the folds."""
 
-        def mean(name: str) -> Any:
-            return np.mean([getattr(fold, name) for fold in folds], axis=0)
-
         influence = folds[0].influence
         for fold in folds[1:]:
             influence = influence + fold.influence
-        plug_in = mean("scores")
-        parts = [*influence.covariance_parts(), mean("item_covariance")]
+        weights = [fold.weights for fold in folds]
+        items = np.mean([one.item_covariance for one in weights], axis=0)
+        prior = np.mean([one.prior_score for one in weights], axis=0)
+        plug_in = np.mean([fold.scores for fold in folds], axis=0)
         return cls(
             plug_in,
             # Each fold's influence is already that of its share of all rows.
-            plug_in + influence.total + mean("prior_score"),
-            np.stack(parts),
+            plug_in + influence.total + prior,
+            np.stack([*influence.covariance_parts(), items]),
             influence.largest,
-            np.any([fold.undetermined for fold in folds], axis=0),
+            np.any([one.undetermined for one in weights], axis=0),
         )

@@ -87,10 +87,13 @@ def influence_of(
     grouped: dict[bool, list[tuple[NDArray[np.intp], Array]]] = {True: [], False: []}
     for rows in held_out:
         is_human, local = rows.source == PEOPLE, weights.local(rows.source)
-        score, outer = rows.scores(rows.weight, weights.fit.probabilities(rows))
+        residual = rows.weight * (rows.y - weights.fit.probabilities(rows))
+        score, outer = rows.scores(residual)
         total += score @ local
         parts[0 if is_human else 1] += local.T @ outer @ local
-        values = row_influence(weights, rows) / rows.count[:, None]
+        # Of a row that stands for several, the values are those of each.
+        values = rows.products(local)
+        values *= (residual / rows.count)[:, None]
         is_alone = rows.group < 0
         largest = _largest(largest, values[is_alone])
         grouped[is_human].append((rows.group[~is_alone], values[~is_alone]))

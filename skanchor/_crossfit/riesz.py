@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
+from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import Array, SymmetricSystem
 
 _MISSED = 1e-5
@@ -35,7 +36,7 @@ class RieszWeights:
     undetermined: NDArray[np.bool_]
 
     @classmethod
-    def solve(cls, fit: Fit, grams: Iterable[tuple[int, Array]]) -> Self:
+    def solve(cls, fit: Fit, grams: Iterable[tuple[int, Array]], prior: Array) -> Self:
         """Solve for the weights of all scores.
 
         Parameters
@@ -44,12 +45,14 @@ class RieszWeights:
             Fitted to the training rows.
         grams : iterable of (source, gram)
             Sums of ``weight V`` times products of local columns of the training rows.
+        prior : ndarray of shape (size, size)
+            R, the precision of the prior of the item effects, and ridges of spans.
 
         Returns
         -------
         RieszWeights
         """
-        layout, matrix = fit.layout, fit.penalised(fit.information(grams))
+        layout, matrix = fit.layout, fit.centred(fit.information(grams)) + prior
         targets = layout.targets
         at = np.flatnonzero(layout.estimated)
         inner = matrix[at[:, None], at]
@@ -61,6 +64,21 @@ class RieszWeights:
     def local(self, source: int) -> Array:
         """What the local columns of a source's rows are multiplied with."""
         return self.fit.local_weights(source, self.values)
+
+    def expected_parts(self, grams: Iterable[tuple[int, Array]]) -> Array:
+        """Parts of the sampling covariance if outcomes were independent votes.
+
+        Returns
+        -------
+        ndarray of shape (3, n_items, n_items)
+            Of people's rows, of judges' rows, and of both together, which is zero.
+        """
+        n_items = self.values.shape[1]
+        parts = np.zeros((3, n_items, n_items))
+        for source, gram in grams:
+            local = self.local(source)
+            parts[0 if source == PEOPLE else 1] += local.T @ gram @ local
+        return parts
 
     @property
     def of_item_effects(self) -> Array:

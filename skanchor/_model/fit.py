@@ -64,7 +64,8 @@ class Fit:
         layout, source = self.layout, rows.source
         by_item = self.sensitivity(source) * self.scores
         if self._has_effects(source):
-            by_item = by_item + self.x[layout.parameters_of[source][-layout.n_items :]]
+            effects = self.x[layout.parameters_of[source][-layout.n_models :]]
+            by_item = by_item + effects[layout.model]
         position = self.x[layout.position_effects][source]
         coefficients = np.concatenate([[position], self.x[layout.span(source)]])
         return rows.differences(by_item) + rows.extra @ coefficients
@@ -84,7 +85,7 @@ class Fit:
         items, extra = local[: self.layout.n_items], local[self.layout.n_items :]
         parts = [self.sensitivity(source) * items, (self.scores @ items)[None], extra]
         if self._has_effects(source):
-            parts.append(items)
+            parts.append(self.layout.by_model(items))
         return np.concatenate(parts)
 
     def local_weights(self, source: int, weights: Array) -> Array:
@@ -95,8 +96,8 @@ class Fit:
         items += np.multiply.outer(self.scores, own[n])
         stop = len(own)
         if self._has_effects(source):
-            items += own[-n:]
-            stop -= n
+            items += own[-self.layout.n_models :][self.layout.model]
+            stop -= self.layout.n_models
         return np.concatenate([items, own[n + 1 : stop]])
 
     def gradient(self, sums: Iterable[tuple[int, Array]]) -> Array:
@@ -115,12 +116,16 @@ class Fit:
             total[at[:, None], at] += self.chain(source, half.T)
         return total
 
-    def penalised(self, information: Array) -> Array:
-        """Information with the prior, and with the zero of the scores fixed."""
+    def centred(self, information: Array) -> Array:
+        """Information with the zero of the scores fixed."""
         centring = self.layout.centring
         # Of the size of the information, so that the system is well conditioned.
         size = max(float(information.diagonal().mean()), np.finfo(float).tiny)
-        return information + self.precision + size * centring.T @ centring
+        return information + size * centring.T @ centring
+
+    def penalised(self, information: Array) -> Array:
+        """Information with the prior, and with the zero of the scores fixed."""
+        return self.centred(information) + self.precision
 
     def loss(self, sources: Sequence[SourceRows], weights: Sequence[Array]) -> float:
         """Weighted log loss of rows, and half the penalty of the prior."""

@@ -30,6 +30,10 @@ class Layout:
     context : ndarray of shape (n_items,)
         Code of the context of each item; scores are zero-sum over the historical items
         of each context.
+    model : ndarray of shape (n_items,)
+        Code of the model of each item, which without contexts is the item. What a
+        judge likes or dislikes in a model is the same in all contexts, so that item
+        effects are those of models.
     widths : tuple of int
         Number of span columns of each source.
     positions : tuple of bool
@@ -40,6 +44,7 @@ class Layout:
 
     is_new: NDArray[np.bool_]
     context: NDArray[np.intp]
+    model: NDArray[np.intp]
     widths: tuple[int, ...]
     positions: tuple[bool, ...]
     has_item_effects: bool = False
@@ -49,6 +54,16 @@ class Layout:
         """Number of items."""
         return len(self.is_new)
 
+    @cached_property
+    def n_models(self) -> int:
+        """Number of models."""
+        return int(self.model.max(initial=-1)) + 1
+
+    @cached_property
+    def has_contexts(self) -> bool:
+        """Whether models have several items, one in each context."""
+        return self.n_models < self.n_items
+
     @property
     def n_sources(self) -> int:
         """Number of sources: people and the judges."""
@@ -56,7 +71,7 @@ class Layout:
 
     @cached_property
     def _edges(self) -> NDArray[np.intp]:
-        n_effects = (self.n_sources - 1) * self.n_items * self.has_item_effects
+        n_effects = (self.n_sources - 1) * self.n_models * self.has_item_effects
         sizes = [self.n_items, *[self.n_sources] * 2, *self.widths, n_effects]
         return np.cumsum([0, *sizes])
 
@@ -86,7 +101,7 @@ class Layout:
 
     @property
     def item_effects(self) -> slice:
-        """Item effects: those of the first judge on all items, then of the second."""
+        """Item effects: those of the first judge on all models, then of the second."""
         return slice(*self._edges[-2:])
 
     @cached_property
@@ -96,7 +111,7 @@ class Layout:
         Their order is that of :meth:`Fit.chain`: scores, sensitivity, position effect,
         span, item effects.
         """
-        index, n = np.arange(self.size), self.n_items
+        index, n = np.arange(self.size), self.n_models
         found = []
         for source in range(self.n_sources):
             parts = [
@@ -137,11 +152,20 @@ class Layout:
         return np.any([np.zeros(self.size, dtype=bool), *masks], axis=0)
 
     def of_item_effects(self, items: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Mask of the effects of some items under all judges."""
+        """Mask of the effects of the models of some items under all judges."""
         mask = np.zeros(self.size, dtype=bool)
         if self.has_item_effects:
-            mask[self.item_effects] = np.tile(items, self.n_sources - 1)
+            models = np.isin(np.arange(self.n_models), self.model[items])
+            mask[self.item_effects] = np.tile(models, self.n_sources - 1)
         return mask
+
+    def by_model(self, by_item: Array) -> Array:
+        """Sum of what the items of each model have, of shape (n_models, ...)."""
+        if not self.has_contexts:
+            return by_item
+        total = np.zeros((self.n_models, *by_item.shape[1:]))
+        np.add.at(total, self.model, by_item)
+        return total
 
     @cached_property
     def estimated(self) -> NDArray[np.bool_]:

@@ -113,14 +113,25 @@ class SourceRows:
         """First row of each ordered pair of items."""
         if not len(self):
             return np.zeros(0, dtype=np.intp)
-        changes = (np.diff(self.left) != 0) | (np.diff(self.right) != 0)
+        changes = self.left[1:] != self.left[:-1]
+        changes |= self.right[1:] != self.right[:-1]
         return np.concatenate([[0], np.flatnonzero(changes) + 1])
+
+    @cached_property
+    def _pair_of_row(self) -> NDArray[np.intp]:
+        sizes = np.diff(self._starts, append=len(self))
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Left and right item of each pair."""
+        return self.left[self._starts], self.right[self._starts]
 
     @cached_property
     def _incidence(self) -> csr_array:
         """Matrix (n_items, n_pairs): 1 at the left item of a pair, -1 at the right."""
-        pair = np.arange(len(self._starts))
-        left, right = self.left[self._starts], self.right[self._starts]
+        left, right = self._pairs
+        pair = np.arange(len(left))
         entries = np.repeat([1.0, -1.0], len(pair))
         at = np.concatenate([left, right]), np.concatenate([pair, pair])
         return csr_array((entries, at), shape=(self.n_items, len(pair)))
@@ -128,9 +139,9 @@ class SourceRows:
     def differences(self, by_item: Array) -> Array:
         """Value of the left item less that of the right one, by row."""
         # Taken by pair first, whose number is far below that of rows.
-        by_pair = self._incidence.T @ by_item
-        repeats = np.diff(self._starts, append=len(self))
-        return np.asarray(np.repeat(by_pair, repeats, axis=0))
+        left, right = self._pairs
+        by_pair = by_item[left] - by_item[right]
+        return np.asarray(by_pair[self._pair_of_row])
 
     def _by_pair(self, values: Array) -> Array:
         if not len(self):
@@ -139,18 +150,23 @@ class SourceRows:
 
     def sums(self, values: Array) -> Array:
         """Sum of values, of shape (n,), times the local columns: (n_columns,)."""
-        items = self._incidence @ self._by_pair(values)
+        by_pair, (left, right) = self._by_pair(values), self._pairs
+        items = np.bincount(left, by_pair, self.n_items)
+        items -= np.bincount(right, by_pair, self.n_items)
         return np.concatenate([items, values @ self.extra])
 
     def gram(self, values: Array) -> Array:
         """Sum of values times products of local columns: (n_columns, n_columns)."""
         n, size = self.n_items, self.n_items + self.extra.shape[1]
         gram = np.zeros((size, size))
-        # Items: the Laplacian of the graph of pairs.
-        incidence = self._incidence
-        gram[:n, :n] = (incidence * self._by_pair(values) @ incidence.T).toarray()
+        # Items: the Laplacian of the graph of pairs, whose edges are summed values.
+        left, right = self._pairs
+        edges = np.bincount(left * n + right, self._by_pair(values), n * n)
+        edges = edges.reshape(n, n)
+        edges += edges.T.copy()
+        gram[:n, :n] = np.diag(edges.sum(axis=0)) - edges
         weighted = values[:, None] * self.extra
-        gram[:n, n:] = incidence @ self._by_pair(weighted)
+        gram[:n, n:] = self._incidence @ self._by_pair(weighted)
         gram[n:, :n] = gram[:n, n:].T
         gram[n:, n:] = self.extra.T @ weighted
         return gram
@@ -164,9 +180,14 @@ class SourceRows:
         """Gram matrix of rows with these weights, at these probabilities."""
         return self.gram(weight * probability * (1.0 - probability))
 
-    def scores(self, weight: Array, probability: Array) -> tuple[Array, Array]:
-        """Sum of the rows' scores, and of the products of those in no group."""
-        residual = weight * (self.y - probability)
+    def scores(self, residual: Array) -> tuple[Array, Array]:
+        """Sum of the rows' scores, and of the products of those in no group.
+
+        Parameters
+        ----------
+        residual : ndarray of shape (n,)
+            Weight times outcome less probability.
+        """
         # Of k equal rows with the scores s, together S = k s: k s s' = S S' / k.
         share = np.where(self.group < 0, residual**2 / self.count, 0.0)
         return self.sums(residual), self.gram(share)
@@ -175,6 +196,6 @@ class SourceRows:
         """Sums of rows with these training or test weights, at these probabilities."""
         return SourceSums(
             self.information(weight, probability),
-            *self.scores(weight, probability),
+            *self.scores(weight * (self.y - probability)),
             float(self.count[weight > 0].sum()),
         )

@@ -135,6 +135,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
         layout = Layout(
             X.is_new,
             np.zeros(len(X.models), dtype=np.intp),
+            np.arange(len(X.models)),
             (0, *widths),
             (False, *fitted.has_position_effect_[judges]),
         )

@@ -10,7 +10,7 @@ from golden import adapter, cases
 from numpy.testing import assert_allclose
 
 import skanchor
-from skanchor._crossfit.engine import CrossFit, FullFit, Steps, fit_fold
+from skanchor._crossfit.engine import CrossFit, FullFit, fit_fold, steps_of
 from skanchor._crossfit.influence import influence_of, row_influence
 from skanchor._crossfit.riesz import RieszWeights
 from skanchor._model.fit import Fit
@@ -67,6 +67,7 @@ def full_fit_of(anchor):
     layout = Layout(
         X.is_new,
         X.rows.items.context,
+        X.rows.items.model,
         tuple(span.shape[1] for span in spans),
         (False, *positions),
         covariance is not None,
@@ -74,10 +75,10 @@ def full_fit_of(anchor):
     precision = np.zeros((layout.size, layout.size))
     if covariance is not None:
         at = layout.item_effects
-        precision[at, at] = np.kron(np.linalg.inv(covariance), np.eye(layout.n_items))
+        precision[at, at] = np.kron(np.linalg.inv(covariance), np.eye(layout.n_models))
     low, high = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
     low[layout.sensitivities], high[layout.sensitivities] = -20.0, 20.0
-    steps = Steps(layout, anchor.historical_fit == "joint")
+    steps = steps_of(layout, is_joint=anchor.historical_fit == "joint")
     start = Fit.start(layout, precision)
     return FullFit.of(start, steps, sources_of(sample, spans), (low, high))
 
@@ -170,12 +171,16 @@ def full():
     return full_fit_of(cases.fitted(item_effects=None))
 
 
+def grams_of(full):
+    return [
+        (rows.source, rows.information(rows.weight, full.fit.probabilities(rows)))
+        for rows in full.sources
+    ]
+
+
 def weights_of(full):
-    grams = []
-    for rows in full.sources:
-        p = full.fit.probabilities(rows)
-        grams.append((rows.source, rows.gram(rows.weight * p * (1.0 - p))))
-    return RieszWeights.solve(full.fit, grams)
+    grams = grams_of(full)
+    return RieszWeights.solve(full.fit, grams, full.prior)
 
 
 def test_weights_reproduce_the_targets(full):
@@ -218,6 +223,37 @@ def test_sums_over_influence_are_those_of_rows(full):
     expected = [one.T @ one for one in by_kind]
     assert_allclose(found.parts, [*expected, cross + cross.T], atol=1e-12)
     assert_allclose(found.largest, np.abs(by_kind.sum(axis=0)).max(axis=0))
+
+
+def test_the_expected_variance_is_that_of_independent_votes(full):
+    weights = weights_of(full)
+    expected = np.zeros((3, *weights.values.shape[1:] * 2))
+    for rows in full.sources:
+        p = full.fit.probabilities(rows)
+        a = rows.products(weights.local(rows.source)) * rows.weight[:, None]
+        part = 0 if rows.source == PEOPLE else 1
+        expected[part] += (a * (p * (1.0 - p) / rows.weight)[:, None]).T @ a
+    assert_allclose(weights.expected_parts(grams_of(full)), expected, atol=1e-12)
+
+
+def test_excluded_judges_are_calibrated_but_move_no_score(full):
+    layout, bounds = full.fit.layout, full.bounds
+    excluded = layout.n_sources - 1
+    steps = steps_of(layout, is_joint=True, excluded_judges=[excluded])
+    found = FullFit.of(full.fit, steps, full.sources, bounds).fit
+    others = [rows for rows in full.sources if rows.source != excluded]
+    without = FullFit.of(full.fit, full.steps, others, bounds).fit
+    old = ~layout.is_new
+    assert_allclose(found.scores[old], without.scores[old], atol=1e-6)
+    assert not np.allclose(found.scores[old], full.fit.scores[old], atol=1e-4)
+    mine = [rows for rows in full.sources if rows.source == excluded]
+    residuals = [
+        (rows.source, rows.sums(rows.weight * (rows.y - found.probabilities(rows))))
+        for rows in mine
+        if not rows.is_new
+    ]
+    score = found.gradient(residuals)[layout.of_source(excluded)]
+    assert_allclose(score, 0.0, atol=1e-3)
 
 
 def test_the_engine_imports_nothing_of_the_code_that_it_replaces():

@@ -17,14 +17,18 @@ from skanchor._model.sources import SourceRows
 N_HISTORICAL, N_NEW, N_JUDGES, N_SPAN = 5, 2, 2, 3
 
 
-@pytest.fixture(params=[False, True], ids=["plain", "item effects"])
+@pytest.fixture(params=["plain", "item effects", "models with two items"])
 def layout(request):
+    model = np.arange(N_HISTORICAL + N_NEW)
+    if request.param == "models with two items":
+        model = np.array([0, 1, 2, 0, 1, 3, 3])
     return Layout(
         is_new=np.arange(N_HISTORICAL + N_NEW) >= N_HISTORICAL,
         context=np.zeros(N_HISTORICAL + N_NEW, dtype=int),
+        model=model,
         widths=(0, *[N_SPAN] * N_JUDGES),
         positions=(False, True, True),
-        has_item_effects=request.param,
+        has_item_effects=request.param != "plain",
     )
 
 
