@@ -102,7 +102,7 @@ def _run(argv: Sequence[str] | None) -> str | None:
             # Without arguments, print the help.
             print_result(make_parser().format_help())
             return None
-        options = make_parser().parse_args(typed)
+        options = make_parser(typed).parse_args(typed)
         options.typed = typed
         with warnings.catch_warnings():
             options.warned = show_own_warnings()
@@ -132,8 +132,12 @@ def _run(argv: Sequence[str] | None) -> str | None:
     return None
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Make the parser of all commands."""
+def make_parser(typed: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """Make the parser of all commands.
+
+    Flags are many and take time: with the words that a user has ``typed``, only the
+    command among them gets its flags.
+    """
     parser = Parser(
         prog="skanchor",
         description=wrap_help(
@@ -154,7 +158,8 @@ def make_parser() -> argparse.ArgumentParser:
             epilog=f"{examples_text(command.typed_examples)}\n\n{_EXIT_CODE}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.add_arguments(own)
+        if typed is None or command.name in typed:
+            command.add_arguments(own)
         own.set_defaults(run=command.run)
     return parser
 

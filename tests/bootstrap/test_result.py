@@ -39,12 +39,12 @@ def test_limits_are_the_quantiles_they_say(data):
 
 def test_errors_agree_with_the_sandwich_and_methods_share_resamples(data):
     methods = {"b": JointBTL(), "m": JointMLE()}
-    refits = bootstrap(methods, data.X, data.y, n_resamples=400, random_state=0)
+    refits = bootstrap(methods, data.X, data.y, n_resamples=200, random_state=0)
     for name in "bm":
         sandwich = refits[name].estimator.result_.all_standard_errors
         ratio = (refits[name].standard_errors / sandwich)["new-model"]
-        # The error of an error from 400 resamples is 3.5 %.
-        assert 0.85 < ratio < 1.15, name
+        # The error of an error from 200 resamples is 5 %.
+        assert 0.8 < ratio < 1.2, name
     methods = {"d": DirectScore(), "p": HistoricalPPI()}
     refits = bootstrap(methods, data.X, data.y, n_resamples=100, random_state=0)
     new = [r.replicates[:, r.is_new].ravel() for r in refits.values()]

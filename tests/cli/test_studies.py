@@ -67,19 +67,19 @@ def test_compare_gives_intervals_by_refits(run):
     names = ["AnchorPipeline", "HistoricalPPI", "LogisticJudge"]
     flags = ["compare", "--demo", *FAST, *TWO, "--methods", *names, "--json"]
     code, plain, _ = run(*flags)
-    found = run(*flags, "--n-resamples", "50")
+    found = run(*flags, "--n-resamples", "20")
     assert code == 0 and found[0] == 0
     anchor, ppi, ranks = json.loads(found[1])["methods"]
     assert [anchor, ranks] == json.loads(plain)["methods"][::2]
     X, y = load_demo(return_X_y=True)
-    by_hand = Bootstrapped(HistoricalPPI(), 50, random_state=0)
+    by_hand = Bootstrapped(HistoricalPPI(), 20, random_state=0)
     rows = leave_one_model_out(by_hand, X, y, models=TWO[1:])
     assert ppi["width"] == pytest.approx((rows["high"] - rows["low"]).mean())
     assert ppi["compatible"] == rows["compatible"].mean()
     assert ppi["new_models"]["jade-finch"].endswith(")")
-    assert json.loads(found[1])["bootstrap"] == 50 and ranks["width"] is None
-    code, out, _ = run(*flags[:-1], "--n-resamples", "50")
-    assert code == 0 and "those of 50 refits" in out
+    assert json.loads(found[1])["bootstrap"] == 20 and ranks["width"] is None
+    code, out, _ = run(*flags[:-1], "--n-resamples", "20")
+    assert code == 0 and "those of 20 refits" in out
     assert "--n-resamples 200 gives" in run(*flags[:-1])[1]
     code, _, err = run(*flags, "--n-resamples", "1")
     assert code == 2 and "--n-resamples must be at least 20" in err[0]
