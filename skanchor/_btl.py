@@ -21,7 +21,8 @@ from skanchor._human_bias import Votes, fit_votes, vote_biases
 from skanchor._model.btl import BTLFit, fit_btl
 from skanchor._model.btl_errors import ScoreErrors
 from skanchor._model.graph import Connectivity
-from skanchor._numerics.groups import Membership, positive_part
+from skanchor._model.linalg import positive_part
+from skanchor._numerics.groups import Membership
 from skanchor._row_rules import TIES
 from skanchor._typing import Array
 from skanchor._vote_checks import (

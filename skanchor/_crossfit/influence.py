@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from skanchor._crossfit.riesz import RieszWeights
 from skanchor._model.layout import PEOPLE
-from skanchor._model.linalg import Array
+from skanchor._model.linalg import Array, positive_part
 from skanchor._model.sources import SourceRows
 
 
@@ -56,9 +56,8 @@ class Influence:
         semidefinite matrix is taken, so that no variance falls below that by group.
         """
         excess = self.by_rater.T @ self.by_rater - self.by_rater_and_group
-        values, vectors = np.linalg.eigh(excess)
         parts = self.parts.copy()
-        parts[0] += (vectors * np.maximum(values, 0.0)) @ vectors.T
+        parts[0] += positive_part(excess)
         return parts
 
 
@@ -87,13 +86,12 @@ def influence_of(
     grouped: dict[bool, list[tuple[NDArray[np.intp], Array]]] = {True: [], False: []}
     for rows in held_out:
         is_human, local = rows.source == PEOPLE, weights.local(rows.source)
-        residual = rows.weight * (rows.y - weights.fit.probabilities(rows))
+        residual = residuals(weights, rows)
         score, outer = rows.scores(residual)
         total += score @ local
         parts[0 if is_human else 1] += local.T @ outer @ local
         # Of a row that stands for several, the values are those of each.
-        values = rows.products(local)
-        values *= (residual / rows.count)[:, None]
+        values = row_influence(weights, rows, residual / rows.count)
         is_alone = rows.group < 0
         largest = _largest(largest, values[is_alone])
         grouped[is_human].append((rows.group[~is_alone], values[~is_alone]))
@@ -113,10 +111,16 @@ def influence_of(
     return Influence(total, parts, by_rater, both, largest)
 
 
-def row_influence(weights: RieszWeights, rows: SourceRows) -> Array:
-    """Influence of each row on each score, of shape (n, n_items)."""
-    residual = rows.weight * (rows.y - weights.fit.probabilities(rows))
-    return np.asarray(residual[:, None] * rows.products(weights.local(rows.source)))
+def residuals(weights: RieszWeights, rows: SourceRows) -> Array:
+    """Weight of each row times its outcome less the probability, of shape (n,)."""
+    return np.asarray(rows.weight * (rows.y - weights.fit.probabilities(rows)))
+
+
+def row_influence(weights: RieszWeights, rows: SourceRows, residual: Array) -> Array:
+    """Riesz weight of each row times a residual, of shape (n, n_items)."""
+    values = rows.products(weights.local(rows.source))
+    values *= residual[:, None]
+    return values
 
 
 def _largest(so_far: Array, values: Array) -> Array:

@@ -83,3 +83,11 @@ class SymmetricSystem:
         if self.is_cholesky:
             root = dtrtri(root, lower=1)[0].T
         return np.asarray(self.scale[:, None] * root)
+
+
+def positive_part(matrix: Array) -> Array:
+    """The nearest positive semidefinite matrix to a symmetric one."""
+    if not np.isfinite(matrix).all():
+        return np.zeros_like(matrix)
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from skanchor._model.graph import laplacian, pair_sums
 from skanchor._model.linalg import Array
 
 _BY_ROW = (
@@ -159,12 +160,8 @@ class SourceRows:
         """Sum of values times products of local columns: (n_columns, n_columns)."""
         n, size = self.n_items, self.n_items + self.extra.shape[1]
         gram = np.zeros((size, size))
-        # Items: the Laplacian of the graph of pairs, whose edges are summed values.
         left, right = self._pairs
-        edges = np.bincount(left * n + right, self._by_pair(values), n * n)
-        edges = edges.reshape(n, n)
-        edges += edges.T.copy()
-        gram[:n, :n] = np.diag(edges.sum(axis=0)) - edges
+        gram[:n, :n] = laplacian(pair_sums(left, right, self._by_pair(values), n))
         weighted = values[:, None] * self.extra
         gram[:n, n:] = self._incidence @ self._by_pair(weighted)
         gram[n:, :n] = gram[:n, n:].T

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, vstack
 
+from skanchor._model.linalg import positive_part
 from skanchor._numerics.types import Array
 
 
@@ -539,11 +540,3 @@ class RaterSums:
         """
         totals = self.by_rater.totals
         return positive_part(totals.T @ totals - self.within)
-
-
-def positive_part(matrix: Array) -> Array:
-    """The nearest positive semidefinite matrix to a symmetric one."""
-    if not np.isfinite(matrix).all():
-        return np.zeros_like(matrix)
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)

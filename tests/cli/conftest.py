@@ -6,6 +6,7 @@ import io
 import pytest
 from offers import offers
 
+from skanchor import AnchorPipeline
 from skanchor._cli import main
 from skanchor.datasets import load_demo
 
@@ -19,6 +20,13 @@ def battles(tmp_path_factory):
     path = tmp_path_factory.mktemp("cli") / "battles.csv"
     load_demo().frame.to_csv(path, index=False)
     return path
+
+
+@pytest.fixture(scope="session")
+def anchor():
+    """The demo table as ``rank --cv 2`` fits it."""
+    X, y = load_demo(return_X_y=True)
+    return AnchorPipeline(cv=2, random_state=0).fit(X, y)
 
 
 @pytest.fixture(scope="session")

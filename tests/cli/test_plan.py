@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skanchor import AnchorPipeline
 from skanchor.datasets import load_demo
 from skanchor.reports.records import as_json_value
 
@@ -14,15 +13,9 @@ FAST = ["--demo", "--cv", "2"]
 PRICES = ["--costs", "human=1", "judges=0.05"]
 
 
-@pytest.fixture(scope="module")
-def anchor():
-    X, y = load_demo(return_X_y=True)
-    return AnchorPipeline(cv=2, random_state=0).fit(X, y)
-
-
 @pytest.fixture
 def fitted(monkeypatch, anchor):
-    """Commands with this fixture read the fit of the module."""
+    """Commands with this fixture read a fit that is there."""
     monkeypatch.setattr("skanchor._cli.plan.fit_method", lambda options: anchor)
 
 

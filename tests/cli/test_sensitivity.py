@@ -5,21 +5,12 @@ import json
 import pandas as pd
 import pytest
 
-from skanchor import AnchorPipeline
-from skanchor.datasets import load_demo
-
 FAST = ["--demo", "--cv", "2"]
-
-
-@pytest.fixture(scope="module")
-def anchor():
-    X, y = load_demo(return_X_y=True)
-    return AnchorPipeline(cv=2, random_state=0).fit(X, y)
 
 
 @pytest.fixture
 def fitted(monkeypatch, anchor):
-    """Commands with this fixture read the fit of the module."""
+    """Commands with this fixture read a fit that is there."""
     monkeypatch.setattr("skanchor._cli.sensitivity.fit_method", lambda options: anchor)
 
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 import skanchor
 from skanchor._crossfit.engine import CrossFit, FullFit, fit_fold, steps_of
-from skanchor._crossfit.influence import influence_of, row_influence
+from skanchor._crossfit.influence import influence_of, residuals, row_influence
 from skanchor._crossfit.riesz import RieszWeights
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
@@ -211,7 +211,7 @@ def test_sums_over_influence_are_those_of_rows(full):
     sources = [replace(rows, group=codes[rows.rows]) for rows in full.sources]
     values, groups, human = [], [], []
     for rows in sources:
-        values.append(row_influence(weights, rows))
+        values.append(row_influence(weights, rows, residuals(weights, rows)))
         groups.append(rows.group)
         human.append(np.full(len(rows), rows.source == PEOPLE))
     values, groups, human = map(np.concatenate, (values, groups, human))
