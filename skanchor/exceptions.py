@@ -169,8 +169,6 @@ class LearnerError(_Message, ValueError):
     ----------
     message : str
         What is wrong, and what to do about it.
-    problem : int, default=0
-        Number of the failed problem, if several were fitted together.
 
     Examples
     --------
@@ -178,10 +176,6 @@ class LearnerError(_Message, ValueError):
     >>> print(LearnerError("the learner returned NaN."))
     the learner returned NaN.
     """
-
-    def __init__(self, message: str = "", *, problem: int = 0):
-        super().__init__(message)
-        self.problem = problem
 
 
 # --------------------------------------------------------------------------- location

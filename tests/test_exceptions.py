@@ -11,7 +11,6 @@ from skanchor.exceptions import (
     BattlesError,
     ConvergenceWarning,
     DataWarning,
-    LearnerError,
     SkanchorWarning,
     locate,
     located,
@@ -50,11 +49,6 @@ def test_code_and_subject_survive(kind, again):
 
 def test_a_warning_may_have_no_code_and_no_subject():
     assert (DataWarning("Odd.").code, DataWarning("Odd.").subject) == ("", ())
-
-
-def test_the_number_of_the_problem_survives():
-    error = pickle.loads(pickle.dumps(LearnerError("It failed.", problem=3)))
-    assert (str(error), error.problem) == ("It failed.", 3)
 
 
 def test_convergence_warning_is_scikit_learn_s_and_ours():

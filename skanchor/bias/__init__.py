@@ -4,7 +4,6 @@ from skanchor.bias._auto import AutoBias
 from skanchor.bias._boosted import BoostedBias
 from skanchor.bias._linear import LinearBias
 from skanchor.bias._network import NetworkBias
-from skanchor.bias.fitting import FitTask
 from skanchor.bias.protocol import BiasLearner, ContrastMixin
 from skanchor.bias.registry import make_learner
 
@@ -13,7 +12,6 @@ __all__ = [
     "BiasLearner",
     "BoostedBias",
     "ContrastMixin",
-    "FitTask",
     "LinearBias",
     "NetworkBias",
     "make_learner",

@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
+from sklearn.base import clone
+from sklearn.model_selection import KFold
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._comparisons import FeaturePairs
-from skanchor._documented import DocumentedMixin
 from skanchor._numerics.logistic import log_loss_terms
 from skanchor._typing import Array
 from skanchor.bias._boosted import BoostedBias
+from skanchor.bias._exact import simplest_within_error
+from skanchor.bias._learner import PairsLearner
 from skanchor.bias._linear import LinearBias
 from skanchor.bias._network import NetworkBias
-from skanchor.bias._rows import enter_pairs
-from skanchor.bias.fitting import FitTask, fit_all
-from skanchor.bias.protocol import ContrastMixin, named_learner
+from skanchor.bias._rows import TrainingRows
+from skanchor.bias.protocol import named_learner
 
 CANDIDATES: dict[str, type] = {
     "linear": LinearBias,
@@ -33,7 +32,7 @@ CANDIDATES: dict[str, type] = {
 """Learner of each candidate, by its name."""
 
 
-class AutoBias(DocumentedMixin, ContrastMixin, BaseEstimator):
+class AutoBias(PairsLearner):
     """The candidate with the lowest cross-validated loss, fitted on all rows.
 
     It chooses the first candidate of the list whose loss is within one standard error
@@ -96,82 +95,33 @@ class AutoBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         self.random_state = random_state
         self.loss = loss
 
-    def fit(
-        self,
-        X: FeaturePairs,
-        y: Array,
-        sample_weight: Array | None = None,
-        *,
-        parametric: Array | None = None,
-        bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        start: Any = None,
-    ) -> Self:
-        """Choose and fit; see :class:`skanchor.bias.BiasLearner`.
-
-        Parameters
-        ----------
-        X : FeaturePairs
-            Features of the two responses.
-        y : ndarray of shape (n_rows,) or (n_rows, n_targets)
-            Outcomes in [0, 1] (logistic) or targets (squared).
-        sample_weight : ndarray of shape (n_rows,), optional
-            Row weights.
-        parametric : ndarray of shape (n_rows, n_parametric), optional
-            Further columns, fitted jointly (logistic loss only).
-        bounds : (low, high), optional
-            Bounds of their coefficients, for all or for each.
-        start : ignored
-            The choice is made again.
-
-        Returns
-        -------
-        self
-        """
-        self.fit_many([self], [FitTask(X, y, sample_weight, parametric, bounds)])
-        return self
-
-    @classmethod
-    def fit_many(cls, learners: Sequence[AutoBias], tasks: Sequence[FitTask]) -> None:
-        """Choose for several judges; the fits of each candidate are made together.
-
-        Parameters
-        ----------
-        learners : sequence of AutoBias
-            Unfitted and of equal parameters, one for each task.
-        tasks : sequence of FitTask
-            What each would be fitted on.
-        """
-        whole = [
-            learner._enter(task) for learner, task in zip(learners, tasks, strict=True)
-        ]
-        first = learners[0]
-        candidates = first._candidates()
-        splits = [(number, train, test) for number, learner in enumerate(learners)
-                  for train, test in learner._folds(len(whole[number].y))]  # fmt: skip
-        # Every candidate is fitted to the training rows of all judges and inner folds
-        # in one call, because networks are then trained together.
-        inner = [_part(whole[number], train) for number, train, _ in splits]
-        terms = [np.zeros((len(task.y), len(candidates))) for task in whole]
-        for c, candidate in enumerate(candidates.values()):
-            fits = [clone(candidate).set_params(loss=first.loss) for _ in splits]
-            fit_all(fits, inner, [number for number, _, _ in splits])
-            for fit, (number, _, test) in zip(fits, splits, strict=True):
-                terms[number][test, c] = first._terms(fit, _part(whole[number], test))
-        for learner, task, rows in zip(learners, whole, terms, strict=True):
-            learner._choose(candidates, rows, task.sample_weight)
-        fit_all([learner.learner_ for learner in learners], whole, range(len(whole)))
-        for learner in learners:
-            for name in ("parametric_coef_", "at_bound_", "converged_"):
-                if hasattr(learner.learner_, name):
-                    setattr(learner, name, getattr(learner.learner_, name))
+    def _fit(self, rows: TrainingRows, start: Any) -> None:
+        rows = rows.counted()
+        candidates = self._candidates()
+        # Held-out loss of each row under each candidate.
+        terms = np.zeros((len(rows), len(candidates)))
+        folds = KFold(self.n_splits, shuffle=True, random_state=self.random_state)
+        for train, test in folds.split(rows.y):
+            for c, candidate in enumerate(candidates.values()):
+                fit = self._fitted(candidate, rows.part(train))
+                terms[test, c] = self._terms(fit, rows.part(test))
+        names = list(candidates)
+        chosen, losses, errors = simplest_within_error(terms, rows.weight)
+        self.losses_ = dict(zip(names, losses.tolist(), strict=True))
+        self.gap_error_ = dict(zip(names, errors.tolist(), strict=True))
+        self.picked_ = names[chosen]
+        self.learner_ = self._fitted(candidates[self.picked_], rows)
+        for name in ("parametric_coef_", "at_bound_", "converged_"):
+            if hasattr(self.learner_, name):
+                setattr(self, name, getattr(self.learner_, name))
 
     def _candidates(self) -> dict[str, Any]:
-        given = self.candidates
-        if given is None:
+        candidates = self.candidates
+        if candidates is None:
             has_torch = find_spec("torch") is not None and find_spec("skorch")
-            given = ["linear", *(["network"] if has_torch else []), "boosted"]
+            candidates = ["linear", *(["network"] if has_torch else []), "boosted"]
         named: dict[str, Any] = {}
-        for one in given:
+        for one in candidates:
             if isinstance(one, AutoBias) or one == "auto":
                 raise ValueError("An automatic choice cannot be a candidate itself.")
             name = one if isinstance(one, str) else repr(one)
@@ -180,55 +130,25 @@ class AutoBias(DocumentedMixin, ContrastMixin, BaseEstimator):
             raise ValueError("candidates must not be empty.")
         return named
 
-    def _enter(self, task: FitTask) -> FitTask:
-        """Check the parameters and the task; keep the rows of positive weight."""
-        self._validate_params()
-        pairs, y, weight = enter_pairs(self, task.X, task.y, task.sample_weight)
-        entered = FitTask(pairs, y, weight, task.parametric, task.bounds)
-        return _part(entered, np.flatnonzero(weight > 0))
-
-    def _folds(self, n: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        if n < self.n_splits:
-            raise ValueError(
-                f"Cannot choose a learner with n_splits={self.n_splits} inner folds "
-                f"from n_samples = {n} rows."
-            )
-        order = check_random_state(self.random_state).permutation(n)
-        fold = np.empty(n, dtype=np.intp)
-        fold[order] = np.arange(n) % self.n_splits
-        return [
-            (np.flatnonzero(fold != k), np.flatnonzero(fold == k))
-            for k in range(self.n_splits)
-        ]
-
-    def _terms(self, fit: Any, held: FitTask) -> Array:
-        """Loss of each held-out row."""
-        eta = np.asarray(fit.contrast(held.X))
+    def _fitted(self, candidate: Any, rows: TrainingRows) -> Any:
+        learner = clone(candidate).set_params(loss=self.loss)
+        columns: dict[str, Any] = {}
         if self.loss == "logistic":
-            if held.parametric is not None:
-                eta = eta + held.parametric @ fit.parametric_coef_
-            return log_loss_terms(held.y, eta)
+            columns["parametric"] = rows.parametric
+            columns["bounds"] = rows.lower, rows.upper
+        learner.fit(rows.pairs, rows.y, rows.weight, **columns)
+        return learner
+
+    def _terms(self, fit: Any, test: TrainingRows) -> Array:
+        """Loss of each held-out row."""
+        eta = np.asarray(fit.contrast(test.pairs))
+        if self.loss == "logistic":
+            return log_loss_terms(test.y, eta + test.parametric @ fit.parametric_coef_)
         # Mean over the targets of the squared error in units of each target's square.
-        y = held.y.reshape(len(held.y), -1)
+        y = test.y.reshape(len(test.y), -1)
         scale = np.mean(y**2, axis=0)
         share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         return np.asarray(np.mean((y - eta.reshape(y.shape)) ** 2 * share, axis=1))
-
-    def _choose(self, candidates: dict[str, Any], terms: Array, weight: Array) -> None:
-        """Choose by the held-out losses, of shape (n_rows, n_candidates)."""
-        share = weight / weight.sum()
-        losses = share @ terms
-        best = int(np.argmin(np.where(np.isfinite(losses), losses, np.inf)))
-        names = list(candidates)
-        # Standard error of the weighted mean difference to the best candidate.
-        gaps = terms - terms[:, [best]]
-        spread = np.sqrt(share**2 @ (gaps - share @ gaps) ** 2)
-        # Within one standard error the order of the list decides.
-        best = int(np.argmax(losses - losses[best] <= spread))
-        self.losses_ = dict(zip(names, losses.tolist(), strict=True))
-        self.gap_error_ = dict(zip(names, spread.tolist(), strict=True))
-        self.picked_ = names[best]
-        self.learner_ = clone(candidates[names[best]]).set_params(loss=self.loss)
 
     def psi(self, features: Array) -> Array:
         """Bias of single responses.
@@ -260,15 +180,3 @@ class AutoBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         """
         check_is_fitted(self, "learner_")
         return np.asarray(self.learner_.contrast(FeaturePairs.of(X)))
-
-
-def _part(task: FitTask, rows: NDArray[np.intp]) -> FitTask:
-    """Some rows of a task."""
-    parametric = task.parametric
-    return FitTask(
-        task.X[rows],
-        task.y[rows],
-        task.sample_weight[rows],
-        None if parametric is None else parametric[rows],
-        task.bounds,
-    )

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
+from itertools import islice
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skanchor._comparisons import FeaturePairs
-from skanchor._documented import DocumentedMixin
+from skanchor._numerics.logistic import log_loss_terms
 from skanchor._typing import Array
-from skanchor.bias._boosting import Boosting, BoostingFit, BoostingRows
-from skanchor.bias._rows import TrainingRows
-from skanchor.bias._trees import Bins
-from skanchor.bias._weak_learners import HistogramTrees, Regressors, WeakLearners
-from skanchor.bias.fitting import FitTask
-from skanchor.bias.protocol import ContrastMixin, LastStage
-
-LINEAR_RIDGE = 1e-4
-"""Ridge of the linear part on standardised features, beside the mean weighted loss."""
+from skanchor.bias._exact import LINEAR_RIDGE, ExactFit, fit_exactly
+from skanchor.bias._learner import PairsLearner
+from skanchor.bias._rows import TrainingRows, is_constant, response_moments
+from skanchor.bias.protocol import LastStage
+from skanchor.exceptions import LearnerError
 
 WEIGHT_ROUNDS = 4
 """Rounds of the Riesz weights for each round of psi."""
 
 
-class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
+class BoostedBias(PairsLearner):
     """Bias as the sum of a linear part and weak learners.
 
     Each round has three steps. A weak learner is fitted to the pseudo-residuals of all
@@ -42,28 +43,21 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     Parameters
     ----------
     weak_learner : regressor, optional
-        Any scikit-learn regressor; None means a histogram tree of depth ``max_depth``
-        on features with at most ``max_bins`` bins.
+        Any scikit-learn regressor; None means a ``DecisionTreeRegressor`` of depth
+        ``max_depth`` whose splits are random: the best of one random threshold for each
+        feature. Each leaf has at least a hundredth of the rows' weight. Weak learners
+        get centred features.
     learning_rate : float, default=0.2
         Factor of each step.
     max_rounds : int, default=100
         Largest number of rounds.
     max_depth : int, default=3
         Depth of the default trees.
-    max_bins : int, default=32
-        Largest number of bins of each feature, for the default trees.
-    max_features : int, default=4
-        Number of features that a default tree may split on, drawn at random for each
-        tree.
-    min_leaf : float, default=0.01
-        Smallest share of the rows' weight in a leaf of the default trees.
     validation_fraction : float, default=0.2
         Share of the rows whose loss determines the number of rounds. The final fit uses
         all rows. With zero there are always ``max_rounds``.
     patience : int, default=5
         Boosting stops after this number of rounds without a lower validation loss.
-    linear : bool, default=True
-        Whether psi has a linear part. Trees alone need many steps to approximate one.
     bound : float, default=10.0
         psi is clipped to ``[-bound, bound]`` about its mean, in judge logits (logistic
         loss only).
@@ -88,9 +82,9 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     Notes
     -----
     The contrast of a weak learner fitted to (+r, -r) is about 2 r, so the Newton step
-    is about one half. With several targets (the Riesz step) the default trees share
-    their splits. Other weak learners are fitted to one target after another, unless
-    they support several.
+    is about one half. With several targets (the Riesz step) weak learners that support
+    several, such as trees, fit them together, each in units of its own. Others are
+    fitted to one target after another.
 
     The Riesz weights use four times the rounds of psi, because they must balance the
     part that psi misses by stopping early. If psi is linear, both use hardly any.
@@ -114,12 +108,8 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         "learning_rate": [Interval(Real, 0, 1, closed="right")],
         "max_rounds": [Interval(Integral, 0, None, closed="left")],
         "max_depth": [Interval(Integral, 1, None, closed="left")],
-        "max_bins": [Interval(Integral, 2, None, closed="left")],
-        "max_features": [Interval(Integral, 1, None, closed="left")],
-        "min_leaf": [Interval(Real, 0, None, closed="left")],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
         "patience": [Interval(Integral, 1, None, closed="left")],
-        "linear": ["boolean"],
         "bound": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
         "loss": [StrOptions({"logistic", "squared"})],
@@ -132,12 +122,8 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         learning_rate: float = 0.2,
         max_rounds: int = 100,
         max_depth: int = 3,
-        max_bins: int = 32,
-        max_features: int = 4,
-        min_leaf: float = 0.01,
         validation_fraction: float = 0.2,
         patience: int = 5,
-        linear: bool = True,
         bound: float = 10.0,
         random_state: Any = 0,
         loss: str = "logistic",
@@ -146,118 +132,149 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         self.learning_rate = learning_rate
         self.max_rounds = max_rounds
         self.max_depth = max_depth
-        self.max_bins = max_bins
-        self.max_features = max_features
-        self.min_leaf = min_leaf
         self.validation_fraction = validation_fraction
         self.patience = patience
-        self.linear = linear
         self.bound = bound
         self.random_state = random_state
         self.loss = loss
 
-    def fit(
-        self,
-        X: FeaturePairs,
-        y: Array,
-        sample_weight: Array | None = None,
-        *,
-        parametric: Array | None = None,
-        bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        start: BoostedBias | None = None,
-    ) -> Self:
-        """Fit by boosting; see :class:`skanchor.bias.BiasLearner`.
-
-        Parameters
-        ----------
-        X : FeaturePairs
-            Features of the two responses.
-        y : ndarray of shape (n_rows,) or (n_rows, n_targets)
-            Outcomes in [0, 1] (logistic) or targets (squared).
-        sample_weight : ndarray of shape (n_rows,), optional
-            Row weights.
-        parametric : ndarray of shape (n_rows, n_parametric), optional
-            Further columns, fitted jointly (logistic loss only).
-        bounds : (low, high), optional
-            Bounds of their coefficients, for all or for each.
-        start : ignored
-            A fit that started from another one would depend on that fit's rows.
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        task = FitTask(X, y, sample_weight, parametric, bounds)
-        admitted = TrainingRows.of(self, task)
-        self._single = admitted.y.ndim == 1
-        # Both responses of each row, (2 n_rows, n_features), with half its weight each.
-        responses = np.vstack([admitted.pairs.left, admitted.pairs.right])
-        share = np.tile(admitted.weight, 2) / 2.0
-        rows = self._with_linear_part(admitted, responses, share)
+    def _fit(self, rows: TrainingRows, start: Any) -> None:
+        rows = rows.counted()
+        self._is_single = rows.y.ndim == 1
+        rows, unit = rows.in_units_of_targets(self.loss)
+        left, right, weight = rows.pairs.left, rows.pairs.right, rows.weight
+        self._mean, variance = response_moments(left, right, weight)
+        self._ridge = LINEAR_RIDGE * variance
+        constant = is_constant(self._mean, variance)
+        self._varied = np.flatnonzero(~constant if not constant.all() else constant)
         random = check_random_state(self.random_state)
-        self._weak = self._weak_learners(responses, int(random.randint(2**31 - 1)))
-        found = self._boost(rows, random)
-        self._stages = found.stages
-        self.n_rounds_ = len(found.stages)
-        n_parametric = admitted.parametric.shape[1]
-        self._ridge = rows.penalty[n_parametric:]
-        self.parametric_coef_ = found.linear.coef[:n_parametric, 0]
-        self.at_bound_ = found.linear.at_bound[:n_parametric]
-        self.coef_ = found.linear.coef[n_parametric:]
-        self.converged_ = found.linear.converged
-        # ``_raw`` takes the centre off, so that it is zero while the mean is computed.
-        self._centre = np.zeros(rows.targets.shape[1])
-        self._centre = share @ self._raw(responses)
-        return self
+        n_rounds = self.max_rounds
+        n_validation = round(self.validation_fraction * len(rows))
+        if 0 < n_validation < len(rows):
+            validation = np.zeros(len(rows))
+            rows_out = random.permutation(len(rows))[:n_validation]
+            validation[rows_out] = weight[rows_out]
+            n_rounds = self._best_number(rows, validation, random)
+        for stages, fit, _ in islice(self._rounds(rows, weight, random), n_rounds + 1):
+            self._stages, linear = stages, fit
+        self.n_rounds_ = len(self._stages)
+        # Back from targets of mean square one to their units.
+        self._stages = [(weak, step * unit) for weak, step in self._stages]
+        self._store(replace(linear, coef=linear.coef * unit))
+        self._centre, _ = response_moments(self._raw(left), self._raw(right), weight)
 
-    def _boost(self, rows: BoostingRows, random: np.random.RandomState) -> BoostingFit:
-        """Choose the number of rounds on validation rows; boost on all rows."""
-        boosting = Boosting(
-            rows,
-            self._weak,
-            self.loss == "logistic",
-            self.learning_rate,
-            self.patience,
+    def _best_number(self, rows: TrainingRows, validation: Array, random: Any) -> int:
+        """Return the number of rounds with the least loss of the validation rows."""
+        best, least = 0, np.inf
+        fits = self._rounds(rows, rows.weight - validation, random)
+        for number, (_, _, eta) in enumerate(islice(fits, self.max_rounds + 1)):
+            terms = (rows.y - eta) ** 2
+            if self.loss == "logistic":
+                terms = log_loss_terms(rows.y, eta)
+            loss = np.sum(validation @ terms)
+            if loss < least:
+                best, least = number, loss
+            elif number - best >= self.patience:
+                break
+        return best
+
+    def _rounds(
+        self, rows: TrainingRows, weight: Array, random: Any
+    ) -> Iterator[tuple[list[tuple[Any, Array]], ExactFit, Array]]:
+        """Boost without an end: yield the fit before the first round, and after each.
+
+        A fit is its stages (weak learner and step), the exact fit beside them, and the
+        logits or predictions of all rows, (n_rows, n_targets). Rows of weight zero
+        count for nothing.
+        """
+        rows = replace(rows, weight=weight)
+        responses = self._centred(np.vstack([rows.pairs.left, rows.pairs.right]))
+        used = np.flatnonzero(np.tile(weight, 2) > 0)
+        stages: list[tuple[Any, Array]] = []
+        boosted, fit = np.zeros_like(rows.y), None
+        while True:
+            fit = fit_exactly(
+                rows,
+                rows.pairs.contrast,
+                self._ridge,
+                self.loss,
+                offset=boosted,
+                start=None if fit is None else fit.start,
+            )
+            eta = boosted + rows.pairs.contrast @ fit.coef
+            mean, curvature = eta, np.ones_like(eta)
+            if self.loss == "logistic":
+                eta += (rows.parametric @ fit.parametric_coef)[:, None]
+                mean = expit(eta)
+                curvature = mean * (1.0 - mean)
+            yield stages, fit, eta
+            # The weak learner f is fitted to pseudo-residuals r = -dL/d eta, by single
+            # responses: the first one of a row gets r, the second -r. A row sees its
+            # contrast f(x_a) - f(x_b), (n_rows, n_targets).
+            residual = rows.y - mean
+            weak = self._fit_weak(
+                responses[used],
+                np.vstack([residual, -residual])[used],
+                np.tile(rows.weight, 2)[used],
+                random,
+            )
+            first, second = np.split(self._predict_weak(weak, responses), 2)
+            contrast = first - second
+            # Newton step along the contrast, one for each target: the sum of w r f over
+            # that of w V f^2, with the curvature V of the loss.
+            slope = rows.weight @ (residual * contrast)
+            bend = rows.weight @ (curvature * contrast**2)
+            step = np.divide(slope, bend, out=np.zeros_like(slope), where=bend > 1e-12)
+            # A tree without a split has the step zero; the next one may find a split.
+            step *= self.learning_rate
+            boosted = boosted + step * contrast
+            stages.append((weak, step))
+
+    def _centred(self, features: Array) -> Array:
+        """Features for weak learners: centred, and without constant ones."""
+        return (features - self._mean)[:, self._varied]
+
+    def _fit_weak(
+        self, responses: Array, targets: Array, weight: Array, random: Any
+    ) -> Any:
+        """Fit a weak learner to targets of shape (n_responses, n_targets)."""
+        weak: Any = DecisionTreeRegressor(
+            splitter="random",
+            max_depth=self.max_depth,
+            min_weight_fraction_leaf=0.01,
         )
-        n_rows, rounds = len(rows.weight), self.max_rounds
-        n_held = round(self.validation_fraction * n_rows)
-        train = np.ones(n_rows, dtype=bool)
-        train[random.permutation(n_rows)[:n_held]] = False
-        if 0 < n_held < n_rows:
-            rounds = boosting.run(train, rounds).n_best
-        return boosting.run(np.ones(n_rows, dtype=bool), rounds)
-
-    def _with_linear_part(
-        self, rows: TrainingRows, responses: Array, share: Array
-    ) -> BoostingRows:
-        """Join the parametric columns and the linear part of psi."""
-        columns = [rows.parametric]
-        penalty = [np.zeros(rows.parametric.shape[1])]
-        if self.linear:
-            columns.append(rows.pairs.contrast)
-            variance = share @ (responses - share @ responses) ** 2
-            penalty.append(LINEAR_RIDGE * variance)
-        # Bounds are those of the parametric columns; psi is free.
-        joined = np.hstack(columns)
-        free = np.full(joined.shape[1] - len(rows.lower), np.inf)
-        return BoostingRows(
-            rows.pairs,
-            rows.y.reshape(len(rows.y), -1),
-            rows.weight,
-            joined,
-            np.concatenate(penalty),
-            np.concatenate([rows.lower, -free]),
-            np.concatenate([rows.upper, free]),
-        )
-
-    def _weak_learners(self, responses: Array, seed: int) -> WeakLearners:
         if self.weak_learner is not None:
-            return Regressors(self.weak_learner, seed)
-        bins = Bins.of(responses, self.max_bins)
-        return HistogramTrees(
-            bins, seed, self.max_depth, self.max_features, self.min_leaf
-        )
+            weak = clone(self.weak_learner)
+        extra: dict[str, Any] = {}
+        if has_fit_parameter(weak, "sample_weight"):
+            extra["sample_weight"] = weight / weight.mean()
+        elif not np.allclose(weight, weight[0]):
+            raise LearnerError(
+                f"the weak learner {type(weak).__name__} takes no sample_weight, but "
+                "the rows have different weights."
+            )
+        if targets.shape[1] == 1:
+            targets = targets[:, 0]
+        elif not get_tags(weak).target_tags.multi_output:
+            weak = MultiOutputRegressor(weak)
+        # Every random state of it, those of nested estimators included.
+        seeds = {
+            name: random.randint(2**31 - 1)
+            for name in sorted(weak.get_params())
+            if name.split("__")[-1] == "random_state"
+        }
+        return weak.set_params(**seeds).fit(responses, targets, **extra)
+
+    def _predict_weak(self, weak: Any, responses: Array) -> Array:
+        """Return values of shape (n_responses, n_targets)."""
+        values = np.asarray(weak.predict(responses), dtype=np.float64)
+        fault = "" if np.isfinite(values).all() else "NaN or infinite values"
+        if values.ndim > 2 or len(values) != len(responses):
+            fault = f"shape {values.shape} for {len(responses)} rows"
+        if fault:
+            name = type(self.weak_learner).__name__
+            raise LearnerError(f"the weak learner {name} predicted {fault}.")
+        return values.reshape(len(responses), -1)
 
     def last_stage(self, pairs: FeaturePairs, sample_weight: Array) -> LastStage:
         """The linear part, with the sum of the weak learners as ``rest``.
@@ -275,8 +292,6 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         rest = (self._stage_sum(pairs.left) - self._stage_sum(pairs.right))[:, 0]
-        if not self.linear:
-            return LastStage(np.empty((len(pairs), 0)), np.empty(0), np.empty(0), rest)
         return LastStage(pairs.contrast, self._ridge, self.coef_[:, 0], rest)
 
     def rejoined(self, coef: Array) -> Self:
@@ -308,18 +323,14 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         )
 
     def _raw(self, features: Array) -> Array:
-        """Psi before it is clipped, of shape (n_rows, n_targets)."""
-        total = self._stage_sum(features)
-        if self.linear:
-            total += features @ self.coef_
-        return total - self._centre
+        """Psi before it is centred and clipped, of shape (n_rows, n_targets)."""
+        return self._stage_sum(features) + features @ self.coef_
 
     def _stage_sum(self, features: Array) -> Array:
         """Sum of the weak learners, of shape (n_rows, n_targets)."""
-        total = np.zeros((len(features), len(self._centre)))
-        encoded = self._weak.encode(features)
-        for stage in self._stages:
-            total += stage.step * self._weak.predict(stage.learner, encoded)
+        total, responses = np.zeros((len(features), 1)), self._centred(features)
+        for weak, step in self._stages:
+            total = total + step * self._predict_weak(weak, responses)
         return total
 
     def psi(self, features: Array) -> Array:
@@ -336,7 +347,7 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
             Bias in judge logits, about its mean over the responses of the fit.
         """
         check_is_fitted(self, "coef_")
-        values = self._raw(features)
+        values = self._raw(features) - self._centre
         if self.loss == "logistic":
             values = np.clip(values, -self.bound, self.bound)
-        return values[:, 0] if self._single else values
+        return values[:, 0] if self._is_single else values

@@ -13,16 +13,14 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._comparisons import FeaturePairs
-from skanchor._documented import DocumentedMixin
-from skanchor._numerics.linalg import Columns, SymmetricSolver
-from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
-from skanchor.bias._rows import enter_pairs
-from skanchor.bias.protocol import ContrastMixin
+from skanchor.bias._exact import fit_exactly
+from skanchor.bias._learner import PairsLearner
+from skanchor.bias._rows import TrainingRows, response_moments
 from skanchor.exceptions import LearnerError
 
 
-class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
+class LinearBias(PairsLearner):
     """Linear bias, psi(x) = b' phi(x).
 
     Parameters
@@ -73,7 +71,7 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
         "loss": [StrOptions({"logistic", "squared"})],
     }
-    _hessian: Array
+    _hessian: Array | None
 
     def __init__(
         self,
@@ -93,81 +91,23 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         names: list[str] = super()._get_param_names()
         return names
 
-    def fit(
-        self,
-        X: FeaturePairs,
-        y: Array,
-        sample_weight: Array | None = None,
-        *,
-        parametric: Array | None = None,
-        bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        start: LinearBias | None = None,
-    ) -> Self:
-        """Fit the coefficients; see :class:`skanchor.bias.BiasLearner`.
-
-        Parameters
-        ----------
-        X : FeaturePairs
-            Features of the two responses.
-        y : ndarray of shape (n_rows,) or (n_rows, n_targets)
-            Outcomes in [0, 1] (logistic) or targets (squared).
-        sample_weight : ndarray of shape (n_rows,), optional
-            Row weights.
-        parametric : ndarray of shape (n_rows, n_parametric), optional
-            Further columns, fitted jointly (logistic loss only).
-        bounds : (low, high), optional
-            Bounds of their coefficients, for all or for each.
-        start : LinearBias, optional
-            A fit on nearly the same rows, whose coefficients are the starting values.
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        pairs, y, weight = enter_pairs(self, X, y, sample_weight)
-        self.fit_span(pairs, weight)
-        span = self.span(pairs)
-        ridge = self.ridge(pairs, weight)
-        if self.loss == "squared":
-            # Normal equations of the mean loss, (S' W S + ridge) b = S' W y, with row
-            # weights of sum one. ``y`` may have several columns, one for each target.
-            weighted = span * (weight / weight.sum())[:, None]
-            gram = weighted.T @ span + np.diag(ridge)
-            self.coef_ = SymmetricSolver.factorise(gram).solve(weighted.T @ y)
-            self.parametric_coef_ = np.empty(0)
-            self.at_bound_ = np.zeros(0, dtype=bool)
-            self.converged_ = True
-            return self
-        if parametric is None:
-            parametric = np.empty((len(pairs), 0))
-        n_parametric = parametric.shape[1]
-        n_columns = n_parametric + span.shape[1]
-        # Columns of the design: parametric ones, then the span. Only the former have
-        # bounds, and only the latter a ridge.
-        lower, upper = np.full(n_columns, -np.inf), np.full(n_columns, np.inf)
-        if bounds is not None:
-            lower[:n_parametric], upper[:n_parametric] = bounds
+    def _fit(self, rows: TrainingRows, start: LinearBias | None) -> None:
+        self.fit_span(rows.pairs, rows.weight)
+        span = self.span(rows.pairs)
         first, hessian = None, None
         if start is not None and len(start.coef_) == span.shape[1]:
             first = np.concatenate([start.parametric_coef_, start.coef_])
             hessian = start._hessian
-        fit = fit_logistic(
-            Columns(parametric, span),
-            y,
-            weight,
-            penalty=np.concatenate([np.zeros(n_parametric), ridge]),
-            lower=lower,
-            upper=upper,
+        fit = fit_exactly(
+            rows,
+            span,
+            self.ridge(rows.pairs, rows.weight),
+            self.loss,
             start=first,
             hessian=hessian,
         )
+        self._store(fit)
         self._hessian = fit.hessian
-        self.parametric_coef_ = fit.coef[:n_parametric]
-        self.coef_ = fit.coef[n_parametric:]
-        self.converged_ = fit.converged
-        self.at_bound_ = fit.at_bound[:n_parametric]
-        return self
 
     def fit_span(self, X: FeaturePairs, sample_weight: Array) -> Self:
         """Fit the feature map alone, on the responses of rows of positive weight.
@@ -240,10 +180,7 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         if not alpha.any():
             return np.zeros(n_columns)
         left, right = self._map(X.left), self._map(X.right)
-        # Both responses of a row count, each by half of its weight.
-        share = sample_weight / (2.0 * sample_weight.sum())
-        mean = share @ left + share @ right
-        variance: Array = share @ (left - mean) ** 2 + share @ (right - mean) ** 2
+        _, variance = response_moments(left, right, sample_weight)
         return alpha * variance
 
     def _map(self, features: Array) -> Array:

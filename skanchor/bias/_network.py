@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._comparisons import FeaturePairs
-from skanchor._documented import DocumentedMixin
 from skanchor._typing import Array
-from skanchor.bias._network_head import HeadColumns, fit_head
-from skanchor.bias._rows import Standardiser, TrainingRows
-from skanchor.bias.fitting import FitTask
-from skanchor.bias.protocol import ContrastMixin, LastStage
+from skanchor.bias._head import fit_head, head_ridge
+from skanchor.bias._learner import PairsLearner
+from skanchor.bias._rows import TrainingRows, is_constant, response_moments
+from skanchor.bias.protocol import LastStage
 from skanchor.exceptions import LearnerError
 
 PREFIXES = ("module__", "optimizer__")
 
 
-class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
+class NetworkBias(PairsLearner):
     """Bias as a neural network, the same for both responses.
 
     ``psi(x) = b' (x, body(x))`` has two parts. The body is a stack of hidden layers,
@@ -60,18 +59,14 @@ class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         Proximal l1 penalty of the body's weights. Weights that it sets to zero stay
         exactly zero.
     weight_decay : float, default=0.001
-        Decoupled weight decay of the optimizer.
+        Decoupled weight decay of the default optimizer; others take
+        ``optimizer__weight_decay``.
     lr : float, default=0.003
         Initial learning rate, which decreases along half a cosine.
     max_epochs : int, default=5
         Largest number of passes over the rows.
     batch_size : int, default=256
         Rows of each gradient step; -1 is all of them.
-    validation_fraction : float, default=0.0
-        Share of the rows whose loss determines which epoch's body is used. With zero it
-        is that of the last epoch. The head is fitted on all rows.
-    patience : int, default=10
-        Training stops after this number of epochs without a lower validation loss.
     optimizer : {"adamw"} or torch optimizer class, default="adamw"
         Optimizer; ``optimizer__...`` are its parameters.
     callbacks : sequence, optional
@@ -102,10 +97,8 @@ class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         Whether the fit of the head converged.
     at_bound_ : ndarray of shape (n_parametric,)
         Parametric coefficients that lie on their bound.
-    n_epochs_ : int
-        Epoch whose body is used.
     history_ : list of dict
-        Training losses by epoch; of all fits together if several were trained together.
+        skorch's history: losses by epoch.
 
     Notes
     -----
@@ -124,10 +117,6 @@ class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     train it; with few epochs this matters little. If calibrator and Riesz weights have
     the same settings, the weights use the ridge that the calibrator has chosen. They
     have their own hidden features, because they must balance the part that psi misses.
-
-    Fits of equal settings (the judges, and the inner folds of the Riesz step) are
-    trained together in one batched module. Then n is the number of rows of the largest
-    fit, and batches are drawn for all fits at once.
 
     Examples
     --------
@@ -156,16 +145,12 @@ class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
             Interval(Integral, 1, None, closed="left"),
             Options(Integral, {-1}),
         ],
-        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
-        "patience": [Interval(Integral, 1, None, closed="left")],
         "optimizer": [StrOptions({"adamw"}), callable],
         "callbacks": ["array-like", None],
         "device": [str],
         "random_state": ["random_state"],
         "loss": [StrOptions({"logistic", "squared"})],
     }
-    # A stack shares its bodies' settings; each fit has its own head.
-    unshared_params: ClassVar = ("alpha",)
 
     def __init__(
         self,
@@ -180,8 +165,6 @@ class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         lr: float = 0.003,
         max_epochs: int = 5,
         batch_size: int = 256,
-        validation_fraction: float = 0.0,
-        patience: int = 10,
         optimizer: Any = "adamw",
         callbacks: Sequence[Any] | None = None,
         device: str = "cpu",
@@ -199,8 +182,6 @@ class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         self.lr = lr
         self.max_epochs = max_epochs
         self.batch_size = batch_size
-        self.validation_fraction = validation_fraction
-        self.patience = patience
         self.optimizer = optimizer
         self.callbacks = callbacks
         self.device = device
@@ -239,110 +220,38 @@ class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         super().set_params(**{k: v for k, v in params.items() if k not in parts})
         return self
 
-    # ----------------------------------------------------------------------------- fit
-    def fit(
-        self,
-        X: FeaturePairs,
-        y: Array,
-        sample_weight: Array | None = None,
-        *,
-        parametric: Array | None = None,
-        bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        start: NetworkBias | None = None,
-    ) -> Self:
-        """Fit the network; see :class:`skanchor.bias.BiasLearner`.
-
-        Parameters
-        ----------
-        X : FeaturePairs
-            Features of the two responses.
-        y : ndarray of shape (n_rows,) or (n_rows, n_targets)
-            Outcomes in [0, 1] (logistic) or targets (squared).
-        sample_weight : ndarray of shape (n_rows,), optional
-            Row weights.
-        parametric : ndarray of shape (n_rows, n_parametric), optional
-            Further columns, fitted jointly (logistic loss only).
-        bounds : (low, high), optional
-            Bounds of their coefficients, for all or for each.
-        start : ignored
-            Each training set has its own body.
-
-        Returns
-        -------
-        self
-        """
-        self.fit_many([self], [FitTask(X, y, sample_weight, parametric, bounds)])
-        return self
-
-    @classmethod
-    def fit_many(
-        cls, learners: Sequence[NetworkBias], tasks: Sequence[FitTask]
-    ) -> None:
-        """Fit several learners of equal settings, their bodies trained together.
-
-        Parameters
-        ----------
-        learners : sequence of NetworkBias
-            Unfitted, one for each task; they may differ in ``alpha``.
-        tasks : sequence of FitTask
-            What each would be fitted on.
-        """
-        fits = [
-            learner._prepare(task)
-            for learner, task in zip(learners, tasks, strict=True)
-        ]
-        learners[0]._train(learners, fits)
-        for number, (learner, rows) in enumerate(zip(learners, fits, strict=True)):
-            try:
-                learner._fit_head(rows)
-            except LearnerError as error:
-                raise LearnerError(str(error), problem=number) from error
-
-    def _prepare(self, task: FitTask) -> TrainingRows:
-        """Check the parameters and the task; standardise the features."""
-        self._validate_params()
+    def _fit(self, rows: TrainingRows, start: Any) -> None:
         for name in self._kwargs:
             if not name.startswith(PREFIXES):
                 raise TypeError(
                     f"NetworkBias has no parameter {name!r}; parameters of its parts "
                     f"begin with one of {list(PREFIXES)}."
                 )
-        rows = TrainingRows.of(self, task)
-        self._standardiser = Standardiser.of(rows)
-        return self._standardiser.rows(rows)
-
-    def _train(
-        self, learners: Sequence[NetworkBias], fits: Sequence[TrainingRows]
-    ) -> None:
-        """Train the bodies of all learners by the settings of this one."""
         try:
-            from skanchor.bias._torch.fits import train_bodies
+            from skanchor.bias._torch import train_body
         except ImportError as error:
             raise ImportError(
                 "NetworkBias needs torch and skorch: pip install 'skanchor[network]' "
                 "(README.md tells how to get torch without CUDA)."
             ) from error
+        rows = rows.counted()
+        left, right = rows.pairs.left, rows.pairs.right
+        self._mean, variance = response_moments(left, right, rows.weight)
+        # A scale of infinity leaves constant features out.
+        constant = is_constant(self._mean, variance)
+        self._scale = np.where(constant, np.inf, np.sqrt(variance))
+        pairs = FeaturePairs(self._standardised(left), self._standardised(right))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if self.loss == "squared":
             # Other hidden features for the weights: they balance what psi has missed.
             seed = (seed + 1) % 2**31
-        trained = train_bodies(self, fits, seed)
-        for learner, body, kept in zip(
-            learners, trained.bodies, trained.epochs, strict=True
-        ):
-            learner.module_, learner.history_ = body, trained.history
-            learner.n_epochs_ = int(kept)
-
-    def _fit_head(self, rows: TrainingRows) -> None:
-        """Fit the linear head and the parametric columns exactly."""
-        pairs = rows.pairs
-        left, right = self._columns(pairs.left), self._columns(pairs.right)
-        columns = HeadColumns.of(left, right, rows.weight, pairs.n_features)
-        head = fit_head(rows, columns, self.alpha, self.loss)
-        self._centre, self._ridge = columns.centre, head.ridge
-        self.alpha_, self.coef_ = head.alpha, head.coef
-        self.parametric_coef_ = head.parametric_coef
-        self.converged_, self.at_bound_ = head.converged, head.at_bound
+        standardised = replace(rows, pairs=pairs)
+        self.module_, self.history_ = train_body(self, standardised, seed)
+        left, right = self._columns(left), self._columns(right)
+        self._centre, variance = response_moments(left, right, rows.weight)
+        self.alpha_, fit = fit_head(rows, left - right, variance, self.alpha, self.loss)
+        self._ridge = head_ridge(variance, rows.pairs.n_features, self.alpha_)
+        self._store(fit)
 
     def last_stage(self, pairs: FeaturePairs, sample_weight: Array) -> LastStage:
         """Head, which is linear in its coefficients.
@@ -359,11 +268,8 @@ class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         LastStage
         """
         check_is_fitted(self, "coef_")
-        left, right = (
-            self._columns(self._standardiser.features(side))
-            for side in (pairs.left, pairs.right)
-        )
-        return LastStage(left - right, self._ridge, self.coef_)
+        columns = self._columns(pairs.left) - self._columns(pairs.right)
+        return LastStage(columns, self._ridge, self.coef_)
 
     def for_riesz_weights(self) -> Self:
         """Unfitted copy with the chosen ridge, for the Riesz weights of this judge.
@@ -375,10 +281,14 @@ class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         check_is_fitted(self, "alpha_")
         return clone(self).set_params(alpha=self.alpha_)
 
-    def _columns(self, standardised: Array) -> Array:
-        """Columns of the head: standardised features, then hidden ones."""
-        from skanchor.bias._torch.bodies import body_features
+    def _standardised(self, features: Array) -> Array:
+        return np.asarray((features - self._mean) / self._scale)
 
+    def _columns(self, features: Array) -> Array:
+        """Columns of the head: standardised features, then hidden ones."""
+        from skanchor.bias._torch import body_features
+
+        standardised = self._standardised(features)
         hidden = body_features(self.module_, standardised)
         if not np.isfinite(hidden).all():
             raise LearnerError("the network returned NaN or infinite features.")
@@ -398,9 +308,7 @@ class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
             Bias in judge logits, about its mean over the responses of the fit.
         """
         check_is_fitted(self, "coef_")
-        standardised = self._standardiser.features(features)
-        columns = self._columns(standardised) - self._centre
-        result: Array = columns @ self.coef_
+        result: Array = (self._columns(features) - self._centre) @ self.coef_
         if self.loss == "logistic":
             result = np.clip(result, -self.bound, self.bound)
         return result

@@ -1,21 +1,21 @@
-"""Rows that a learner is fitted on: checked, standardised, none of weight zero."""
+"""Rows that a learner is fitted on, as checked arrays."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from skanchor._comparisons import FeaturePairs
-from skanchor._typing import Array
-from skanchor.bias.fitting import FitTask
+from skanchor._typing import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingRows:
-    """Rows of positive weight.
+    """Rows of a fit.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class TrainingRows:
     y : ndarray of shape (n_rows,) or (n_rows, n_targets)
         Outcomes, or targets.
     weight : ndarray of shape (n_rows,)
-        Row weights, of sum one.
+        Row weights.
     parametric : ndarray of shape (n_rows, n_parametric)
         Parametric columns.
     lower, upper : ndarray of shape (n_parametric,)
@@ -39,48 +39,62 @@ class TrainingRows:
     upper: Array
 
     @classmethod
-    def of(cls, learner: Any, task: FitTask) -> TrainingRows:
-        """Check what a learner is given."""
-        pairs, y, weight = enter_pairs(learner, task.X, task.y, task.sample_weight)
-        used = np.flatnonzero(weight > 0)
-        parametric = task.parametric
+    def of(
+        cls,
+        learner: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        parametric: Array | None = None,
+        bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    ) -> Self:
+        """Take encoded pairs as they are; validate arrays as scikit-learn does.
+
+        The arguments are those of :meth:`BiasLearner.fit`. The learner gets
+        ``n_features_in_``.
+        """
+        pairs, y, weight = _validated(learner, X, y, sample_weight)
         if parametric is None:
             parametric = np.empty((len(pairs), 0))
-        bounds = (-np.inf, np.inf) if task.bounds is None else task.bounds
         lower, upper = (
             np.broadcast_to(bound, parametric.shape[1]).astype(float)
-            for bound in bounds
+            for bound in ((-np.inf, np.inf) if bounds is None else bounds)
         )
-        weight = weight[used]
-        return cls(
-            pairs[used], y[used], weight / weight.sum(), parametric[used], lower, upper
-        )
+        return cls(pairs, y, weight, parametric, lower, upper)
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    def part(self, rows: Indices) -> TrainingRows:
+        """Some of the rows."""
+        columns = ("pairs", "y", "weight", "parametric")
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
+
+    def counted(self) -> TrainingRows:
+        """Rows of positive weight, with weights of sum one."""
+        rows = self.part(np.flatnonzero(self.weight > 0))
+        return replace(rows, weight=rows.weight / rows.weight.sum())
+
+    def in_units_of_targets(self, loss: str) -> tuple[TrainingRows, Array]:
+        """Rows with targets of mean square one, and the units, (n_targets,).
+
+        All targets then count alike, whatever their units. ``y`` becomes of shape
+        (n_rows, n_targets). Outcomes of the logistic loss have the unit one.
+        """
+        y = self.y.reshape(len(self), -1)
+        unit = np.ones(y.shape[1])
+        if loss == "squared":
+            root = np.sqrt(self.weight @ y**2)
+            unit = np.where(root > 0, root, 1.0)
+        return replace(self, y=y / unit), unit
 
 
-def enter_pairs(
+def _validated(
     learner: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[FeaturePairs, Array, Array]:
-    """Take encoded pairs as they are; validate arrays as scikit-learn does.
-
-    Parameters
-    ----------
-    learner : learner
-        Gets ``n_features_in_``.
-    X : FeaturePairs or array-like of shape (n_rows, n_features)
-        Features of the two responses, or their differences.
-    y : array-like of shape (n_rows,) or (n_rows, n_targets)
-        Outcomes, or targets.
-    sample_weight : array-like of shape (n_rows,) or None
-        Row weights.
-
-    Returns
-    -------
-    pairs : FeaturePairs
-    y : ndarray of shape (n_rows,) or (n_rows, n_targets)
-    weight : ndarray of shape (n_rows,)
-    """
+    """Pairs, outcomes or targets, and row weights of a fit."""
     if isinstance(X, FeaturePairs):
-        learner.n_features_in_ = X.left.shape[1]
+        learner.n_features_in_ = X.n_features
         weight = np.ones(len(X)) if sample_weight is None else sample_weight
         return X, np.asarray(y, dtype=np.float64), weight
     squared = learner.loss == "squared"
@@ -98,38 +112,26 @@ def enter_pairs(
     return FeaturePairs.of(X), y, weight
 
 
-@dataclass(frozen=True, slots=True)
-class Standardiser:
-    """Mean and standard deviation of each feature over weighted responses.
+def response_moments(left: Array, right: Array, weight: Array) -> tuple[Array, Array]:
+    """Mean and variance of columns over the responses of weighted comparisons.
 
-    Attributes
+    Parameters
     ----------
-    mean, scale : ndarray of shape (n_features,)
-        What is taken off, and what the rest is divided by.
+    left, right : ndarray of shape (n_rows, n_columns)
+        Columns of the two responses.
+    weight : ndarray of shape (n_rows,)
+        Row weights.
+
+    Returns
+    -------
+    mean, variance : ndarray of shape (n_columns,)
     """
+    # Both responses of a row count, each by half of its weight.
+    share = weight / (2.0 * weight.sum())
+    mean = share @ left + share @ right
+    return mean, share @ (left - mean) ** 2 + share @ (right - mean) ** 2
 
-    mean: Array
-    scale: Array
 
-    @classmethod
-    def of(cls, rows: TrainingRows) -> Standardiser:
-        """From both responses of each row."""
-        pairs, share = rows.pairs, rows.weight / 2.0
-        # Both responses of a row count, each by half of its weight.
-        mean = share @ pairs.left + share @ pairs.right
-        variance = share @ (pairs.left - mean) ** 2
-        variance += share @ (pairs.right - mean) ** 2
-        # Constant features say nothing: they are left out by a scale of infinity.
-        tiny = 1e-10 * (1.0 + np.abs(mean))
-        deviation = np.sqrt(variance)
-        return cls(mean, np.where(deviation > tiny, deviation, np.inf))
-
-    def features(self, features: Array) -> Array:
-        """Standardise features of responses, of shape (n_rows, n_features)."""
-        return np.asarray((features - self.mean) / self.scale)
-
-    def rows(self, rows: TrainingRows) -> TrainingRows:
-        """Standardise both responses of each row."""
-        left, right = rows.pairs.left, rows.pairs.right
-        pairs = FeaturePairs(self.features(left), self.features(right))
-        return replace(rows, pairs=pairs)
+def is_constant(mean: Array, variance: Array) -> NDArray[np.bool_]:
+    """Whether columns are constant up to rounding: these say nothing about a bias."""
+    return np.asarray(np.sqrt(variance) <= 1e-10 * (1.0 + np.abs(mean)))

@@ -1,4 +1,4 @@
-"""The fit of many learners at once: one per judge, and per inner fold."""
+"""The fit of many learners: one per judge, and per inner fold."""
 
 from __future__ import annotations
 
@@ -14,17 +14,7 @@ from skanchor.exceptions import LearnerError, locate
 
 @dataclass(frozen=True, slots=True)
 class FitTask:
-    """The arguments of one call of :meth:`BiasLearner.fit`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skanchor.bias import FitTask, LinearBias
-    >>> pairs = np.array([[[1.0], [0.0]], [[0.0], [2.0]]])
-    >>> task = FitTask(pairs, np.array([1.0, 0.0]))
-    >>> task.sample_weight is None
-    True
-    """
+    """The arguments of one call of :meth:`BiasLearner.fit`."""
 
     X: Any
     y: Any
@@ -40,7 +30,7 @@ def fit_all(
     names: Sequence[Any],
     seed_offset: int = 0,
 ) -> None:
-    """Fit each learner on its task; those of equal settings together, if they can be.
+    """Fit each learner on its task.
 
     Parameters
     ----------
@@ -53,56 +43,23 @@ def fit_all(
     seed_offset : int, default=0
         Number of the training set, from which :func:`derive_seeds` derives seeds.
     """
-    for learner in learners:
+    for learner, task, judge in zip(learners, tasks, names, strict=True):
         derive_seeds(learner, seed_offset)
-    # Groups of learners that are fitted in one call, the first that waits leading each.
-    waiting = list(range(len(learners)))
-    while waiting:
-        together = _fitted_together(learners, tasks, waiting)
-        waiting = [i for i in waiting if i not in together]
+        # Learners of users need not take the arguments that are None.
+        options = {
+            name: getattr(task, name)
+            for name in ("parametric", "bounds", "start")
+            if getattr(task, name) is not None
+        }
         try:
-            _fit_group([learners[i] for i in together], [tasks[i] for i in together])
+            learner.fit(task.X, task.y, task.sample_weight, **options)
         except LearnerError as error:
-            judge = names[together[error.problem]]
             raise LearnerError(
                 f"The bias learner of judge {judge!r} failed: {error}"
             ) from error
         except Exception as error:
-            judges = ", ".join(repr(names[i]) for i in together)
-            locate(error, f"Bias of judge {judges}")
+            locate(error, f"Bias of judge {judge!r}")
             raise
-
-
-def _fitted_together(
-    learners: Sequence[Any], tasks: Sequence[FitTask], waiting: Sequence[int]
-) -> list[int]:
-    """Numbers of the learners that are fitted with the first of those waiting."""
-    first = learners[waiting[0]]
-    if not hasattr(first, "fit_many"):
-        return [waiting[0]]
-    unshared = getattr(first, "unshared_params", ())
-    width = np.shape(tasks[waiting[0]].parametric)[1:]
-    return [
-        i
-        for i in waiting
-        if np.shape(tasks[i].parametric)[1:] == width
-        and same_settings(first, learners[i], unshared)
-    ]
-
-
-def _fit_group(learners: Sequence[Any], tasks: Sequence[FitTask]) -> None:
-    first = learners[0]
-    if hasattr(first, "fit_many"):
-        first.fit_many(learners, tasks)
-        return
-    task = tasks[0]
-    # Learners of a user's own need not know the arguments that are not given.
-    given = {
-        name: getattr(task, name)
-        for name in ("parametric", "bounds", "start")
-        if getattr(task, name) is not None
-    }
-    first.fit(task.X, task.y, task.sample_weight, **given)
 
 
 def derive_seeds(learner: Any, seed_offset: int) -> None:

@@ -36,10 +36,6 @@ class BiasLearner(Protocol):
         For a learner whose contrasts lie in a fixed linear span: a basis of the span,
         of shape (n_rows, n_columns), and the diagonal of the penalty, of shape
         (n_columns,). The Riesz weights are then exact and need no fit.
-    ``fit_many(learners, tasks)``
-        Class method that fits learners of equal parameters together, if this is
-        faster. ``unshared_params`` is a tuple with the names of parameters that may
-        differ.
     ``last_stage(pairs, sample_weight)``, ``rejoined(coef)``
         For a learner without a span that is linear in its last coefficients once it is
         fitted: a ``LastStage``, and a copy with other coefficients. Item effects are

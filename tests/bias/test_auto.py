@@ -9,7 +9,7 @@ from bias_battles import battles, scored
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold
 
 from skanchor import (
     AnchorPipeline,
@@ -38,13 +38,10 @@ def test_losses_are_those_of_a_plain_cross_validation():
     names = ["linear", LinearBias(alpha=1.0)]
     auto = AutoBias(names, n_splits=4, random_state=3)
     auto.fit(pairs, y, weight, parametric=delta[:, None], bounds=(-9, 9))
-    order = np.random.RandomState(3).permutation(550)
-    fold = np.empty(550, int)
-    fold[order] = np.arange(550) % 4
+    folds = KFold(4, shuffle=True, random_state=3)
     for name, alpha in zip(auto.losses_, (0.0, 1.0), strict=True):
         total = 0.0
-        for k in range(4):
-            train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        for train, test in folds.split(y[:550]):
             fit = LinearBias(alpha=alpha).fit(
                 pairs[train], y[train], weight[train], parametric=delta[train, None]
             )
@@ -126,13 +123,10 @@ def test_squared_losses_are_in_shares_of_the_targets_spread():
     pairs = FeaturePairs(left, right)
     auto = AutoBias(["linear", LinearBias(alpha=5.0)], loss="squared", random_state=0)
     auto.fit(pairs, y, weight)
-    order = np.random.RandomState(0).permutation(300)
-    fold = np.empty(300, int)
-    fold[order] = np.arange(300) % auto.n_splits
+    folds = KFold(auto.n_splits, shuffle=True, random_state=0)
     for name, alpha in zip(auto.losses_, (0.0, 5.0), strict=True):
         total = 0.0
-        for k in range(auto.n_splits):
-            train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        for train, test in folds.split(y):
             fit = LinearBias(alpha=alpha, loss="squared")
             fit.fit(pairs[train], y[train], weight[train])
             scale = np.mean(y[test, :2] ** 2, axis=0)

@@ -79,12 +79,15 @@ def test_exact_step_solves_for_the_parametric_columns():
 
 
 def test_a_linear_bias_needs_few_rounds_and_the_weights_follow():
-    pairs, delta, _, weight = make_pairs(11)
-    rng = np.random.default_rng(0)
-    eta = pairs.contrast @ [1.0, -0.5, 0.2] + delta
-    y = 1.0 * (rng.random(len(eta)) < expit(eta))
-    line = BoostedBias().fit(pairs, y, weight, parametric=delta[:, None])
-    assert line.n_rounds_ <= 5
+    rounds = []
+    for seed in range(6):
+        pairs, delta, _, weight = make_pairs(seed)
+        rng = np.random.default_rng(0)
+        eta = pairs.contrast @ [1.0, -0.5, 0.2] + delta
+        y = 1.0 * (rng.random(len(eta)) < expit(eta))
+        line = BoostedBias().fit(pairs, y, weight, parametric=delta[:, None])
+        rounds.append(line.n_rounds_)
+    assert np.median(rounds) <= 5
     data = simulate_battles(600, 60, n_models=4, n_judges=2, random_state=0)
     battles = BTLRegressor().fit(data.X, data.y).transform(data.X)
     calibrator = JudgeCalibrator("boosted").fit(battles, data.y)

@@ -1,4 +1,4 @@
-"""NetworkBias: stacked fits, skorch's gaps closed, user modules and refusals."""
+"""NetworkBias: its laws, skorch's gaps closed, user modules and refusals."""
 
 import copy
 import pickle
@@ -23,8 +23,7 @@ from skanchor import (
     SourceKFold,
 )
 from skanchor._comparisons import FeaturePairs
-from skanchor.bias import BiasLearner, FitTask, LinearBias, NetworkBias
-from skanchor.bias.fitting import same_settings
+from skanchor.bias import BiasLearner, LinearBias, NetworkBias
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles
 
@@ -241,15 +240,6 @@ def test_more_features_than_rows():
     assert net.converged_ and np.isfinite(net.contrast(pairs)).all()
 
 
-def test_early_stopping_keeps_the_best_epoch():
-    pairs, _, y, _ = make_pairs(7, n=200)
-    net = NetworkBias(
-        width=32, max_epochs=60, validation_fraction=0.3, patience=4, lr=0.05
-    ).fit(pairs, y)
-    assert 1 <= net.n_epochs_ < 60
-    assert len(net.history_) <= net.n_epochs_ + 5
-
-
 # --------------------------------------------------------------------- seeds and states
 def test_seeds_reproduce_and_leave_the_generator_alone():
     pairs, delta, y, weight = make_pairs(8, n=300)
@@ -268,19 +258,6 @@ def test_seeds_reproduce_and_leave_the_generator_alone():
     assert_array_equal(full.contrast(pairs), cut.contrast(pairs))
     for twin in (pickle.loads(pickle.dumps(full)), copy.deepcopy(full)):
         assert_array_equal(twin.contrast(pairs), full.contrast(pairs))
-
-
-def test_stacked_fits_equal_single_fits():
-    # Each has a ridge of its own.
-    alphas = (0.01, 0.1, "auto")
-    tasks = [FitTask(p, y, w) for p, _, y, w in (make_pairs(s, 256) for s in range(3))]
-    together = [quick(width=16, alpha=alpha) for alpha in alphas]
-    assert same_settings(together[0], together[1], ("alpha",))
-    assert not same_settings(together[0], quick(width=17))
-    NetworkBias.fit_many(together, tasks)
-    for net, alpha, task in zip(together, alphas, tasks, strict=True):
-        alone = quick(width=16, alpha=alpha).fit(task.X, task.y, task.sample_weight)
-        assert_allclose(net.contrast(task.X), alone.contrast(task.X), atol=1e-3)
 
 
 def test_interrupts_are_passed_on():

@@ -56,10 +56,10 @@ def make_body(n_features):
     "params",
     [
         {},
-        {"depth": 2, "validation_fraction": 0.2, "max_epochs": 8},
+        {"depth": 2, "max_epochs": 8},
         {"module": make_body},
     ],
-    ids=["default", "validated", "user's"],
+    ids=["default", "deep", "user's"],
 )
 def test_threads_change_nothing(params):
     rng = np.random.default_rng(0)

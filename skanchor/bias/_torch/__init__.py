@@ -1,4 +1,0 @@
-"""Networks in torch, trained with skorch; only this folder imports the two.
-
-Learners import it where they fit.
-"""
