@@ -1,11 +1,13 @@
 """Files of histories: arrays and a header, with a checksum. Reading one runs no code.
 
 A file consists of a line with its format, the SHA-256 of the rest, and an ``.npz``
-archive of plain arrays, one of which holds the header as JSON.
+archive of plain arrays, one of which holds the header as JSON. What an archive declares
+is checked before memory is asked for.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -13,6 +15,7 @@ import math
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -35,13 +38,25 @@ PICKLE = b"\x80"
 _BEGIN = 80
 """More bytes than a first line has."""
 
+_LOOK, _SMALL = 1 << 12, 1 << 22
+"""Bytes of an array by which it is decided whether to compress it; largest that is."""
+
+_MOST, _MOST_TIMES = 1 << 26, 8
+"""Bytes that the arrays of any file may declare, and how many times those of the file
+they may declare besides."""
+
+_NUMBERS = "biuf"
+"""Kinds of arrays that a file may have."""
+
 _UNREADABLE = (
     EOFError,
     KeyError,
     OSError,
+    RecursionError,
     RuntimeError,
     ValueError,
     zipfile.BadZipFile,
+    zlib.error,
 )
 """What reading a crafted archive may raise."""
 
@@ -56,10 +71,13 @@ class Archive:
         Values of types that JSON has.
     arrays : dict of str to ndarray
         Arrays of numbers or booleans.
+    checksum : bytes
+        That of the file; empty where there is none yet.
     """
 
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
+    checksum: bytes = b""
 
 
 def write_archive(
@@ -68,6 +86,7 @@ def write_archive(
     arrays: Mapping[str, NDArray[Any]],
     *,
     overwrite: bool = True,
+    replaces: bytes = b"",
 ) -> None:
     """Write a file. On failure no partial file is left.
 
@@ -81,13 +100,47 @@ def write_archive(
         Arrays of numbers or booleans.
     overwrite : bool, default=True
         Whether an existing file may be replaced.
+    replaces : bytes
+        Checksum of the file to replace. If it has another one when the new file is
+        complete, nothing is written.
+
+    Raises
+    ------
+    FileExistsError
+        If the file has changed.
     """
     text = json.dumps(dict(header), allow_nan=False).encode()
     buffer = io.BytesIO()
-    np.savez(buffer, **{HEADER: np.frombuffer(text, np.uint8), **arrays})  # type: ignore[arg-type]
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, values in {HEADER: np.frombuffer(text, np.uint8), **arrays}.items():
+            if values.dtype.kind not in _NUMBERS:
+                raise ValueError(f"array {name!r} does not hold numbers")
+            member = io.BytesIO()
+            np.lib.format.write_array(member, values, version=(1, 0))
+            content = member.getvalue()
+            # The time of a member is fixed, so that equal content is an equal file.
+            info = zipfile.ZipInfo(f"{name}.npy")
+            begin = content[:_LOOK]
+            if len(content) < _SMALL and len(zlib.compress(begin)) < len(begin) / 2:
+                info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, content)
     payload = buffer.getvalue()
     digest = hashlib.sha256(payload).digest()
-    write_atomically(path, FIRST_LINE + digest + payload, overwrite=overwrite)
+
+    def check() -> None:
+        if replaces and checksum_of(path) != replaces:
+            raise FileExistsError(
+                errno.EEXIST, "has changed since it was read", os.fspath(path)
+            )
+
+    content = FIRST_LINE + digest + payload
+    write_atomically(path, content, overwrite=overwrite, check=check)
+
+
+def checksum_of(path: str | os.PathLike[str]) -> bytes:
+    """Checksum that a file begins with."""
+    with open(path, "rb") as file:
+        return file.read(len(FIRST_LINE) + DIGEST_SIZE)[len(FIRST_LINE) :]
 
 
 def read_archive(path: str | os.PathLike[str]) -> Archive:
@@ -113,13 +166,15 @@ def read_archive(path: str | os.PathLike[str]) -> Archive:
         # ``allow_pickle=False``: unpickling a foreign file could run any code.
         try:
             with zipfile.ZipFile(file) as stored:
-                arrays = dict(_read_array(stored, one) for one in stored.infolist())
+                members = stored.infolist()
+                _check_size(members, os.path.getsize(path))
+                arrays = dict(_read_array(stored, one) for one in members)
             header = json.loads(arrays.pop(HEADER).tobytes())
         except _UNREADABLE as error:
             raise ValueError(
                 f"{where} is no history that can be read ({error})."
             ) from None
-    return Archive(header, arrays)
+    return Archive(header, arrays, digest)
 
 
 def _mistaken(begin: bytes) -> str:
@@ -147,6 +202,13 @@ def _mistaken(begin: bytes) -> str:
     return "is no history."
 
 
+def _check_size(members: list[zipfile.ZipInfo], size: int) -> None:
+    """Refuse an archive that declares far more than its file holds."""
+    declared, most = sum(one.file_size for one in members), _MOST + _MOST_TIMES * size
+    if declared > most:
+        raise ValueError(f"it declares {declared} bytes, of which at most {most} fit")
+
+
 def _read_array(
     stored: zipfile.ZipFile, info: zipfile.ZipInfo
 ) -> tuple[str, NDArray[Any]]:
@@ -156,8 +218,6 @@ def _read_array(
     the declared shape fits the bytes that are there.
     """
     name = info.filename.removesuffix(".npy")
-    if info.compress_type != zipfile.ZIP_STORED:
-        raise ValueError(f"array {name!r} is compressed")
     content = stored.read(info)
     stream = io.BytesIO(content)
     version = np.lib.format.read_magic(stream)
@@ -168,8 +228,9 @@ def _read_array(
     if read_header is None:
         raise ValueError(f"array {name!r} has the unknown format {version}")
     shape, is_fortran, dtype = read_header(stream)
-    if dtype.hasobject:
-        raise ValueError(f"array {name!r} holds objects")
+    # Others might run code, or be as large as they say.
+    if dtype.kind not in _NUMBERS:
+        raise ValueError(f"array {name!r} does not hold numbers")
     start = stream.tell()
     declared, there = math.prod(shape) * dtype.itemsize, len(content) - start
     if declared != there:

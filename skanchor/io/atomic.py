@@ -6,7 +6,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 # Errors of file systems without hard links.
@@ -43,7 +43,11 @@ def check_writable(path: str | os.PathLike[str], *, overwrite: bool = True) -> N
 
 
 def write_atomically(
-    path: str | os.PathLike[str], content: str | bytes, *, overwrite: bool = True
+    path: str | os.PathLike[str],
+    content: str | bytes,
+    *,
+    overwrite: bool = True,
+    check: Callable[[], None] | None = None,
 ) -> None:
     """Write a file completely, or leave it as it was.
 
@@ -56,6 +60,8 @@ def write_atomically(
         Content of the file; text is written as UTF-8.
     overwrite : bool, default=True
         Whether a file that exists, or is created in the meantime, may be replaced.
+    check : callable, optional
+        Called once the new file is complete; what it raises leaves the old one.
 
     Raises
     ------
@@ -91,7 +97,39 @@ def write_atomically(
             os.fsync(file.fileno())
         if mode is not None:
             os.chmod(draft, stat.S_IMODE(mode))
+        if check is not None:
+            check()
         _put(draft, os.path.realpath(path), overwrite)
+
+
+@contextmanager
+def locked(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Lock a file beside others that do so, too; fail at once if it is locked.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Raises
+    ------
+    FileExistsError
+        If it is locked.
+    """
+    lock = f"{os.path.realpath(path)}.lock"
+    try:
+        os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+    except FileExistsError:
+        raise FileExistsError(
+            errno.EEXIST,
+            "is being replaced by another process (if none is at work, delete the "
+            "lock that one has left)",
+            lock,
+        ) from None
+    try:
+        yield
+    finally:
+        os.unlink(lock)
 
 
 def _put(draft: str, target: str, overwrite: bool) -> None:
