@@ -19,8 +19,10 @@ from skanchor._comparisons import (
     decide_roles,
     usable_features,
     warn_of_contradicting_judges,
+    warn_of_runs,
 )
 from skanchor._comparisons.grades import shares_on_old_and_new, warn_of_other_grades
+from skanchor._dispersions import by_group
 from skanchor._judges import FeatureSeparation, feature_separated_judges
 from skanchor._model.graph import Connectivity
 from skanchor._typing import Array
@@ -102,6 +104,10 @@ def admit_to_inference(
     check_ranking(battles, new_models)
     warn_of_contradicting_judges(battles, sample.y, sample.weight, sample.multiplicity)
     everyone = sample.with_battles(battles)
+    if sample.is_grouped and len(battles.judges) > 1:
+        rows = by_group(everyone)
+        assert rows.groups is not None
+        warn_of_runs(rows.X, rows.y, rows.groups)
     _look_at_grades(everyone)
     if btl.bias is not None:
         # Before anything is fitted: those of new models are no votes of the BTL.

@@ -20,11 +20,9 @@ from skanchor._cells import Cells
 from skanchor._chain import Chain, fit_stages
 from skanchor._comparisons import Comparisons, has_contexts, read_contexts
 from skanchor._contexts import context_mix
-from skanchor._diagnostics import (
-    ItemCheck,
-    item_effects_check,
-)
-from skanchor._folds import DrawnPlan, check_training_sets, make_plans
+from skanchor._crossfit.item_test import ItemTest
+from skanchor._diagnostics import ItemCheck
+from skanchor._folds import DrawnPlan, FoldPlan, check_training_sets, make_plans
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
 from skanchor._refitting import AnchorRefits
@@ -36,6 +34,7 @@ from skanchor._treatments import (
     choose_item_effects,
     matrix_size,
     read_prior,
+    run_item_test,
 )
 from skanchor._typing import Split, Splitter
 from skanchor._weight_checks import check_weights_and_groups, mean_weight
@@ -68,7 +67,7 @@ class AnchorPipeline(AnchorRefits):
         calibrator. ``"passthrough"`` gives the plug-in without standard errors.
     cv : int, splitter or list, default=10
         Number of folds by source, a scikit-learn splitter, a list of (train, test)
-        splits, or a list of such lists, one per repeat.
+        splits, or a list of such lists, one per repeat. Votes alone need no folds.
     n_repeats : int, default=1
         Repeats of the cross-fit with other folds; estimates are combined by medians.
         Ignored if ``cv`` is a list of plans, one for each repeat.
@@ -82,12 +81,9 @@ class AnchorPipeline(AnchorRefits):
         item effects out, as in the paper. ``"auto"`` is ``"random"`` with one or two
         judges or fewer than five historical models. With more it is ``"none"`` if a
         score test on the historical verdicts does not see item effects (p of .2 or
-        more) and rules out the size of ``item_prior`` (at .1), and else ``"random"``.
-        Above 4,000 item effects (judges times historical
-        models), or above 500 if judges have fewer than twenty historical verdicts on
-        average, the test decides with any number of judges. If it then speaks for item
-        effects, ``"auto"`` raises an error, because the computation takes long; ask for
-        ``"random"``.
+        more) and rules out the size of ``item_prior`` (at .1), also of item effects
+        that all judges share; and else ``"random"``. More than 2,000 item effects
+        (judges times models) are refused.
     item_prior : tuple of (float, float), default=(0.3, 2.0)
         Prior of the item effects: their standard deviation in judge logits, and its
         degrees of freedom. With fewer than five historical models intervals depend on
@@ -167,7 +163,7 @@ class AnchorPipeline(AnchorRefits):
     contexts_ : ndarray of shape (n_contexts,)
         Labels of the contexts; empty without ``context``.
     fold_plan_ : list of lists of (train, test)
-        Folds of each repeat; a valid value of ``cv``.
+        Folds of each repeat; a valid value of ``cv``. Empty for votes alone.
     human_bias_ : learner or None
         Bias of people, fitted on all rows.
     btl_, calibrator_, arrival_, debiaser_ : estimators
@@ -197,6 +193,11 @@ class AnchorPipeline(AnchorRefits):
     sum. Standard errors come from a sandwich estimator, which does not depend on the
     unit of the weights. The estimate of item effects does: there the mean weight of the
     historical rows counts as one row.
+
+    Without judges, the scores are the maximum likelihood fit of all votes, those on new
+    models included, with its sandwich: the result is that of
+    :class:`skanchor.BTLRegressor`, without folds. Only a ``human_bias`` that is not
+    linear in fixed columns is cross-fitted with votes alone, too.
 
     Historical models without a finite score (they never won or never lost; with a joint
     historical fit, neither with people nor with judges) are left out and get an
@@ -332,15 +333,16 @@ class AnchorPipeline(AnchorRefits):
         if self.result_.diagnostics is not None:
             self.result_.diagnostics.warn()
 
-    def prepare(self, sample: Sample, *, by_features: bool = True) -> Inference:
+    def prepare(self, sample: Sample, *, is_stored: bool = False) -> Inference:
         """Admit rows, fit the plug-in and decide on item effects; folds come later.
 
         Parameters
         ----------
         sample : Sample
             All rows of the user.
-        by_features : bool, default=True
-            Whether equal rows with features are merged.
+        is_stored : bool, default=False
+            Whether sums of the rows are stored as a history. Equal rows with features
+            are then not merged, and there are folds without judges, too.
 
         Returns
         -------
@@ -351,48 +353,48 @@ class AnchorPipeline(AnchorRefits):
         warn_of_no_judges(sample)
         cells = Cells.of(
             check_weights_and_groups(sample),
-            by_features=by_features and stages.reads_sums,
+            by_features=stages.reads_sums and not is_stored,
         )
         everyone, admitted = admit_to_inference(
             cells.sample, stages.btl, stages.calibrator.bias, self.new_models,
             jointly=self.historical_fit == "joint",
         )  # fmt: skip
         # `everyone` has all models, `admitted` only those that can be ranked.
-        unit = mean_weight(admitted)
+        unit = mean_weight(admitted) if len(admitted.X.judges) else 1.0
         everyone, admitted = everyone.in_units(unit), admitted.in_units(unit)
         mix = context_mix(everyone, self.context, self.context_mix, stages)
-        drawn, cell = admitted, cells.cell
-        if cell is not None and not isinstance(self.cv, Integral):
-            # Other splitters see the rows of the table.
-            drawn, cell = cells.rows_of(admitted), None
-        plans = make_plans(
-            self.cv, self.n_repeats, drawn, self.random_state, cell, cells.groups
-        )
+        plans: list[FoldPlan] = []
+        if is_stored or not stages.is_likelihood(admitted.X):
+            plans = self._plans(cells, admitted)
         folds = cells.folds(admitted, plans)
         for plan in folds:
             check_training_sets(admitted, plan)
         plugged = fit_stages(stages, admitted)
-        check = self._check_items(admitted, plugged)
+        # A joint fit would absorb a part of the item effects.
+        known = plugged.two_step if plugged.is_joint else plugged
+        test = ItemTest()
+        if known is not None:
+            rows = admitted.with_battles(known.X)
+            test = run_item_test(rows, known.btl, known.calibrator)
         # Only the test needs the two-step fit, which is large.
         plugged = replace(plugged, two_step=None)
-        verdicts = admitted.counts & ~admitted.X.is_human & ~admitted.X.involves_new
         choice = choose_item_effects(
-            self.item_effects, admitted.X, check, admitted.number(verdicts),
-            read_prior(self.item_prior),
-        )  # fmt: skip
+            self.item_effects, admitted.X, test, read_prior(self.item_prior)
+        )
+        check = ItemCheck.of(test, plugged.X.judges.tolist())
         return Inference(
             stages, cells, everyone, admitted, plugged, check, choice, plans, folds,
             self.n_jobs, self.verbose, mix,
         )  # fmt: skip
 
-    @staticmethod
-    def _check_items(sample: Sample, plugged: Chain) -> ItemCheck:
-        """Test for item effects at the two-step fit; a joint fit would absorb them."""
-        known = plugged.two_step if plugged.is_joint else plugged
-        if known is None:
-            return ItemCheck.untested(plugged.X)
-        return item_effects_check(
-            sample.with_battles(known.X), known.btl, known.calibrator
+    def _plans(self, cells: Cells, admitted: Sample) -> list[FoldPlan]:
+        """Folds of each repeat, of the rows of the table."""
+        drawn, cell = admitted, cells.cell
+        if cell is not None and not isinstance(self.cv, Integral):
+            # Other splitters see the rows of the table.
+            drawn, cell = cells.rows_of(admitted), None
+        return make_plans(
+            self.cv, self.n_repeats, drawn, self.random_state, cell, cells.groups
         )
 
     def stages(self) -> Stages:

@@ -94,7 +94,6 @@ class ArrivalScorer(ComparisonEstimator):
         X = sample.X
         new = np.flatnonzero(X.is_new)
         self.new_models_ = X.models[new]
-        index = label_index(self.new_models_, "model")
         # Sensitivity by code of the source: judges 0, 1, ...; then -2 (unknown judges,
         # NaN) and -1 (people, one) as the last entries.
         slopes = np.append(_sensitivities(X), [np.nan, 1.0])
@@ -104,8 +103,7 @@ class ArrivalScorer(ComparisonEstimator):
             X = usable_features(X, np.isin(np.arange(len(X)), rows) & ~X.is_human)
         signs = self._signs(X, rows, new)
         if not len(new):
-            self.scores_ = pd.Series(index=index, dtype=float, name="score")
-            self.at_bound_ = np.zeros(0, dtype=bool)
+            self._take(np.zeros(0))
             return
         y, weight = sample.y[rows], sample.weight[rows]
         # Logit of a row: offset + factor * signs' theta, where ``signs`` (n_rows,
@@ -132,22 +130,10 @@ class ArrivalScorer(ComparisonEstimator):
             # factor of the residual. The maximum is the start.
             known = ArrivalRows(signs, weight, y, factor, offset)
             values = known.root("equal", values, bounds=bounds)
-        margin = 1e-6 * (high - low)
-        self.at_bound_ = (values <= low + margin) | (values >= high - margin)
-        self.scores_ = pd.Series(values, index=index, name="score")
-        if self.at_bound_.any():
-            names = self.new_models_[self.at_bound_].tolist()
-            warn(
-                BoundWarning(
-                    f"Scores of new models {names} lie on the bounds {(low, high)}: "
-                    "they won or lost every comparison. Their errors are infinite.",
-                    code="new-scores-at-bound",
-                    subject=names,
-                )
-            )
+        self._take(values)
 
     def with_scores(self, models: NDArray[Any], scores: Array) -> Self:
-        """Set scores that were estimated elsewhere. They must be within the bounds.
+        """Set scores that were estimated elsewhere; warn of those on the bounds.
 
         Parameters
         ----------
@@ -161,10 +147,26 @@ class ArrivalScorer(ComparisonEstimator):
         self
         """
         self.new_models_ = models
-        index = label_index(models, "model")
-        self.scores_ = pd.Series(scores, index=index, name="score")
-        self.at_bound_ = np.zeros(len(models), dtype=bool)
+        self._take(scores)
         return self
+
+    def _take(self, values: Array) -> None:
+        """Set the scores of the new models; warn of those on the bounds."""
+        low, high = check_bounds("score_bounds", self.score_bounds)
+        margin = 1e-6 * (high - low)
+        self.at_bound_ = (values <= low + margin) | (values >= high - margin)
+        index = label_index(self.new_models_, "model")
+        self.scores_ = pd.Series(values, index=index, name="score")
+        if self.at_bound_.any():
+            names = self.new_models_[self.at_bound_].tolist()
+            warn(
+                BoundWarning(
+                    f"Scores of new models {names} lie on the bounds {(low, high)}: "
+                    "they won or lost every comparison. Their errors are infinite.",
+                    code="new-scores-at-bound",
+                    subject=names,
+                )
+            )
 
     def _signs(
         self, X: Comparisons, rows: NDArray[np.intp], new: NDArray[np.intp]

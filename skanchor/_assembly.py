@@ -32,12 +32,15 @@ from skanchor._engine import (
     RowInfluence,
     cross_fit,
 )
-from skanchor._exposures import exposures_of_sums
-from skanchor._folds import Fold, FoldPlan
+from skanchor._exposures import exposures_of
+from skanchor._fold_fits import FoldFits
+from skanchor._folds import Fold, FoldPlan, as_folds
 from skanchor._inference import relative_spread
-from skanchor._items import ItemCovariance, judges_of_arrivals
+from skanchor._likelihood import likelihood_fit
+from skanchor._model.item_effects import ItemCovariance
+from skanchor._open_models import with_open_rows
 from skanchor._stages import Stages
-from skanchor._treatments import ItemChoice
+from skanchor._treatments import ItemChoice, judges_of_arrivals
 from skanchor._typing import Array
 from skanchor.exceptions import InstabilityWarning
 from skanchor.results import AnchorResult, ContextResult
@@ -91,7 +94,8 @@ class Inference:
         """Fit all rows."""
         sample = self.admitted
         fitted = sample.with_battles(self.plugged.X)
-        items = self.choice.covariance(fitted, self.plugged.calibrator)
+        plugged = self.plugged
+        items = self.choice.covariance(fitted, plugged.calibrator, plugged.btl.bias_)
         return FullFit.of(self.stages, sample, self.plugged, items)
 
     def result(self, full: FullFit) -> AnchorResult:
@@ -106,6 +110,7 @@ class Inference:
         board = self.board()
         if board is not None:
             result = result.extended(self.everyone.X, *board)
+            result = with_open_rows(result, full, self.everyone)
         return result if self.mix is None else ContextResult.of(result, self.mix)
 
     def board(self) -> tuple[pd.Series, NDArray[np.intp], NDArray[np.intp]] | None:
@@ -127,15 +132,52 @@ class Inference:
         return scores, *count_rows(everyone.X, everyone.weight, everyone.multiplicity)
 
     def _cross_fit(self, full: FullFit) -> AnchorResult:
-        found = cross_fit(full, self.folds, self.n_jobs, self.verbose)
-        rows = replace(found.influence, cell=self.cells.cell, plans=self.fold_plan)
-        found = replace(found, influence=rows)
         chain = full.chain
         fitted = full.sample.with_battles(chain.X)
+        if self.folds:
+            fits, folds, rows, cell = self.fold_fits(full)
+            found = cross_fit(full, fits, folds, self.n_jobs, self.verbose)
+            assert isinstance(found.influence, RowInfluence)
+            influence = replace(
+                found.influence,
+                sample=rows,
+                cell=cell,
+                plans=self.fold_plan,
+                chain=chain if fits.is_shared else None,
+            )
+            found = replace(found, influence=influence)
+        else:
+            found = likelihood_fit(full, self.cells.cell)
         sums = FitSums.of(
             fitted, full.sample.X.order, chain.calibrator, human_bias=chain.btl.bias_
         )
         return assemble(full, found, sums, self.check, self.fold_plan)
+
+    def fold_fits(
+        self, full: FullFit
+    ) -> tuple[FoldFits, list[Sequence[Fold]], Sample, NDArray[Any] | None]:
+        """Fit of all rows from which the one engine fits folds.
+
+        Returns
+        -------
+        fits : FoldFits
+            Of the cells, or of the rows of the table where cells have several groups.
+        folds : list of sequence of Fold
+            Folds of these in each repeat.
+        rows : Sample
+            These cells or rows.
+        cell : ndarray of shape (n_rows,) or None
+            Cell of each row of the table; None where each row is its own.
+        """
+        rows, X, folds = full.sample, full.chain.X, self.folds
+        cell = self.cells.cell
+        if rows.members is not None or rows.rated is not None:
+            rows = self.cells.rows_of(rows).in_units(rows.unit)
+            X, cell = self.cells.to_rows(X), None
+            folds = [as_folds(plan) for plan in self.fold_plan]
+        known = rows.with_battles(X)
+        fits = FoldFits.of(self.stages, full.plugged, full.chain, known)
+        return fits, folds, rows, cell
 
     def _refit(self, full: FullFit, admitted: Sample) -> AnchorResult:
         """Result of the same rows and folds with fewer new models than ``full`` has."""
@@ -215,7 +257,8 @@ def set_undetermined_apart(
     later.hand_on()
     X = full.sample.X
     scores = pd.Series(full.chain.scores, X.models)
-    return rest.extended(X, scores, found.n_human, found.n_judge)
+    result = rest.extended(X, scores, found.n_human, found.n_judge)
+    return with_open_rows(result, full, full.sample)
 
 
 def _without_models(sample: Sample, lost: NDArray[np.bool_]) -> Sample:
@@ -300,7 +343,8 @@ def assemble(
         return np.array([getattr(repeat, name) for repeat in found.repeats])
 
     plug_in = stacked("plug_in")
-    arrivals = check_arrivals(X, sums, widens=full.stages.widens)
+    solution, bias = debiaser.solution_, chain.btl.bias_
+    arrivals = check_arrivals(X, solution.fit, sums, widens=full.stages.widens)
     # Where judges disagree about a new model, its error is scaled up if so asked.
     scale = arrivals.scale
     square, covariance = np.outer(scale, scale), stacked("covariance")
@@ -308,7 +352,7 @@ def assemble(
         # A score that nothing determines may have a variance beyond all numbers.
         covariance = covariance * square
     lost = stacked("undetermined").any(axis=0) | chain.unbounded
-    hidden = _hidden_scale(X, debiaser.system_.own_item_variance(), items) & ~lost
+    hidden = _hidden_scale(X, debiaser.solution_.own_item_variance, items) & ~lost
     if hidden.any():
         warn(_of_hidden_scale(X, hidden))
     variance = np.diagonal(covariance, axis1=1, axis2=2)
@@ -325,29 +369,28 @@ def assemble(
         np.inf if items is None else items.df,
         rows=found.influence,
         part_covariances=stacked("part_covariances") * square,
-        lower_bound=debiaser.system_.lower_bound(chain.scores),
+        lower_bound=debiaser.solution_.lower_bound,
         plug_in=plug_in,
         fold_plan=fold_plan,
-        exposures=exposures_of_sums(X, sums, debiaser, chain.calibrator),
+        exposures=exposures_of(X, sums, solution, chain.calibrator),
         inputs=_inputs(full),
     )
     fitted = full.sample.with_battles(X)
     historical = historical_table(X, sums, chain.btl, calibrated=not chain.is_joint)
-    system, bias = debiaser.system_, chain.btl.bias_
     if bias is not None:
-        shares = pd.Series(style_shares(fitted, system), X.models)
+        shares = pd.Series(style_shares(sums, solution), X.models)
         historical["residual_share"] = shares.reindex(historical.index)
     diagnostics = diagnose(
         fitted,
         sums,
-        system,
+        solution,
         result.moments,
         np.median(plug_in, axis=0),
         stacked("largest").max(axis=0),
         check,
         arrivals,
         historical=historical,
-        style=style_table(fitted, system, bias),
+        style=style_table(fitted, solution, bias),
         ridge_share=_ridge_share(chain, result),
     )
     # In two steps the scale is no factor of everything: judges do not help to place the

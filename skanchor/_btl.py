@@ -22,6 +22,8 @@ from skanchor._model.btl import BTLFit, fit_btl
 from skanchor._model.btl_errors import ScoreErrors
 from skanchor._model.graph import Connectivity
 from skanchor._model.linalg import positive_part
+from skanchor._model.one_sided import OpenScores
+from skanchor._model.open_rows import dispersion_of
 from skanchor._numerics.groups import Membership
 from skanchor._row_rules import TIES
 from skanchor._typing import Array
@@ -100,6 +102,12 @@ class BTLRegressor(ComparisonEstimator):
     unbounded_ : ndarray of shape (n_models,)
         Whether a score has no error: the votes bound it on one side only, it lies on
         ``score_bound``, or weights lost in rounding alone join it to others.
+    dispersion_ : float
+        Variance of the scores in that of independent votes, in the median over the
+        models; one without groups.
+    open_rows_ : OpenRows or None
+        Votes on models that the votes bound on one side only, from which ``conf_int``
+        has their limits; None without such models.
     bias_ : learner or None
         Fitted bias of people. If it has no linear span, ``covariance_`` treats all but
         its last coefficients as known; intervals of :class:`AnchorPipeline` do not.
@@ -195,6 +203,7 @@ class BTLRegressor(ComparisonEstimator):
         check_graph(self.connectivity_, self.disconnected, self.alpha, self.score_bound)
         fit = self._fit_scores(wins, start)
         self.bias_ = None
+        self.dispersion_, self.open_rows_ = 1.0, None
         if self.bias is not None:
             self._fit_bias(votes, fit, start, seed_offset)
         elif start is not None:
@@ -202,6 +211,10 @@ class BTLRegressor(ComparisonEstimator):
             self.covariance_ = np.full((len(present), len(present)), np.nan)
         else:
             self._estimate_errors(votes, fit)
+        if start is None and len(fit.scales):
+            self.open_rows_ = votes.open_rows(
+                fit.scale < 0, self.dispersion_, self.bias_
+            )
 
     def _fit_scores(self, wins: Array, start: BTLRegressor | None) -> BTLFit:
         """Fit ``scores_``, and flag those without a limit."""
@@ -223,7 +236,8 @@ class BTLRegressor(ComparisonEstimator):
                 )
             )
         warn_of_bound(self.models_[fit.is_far].tolist(), self.score_bound)
-        self.unbounded_, self._side = fit.is_far | (fit.scale < 0), fit.side
+        self.unbounded_ = fit.is_far | (fit.scale < 0)
+        self._side = np.where(fit.is_far, fit.side, 0)
         self.scores_ = pd.Series(fit.reported, index=self._index, name="score")
         return fit
 
@@ -253,6 +267,8 @@ class BTLRegressor(ComparisonEstimator):
             raters = csr_array(Membership.of(crossed.rater).matrix() @ units)
             by_rater, by_unit = map(errors.of_totals, (raters, units))
             covariance += positive_part(by_rater - by_unit)
+        if members is not None or crossed is not None:
+            self.dispersion_ = dispersion_of(covariance, errors.of_votes())
         self.covariance_ = self._open(covariance)
 
     def _open(self, covariance: Array) -> Array:
@@ -280,7 +296,7 @@ class BTLRegressor(ComparisonEstimator):
         )  # fmt: skip
         values = np.where(self.unbounded_, self.scores_, found.scores[present])
         self.scores_ = pd.Series(values, index=self._index, name="score")
-        self.bias_ = found.bias
+        self.bias_, self.dispersion_ = found.bias, found.dispersion
         kind = found.inverse if self.covariance == "fisher" else found.covariance
         self.covariance_ = self._open(kind[np.ix_(present, present)])
 
@@ -293,6 +309,7 @@ class BTLRegressor(ComparisonEstimator):
         self.covariance_ = np.zeros((0, 0))
         self.unbounded_ = np.zeros(0, dtype=bool)
         self._side = np.zeros(0, dtype=np.intp)
+        self.dispersion_, self.open_rows_ = 1.0, None
         self.converged_, self.n_iter_ = True, 1
         warn(
             SeparationWarning(
@@ -312,12 +329,18 @@ class BTLRegressor(ComparisonEstimator):
         return pd.Series(errors, index=self._index, name="standard_error")
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Normal confidence intervals of the scores.
+        """Confidence intervals of the scores.
 
-        If the votes bound a score on one side only, or if it lies on ``score_bound``,
-        the interval is open on the other side. Its finite end is the reported score.
-        This end is not a confidence limit, and such an interval has no level: if a
-        model has won all its votes, scores below that end are possible, too.
+        They are normal where a score has a standard error. A score that the votes bound
+        on one side only has one limit, by its likelihood: for a model that lost all its
+        votes, the score at which it loses them all with probability
+        ``(1 - level) / 2``, or less where the scores of the others are uncertain. Both
+        limits of a normal interval err with this probability. Where votes depend on
+        each other within groups, those of such a model count for less by the factor by
+        which the groups widen the variance of the other scores.
+
+        A score on ``score_bound`` has an interval that is open on the other side. Its
+        finite end is the reported score, which is not a confidence limit.
 
         Parameters
         ----------
@@ -331,11 +354,16 @@ class BTLRegressor(ComparisonEstimator):
         """
         half = ndtri(0.5 + check_level(level) / 2.0) * self.standard_errors_
         low, high = self.scores_ - half, self.scores_ + half
-        # Separation bounds a score on one side: the interval is half-open.
-        shut = ~np.isfinite(half)
-        low = low.mask(shut & (self._side > 0), self.scores_)
-        high = high.mask(shut & (self._side < 0), self.scores_)
-        return pd.DataFrame({"low": low, "high": high})
+        # A score on the bound is limited by it alone.
+        low = low.mask(self._side > 0, self.scores_)
+        high = high.mask(self._side < 0, self.scores_)
+        limits = np.column_stack([low, high])
+        if self.open_rows_ is not None:
+            known = np.where(np.isfinite(self.covariance_), self.covariance_, 0.0)
+            open_scores = OpenScores(self.open_rows_, self.scores_.to_numpy(), known)
+            for model in np.flatnonzero(self.open_rows_.is_open).tolist():
+                limits[model] = open_scores.limit(model, None, level)
+        return pd.DataFrame(limits, low.index, pd.Index(["low", "high"]))
 
     def elo(
         self, level: float = 0.95, *, anchor: Any = None, rating: float = 1000.0

@@ -146,11 +146,11 @@ class Cells:
         assert sample.multiplicity is not None
         number = np.where(sample.counts, sample.multiplicity, 0.0)
         folds = [_divide(plan, self.cell, number) for plan in plans]
-        if sample.members is not None or sample.rated is not None:
+        if sample.members is not None:
             prompts = _prompts(self.groups, len(self.cell))
             counts = sample.counts.take(self.cell)
             folds = [
-                _with_groups(own, plan, prompts, counts, sample)
+                _with_groups(own, plan, prompts, counts, sample.members)
                 for own, plan in zip(folds, plans, strict=True)
             ]
         return list(folds)
@@ -190,22 +190,16 @@ def _with_groups(
     plan: FoldPlan,
     prompts: NDArray[np.intp],
     counts: NDArray[np.bool_],
-    sample: Sample,
+    members: Membership,
 ) -> list[Fold]:
-    """The folds with the groups, and raters, that each holds out, all of them whole."""
+    """The folds with the groups that each holds out, all of them whole."""
     fold = fold_of_rows(plan, len(prompts))
     # A plan of the user may have rows that do not count in any fold.
     rows = np.flatnonzero((fold >= 0) & counts)
     part = np.full(int(prompts.max()) + 1, -1, dtype=fold.dtype)
     part[prompts[rows]] = fold[rows]
-    members: Sequence[Membership | None] = [None] * len(folds)
-    rated: Sequence[Crossed | None] = [None] * len(folds)
-    if sample.members is not None:
-        members = sample.members.divided(part[sample.members.groups], len(folds))
-    if sample.rated is not None:
-        rated = sample.rated.divided(part, len(folds))
-    parts = zip(folds, members, rated, strict=True)
-    return [replace(own, members=m, rated=r) for own, m, r in parts]
+    parts = members.divided(part[members.groups], len(folds))
+    return [replace(own, members=m) for own, m in zip(folds, parts, strict=True)]
 
 
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:

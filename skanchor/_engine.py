@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import dataclass
 from itertools import count
-from operator import add
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._chain import Chain, complete, fit_stages
 from skanchor._comparisons import Comparisons
+from skanchor._crossfit.engine import FoldResult, SumOfFolds
+from skanchor._crossfit.riesz import RieszWeights
+from skanchor._fold_fits import (
+    FoldFits,
+    influence_by_row,
+    rows_held_out,
+    sources_of,
+)
 from skanchor._folds import Fold, FoldPlan, as_folds, stream_plan
-from skanchor._items import ItemCovariance
+from skanchor._historical import votes_identify
 from skanchor._judges import WEAK_SENSITIVITY
-from skanchor._numerics.groups import RaterSums
-from skanchor._riesz import InfluenceSums, RowEvidence
+from skanchor._model.item_effects import ItemCovariance
+from skanchor._model.sources import SourceRows
+from skanchor._riesz import warn_of_unidentified
 from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.exceptions import (
+    ConvergenceWarning,
     DataWarning,
     InstabilityWarning,
     located,
 )
+from skanchor.results import InfluenceSource
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
@@ -73,73 +83,6 @@ class FullFit:
         """Complete the plug-in."""
         chain = complete(stages, plugged, sample, items)
         return cls(stages, sample, plugged, items, chain)
-
-    @property
-    def item_fit(self) -> Chain | None:
-        """The complete chain, if it has item effects."""
-        return None if self.items is None else self.chain
-
-
-@dataclass(frozen=True, slots=True)
-class FoldFit:
-    """Results of one fold.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n_models,)
-        Plug-in of the training rows.
-    sensitivities : ndarray of shape (n_judges,)
-        Those of the training rows.
-    prior_score : ndarray of shape (n_models,)
-        Correction by the prior of the item effects.
-    item_covariance : ndarray of shape (n_models, n_models)
-        Variance that the item effects leave.
-    expected : ndarray of shape (3, n_models, n_models)
-        Sampling variance if outcomes are independent votes, by kind of row.
-    undetermined : ndarray of shape (n_models,)
-        Scores that the training rows do not determine.
-    sums : InfluenceSums
-        Over the influence of the rows held out.
-    influence : ndarray of shape (n_test, n_models) or Chain
-        That influence, or what it can be computed from anew.
-    raters : RaterSums or None
-        Of that of the votes by rater, whose votes are in several folds; None where
-        errors do not allow for raters.
-    """
-
-    scores: Array
-    sensitivities: Array
-    prior_score: Array
-    item_covariance: Array
-    expected: Array
-    undetermined: NDArray[np.bool_]
-    sums: InfluenceSums
-    influence: Array | Chain
-    raters: RaterSums | None = None
-
-    @classmethod
-    def of(
-        cls,
-        chain: Chain,
-        sums: InfluenceSums,
-        influence: Array | Chain,
-        raters: RaterSums | None = None,
-    ) -> FoldFit:
-        """Collect the results of a complete chain, fitted on the training rows."""
-        slopes = chain.X.sensitivities
-        assert chain.debiaser is not None and slopes is not None
-        system = chain.debiaser.system_
-        return cls(
-            chain.scores,
-            slopes,
-            system.prior_score(chain.X.deviations),
-            system.item_covariance(),
-            system.expected_covariance(),
-            chain.debiaser.undetermined_,
-            sums,
-            influence,
-            raters,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,28 +134,36 @@ class RowInfluence:
     sample : Sample
         The rows, or cells of equal ones.
     repeats : list of lists of (fold, influence)
-        By repeat and fold, the fold and its :attr:`FoldFit.influence`.
+        By repeat and fold, the fold and the influence of the rows that it holds out, or
+        the weights that give it.
     cell : ndarray of shape (n_rows,), optional
         Cell of each row of the table; None where each row is its own.
     plans : sequence of FoldPlan, optional
         Folds of the rows of the table, where these have cells.
+    chain : Chain, optional
+        The fit of all rows, from whose columns Riesz weights give influence.
     """
 
     sample: Sample
-    repeats: list[list[tuple[Fold, Array | Chain]]]
+    repeats: list[list[tuple[Fold, Array | RieszWeights]]]
     cell: NDArray[np.intp] | None = None
     plans: Sequence[FoldPlan] = ()
+    chain: Chain | None = None
 
     def values(self) -> Array:
         """Mean over the repeats, of shape (n_rows, n_models)."""
         cell, sample, n_repeats = self.cell, self.sample, len(self.repeats)
         n_rows = len(sample) if cell is None else len(cell)
         total = np.zeros((n_rows, len(sample.X.models)))
+        sources: list[SourceRows] = []
         for repeat, folds in enumerate(self.repeats):
             for number, (fold, influence) in enumerate(folds):
                 test = fold.test
-                if isinstance(influence, Chain):
-                    influence = influence.influence(fold.held_out(sample)[test])
+                if isinstance(influence, RieszWeights):
+                    assert self.chain is not None
+                    sources = sources or sources_of(self.chain, sample)
+                    held_out = rows_held_out(sources, sample, fold)
+                    influence = influence_by_row(influence, held_out, len(sample))[test]
                 if cell is None:
                     total[test] += influence / n_repeats
                     continue
@@ -232,16 +183,17 @@ class CrossFit:
     ----------
     repeats : list of Repeat
         What each repeat adds up to.
-    influence : RowInfluence
+    influence : InfluenceSource
         Influence of each row on each score.
     """
 
     repeats: list[Repeat]
-    influence: RowInfluence
+    influence: InfluenceSource
 
 
 def cross_fit(
     full: FullFit,
+    fits: FoldFits,
     plans: Sequence[Sequence[Fold] | FoldPlan],
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -252,6 +204,8 @@ def cross_fit(
     ----------
     full : FullFit
         The fit of all rows.
+    fits : FoldFits
+        That fit by the one engine, from which the folds start.
     plans : sequence of sequence of Fold, or of (train, test)
         Folds of each repeat.
     n_jobs : int, optional
@@ -265,19 +219,18 @@ def cross_fit(
     """
     seed_offset = count(1)
     jobs = [
-        (full, number, next(seed_offset), fold)
+        (full, fits, number, next(seed_offset), fold)
         for plan in plans
         for number, fold in enumerate(as_folds(plan))
     ]
-    return collect_folds(
-        full, plans, stream_plan(_fit_fold, jobs, n_jobs=n_jobs, verbose=verbose)
-    )
+    done = stream_plan(_fit_fold, jobs, n_jobs=n_jobs, verbose=verbose)
+    return collect_folds(full, plans, done)
 
 
 def collect_folds(
     full: FullFit,
     plans: Sequence[Sequence[Fold] | FoldPlan],
-    done: Iterable[tuple[FoldFit, list[Warning]]],
+    done: Iterable[tuple[FoldResult, Array | RieszWeights, list[Warning]]],
 ) -> CrossFit:
     """Add up the folds of each repeat, and pass on their warnings.
 
@@ -287,8 +240,9 @@ def collect_folds(
         The fit of all rows.
     plans : sequence of sequence of Fold, or of (train, test)
         Folds of each repeat.
-    done : iterable of (fold, warnings)
-        Every fold, repeat by repeat, and what it warned of; read once.
+    done : iterable of (fold, influence, warnings)
+        Every fold, repeat by repeat, the influence of the rows that it holds out or
+        the weights that give it, and what it warned of; read once.
 
     Returns
     -------
@@ -297,16 +251,17 @@ def collect_folds(
     rest = iter(done)
     by_fold: dict[int, list[Warning]] = {}
     repeats: list[Repeat] = []
-    influence: list[list[tuple[Fold, Array | Chain]]] = []
+    influence: list[list[tuple[Fold, Array | RieszWeights]]] = []
     for plan in plans:
-        folds: list[FoldFit] = []
+        folds: list[FoldResult] = []
+        kept: list[Array | RieszWeights] = []
         for number in range(len(plan)):
-            fold, warnings_of_fold = next(rest)
+            fold, of_rows, warnings_of_fold = next(rest)
             by_fold.setdefault(number, []).extend(warnings_of_fold)
             folds.append(fold)
+            kept.append(of_rows)
         repeats.append(sum_up(full, folds))
         rows = (fold.without_groups() for fold in as_folds(plan))
-        kept = (fold.influence for fold in folds)
         influence.append(list(zip(rows, kept, strict=True)))
     warn_of_folds(by_fold)
     for repeat in repeats:
@@ -317,77 +272,60 @@ def collect_folds(
 
 def _fit_fold(
     full: FullFit,
+    fits: FoldFits,
     number: int,
     seed_offset: int,
     rows: Fold,
-) -> tuple[FoldFit, list[Warning]]:
+) -> tuple[FoldResult, Array | RieszWeights, list[Warning]]:
     """Fit on the training rows and evaluate the correction on the test rows.
 
     ``number`` is that of the fold in its repeat, ``seed_offset`` that among all folds,
     by which learners have another seed in each, and the cross-fit averages them.
     """
-    sample = full.sample
     with located(f"Fold {number}"), WarningLog() as log:
-        training = rows.training(sample)
-        plugged = fit_stages(
-            full.stages, training, full.plugged, seed_offset, full.item_fit
+        training = rows.training(fits.sample)
+        if not votes_identify(training):
+            # Refuses what leaves scores open, and says why.
+            X = training.X.with_columns(deviations=None, item_covariance=None)
+            bare = training.with_battles(X)
+            fit_stages(full.stages, bare, full.plugged)
+        fold, influence = fits.fold(rows, training, seed_offset)
+        warn_of_fold(fold.weights, full.sample.X.models)
+    return fold, influence, log.found
+
+
+def warn_of_fold(weights: RieszWeights, models: NDArray[Any]) -> None:
+    """Warn of a fold that did not converge, or leaves scores open."""
+    if not weights.fit.converged:
+        warn(
+            ConvergenceWarning(
+                "The fit did not converge: no finite sensitivities and scores fit "
+                "votes and verdicts together. Leave out judges with few rows, or let "
+                "votes alone decide the scores with historical_fit='two-step'.",
+                code="fold-not-converged",
+            )
         )
-        chain = complete(
-            full.stages, plugged, training, full.items, full.chain, seed_offset
-        )
-        assert chain.debiaser is not None
-        test, held = rows.test, rows.held_out(sample).with_battles(chain.X)
-        if chain.has_spans:
-            sums = chain.debiaser.influence_sums([RowEvidence.held(held, test)])
-            kept: Array | Chain = chain.without_rows()
-        else:
-            # Without spans the influence cannot be recomputed cheaply, and the fitted
-            # learners may need more memory than its values: store the values.
-            kept = chain.debiaser.influence_of_rows(held, test)
-            sums = InfluenceSums.of(
-                kept,
-                sample.X.is_human[test],
-                held.membership(test),
-                held.multiplicity_of(test),
-            ).with_closed_groups()
-        fold = FoldFit.of(chain, sums, kept, _rater_sums(chain, held, test))
-    return fold, log.found
+    elif weights.undetermined.any():
+        warn_of_unidentified(models[weights.undetermined])
 
 
-def _rater_sums(chain: Chain, held: Sample, test: NDArray[np.intp]) -> RaterSums | None:
-    """Influence of the votes held out, by rater; None without raters."""
-    votes = test[held.X.is_human[test]]
-    crossed = held.crossed(votes)
-    if crossed is None:
-        return None
-    assert chain.debiaser is not None
-    values = chain.debiaser.influence_of_rows(held, votes)
-    times = held.multiplicity_of(votes)
-    return crossed.sums(values if times is None else values / times[:, None])
-
-
-def sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
+def sum_up(full: FullFit, folds: list[FoldResult]) -> Repeat:
     """Sum up one cross-fit (eq:feasible-anchor-estimator-v2, -variance-v2).
 
     Parameters
     ----------
     full : FullFit
         The fit of all rows.
-    folds : list of FoldFit
+    folds : list of FoldResult
         All folds of one repeat.
 
     Returns
     -------
     Repeat
     """
-    X, chain = full.sample.X, full.chain
-    sums = sum((fold.sums for fold in folds[1:]), folds[0].sums)
-    # Folds are averaged, not pooled; each fold's correction is already a mean over all
-    # rows, so that corrections add up.
-    plug_in = np.mean([fold.scores for fold in folds], axis=0)
-    prior = np.mean([fold.prior_score for fold in folds], axis=0)
-    expected = np.mean([fold.expected for fold in folds], axis=0)
-    found, due = np.diag(sums.sampling), np.diag(expected.sum(axis=0))
+    X, chain, total = full.sample.X, full.chain, SumOfFolds.of(folds)
+    sampling = total.parts[:3]
+    found, due = np.diag(sampling.sum(axis=0)), np.diag(total.expected.sum(axis=0))
     # Where the expected variance is zero, no row informs the score; it is not counted.
     if ((due > 0) & (found <= LEAST_NOISE * due)).any():
         warn(
@@ -397,37 +335,32 @@ def sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
                 code="no-noise",
             )
         )
-        sums = replace(sums, outer=expected)
-    raters = [fold.raters for fold in folds if fold.raters is not None]
-    if raters:
-        # A rater's votes are in several folds, and all of them are human rows.
-        outer = sums.outer.copy()
-        outer[0] += reduce(add, raters).excess()
-        sums = replace(sums, outer=outer)
+        sampling = total.expected
     inflation = 1.0 if full.items is None else full.items.inflation
-    item_part = inflation * np.mean([fold.item_covariance for fold in folds], axis=0)
-    step = sums.total + prior
-    unstable = _unstable(chain, folds, step, np.diag(sums.sampling))
-    if (~unstable & ~X.is_new).sum() < 2:
+    item_part = inflation * total.parts[3]
+    covariance = sampling.sum(axis=0)
+    step = total.estimate - total.plug_in
+    unstable = _unstable(chain, folds, step, np.diag(covariance))
+    too_few = (~unstable & ~X.is_new).sum() < 2
+    if too_few or not all(fold.weights.fit.converged for fold in folds):
         # Scores are identified only up to a constant, so fewer than two stable
-        # historical ones leave none determined.
+        # historical ones leave none determined. Nor does a fit that found no minimum.
         unstable[:] = True
-    undetermined = np.any([fold.undetermined for fold in folds], axis=0)
     return Repeat(
-        plug_in,
+        total.plug_in,
         # An unreliable correction is dropped; its error becomes infinite.
-        np.where(unstable, chain.scores, plug_in + step),
-        sums.sampling + item_part,
+        np.where(unstable, chain.scores, total.estimate),
+        covariance + item_part,
         item_part,
-        np.concatenate([sums.outer, item_part[None]]),
-        sums.largest,
-        undetermined | unstable,
+        np.concatenate([sampling, item_part[None]]),
+        total.largest,
+        total.undetermined | unstable,
         _instability(X, chain, folds, unstable) if unstable.any() else None,
     )
 
 
 def _unstable(
-    full: Chain, folds: list[FoldFit], step: Array, variance: Array
+    full: Chain, folds: list[FoldResult], step: Array, variance: Array
 ) -> NDArray[np.bool_]:
     """Find scores that one corrective step cannot reach, of shape (n_models,).
 
@@ -448,10 +381,11 @@ STEADY = (
 
 
 def _instability(
-    X: Comparisons, full: Chain, folds: list[FoldFit], unstable: NDArray[np.bool_]
+    X: Comparisons, full: Chain, folds: list[FoldResult], unstable: NDArray[np.bool_]
 ) -> Warning:
     """Say which scores are not determined, and which judges and folds may be why."""
-    slopes = np.array([fold.sensitivities for fold in folds])
+    fits = [fold.weights.fit for fold in folds]
+    slopes = np.array([fit.x[fit.layout.sensitivities][1:] for fit in fits])
     apart = np.abs(np.array([fold.scores for fold in folds]) - full.scores)
     least = slopes.min(axis=0)
     weak = [m for m in np.argsort(least, kind="stable") if least[m] < WEAK_SENSITIVITY]

@@ -19,6 +19,7 @@ from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.newton import minimise
+from skanchor._model.open_rows import dispersion_of
 from skanchor._model.sources import SourceRows
 from skanchor._numerics.groups import Crossed, Membership
 from skanchor._numerics.parameters import PEOPLE as HUMAN_JUDGE
@@ -78,6 +79,15 @@ class Votes:
         )
         return cls(cut, sample.y[cut.rows], weight, groups, raters)
 
+    def on_scales(self, scale: NDArray[np.intp]) -> Self:
+        """Votes, of which those across scales, or on models without one, weigh nothing.
+
+        ``scale`` has the code of the scale of each model, -1 for a model without one.
+        """
+        left, right = scale[self.cut.left], scale[self.cut.right]
+        counts = (left >= 0) & (left == right)
+        return replace(self, weight=np.where(counts, self.weight, 0.0))
+
     def source_rows(self, span: Array, n_models: int) -> tuple[SourceRows, float]:
         """Votes of positive weight with a span, and the unit of their weights."""
         cut, used = self.cut, self.weight > 0
@@ -85,7 +95,7 @@ class Votes:
         alone = np.full(n, -1)
         rows = SourceRows(
             PEOPLE, False, cut.rows[used], cut.left[used], cut.right[used],
-            order=np.zeros(n), span=span[used], y=self.y[used],
+            order=np.zeros(n), span=span[used], offset=np.zeros(n), y=self.y[used],
             weight=self.weight[used] / unit, count=np.ones(n), group=alone,
             rater=alone, n_items=n_models,
         )  # fmt: skip
@@ -118,12 +128,15 @@ class VoteFit:
         last coefficients being taken as known.
     inverse : ndarray of shape (n_models, n_models)
         Inverse information instead.
+    dispersion : float
+        As :func:`dispersion_of` gives it for groups and raters.
     """
 
     scores: Array
     bias: Any
     covariance: Array
     inverse: Array
+    dispersion: float
 
 
 def vote_biases(bias: Any, X: Comparisons) -> Array:
@@ -222,10 +235,7 @@ def fit_votes(
     -------
     VoteFit
     """
-    left, right = scale[votes.cut.left], scale[votes.cut.right]
-    counts = (left >= 0) & (left == right)
-    votes = replace(votes, weight=np.where(counts, votes.weight, 0.0))
-    learner = start
+    votes, learner = votes.on_scales(scale), start
     for _ in range(ROUNDS):
         learner = fit_bias(votes, scores, bias, learner, seed_offset)
         joint = _fit_jointly(votes, scores, scale, alpha, learner)
@@ -236,33 +246,119 @@ def fit_votes(
     return joint
 
 
+def vote_influence(
+    votes: Votes, scores: Array, scale: NDArray[np.intp], alpha: float, learner: Any
+) -> tuple[NDArray[np.intp], Array]:
+    """Influence of votes on scores that are fitted to them.
+
+    Parameters
+    ----------
+    votes : Votes
+        Human rows.
+    scores : ndarray of shape (n_models,)
+        Fitted scores.
+    scale : ndarray of shape (n_models,)
+        As in :func:`fit_votes`.
+    alpha : float
+        Ridge of the scores.
+    learner : learner or None
+        Fitted bias of people, if they have one.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_votes,)
+        Numbers of the rows that are votes of positive weight.
+    influence : ndarray of shape (n_votes, n_models)
+        Inverse information times the weighted score of each vote.
+    """
+    problem = _VoteProblem.of(votes.on_scales(scale), scores, scale, alpha, learner)
+    return problem.rows.rows, problem.influence(problem.start)[0]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _VoteProblem:
+    """The likelihood of votes by scores and the last stage of a learner.
+
+    Attributes
+    ----------
+    votes : Votes
+        Human rows.
+    stage : LastStage
+        Of the learner; without columns where it has none.
+    rows : SourceRows
+        Votes of positive weight, whose span has a last column of what the earlier
+        stages give, with a coefficient of one.
+    unit : float
+        Weight that is one there.
+    start : Fit
+        The given scores and coefficients.
+    free : ndarray of shape (size,)
+        Mask of the parameters that are fitted.
+    """
+
+    votes: Votes
+    stage: LastStage
+    rows: SourceRows
+    unit: float
+    start: Fit
+    free: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        votes: Votes,
+        scores: Array,
+        scale: NDArray[np.intp],
+        alpha: float,
+        learner: Any,
+    ) -> Self:
+        """Lay out the parameters of a fit that starts at given ones."""
+        stage = last_stage(learner, votes.cut.pairs, votes.weight)
+        if stage is None:
+            columns, none = np.empty((len(votes.y), 0)), np.empty(0)
+            rest = 0.0 if learner is None else learner.contrast(votes.cut.pairs)
+            stage = LastStage(columns, none, none, rest)
+        rest = np.broadcast_to(stage.rest, len(votes.y))
+        span = np.column_stack([stage.columns, rest])
+        rows, unit = votes.source_rows(span, len(scores))
+        # Models without a scale are a context of their own, and stay where they are.
+        context = np.where(scale < 0, scale.max() + 1, scale)
+        is_new = np.zeros(len(scale), dtype=bool)
+        model = np.arange(len(scale))
+        layout = Layout(is_new, context, model, (rows.span.shape[1],), (False,))
+        ridge, x = np.zeros((2, layout.size))
+        ridge[layout.scores] = alpha
+        ridge[layout.span(PEOPLE)] = np.append(stage.ridge, 0.0)
+        x[layout.scores] = scores
+        x[layout.scores] = layout.targets.T @ x
+        x[layout.sensitivities] = 1.0
+        x[layout.span(PEOPLE)] = np.append(stage.coef, 1.0)
+        free = layout.of_scores(scale >= 0) | layout.of_source(PEOPLE)
+        free[-1] = False
+        start = Fit(layout, x, np.diag(rows.weight.sum() * ridge))
+        return cls(votes, stage, rows, unit, start, free)
+
+    def influence(self, fit: Fit) -> tuple[Array, Array]:
+        """Influence of each vote on each score, and the inverse information."""
+        rows, free = self.rows, self.free
+        p, targets = fit.probabilities(rows), fit.layout.targets
+        gram = rows.information(rows.weight, p)
+        information = fit.penalised(fit.information([(PEOPLE, gram)]))
+        inverse = np.zeros_like(targets)
+        system = SymmetricSystem.of(information[np.ix_(free, free)])
+        inverse[free] = system.solve(targets[free])
+        influence = rows.products(fit.local_weights(PEOPLE, inverse))
+        influence *= (rows.weight * (rows.y - p))[:, None]
+        return influence, targets.T @ inverse / self.unit
+
+
 def _fit_jointly(
     votes: Votes, scores: Array, scale: NDArray[np.intp], alpha: float, learner: Any
 ) -> VoteFit:
     """Fit scores and the last stage of a learner, the span of people's votes."""
-    stage = last_stage(learner, votes.cut.pairs, votes.weight)
-    if stage is None:
-        columns, none = np.empty((len(votes.y), 0)), np.empty(0)
-        stage = LastStage(columns, none, none, learner.contrast(votes.cut.pairs))
-    # What the earlier stages give is a column whose coefficient is one.
-    rest = np.broadcast_to(stage.rest, len(votes.y))
-    rows, unit = votes.source_rows(np.column_stack([stage.columns, rest]), len(scores))
-    # Models without a scale are a context of their own, and stay where they are.
-    context = np.where(scale < 0, scale.max() + 1, scale)
-    is_new = np.zeros(len(scale), dtype=bool)
-    model = np.arange(len(scale))
-    layout = Layout(is_new, context, model, (rows.span.shape[1],), (False,))
-    ridge, x = np.zeros((2, layout.size))
-    ridge[layout.scores] = alpha
-    ridge[layout.span(PEOPLE)] = np.append(stage.ridge, 0.0)
-    x[layout.scores] = scores
-    x[layout.scores] = layout.targets.T @ x
-    x[layout.sensitivities] = 1.0
-    x[layout.span(PEOPLE)] = np.append(stage.coef, 1.0)
-    free = layout.of_scores(scale >= 0) | layout.of_source(PEOPLE)
-    free[-1] = False
-    start = Fit(layout, x, np.diag(rows.weight.sum() * ridge))
-    fit, _ = minimise(start, [rows], [rows.weight], free, tolerance=_TOLERANCE)
+    problem = _VoteProblem.of(votes, scores, scale, alpha, learner)
+    start, rows, stage = problem.start, problem.rows, problem.stage
+    fit, _ = minimise(start, [rows], [rows.weight], problem.free, tolerance=_TOLERANCE)
     is_far = np.abs(fit.logits(rows)).max(initial=0.0) > _FAR
     if is_far or not fit.converged:
         _refuse_separation(votes, stage.columns)
@@ -273,19 +369,13 @@ def _fit_jointly(
                 code="people-not-converged",
             )
         )
-    coef = fit.x[layout.span(PEOPLE)][:-1]
+    coef = fit.x[fit.layout.span(PEOPLE)][:-1]
     learner = rejoined(learner, coef) if len(coef) else learner
-    # Information, and from it the influence of each vote on each score.
-    p, targets = fit.probabilities(rows), layout.targets
-    gram = rows.information(rows.weight, p)
-    information = fit.penalised(fit.information([(PEOPLE, gram)]))
-    inverse = np.zeros_like(targets)
-    system = SymmetricSystem.of(information[np.ix_(free, free)])
-    inverse[free] = system.solve(targets[free])
-    influence = rows.products(fit.local_weights(PEOPLE, inverse))
-    influence *= (rows.weight * (rows.y - p))[:, None]
-    covariance = votes.summed_squares(influence)
-    return VoteFit(fit.scores, learner, covariance, targets.T @ inverse / unit)
+    influence, inverse = problem.influence(fit)
+    covariance, dispersion = votes.summed_squares(influence), 1.0
+    if votes.groups is not None or votes.raters is not None:
+        dispersion = dispersion_of(covariance, influence.T @ influence)
+    return VoteFit(fit.scores, learner, covariance, inverse, dispersion)
 
 
 def _refuse_separation(votes: Votes, columns: Array) -> None:

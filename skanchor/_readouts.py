@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,14 +14,12 @@ from skanchor._arrivals import ArrivalScorer
 from skanchor._assembly import Inference
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
-from skanchor._diagnostics import FitSums, judge_table
-from skanchor._exposures import exposures_of_rows
+from skanchor._diagnostics import judge_table
 from skanchor._inference import relative_spread
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
 from skanchor._riesz import RieszDebiaser
 from skanchor._typing import Array
-from skanchor.exceptions import BattlesError
 from skanchor.planning import (
     Design,
     Forecast,
@@ -116,7 +113,7 @@ class AnchorReadouts(RankingEstimator):
         >>> of_pair[["rank_low", "rank_high"]].to_numpy().tolist()
         [[4, 6], [3, 7]]
         """
-        result = self._exposed()
+        result = self._result()
         return result.sensitivity(gamma, kind, judges, family, level, method)
 
     def breakdown(
@@ -138,7 +135,7 @@ class AnchorReadouts(RankingEstimator):
         DataFrame
             As there.
         """
-        return self._exposed().breakdown(kind, judges, family, level)
+        return self._result().breakdown(kind, judges, family, level)
 
     def benchmarks(self) -> pd.DataFrame:
         """Sizes of recorded effects, to compare unrecorded favours with.
@@ -148,32 +145,7 @@ class AnchorReadouts(RankingEstimator):
         DataFrame
             As :meth:`skanchor.AnchorResult.benchmarks`.
         """
-        return self._exposed().benchmarks()
-
-    def _exposed(self) -> AnchorResult:
-        """The result with a record of exposures, from the rows where it has none."""
-        result = self._result()
-        if result.exposures is not None or self.debiaser_ is None:
-            return result
-        if isinstance(result, ContextResult):
-            raise BattlesError(
-                "This needs exposures by row, which are not mixed over contexts. Take "
-                "a bias that is linear in fixed columns, or fit the rows of each "
-                "context alone."
-            )
-        if (result.unbounded & result.is_new).any():
-            lost = result.models[result.unbounded & result.is_new][:5].tolist()
-            raise BattlesError(
-                f"Models {lost!r} are not determined, so that exposures by row are not "
-                "those of the reported scores. Fit again without these models."
-            )
-        sample = self._distinct_sample
-        sums = FitSums.of(
-            sample, sample.X.order, self.calibrator_, human_bias=self.btl_.bias_
-        )
-        found = exposures_of_rows(sample, sums, self.debiaser_, self.calibrator_)
-        place = np.flatnonzero(np.isin(result.models, sample.X.models))
-        return replace(result, exposures=found.padded(place, len(result.models)))
+        return self._result().benchmarks()
 
     def _result(self) -> AnchorResult:
         result = super()._result()

@@ -28,7 +28,7 @@ class AnchorRefits(AnchorReadouts):
 
     fold_plan_: list[FoldPlan]
 
-    def prepare(self, sample: Sample, *, by_features: bool = True) -> Inference:
+    def prepare(self, sample: Sample, *, is_stored: bool = False) -> Inference:
         """Admit rows, fit the plug-in, decide on item effects."""
         raise NotImplementedError
 

@@ -53,10 +53,9 @@ def check_served(
 
 def _without_span(debiaser: RieszDebiaser, sample: Sample) -> str:
     """Whose learner has no linear span, in words, or an empty text."""
-    sources = [*debiaser.system_.projections, debiaser.system_.people]
-    labels = [*sample.X.judges.tolist(), "people"]
-    for label, one in zip(labels, sources, strict=True):
-        if one is not None and one.learner is not None and one.coef is None:
+    labels = ["people", *sample.X.judges.tolist()]
+    for label, one in zip(labels, debiaser.learners_, strict=True):
+        if not one.has_span:
             return (
                 f"the learner of {label} has no linear span, so that the information "
                 "of further rows is not known"

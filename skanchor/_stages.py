@@ -12,6 +12,8 @@ from skanchor._comparisons import Comparisons
 from skanchor._judges import JudgeCalibrator
 from skanchor._riesz import RieszDebiaser
 from skanchor.bias import LinearBias
+from skanchor.bias.protocol import linearity
+from skanchor.bias.registry import make_learner
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,18 @@ class Stages:
         riesz = None if self.debiaser is None else self.debiaser.learner
         linear = _is_linear(self.calibrator.bias) and _is_linear(riesz)
         return self.btl.bias is None and linear
+
+    def is_likelihood(self, X: Comparisons) -> bool:
+        """Whether the scores of X are a maximum likelihood fit: of votes alone.
+
+        Votes with a bias of people that is not linear in fixed columns are not: what
+        such a learner takes from them needs the correction by rows held out.
+        """
+        bias = self.btl.bias
+        if isinstance(bias, str):
+            bias = make_learner(bias)
+        is_linear = bias is None or linearity(bias) == "fixed"
+        return is_linear and len(X.judges) == 0
 
     def fits_jointly(self, X: Comparisons) -> bool:
         """Whether votes and verdicts of X are fitted jointly: asked for, and judges."""

@@ -3,67 +3,46 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
-from skanchor._diagnostics import ItemCheck
-from skanchor._items import (
-    FEW_HISTORICAL,
+from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
+from skanchor._crossfit.item_test import choose_item_effects as choose
+from skanchor._dispersions import dispersions
+from skanchor._judges import JudgeCalibrator
+from skanchor._model.item_effects import (
+    FEW_MODELS,
     ITEM_PRIOR,
-    MIN_HISTORICAL,
+    MOST_EFFECTS,
     ItemCovariance,
     ItemPrior,
-    count_historical,
-    estimate_item_covariance,
+    RowsOfHistory,
+    check_number,
+    estimate_covariance,
 )
-from skanchor._judges import JudgeCalibrator
-from skanchor._numerics.linalg import MANY_JUDGES
+from skanchor._model.layout import PEOPLE
 from skanchor._numerics.machine import limited_threads, threads_for
 from skanchor._numerics.parameters import count_parameters
-from skanchor.exceptions import (
-    BattlesError,
-    ConvergenceWarning,
-    DataWarning,
-    SkanchorWarning,
-    SlowWarning,
-)
+from skanchor._pipeline_fit import PipelineFit
+from skanchor._typing import Array
+from skanchor.exceptions import ConvergenceWarning, SkanchorWarning, SlowWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn, warn_at_once
 
 FEWEST_FREE = 2.0
 """Models' worth of deviations below which features have taken too many."""
 
-FEW_JUDGES = 2
-"""Judges up to which "auto" does not ask a test, which sees too little with so few."""
-
-MOST_DEVIATIONS = 4_000
-"""Deviations, judges times models, up to which "auto" takes them unasked where judges
-are fewer than ``MANY_JUDGES``: their time grows with the cube of their number."""
-
-MOST_PAIRED = 1_000
-"""Deviations up to which "auto" learns the correlation of every pair of many judges:
-some seconds of work. With more, all pairs have one."""
-
 SECONDS, MINUTE = 93.0 / 2_000.0**3, 60.0
-"""Seconds that deviations take, by the cube of their number, on one core of 2026 and
+"""Seconds that item effects take, by the cube of their number, on one core of 2026 and
 with ten folds; and from how many seconds on a user is told beforehand."""
-
-SECONDS_BY_JUDGE = 72.0 / 10_500.0**2
-"""The same by the square of their number, where they are eliminated judge by judge."""
-
-LEAST_VERDICTS, FEW_VERDICTS, FEW_DEVIATIONS = 5, 20, 500
-"""Verdicts of a judge on the historical models, in the mean over the judges, below
-which "auto" takes no more than so many deviations unasked: hardly a maximum is near
-then, and the search for one takes minutes."""
 
 NAMES = ("auto", "none", "random")
 """Values of ``item_effects``, beside None."""
-
-UNSEEN = "a test does not see them"
-"""Reason to leave item effects out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +67,14 @@ class ItemChoice:
     prior: ItemPrior = ITEM_PRIOR
 
     def covariance(
-        self, sample: Sample, calibrator: JudgeCalibrator
+        self, sample: Sample, calibrator: JudgeCalibrator, human_bias: Any = None
     ) -> ItemCovariance | None:
         """Covariance of the item effects; None where they are left out.
 
         Parameters
         ----------
-        sample : Sample
-            Rows that carry the plug-in of all rows.
-        calibrator : JudgeCalibrator
-            Fitted on them.
+        sample, calibrator, human_bias
+            As in :func:`estimate_item_covariance`.
 
         Returns
         -------
@@ -105,7 +82,7 @@ class ItemChoice:
         """
         if self.item_effects == "none":
             return None
-        found = estimate_item_covariance(sample, calibrator, self.prior)
+        found = estimate_item_covariance(sample, calibrator, human_bias, self.prior)
         warn_of_covariance(found, self.prior, count_historical(sample.X))
         return found
 
@@ -118,8 +95,7 @@ def leaves_items_out(item_effects: str | None) -> bool:
 def choose_item_effects(
     item_effects: str | None,
     X: Comparisons,
-    check: ItemCheck,
-    n_verdicts: float = np.inf,
+    test: ItemTest,
     prior: ItemPrior = ITEM_PRIOR,
 ) -> ItemChoice:
     """Decide whether item effects enter a fit; warn if they take long.
@@ -130,10 +106,8 @@ def choose_item_effects(
         As in :class:`skanchor.AnchorPipeline`.
     X : Comparisons
         Rows whose roles are decided.
-    check : ItemCheck
+    test : ItemTest
         Whether their verdicts deviate by model.
-    n_verdicts : float
-        Verdicts on historical models; infinite where there are more than enough.
     prior : ItemPrior
         Prior of a covariance that is estimated.
 
@@ -141,43 +115,25 @@ def choose_item_effects(
     -------
     ItemChoice
     """
-    found = _choose(item_effects, X, check, n_verdicts, prior)
-    n_judges, n_models = len(X.judges), len(X.models)
-    n_effects = n_judges * n_models
-    if found.item_effects == "none":
-        return found
-    if found.prior.has_common_correlation:
-        warn(
-            DataWarning(
-                f"{n_judges:,} judges and {count_historical(X):,} historical models "
-                "have too many item effects to estimate the correlation of each pair "
-                "of judges. All pairs get one mean correlation; each judge has its own "
-                "variance. item_effects='random' estimates every pair, in a time that "
-                "grows with the cube of judges times models.",
-                code="mean-correlation",
-            )
-        )
-        _warn_of_time(X, SECONDS_BY_JUDGE * n_effects**2, "square")
-    else:
-        way_out = (
-            "; item_effects='auto' takes seconds, as it gives all pairs of judges one "
-            "correlation"
-        )
-        _warn_of_time(X, SECONDS * n_effects**3, "cube", way_out)
+    found = _choose(item_effects, X, test, prior)
+    if found.item_effects == "random":
+        check_number(len(X.judges), len(X.models))
+        _warn_of_time(X)
     return found
 
 
-def _warn_of_time(X: Comparisons, seconds: float, power: str, more: str = "") -> None:
+def _warn_of_time(X: Comparisons) -> None:
     """Warn beforehand of item effects that take more than a minute."""
+    n_judges, n_models = len(X.judges), len(X.models)
+    seconds = SECONDS * (n_judges * n_models) ** 3
     if seconds <= MINUTE:
         return
-    n_judges, n_models = len(X.judges), len(X.models)
     warn_at_once(
         SlowWarning(
             f"{n_judges:,} judges and {n_models:,} models have "
             f"{n_judges * n_models:,} item effects, whose fit takes about "
             f"{max(seconds / 60.0, 1.0):.0f} minutes. Fewer judges or models take "
-            f"less, with the {power} of their number{more}.",
+            "less, with the cube of their number.",
             code="slow-item-effects",
         ),
         stacklevel=4,
@@ -185,60 +141,108 @@ def _warn_of_time(X: Comparisons, seconds: float, power: str, more: str = "") ->
 
 
 def _choose(
-    item_effects: str | None,
-    X: Comparisons,
-    check: ItemCheck,
-    n_verdicts: float,
-    prior: ItemPrior,
+    item_effects: str | None, X: Comparisons, test: ItemTest, prior: ItemPrior
 ) -> ItemChoice:
     """Decide, whatever time it takes."""
-    p, n_judges = check.p_value, len(X.judges)
-    if not n_judges:
-        return ItemChoice("none", "there are no judges", p)
-    if leaves_items_out(item_effects):
-        return ItemChoice("none", "as asked", p)
     n_historical = count_historical(X)
-    if n_historical < MIN_HISTORICAL:
-        # A lone historical model is at zero on a scale that nothing tells.
-        return ItemChoice("none", "there is one historical model", p)
-    few, resting = n_historical < FEW_HISTORICAL, ""
-    if few:
-        resting = (
+    enter, reason = choose(test, len(X.judges), n_historical, prior.sd)
+    if len(X.judges) and leaves_items_out(item_effects):
+        enter, reason = False, "as asked"
+    elif len(X.judges) and n_historical > 1 and item_effects == "random":
+        enter, reason = True, "as asked"
+    if enter and n_historical < FEW_MODELS:
+        reason += (
             f", and their size rests on a prior of {prior.sd:g} logits with "
             f"{prior.df:g} degrees of freedom"
         )
-    if item_effects == "random":
-        return ItemChoice("random", f"as asked{resting}", p, prior)
-    common = ""
-    n_deviations = n_judges * n_historical
-    are_thin = n_verdicts < FEW_VERDICTS * n_judges
-    if n_judges < MANY_JUDGES or n_verdicts < LEAST_VERDICTS * n_judges:
-        if n_deviations > (FEW_DEVIATIONS if are_thin else MOST_DEVIATIONS):
-            too_few = n_verdicts if are_thin else None
-            return _of_many(check, prior, n_judges, n_historical, too_few)
-    elif n_deviations > (FEW_DEVIATIONS if are_thin else MOST_PAIRED):
-        prior = replace(prior, has_common_correlation=True)
-        common = "; all pairs of judges have one correlation"
-    if few:
-        why = f"they always are with {n_historical} historical models{resting}"
-    elif n_judges <= FEW_JUDGES:
-        why = "they always are with one or two judges"
-    elif np.isnan(p):
-        why = "no test for them is possible"
-    elif (seen := _evidence(check, prior, "a test sees them")) is not None:
-        why = seen
-    else:
-        return ItemChoice("none", UNSEEN, p, prior)
-    return ItemChoice("random", f"{why}{common}", p, prior)
+    return ItemChoice("random" if enter else "none", reason, test.p_value, prior)
 
 
-def _evidence(check: ItemCheck, prior: ItemPrior, detected: str) -> str | None:
-    """Why a test speaks for item effects, ``detected`` if it sees them; None if not."""
-    if check.detected:
-        return detected
-    if not check.rules_out(prior.sd):
-        return f"the verdicts do not rule out a size of {prior.sd:g} logits"
-    return None
+def count_historical(X: Comparisons) -> int:
+    """Number of historical models, each counted once in all contexts.
+
+    Item effects are those of models, the same in all contexts.
+    """
+    return len(np.unique(X.rows.items.model[~X.is_new]))
+
+
+def estimate_item_covariance(
+    sample: Sample,
+    calibrator: JudgeCalibrator,
+    human_bias: Any = None,
+    prior: ItemPrior = ITEM_PRIOR,
+) -> ItemCovariance:
+    """Estimate the covariance of the item effects from the historical rows.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows that carry the plug-in, outcomes, weights and groups.
+    calibrator : JudgeCalibrator
+        Fitted on them. The part of its learners that is linear in coefficients is
+        profiled out.
+    human_bias : learner, optional
+        Fitted bias of people.
+    prior : ItemPrior
+        Prior of the covariance.
+
+    Returns
+    -------
+    ItemCovariance
+    """
+    # Weights divided by the dispersion make the likelihood that of independent votes.
+    noise = dispersions(sample, without_items=True)
+    rows = PipelineFit.of(sample, calibrator, human_bias).over(noise)
+    slopes = rows.fit.x[rows.layout.sensitivities][1:]
+    # Item effects, which follow the other parameters, have no bounds.
+    effects = np.full(len(slopes) * rows.layout.n_models, np.inf)
+    low, high = rows.bounds
+    bounds = np.append(low, -effects), np.append(high, effects)
+    history = RowsOfHistory(rows.fit, rows.sources, bounds)
+    found = estimate_covariance(history, slopes, prior)
+    return found.for_judges(judges_of_arrivals(sample.X))
+
+
+def run_item_test(
+    sample: Sample, btl: BTLRegressor, calibrator: JudgeCalibrator
+) -> ItemTest:
+    """Test whether verdicts deviate by model beyond score and features.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows that carry a two-step fit without item effects; outcomes, weights, groups.
+    btl, calibrator : BTLRegressor, JudgeCalibrator
+        Fitted.
+
+    Returns
+    -------
+    ItemTest
+    """
+    rows = PipelineFit.of(sample, calibrator, btl.bias_)
+    noise = dispersions(sample, without_items=False)
+    judges = {}
+    for source in rows.sources:
+        if not source.is_new and source.source != PEOPLE:
+            m, p = source.source, rows.fit.probabilities(source)
+            judges[m] = JudgeSums.of(source, p, float(noise[m - 1]))
+    return item_test(rows.fit, judges, score_error_of(btl, sample.X.models))
+
+
+def score_error_of(btl: BTLRegressor, models: NDArray[Any]) -> Array:
+    """Covariance of people's scores of all models, zero where there is none."""
+    error = np.zeros((len(models), len(models)))
+    place = {model: i for i, model in enumerate(models.tolist())}
+    at = [place[model] for model in btl.models_.tolist()]
+    finite = np.where(np.isfinite(btl.covariance_), btl.covariance_, 0.0)
+    error[np.ix_(at, at)] = finite
+    return error
+
+
+def judges_of_arrivals(X: Comparisons) -> NDArray[np.bool_]:
+    """Mask of the judges that compare a new model."""
+    arrivals = X.involves_new & X.is_usable & ~X.is_human
+    return np.isin(np.arange(len(X.judges)), X.judge[arrivals])
 
 
 def read_prior(item_prior: Any) -> ItemPrior:
@@ -286,10 +290,9 @@ def matrix_size(X: Comparisons, item_effects: str | None) -> int:
     int
     """
     n_judges, n_models = len(X.judges), len(X.models)
-    # With more deviations than that, "auto" leaves them out, takes them by judge, or
-    # ends in an error.
-    most = MOST_DEVIATIONS if n_judges < MANY_JUDGES else MOST_PAIRED
-    deviations = not (leaves_items_out(item_effects) or n_judges * n_models > most)
+    deviations = not leaves_items_out(item_effects)
+    # More item effects than that are left out, or refused.
+    deviations = deviations and n_judges * n_models <= MOST_EFFECTS
     return count_parameters(n_models, n_judges, deviations=deviations)
 
 
@@ -300,43 +303,12 @@ def limited_to_inference(
     return limited_threads(threads_for(matrix_size(X, item_effects)))
 
 
-def _of_many(
-    check: ItemCheck,
-    prior: ItemPrior,
-    n_judges: int,
-    n_historical: int,
-    too_few: float | None,
-) -> ItemChoice:
-    """Let the test decide, which so many models make sharp; refuse to wait unasked."""
-    p = check.p_value
-    tested = f"a test sees that (p = {p:.2g})"
-    seen = _evidence(check, prior, "no test is possible" if np.isnan(p) else tested)
-    if seen is None:
-        return ItemChoice("none", UNSEEN, p, prior)
-    why, advice = (
-        "the time that they take grows with the cube of their number",
-        "Rank fewer models at a time",
-    )
-    if too_few is not None:
-        why, advice = (
-            f"there are only {too_few:,} verdicts to learn them from",
-            "Give judges that are the same one name, leave out those with few verdicts",
-        )
-    raise BattlesError(
-        "Whether judges deviate from models in ways that score and features do not "
-        f"explain: {seen}. For {n_judges:,} judges and {n_historical:,} models these "
-        f"are {n_judges * n_historical:,} deviations, and {why}. {advice}, set "
-        "item_effects to 'random' to wait for it, or to None for intervals without "
-        "them, which are likely too short."
-    )
-
-
 def warn_of_covariance(
     found: ItemCovariance, prior: ItemPrior, n_historical: int
 ) -> None:
     """Warn of a covariance that little was learned of."""
     shown = found.free - prior.df
-    if n_historical >= FEW_HISTORICAL and shown < FEWEST_FREE:
+    if n_historical >= FEW_MODELS and shown < FEWEST_FREE:
         warn(
             SkanchorWarning(
                 f"The features tell the {n_historical} historical models apart so "

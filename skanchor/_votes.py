@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from skanchor._comparisons.labels import is_constant
+from skanchor._human_bias import vote_biases
 from skanchor._model.btl import VoteCells
 from skanchor._model.btl_errors import ScoreErrors
+from skanchor._model.open_rows import OpenRows
 from skanchor._numerics.groups import Membership
 from skanchor._typing import Array
 from skanchor.sample import Sample
@@ -91,6 +93,41 @@ class HumanVotes:
         y = self.sample.y[self.rows]
         vectors = errors.score_vectors(left, right, y, self.weight)
         return csr_array(members.matrix() @ vectors)
+
+    def open_rows(
+        self, is_open: NDArray[np.bool_], dispersion: float, bias: Any
+    ) -> OpenRows | None:
+        """Votes on models without a finite estimate.
+
+        Parameters
+        ----------
+        is_open : ndarray of shape (n_present,)
+            Which models are without one.
+        dispersion : float
+            As in :meth:`OpenRows.of_outcomes`.
+        bias : learner or None
+            Fitted bias of people.
+
+        Returns
+        -------
+        OpenRows or None
+            None where all models have an estimate.
+        """
+        if not is_open.any():
+            return None
+        cells = self.cells
+        if bias is None:
+            votes = cells.left, cells.right, cells.y, cells.weight, cells.square
+            return OpenRows.of_outcomes(is_open, *votes, dispersion)
+        # The style of a vote is its own.
+        X, rows, place = self.sample.X, self.rows, np.zeros(len(self.sample.X.models))
+        place[self.present] = np.arange(len(self.present))
+        left, right = (place.astype(np.intp)[side[rows]] for side in (X.left, X.right))
+        weight, count = self.sample.weight[rows], self.sample.multiplicity_of(rows)
+        square = weight**2 / (1.0 if count is None else count)
+        votes = left, right, self.sample.y[rows], weight, square
+        offset = vote_biases(bias, X)[rows]
+        return OpenRows.of_outcomes(is_open, *votes, dispersion, offset=offset)
 
 
 def _counted_votes(sample: Sample) -> NDArray[np.intp] | slice:

@@ -3,8 +3,7 @@
 import numpy as np
 
 from skanchor import AnchorPipeline, _treatments
-from skanchor._items import ItemCovariance
-from skanchor._numerics.shrinkage import Shrinkage
+from skanchor._model.item_effects import ItemCovariance
 from skanchor.simulation import simulate_battles
 
 COVARIANCE = np.array([[0.09, 0.03], [0.03, 0.16]])
@@ -18,14 +17,14 @@ def small(seed=0, **kwargs):
 def known_items(covariance, **fields):
     """Item effects whose covariance is known: its estimation is not allowed for."""
     n_judges = len(covariance)
-    fields = {"slopes": np.ones(n_judges), "free": 4.0} | fields
-    return ItemCovariance(np.asarray(covariance), Shrinkage(), **fields)
+    fields = {"slopes": np.ones(n_judges), "n_models": 6, "free": 4.0} | fields
+    return ItemCovariance(np.asarray(covariance), **fields)
 
 
 def set_covariance(monkeypatch, covariance):
     """Let ``item_effects="random"`` take this covariance, or variance, as known."""
 
-    def estimate(sample, calibrator, prior):
+    def estimate(sample, calibrator, human_bias, prior):
         if np.ndim(covariance) == 0:
             return known_items(covariance * np.eye(len(sample.X.judges)))
         return known_items(covariance)

@@ -52,7 +52,9 @@ def _fitted(name):
             two.X, two.y
         )
     if name == "two new models":
-        return AnchorPipeline(cv=3, random_state=0).fit(two.X, two.y)
+        return AnchorPipeline(item_effects="none", cv=3, random_state=0).fit(
+            two.X, two.y
+        )
     if name == "splines and ridge":
         splines = LinearBias(SplineTransformer(n_knots=3), alpha=0.1)
         return AnchorPipeline(

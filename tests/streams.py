@@ -4,12 +4,10 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
-from skanchor import AnchorPipeline, JudgeCalibrator
-from skanchor._chain import fit_stages
-from skanchor._engine import FullFit
-from skanchor._stored_folds import StoredHistory
-from skanchor._weight_checks import mean_weight
+from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
+from skanchor.history._place import fit_arrivals
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
@@ -47,15 +45,10 @@ def battles(table):
     return table.drop(columns=["winner", "times", "importance"])
 
 
-def in_memory(table, anchor, plans, weight=None, items=None):
-    """The kept history of a table, by the engine that holds all rows."""
-    sample = Sample.admit(battles(table), table["winner"].to_numpy(), weight)
-    sample = sample.with_battles(sample.X.with_columns(new_models=()))
-    sample = sample.in_units(mean_weight(sample))
-    stages = anchor.stages()
-    plugged = fit_stages(stages, sample)
-    full = FullFit.of(stages, sample, plugged, items)
-    return StoredHistory.of(full, plans)
+def in_memory(table, anchor, plans, weight=None):
+    """The state of the history of a table, by the engine that holds all rows."""
+    anchor = clone(anchor).set_params(cv=plans)
+    return AnchorHistory(anchor).fit(battles(table), table["winner"], weight).state_
 
 
 def arrivals(n_splits, n_repeats=1):
@@ -76,10 +69,12 @@ def in_pieces(table, size):
 
 
 def apart(one, other, n_splits, n_repeats=1):
-    """How far two kept histories place arrivals apart, in standard errors."""
+    """How far two histories place arrivals apart, in standard errors."""
     sample, plans = arrivals(n_splits, n_repeats)
-    found = []
-    first, second = (kept.place(sample, plans).found for kept in (one, other))
+    found, stages = [], anchor_of().stages()
+    first, second = (
+        fit_arrivals(state, stages, sample, plans)[1] for state in (one, other)
+    )
     for mine, theirs in zip(first.repeats, second.repeats, strict=True):
         error = np.sqrt(np.diag(mine.covariance))
         found.append(np.abs(mine.estimate - theirs.estimate) / error)
@@ -87,16 +82,18 @@ def apart(one, other, n_splits, n_repeats=1):
     return np.max(found)
 
 
-def sums_of(kept):
-    """All arrays of the sums of a kept history, side by side."""
-    folds = [kept.whole, *(fold for repeat in kept.repeats for fold in repeat)]
-    found = []
-    for fold in folds:
-        for one in fold.sums.training.values():
-            found += [one.information.ravel(), [one.curvature, one.n_rows]]
-        for one in fold.sums.held_out.values():
-            found += [one.score, one.outer.ravel()]
-    return np.concatenate(found)
+def sums_of(state):
+    """All arrays of the sums of a history, side by side."""
+    people, *judges = state.fits.sources
+    arrays = [array for one in judges for array in (one.gram, one.score, one.outer)]
+    # The display order of votes, which nothing reads, comes last.
+    arrays.append(people.score[:, :-1])
+    return np.concatenate([array.ravel() for array in arrays])
+
+
+def whole_sums_of(state):
+    """Information of all rows."""
+    return np.concatenate([one.gram[0] for one in state.fits.sources])
 
 
 def repeated(table):

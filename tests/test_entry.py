@@ -44,13 +44,20 @@ def take(road, table, human="human", weight=None, **settings):
         half = len(table) // 2
         options = StreamOptions(human=human, weight=weight)
         parts = [table.iloc[:half], table.iloc[half:]]
-        return stream_history(parts, anchor, options=options).stored.whole.X
+        return known(stream_history(parts, anchor, options=options).state)
     weights = None if weight is None else table[weight].to_numpy()
     battles = table if weight is None else table.drop(columns=weight)
     X, y = split_table(battles, human=human)
     if road == "pipeline":
         return anchor.set_params(new_models=[]).fit(X, y, weights).comparisons_
-    return AnchorHistory(anchor).fit(X, y, weights).state_.history.whole.X
+    return known(AnchorHistory(anchor).fit(X, y, weights).state_)
+
+
+def known(state):
+    """Labels of a history, with scores and sensitivities."""
+    x, layout = state.fits.x[0], state.fits.layout
+    slopes = x[layout.sensitivities][1:]
+    return state.X.with_columns(scores=x[layout.scores], sensitivities=slopes)
 
 
 def at(column, value, row=ROW):

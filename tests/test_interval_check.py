@@ -117,19 +117,21 @@ def test_item_parts_are_those_of_the_variance():
     X, y = small(item_sd=0.5)
     anchor = AnchorPipeline(cv=2, item_effects="random", random_state=0)
     anchor.set_params(new_models=["model-02"]).fit(X, y)
-    system = anchor.debiaser_.system_
-    errors = system.item_errors()
+    solution = anchor.debiaser_.solution_
+    errors, weights = solution.item_errors, solution.weights
     assert errors.shape[:2] == (len(anchor.judges_), len(anchor.models_))
     np.testing.assert_allclose(
-        np.einsum("mit,miu->tu", errors, errors), system.item_covariance(), atol=1e-12
+        np.einsum("mit,miu->tu", errors, errors), weights.item_covariance, atol=1e-12
     )
     # Turned by the symmetric root, they do not depend on signs of eigenvectors: the
     # change by one standard deviation of u is what u itself would bring.
     values, vectors = np.linalg.eigh(anchor.item_covariance_)
     root = (vectors * np.sqrt(values)) @ vectors.T
-    by_item = system.layout.by_item(system.weights, system.factor)
-    u = by_item[-errors[..., 0].size :].reshape(errors.shape)
-    np.testing.assert_allclose(np.einsum("ij,jkt->ikt", root, errors), u, atol=1e-9)
+    u = np.einsum("ij,jkt->ikt", root, errors)
+    told = weights.of_item_effects.reshape(u.shape)
+    precision = np.linalg.inv(anchor.item_covariance_)
+    told = np.einsum("ij,jkt->ikt", anchor.item_covariance_ @ precision, told)
+    np.testing.assert_allclose(u, told, atol=1e-7)
 
 
 # ------------------------------------------------------------------------------- size

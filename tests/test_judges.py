@@ -558,3 +558,46 @@ def test_a_judge_that_the_joint_fit_would_make_infinitely_sensitive_has_no_say()
         anchor = AnchorPipeline(**settings).fit(more, np.append(y, won))
     assert_allclose(anchor.btl_.scores_, without.btl_.scores_, atol=1e-6)
     assert 2.0 < anchor.calibrator_.sensitivities_["sure"] < 20.0
+
+
+def runs_of_one_judge(n_runs=3, share=0.07, seed=0):
+    """Verdicts of one judge on prompts, with this share of them drawn by a coin."""
+    rng = np.random.default_rng(seed)
+    data = simulate_battles(700, 150, n_models=5, n_judges=2, random_state=seed)
+    X = data.X[["model_a", "model_b", "judge"]].assign(prompt_id=range(len(data.X)))
+    y = np.asarray(data.y, dtype=float)
+    first = np.flatnonzero(X["judge"] == "judge-1")
+    tables, outcomes = [X], [y]
+    for run in range(1, n_runs):
+        part = X.iloc[first].assign(judge=f"judge-1 again {run}")
+        # Whichever of the two models is displayed first.
+        names = {"model_a": "model_b", "model_b": "model_a"}
+        tables.append(part.rename(columns=names))
+        coin = rng.random(len(first)) < share
+        drawn = (rng.random(len(first)) < 0.5).astype(float)
+        outcomes.append(1.0 - np.where(coin, drawn, y[first]))
+    return pd.concat(tables, ignore_index=True), np.concatenate(outcomes)
+
+
+def named_runs(X, y):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        AnchorPipeline(cv=2, random_state=0, item_effects="none").fit(X, y)
+    return [
+        one.message.subject
+        for one in caught
+        if getattr(one.message, "code", None) == "runs-of-one-judge"
+    ]
+
+
+def test_runs_of_one_judge_are_named():
+    X, y = runs_of_one_judge()
+    runs = ("judge-1", "judge-1 again 1", "judge-1 again 2")
+    assert named_runs(X, y) == [runs]
+    # Features keep equal rows apart, whose groups are then those of rows.
+    noise = np.random.default_rng(0).normal(size=(len(X), 2))
+    assert named_runs(X.assign(z_a=noise[:, 0], z_b=noise[:, 1]), y) == [runs]
+    # Half of the verdicts of a coin, other prompts, or none: nothing says so.
+    assert named_runs(*runs_of_one_judge(share=0.5)) == []
+    assert named_runs(X.assign(prompt_id=range(len(X))), y) == []
+    assert named_runs(X.drop(columns="prompt_id"), y) == []

@@ -3,7 +3,6 @@
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from item_battles import small
 from numpy.testing import assert_allclose
@@ -17,8 +16,8 @@ from skanchor import (
 )
 from skanchor._admission import admit_to_ranking
 from skanchor._chain import fit_stages
-from skanchor._diagnostics import ItemCheck
-from skanchor._diagnostics._item_score_test import ScoreTest
+from skanchor._crossfit.item_test import ItemTest, ScoreTest
+from skanchor._model import item_effects
 from skanchor._stages import Stages
 from skanchor._treatments import choose_item_effects, leaves_items_out, read_prior
 from skanchor.exceptions import BattlesError, SlowWarning
@@ -102,7 +101,7 @@ def test_models_too_alike_to_show_sensitivities_leave_the_new_score_open():
 
 
 # --------------------------------------------------------------------- the choice alone
-CALM, ALARMED, UNTESTED = (ItemCheck(pd.DataFrame(), p) for p in (0.5, 0.001, np.nan))
+CALM, ALARMED = (ItemTest(*[ScoreTest(value, 12.0, 1e3)] * 2) for value in (12.0, 40.0))
 
 
 def plugged(n_models=6, **kwargs):
@@ -146,16 +145,15 @@ def test_with_three_judges_the_check_decides(check, reported):
 def test_auto_leaves_out_only_what_the_verdicts_rule_out():
     """A test that could not see deviations of the expected size is no reason."""
     sample, _ = plugged(n_judges=3)
-    test = ScoreTest(value=14.0, df=12.0, scale=20.0)
-    thin = ItemCheck(pd.DataFrame(), test.p_value, test)
-    assert not thin.detected and not thin.rules_out(0.3) and thin.rules_out(0.6)
+    thin = ItemTest(ScoreTest(14.0, 12.0, 20.0), ScoreTest(14.0, 12.0, 10.0))
+    assert not thin.rules_out(0.3) and thin.rules_out(0.6)
     chosen = choose_item_effects("auto", sample.X, thin)
     assert chosen.item_effects == "random"
     assert chosen.reason == "the verdicts do not rule out a size of 0.3 logits"
     # Who expects larger ones knows that these would be seen.
     chosen = choose_item_effects("auto", sample.X, thin, prior=read_prior((0.6, 2)))
     assert chosen.item_effects == "none"
-    sharp = ItemCheck(pd.DataFrame(), 0.3, ScoreTest(14.0, 12.0, 100.0))
+    sharp = ItemTest(*[ScoreTest(14.0, 12.0, 100.0)] * 2)
     assert choose_item_effects("auto", sample.X, sharp).item_effects == "none"
 
 
@@ -173,25 +171,34 @@ def test_many_judges_of_few_verdicts_do_not_pass_for_judges_without_deviations()
     assert anchor.item_effects_ == "random"
 
 
-def test_auto_asks_the_check_where_deviations_are_many(monkeypatch):
-    """However few the judges; and does not begin what takes very long."""
-    sample, _ = plugged()
-    n = 2 * int((~sample.X.is_new).sum())
-    monkeypatch.setattr(_treatments, "MOST_DEVIATIONS", n - 1)
-    assert choose_item_effects("auto", sample.X, CALM).item_effects == "none"
-    test = ScoreTest(14.0, 12.0, 20.0)
-    unsure = ItemCheck(pd.DataFrame(), test.p_value, test)
-    for check, seen in (
-        (ALARMED, r"sees that \(p = "),
-        (UNTESTED, "is possible"),
-        (unsure, "do not rule out a size of 0.3 logits"),
-    ):
-        with pytest.raises(BattlesError, match=f"{seen}.* these are {n} deviations"):
-            choose_item_effects("auto", sample.X, check)
-    # Who asks for them gets them.
-    assert choose_item_effects("random", sample.X, ALARMED).item_effects == "random"
-    monkeypatch.setattr(_treatments, "MOST_DEVIATIONS", n)
-    assert choose_item_effects("auto", sample.X, CALM).item_effects == "random"
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+def test_what_all_judges_like_is_left_out_only_if_votes_rule_it_out():
+    """Judges that agree on what they like look like errors of people's scores."""
+    chosen = {}
+    for n_human in (300, 6000):
+        data = simulate_battles(
+            n_historical=n_human + 6000, n_human=n_human, n_new=300, n_models=8,
+            n_judges=4, rho=0.0, random_state=1,
+        )  # fmt: skip
+        X = data.X[["model_a", "model_b", "judge"]]
+        anchor = AnchorPipeline(cv=2, random_state=0).fit(X, data.y)
+        assert anchor.result_.diagnostics.item_p > 0.2
+        chosen[n_human] = anchor.item_effects_
+    assert chosen == {300: "random", 6000: "none"}
+
+
+def test_too_many_item_effects_are_refused_with_what_helps(monkeypatch):
+    sample, _ = plugged(n_judges=3)
+    n_effects = len(sample.X.judges) * len(sample.X.models)
+    monkeypatch.setattr(item_effects, "MOST_EFFECTS", n_effects - 1)
+    for asked in ("auto", "random"):
+        with pytest.raises(BattlesError, match=f"at most {n_effects - 1} are fitted"):
+            choose_item_effects(asked, sample.X, ALARMED)
+    # Those that the verdicts rule out need no fit.
+    for asked, test in (("auto", CALM), ("none", ALARMED)):
+        assert choose_item_effects(asked, sample.X, test).item_effects == "none"
+    monkeypatch.setattr(item_effects, "MOST_EFFECTS", n_effects)
+    assert choose_item_effects("auto", sample.X, ALARMED).item_effects == "random"
 
 
 def test_what_takes_minutes_is_said_before_it_begins(monkeypatch):
@@ -203,53 +210,6 @@ def test_what_takes_minutes_is_said_before_it_begins(monkeypatch):
         choose_item_effects("random", sample.X, CALM)
     assert not log.found
     assert choose_item_effects(None, sample.X, CALM).item_effects == "none"
-
-
-def test_many_judges_that_take_minutes_are_announced_as_well(monkeypatch):
-    """Judge by judge, the time grows with the square of their number."""
-    sample, _ = plugged(n_judges=12)
-    n_effects = len(sample.X.judges) * len(sample.X.models)
-    monkeypatch.setattr(_treatments, "MOST_PAIRED", 10)
-    monkeypatch.setattr(_treatments, "SECONDS_BY_JUDGE", 150.0 / n_effects**2)
-    match = f"12 judges .* {n_effects} item effects, .* about 2 minutes.* the square"
-    with WarningLog(), pytest.warns(SlowWarning, match=match):
-        assert choose_item_effects("auto", sample.X, ALARMED).item_effects == "random"
-
-
-def test_auto_does_not_begin_where_many_judges_have_few_verdicts_each(monkeypatch):
-    sample, _ = plugged()
-    n = 2 * int((~sample.X.is_new).sum())
-    few, enough = 2 * _treatments.FEW_VERDICTS - 1, 2 * _treatments.FEW_VERDICTS
-    with monkeypatch.context() as patch:
-        patch.setattr(_treatments, "FEW_DEVIATIONS", n - 1)
-        for check, seen in ((ALARMED, r"sees that \(p = "), (UNTESTED, "is possible")):
-            said = f"{seen}.* these are {n} deviations, and there are only {few} ver"
-            with pytest.raises(BattlesError, match=said):
-                choose_item_effects("auto", sample.X, check, few)
-        assert choose_item_effects("auto", sample.X, CALM, few).item_effects == "none"
-        for asked, n_verdicts in (("random", few), ("auto", enough), ("auto", np.inf)):
-            chosen = choose_item_effects(asked, sample.X, ALARMED, n_verdicts)
-            assert chosen.item_effects == "random"
-    with monkeypatch.context() as patch:
-        patch.setattr(_treatments, "FEW_DEVIATIONS", n)
-        chosen = choose_item_effects("auto", sample.X, ALARMED, few)
-        assert chosen.item_effects == "random"
-
-
-def test_hundreds_of_judges_of_three_rows_end_in_one_line():
-    """Where nobody else has seen the new model and no feature asks for more rows."""
-    data = simulate_battles(900, 270, n_models=5, random_state=0)
-    X = data.X[["model_a", "model_b", "judge"]].copy()
-    verdict = (X["judge"] != "human").to_numpy()
-    of_new = (X[["model_a", "model_b"]] == "new-model").any(axis=1).to_numpy()
-    old, new = np.flatnonzero(verdict & ~of_new), np.flatnonzero(verdict & of_new)
-    n = len(old) // 3
-    X.loc[X.index[old], "judge"] = [f"j{i // 3}" for i in range(len(old))]
-    X.loc[X.index[new], "judge"] = [f"j{i % n}" for i in range(len(new))]
-    rows = (X["judge"] != f"j{n}").to_numpy()  # fewer than three are left over
-    said = rf"For {n} judges .* there are only {3 * n:,} verdicts"
-    with pytest.raises(BattlesError, match=said):
-        AnchorPipeline(cv=2).fit(X[rows], data.y[rows])
 
 
 def test_without_judges_there_is_nothing_to_treat():

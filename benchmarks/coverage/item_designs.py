@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from cases import Case, Design
 
 Cell = tuple[int, int, float, float]
@@ -83,6 +84,30 @@ def thin_judges(seed: int, n_judges: int, n_rows: int, is_pooled: bool) -> Case:
     return case
 
 
+def runs(seed: int, n_runs: int, redrawn: float, is_flip: bool = False) -> Case:
+    """Draw runs of one judge: the same verdicts but for a share of them."""
+    case = deviating(
+        seed, 0.4, 0.0, n_models=6, n_judges=1, n_historical=693, n_human=300, n_new=157
+    )
+    chance = 1.0 / (1.0 + np.exp(-case.logits))
+    judged = np.flatnonzero(~case.human)
+    prompts = np.arange(len(case.X))
+    parts, outcomes = [case.X[case.human]], [case.y[case.human]]
+    kept = [prompts[case.human]]
+    for run in range(n_runs):
+        changed = case.rng.random(len(judged)) < redrawn
+        fresh = 1 - case.y[judged]
+        if not is_flip:
+            fresh = (case.rng.random(len(judged)) < chance[judged]).astype(int)
+        parts.append(case.X.iloc[judged].assign(judge=f"run-{run}"))
+        outcomes.append(np.where(changed, fresh, case.y[judged]))
+        kept.append(prompts[judged])
+    case.X = pd.concat(parts, ignore_index=True)
+    case.X["prompt_id"] = np.concatenate(kept)
+    case.y = np.concatenate(outcomes)
+    return case
+
+
 def cells(chosen: list[Cell]) -> dict[str, Design]:
     """Designs of these cells."""
     return {
@@ -99,8 +124,35 @@ def cells(chosen: list[Cell]) -> dict[str, Design]:
     }  # fmt: skip
 
 
+RUNS: list[tuple[str, int, float, bool]] = [
+    ("one run", 1, 0.07, False),
+    ("three runs", 3, 0.07, False),
+    ("six runs", 6, 0.07, False),
+    ("five runs, a tenth flipped", 5, 0.1, True),
+]
+
 DESIGNS: dict[str, dict[str, Design]] = {
     "items": cells(CELLS),
+    "runs": {
+        name: Design(
+            "runs of one judge pass for judges",
+            partial(runs, n_runs=n_runs, redrawn=share, is_flip=is_flip),
+            {},
+            found_deviations,
+        )
+        for name, n_runs, share, is_flip in RUNS
+    }
+    | {
+        "six judges": Design(
+            "as many rows of different judges",
+            partial(
+                deviating, sd=0.4, correlation=0.0, n_models=6, n_judges=6,
+                n_historical=2658, n_human=300, n_new=942,
+            ),
+            {},
+            found_deviations,
+        )
+    },
     "few": cells(FEW),
     "small": cells(SMALL),
     "thin": {

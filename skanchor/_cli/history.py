@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command, Flags
@@ -30,6 +31,7 @@ from skanchor._cli.output import (
 )
 from skanchor._cli.streams import check_stdout, print_line, print_result
 from skanchor._cli.table import add_table, check_table, load_rows
+from skanchor._text import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,10 +147,21 @@ def _update(options: argparse.Namespace) -> None:
         # The history itself is replaced.
         options.output, options.force = options.history, True
     check_file(options, inputs=[*_read_files(options), *(options.past or ())])
+    from skanchor.io.atomic import locked
+
+    is_replaced = is_same_file(options.output, options.history)
+    # Another update of the same file would be lost.
+    with locked(options.history) if is_replaced else nullcontext():
+        history = _updated(options, is_replaced)
+    what = {"counts": "counts of rows that it has stored", "rows": "all rows"}
+    print_line(f"the history was fitted again from {what[history.updated_from_]}")
+
+
+def _updated(options: argparse.Namespace, is_replaced: bool) -> AnchorHistory:
+    """Read a history and rows, add the rows, and write it."""
     prints = _fingerprints(options)
-    # To notice below whether another process has written the file in the meantime.
-    seen = _stamp(options.history)
     history = _load_history(options.history)
+    seen = history.checksum_ if is_replaced else b""
     meaning, rows = load_rows(options, None)
     past = _past(options)
     history = _weighing(history, meaning, rows, past)
@@ -156,15 +169,8 @@ def _update(options: argparse.Namespace) -> None:
         history.promote(options.model, *rows, prints, past=past)
     else:
         history.update(*rows, prints, past=past)
-    replaced = is_same_file(options.output, options.history)
-    if replaced and _stamp(options.history) != seen:
-        raise BadInputError(
-            f"{options.history} has changed since it was read, perhaps by another "
-            "update; nothing was written. Run this one again"
-        )
-    history.save(options.output, overwrite=options.force)
-    what = {"counts": "counts of rows that it has stored", "rows": "all rows"}
-    print_line(f"the history was fitted again from {what[history.updated_from_]}")
+    history.save(options.output, overwrite=options.force, replaces=seen)
+    return history
 
 
 def _show(options: argparse.Namespace) -> None:
@@ -182,7 +188,8 @@ def _show(options: argparse.Namespace) -> None:
         if isinstance(value, list):
             shown = f"{len(value)}: {', '.join(map(str, value))}" if value else "none"
             value = shown
-        lines.append(f"{name.replace('_', ' ')}: {value}")
+        line = f"{name.replace('_', ' ')}: {value}"
+        lines.append(printable(line).replace("\n", "\\n"))
     print_result("\n".join(lines) + "\n")
 
 
@@ -232,12 +239,6 @@ def _read_files(options: argparse.Namespace) -> list[str]:
     return [path for path in known if path is not None]
 
 
-def _stamp(path: str) -> tuple[int, int, int]:
-    """Inode, time and size of a file, which change when it is written again."""
-    found = os.stat(path)
-    return found.st_ino, found.st_mtime_ns, found.st_size
-
-
 def _facts(history: AnchorHistory, path: str) -> dict[str, Any]:
     """Facts about a history that ``skanchor history show`` prints."""
     state = history.state_
@@ -248,7 +249,7 @@ def _facts(history: AnchorHistory, path: str) -> dict[str, Any]:
         "fingerprints": {str(k): str(v) for k, v in history.fingerprints_.items()},
         "features": history.features_.tolist(),
         **state.facts,
-        "folds": [len(folds) for folds in state.history.repeats],
+        "folds": list(state.repeats),
         "item_effects": history.item_effects_,
         "groups": None if state.groups is None else len(state.groups.labels),
         "updated_from": "rows" if state.counts is None else "counts",

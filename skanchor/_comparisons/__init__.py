@@ -1,6 +1,9 @@
 """Battles tables: read and encoded once; each stage then adds learned columns."""
 
-from skanchor._comparisons.agreement import warn_of_contradicting_judges
+from skanchor._comparisons.agreement import (
+    warn_of_contradicting_judges,
+    warn_of_runs,
+)
 from skanchor._comparisons.contexts import (
     InContext,
     Items,
@@ -52,4 +55,5 @@ __all__ = [
     "split_table",
     "usable_features",
     "warn_of_contradicting_judges",
+    "warn_of_runs",
 ]

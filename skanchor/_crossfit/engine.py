@@ -17,9 +17,13 @@ from skanchor._model.linalg import Array
 from skanchor._model.newton import minimise
 from skanchor._model.sources import SourceRows
 
-FOLD_TOLERANCE = 1e-6
+FOLD_TOLERANCE = 1e-8
 """Squared Newton decrement at which the fit of a fold ends: it is a millionth of the
 squared standard error, while folds differ from each other by about one."""
+
+NEW_TOLERANCE = 1e-12
+"""The same where new scores are fitted: these depend on few rows, and shall not depend
+on where their fit starts."""
 
 
 class Step(NamedTuple):
@@ -33,15 +37,23 @@ class Step(NamedTuple):
         Whether rows with a new model decide, or historical rows.
     sources : frozenset of int
         Sources whose rows decide.
+    is_unweighted : bool
+        Whether the sums of residuals are set to zero as they are, and not multiplied
+        with sensitivities, as the likelihood does.
     """
 
     free: NDArray[np.bool_]
     is_new: bool
     sources: frozenset[int]
+    is_unweighted: bool = False
 
 
 def steps_of(
-    layout: Layout, *, is_joint: bool, excluded_judges: Collection[int] = ()
+    layout: Layout,
+    *,
+    is_joint: bool,
+    excluded_judges: Collection[int] = (),
+    is_unweighted: bool = False,
 ) -> list[Step]:
     """List the minimisations of a fit, in their order.
 
@@ -55,6 +67,9 @@ def steps_of(
     excluded_judges : collection of int
         Sources without a finite sensitivity. They are calibrated to the scores that the
         others determine.
+    is_unweighted : bool
+        Whether the sum of the residuals of each new model is zero, instead of the
+        derivative of the likelihood. Item effects need the likelihood.
 
     Returns
     -------
@@ -77,7 +92,8 @@ def steps_of(
         if excluded:
             steps.append(Step(calibration, False, judges))
     arrivals = layout.of_scores(new) | layout.of_item_effects(new)
-    return [*steps, Step(arrivals, True, frozenset([PEOPLE]) | judges)]
+    is_unweighted &= not layout.has_item_effects
+    return [*steps, Step(arrivals, True, frozenset([PEOPLE]) | judges, is_unweighted)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +114,7 @@ class FullFit:
         Precision that enters the Riesz weights: the prior of the item effects, and
         ridges of spans.
     hessians : sequence of ndarray
-        Hessian of each minimisation at its minimum.
+        Hessian of each minimisation at its minimum; empty where it is not known.
     """
 
     fit: Fit
@@ -122,6 +138,30 @@ class FullFit:
         fit, hessians = fitted(start, steps, sources, weights, bounds)
         prior = fit.precision if prior is None else prior
         return cls(fit, steps, sources, bounds, prior, hessians)
+
+    def refitted(self, weights: Sequence[Array]) -> Fit:
+        """Fit the training rows of a fold, from here.
+
+        Parameters
+        ----------
+        weights : sequence of ndarray
+            Weights of the rows of each source in training, scaled to stand for all
+            rows.
+
+        Returns
+        -------
+        Fit
+        """
+        found, _ = fitted(
+            self.fit,
+            self.steps,
+            self.sources,
+            weights,
+            self.bounds,
+            self.hessians,
+            FOLD_TOLERANCE,
+        )
+        return found
 
 
 def fitted(
@@ -166,18 +206,37 @@ def fitted(
             for number, rows in enumerate(sources)
             if rows.is_new == step.is_new and rows.source in step.sources
         ]
+        shares = [weights[number] for number in chosen]
+        if step.is_unweighted:
+            # The derivative of a row's loss by a score has the sensitivity as a factor.
+            slopes = [fit.sensitivity(sources[number].source) for number in chosen]
+            # A judge without any has no say.
+            shares = [
+                one / c if c else 0.0 * one
+                for one, c in zip(shares, slopes, strict=True)
+            ]
         fit, end = minimise(
             fit,
             [sources[number] for number in chosen],
-            [weights[number] for number in chosen],
+            shares,
             step.free,
             bounds=bounds,
             hessian=hessian,
-            tolerance=tolerance,
+            tolerance=min(tolerance, NEW_TOLERANCE) if step.is_new else tolerance,
         )
         ends.append(end)
         converged = converged and fit.converged
     return fit.moved(fit.x, converged), ends
+
+
+def grams_of(
+    fit: Fit, sources: Sequence[SourceRows], weights: Sequence[Array]
+) -> list[tuple[int, Array]]:
+    """Information of rows with these weights, by source."""
+    return [
+        (rows.source, rows.information(weight, fit.probabilities(rows)))
+        for rows, weight in zip(sources, weights, strict=True)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,55 +260,50 @@ class FoldResult:
     influence: Influence
     expected: Array
 
+    @classmethod
+    def of(
+        cls,
+        fit: Fit,
+        sources: Sequence[SourceRows],
+        training: Sequence[Array],
+        prior: Array,
+        held_out: Sequence[SourceRows],
+        n_raters: int,
+    ) -> FoldResult:
+        """Weigh the residuals of rows held out, by a fit to the training rows.
 
-def fit_fold(
-    full: FullFit,
-    training: Sequence[Array],
-    held_out: Sequence[SourceRows],
-    n_raters: int,
-) -> FoldResult:
-    """Fit the training rows of a fold, and evaluate the correction on the others.
+        Parameters
+        ----------
+        fit : Fit
+            Fitted to the training rows.
+        sources : sequence of SourceRows
+            All rows, with the columns of the weights.
+        training : sequence of ndarray
+            Weights of the rows of each source in training.
+        prior : ndarray of shape (size, size)
+            As in :meth:`RieszWeights.solve`.
+        held_out : sequence of SourceRows
+            Rows held out, with the same columns.
+        n_raters : int
+            Number of raters of the table.
 
-    Parameters
-    ----------
-    full : FullFit
-        The fit of all rows.
-    training : sequence of ndarray
-        Weights of the rows of each source in training, scaled to stand for all rows.
-    held_out : sequence of SourceRows
-        Rows held out.
-    n_raters : int
-        Number of raters of the table.
-
-    Returns
-    -------
-    FoldResult
-    """
-    fit, _ = fitted(
-        full.fit,
-        full.steps,
-        full.sources,
-        training,
-        full.bounds,
-        full.hessians,
-        FOLD_TOLERANCE,
-    )
-    grams = [
-        (rows.source, rows.information(weight, fit.probabilities(rows)))
-        for rows, weight in zip(full.sources, training, strict=True)
-    ]
-    weights = RieszWeights.solve(fit, grams, full.prior)
-    return FoldResult(
-        fit.layout.targets.T @ fit.x,
-        weights,
-        influence_of(weights, held_out, n_raters),
-        weights.expected_parts(grams),
-    )
+        Returns
+        -------
+        FoldResult
+        """
+        grams = grams_of(fit, sources, training)
+        weights = RieszWeights.solve(fit, grams, prior)
+        return cls(
+            fit.layout.targets.T @ fit.x,
+            weights,
+            influence_of(weights, held_out, n_raters),
+            weights.expected_parts(grams),
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class CrossFit:
-    """The sum over the folds of one repeat (eq:feasible-anchor-estimator-v2).
+class SumOfFolds:
+    """The folds of one repeat, added up (eq:feasible-anchor-estimator-v2).
 
     Attributes
     ----------
@@ -259,6 +313,8 @@ class CrossFit:
         Corrected scores.
     parts : ndarray of shape (4, n_items, n_items)
         Covariance by people's rows, judges' rows, both together, and item effects.
+    expected : ndarray of shape (3, n_items, n_items)
+        The first three of these if outcomes were independent votes.
     largest : ndarray of shape (n_items,)
         Largest influence of a group of rows.
     undetermined : ndarray of shape (n_items,)
@@ -268,13 +324,13 @@ class CrossFit:
     plug_in: Array
     estimate: Array
     parts: Array
+    expected: Array
     largest: Array
     undetermined: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, folds: Sequence[FoldResult]) -> CrossFit:
+    def of(cls, folds: Sequence[FoldResult]) -> SumOfFolds:
         """Add up the folds."""
-
         influence = folds[0].influence
         for fold in folds[1:]:
             influence = influence + fold.influence
@@ -287,6 +343,7 @@ class CrossFit:
             # Each fold's influence is already that of its share of all rows.
             plug_in + influence.total + prior,
             np.stack([*influence.covariance_parts(), items]),
+            np.mean([fold.expected for fold in folds], axis=0),
             influence.largest,
             np.any([one.undetermined for one in weights], axis=0),
         )

@@ -62,7 +62,10 @@ class Influence:
 
 
 def influence_of(
-    weights: RieszWeights, held_out: Sequence[SourceRows], n_raters: int
+    weights: RieszWeights,
+    held_out: Sequence[SourceRows],
+    n_raters: int,
+    others: Sequence[tuple[NDArray[np.int64], Array]] = (),
 ) -> Influence:
     """Sum the influence of held-out rows; groups must be complete among them.
 
@@ -74,6 +77,8 @@ def influence_of(
         The rows, with the weights that they have in the table.
     n_raters : int
         Number of raters of the whole table.
+    others : sequence of (groups, totals)
+        Codes of groups, and their totals by other rows: of people, then of judges.
 
     Returns
     -------
@@ -83,7 +88,8 @@ def influence_of(
     total, largest = np.zeros(n_items), np.zeros(n_items)
     parts = np.zeros((3, n_items, n_items))
     by_rater, both = np.zeros((n_raters, n_items)), np.zeros((n_items, n_items))
-    grouped: dict[bool, list[tuple[NDArray[np.intp], Array]]] = {True: [], False: []}
+    grouped: dict[bool, list[tuple[NDArray[np.int64], Array]]]
+    grouped = {True: list(others[:1]), False: list(others[1:])}
     for rows in held_out:
         is_human, local = rows.source == PEOPLE, weights.local(rows.source)
         residual = residuals(weights, rows)
@@ -134,8 +140,8 @@ def _sums_by(codes: NDArray[np.intp], values: Array, n_codes: int) -> Array:
 
 
 def _aligned(
-    human: Iterable[tuple[NDArray[np.intp], Array]],
-    judge: Iterable[tuple[NDArray[np.intp], Array]],
+    human: Iterable[tuple[NDArray[np.int64], Array]],
+    judge: Iterable[tuple[NDArray[np.int64], Array]],
     n_items: int,
 ) -> tuple[Array, Array]:
     """Totals of people's and of judges' rows by group, for the groups of either."""

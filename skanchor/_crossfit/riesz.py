@@ -18,6 +18,72 @@ _MISSED = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
+class Information:
+    """Information of all parameters with their prior, J + R, factorised once.
+
+    Attributes
+    ----------
+    fit : Fit
+        Where it was taken.
+    at : ndarray of shape (n_estimated,)
+        Parameters that rows decide.
+    matrix : ndarray of shape (n_estimated, n_estimated)
+        J + R of these, with the zero of the scores fixed.
+    system : SymmetricSystem
+        Its factor.
+    """
+
+    fit: Fit
+    at: NDArray[np.intp]
+    matrix: Array
+    system: SymmetricSystem
+
+    @classmethod
+    def of(cls, fit: Fit, grams: Iterable[tuple[int, Array]], prior: Array) -> Self:
+        """Add up sources.
+
+        Parameters
+        ----------
+        fit : Fit
+            Fitted to the rows.
+        grams : iterable of (source, gram)
+            Sums of ``weight V`` times products of local columns of the rows.
+        prior : ndarray of shape (size, size)
+            R, the precision of the prior of the item effects, and ridges of spans.
+
+        Returns
+        -------
+        Information
+        """
+        whole = fit.centred(fit.information(grams)) + prior
+        at = np.flatnonzero(fit.layout.estimated)
+        matrix = whole[at[:, None], at]
+        return cls(fit, at, matrix, SymmetricSystem.of(matrix))
+
+    def solve(self, right: Array) -> Array:
+        """Solve for right-hand sides, (size, k); zero where rows say nothing."""
+        found = np.zeros_like(right)
+        found[self.at] = self.system.solve(right[self.at])
+        return found
+
+    def variances(self, chosen: slice) -> Array:
+        """Diagonal of the inverse at some parameters."""
+        spread = np.zeros(self.fit.layout.size)
+        spread[self.at] = np.sum(self.system.inverse_root**2, axis=1)
+        return spread[chosen]
+
+    def weights(self) -> RieszWeights:
+        """Riesz weights of all scores."""
+        targets = self.fit.layout.targets
+        values = self.solve(targets)
+        # Targets are of scores alone: other columns have units of their own.
+        scores = self.at < self.fit.layout.n_items
+        reached = self.matrix[scores] @ values[self.at]
+        missed = np.abs(reached - targets[self.at[scores]]).max(axis=0)
+        return RieszWeights(self.fit, values, missed > _MISSED)
+
+
+@dataclass(frozen=True, eq=False)
 class RieszWeights:
     """Weights W with (J + R) W = L, for the information J and the prior R.
 
@@ -36,30 +102,11 @@ class RieszWeights:
     undetermined: NDArray[np.bool_]
 
     @classmethod
-    def solve(cls, fit: Fit, grams: Iterable[tuple[int, Array]], prior: Array) -> Self:
-        """Solve for the weights of all scores.
-
-        Parameters
-        ----------
-        fit : Fit
-            Fitted to the training rows.
-        grams : iterable of (source, gram)
-            Sums of ``weight V`` times products of local columns of the training rows.
-        prior : ndarray of shape (size, size)
-            R, the precision of the prior of the item effects, and ridges of spans.
-
-        Returns
-        -------
-        RieszWeights
-        """
-        layout, matrix = fit.layout, fit.centred(fit.information(grams)) + prior
-        targets = layout.targets
-        at = np.flatnonzero(layout.estimated)
-        inner = matrix[at[:, None], at]
-        values = np.zeros_like(targets)
-        values[at] = SymmetricSystem.of(inner).solve(targets[at])
-        missed = np.abs(inner @ values[at] - targets[at]).max(axis=0)
-        return cls(fit, values, missed > _MISSED)
+    def solve(
+        cls, fit: Fit, grams: Iterable[tuple[int, Array]], prior: Array
+    ) -> RieszWeights:
+        """Solve for the weights of all scores; see :meth:`Information.of`."""
+        return Information.of(fit, grams, prior).weights()
 
     def local(self, source: int) -> Array:
         """What the local columns of a source's rows are multiplied with."""

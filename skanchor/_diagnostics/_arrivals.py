@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import chdtrc, ndtr
 
 from skanchor._comparisons import Comparisons
 from skanchor._comparisons.labels import label_index
+from skanchor._crossfit.riesz import Information
 from skanchor._diagnostics._sums import CHANGES, FitSums, FittedSource, tested_columns
+from skanchor._model.fit import Fit
 from skanchor._multiplicity import holm_adjust
-from skanchor._numerics.information import JudgeBlock, profile_span
-from skanchor._numerics.linalg import solve_with_rank, standardised
+from skanchor._numerics.linalg import solve_with_rank
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.system import RieszSystem
-from skanchor._riesz import riesz_problem
 from skanchor._typing import Array
 
 TOGETHER = "all judges"
@@ -80,7 +80,7 @@ class ArrivalCheck:
 
 
 def check_arrivals(
-    X: Comparisons, sums: FitSums, *, widens: bool = True
+    X: Comparisons, fitted: Fit, sums: FitSums, *, widens: bool = True
 ) -> ArrivalCheck:
     """Test what judges make of the new models.
 
@@ -88,6 +88,8 @@ def check_arrivals(
     ----------
     X : Comparisons
         Rows, or none, that carry everything the chain learned.
+    fitted : Fit
+        The same as parameters.
     sums : FitSums
         Over all rows.
     widens : bool, default=True
@@ -97,7 +99,7 @@ def check_arrivals(
     -------
     ArrivalCheck
     """
-    fit = _FittedRows.of(X, sums)
+    fit = _FittedRows.of(fitted, sums)
     changes, curves = _Changes.of(fit, X)
     found = _disagreements(fit, X)
     scale = np.where(X.is_new & widens, _scales(found), 1.0)
@@ -123,7 +125,7 @@ def _disagreements(fit: _FittedRows, X: Comparisons) -> Array:
     """
     n_models = len(X.models)
     found = np.full((n_models, 5), np.nan)
-    at_once = max(1, _ENTRIES // (len(fit.score) * (len(fit.judges) + 1)))
+    at_once = max(1, _ENTRIES // (len(fit.score) * len(fit.sources)))
     for first in range(0, n_models, at_once):
         part = slice(first, min(first + at_once, n_models))
         found[part] = _disagreements_about(fit, X, part)
@@ -138,115 +140,53 @@ def _scales(found: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class _JudgeSums:
-    """Sums over the rows of a source, its bias function profiled out.
-
-    The columns are those of the sums before the span.
-
-    Attributes
-    ----------
-    gram : ndarray of shape (n_columns, n_columns)
-        Information of the columns.
-    score : ndarray of shape (n_columns,)
-        Their scores, of the residuals.
-    """
-
-    gram: Array
-    score: Array
-
-
-def _profiled(sources: list[FittedSource]) -> list[_JudgeSums]:
-    """Profile out the biases of several sources, those of one width in one go."""
-    by_width: dict[tuple[int, int], list[int]] = {}
-    for number, one in enumerate(sources):
-        by_width.setdefault((len(one.score), len(one.ridge)), []).append(number)
-    found: dict[int, _JudgeSums] = {}
-    for (size, n_span), numbers in by_width.items():
-        own, n = [sources[number] for number in numbers], size - n_span
-        gram, ridge = np.array([one.gram for one in own]), [one.ridge for one in own]
-        projected, coef, _ = profile_span(gram, n, np.array(ridge))
-        for number, one, left, taken in zip(numbers, own, projected, coef, strict=True):
-            rest = one.score[n:] - one.pull
-            found[number] = _JudgeSums(left, one.score[:n] - taken.T @ rest)
-    return [found[number] for number in range(len(sources))]
-
-
-@dataclass(frozen=True, slots=True)
 class _FittedRows:
     """Information and scores of all that was fitted, and of what was not.
 
     Attributes
     ----------
-    system : RieszSystem
-        Information of the fitted parameters.
-    score : ndarray of shape (p,)
+    information : Information
+        Of the fitted parameters; rows weigh so that their noise is that of votes.
+    score : ndarray of shape (size,)
         Their scores, zero but for what was fitted in steps.
-    judges : list of _JudgeSums
-        By judge.
-    crosses : list of ndarray of shape (p, n_columns)
-        By judge, information that its columns share with what was fitted.
+    sources : dict of int to FittedSource
+        By judge, of rows that weigh so; people at ``PEOPLE``.
     """
 
-    system: RieszSystem
+    information: Information
     score: Array
-    judges: list[_JudgeSums]
-    crosses: list[Array]
+    sources: dict[int, FittedSource]
 
     @classmethod
-    def of(cls, X: Comparisons, sums: FitSums) -> _FittedRows:
-        """Solve for what was fitted; rows weigh so that noise is that of votes."""
+    def of(cls, known: Fit, sums: FitSums) -> _FittedRows:
+        """Solve for what was fitted."""
         # Weighted so, a residual has the variance of a vote, ties or no ties.
         sources = {m: s.scaled(1.0 / sums.noise[m]) for m, s in sums.sources.items()}
-        people, *judges = _profiled([sources[m] for m in range(PEOPLE, len(X.judges))])
-        columns = tested_columns(len(X.models), 0)
-        fitted = columns.run("items", "order")
-        blocks = [
-            JudgeBlock(g, g, None, None)
-            for g in (own.gram[fitted, fitted] for own in judges)
-        ]
-        block = JudgeBlock(people.gram, people.gram, None, None)
-        system = riesz_problem(X, block).solve(blocks)
-        layout = system.layout
-        score = system.targets @ people.score
-        crosses: list[Array] = []
-        at_once = max(1, _ENTRIES // (layout.size * (1 + columns.size)))
-        for first in range(0, len(judges), at_once):
-            part = judges[first : first + at_once]
-            # Of each judge the score, then the Gram matrix, column by column.
-            total = layout.no_gradient(len(part), 1 + columns.size)
-            for k, own in enumerate(part):
-                both, m = np.column_stack([own.score, own.gram])[fitted], first + k
-                layout.add_gradient(total[:, k], m, both, float(system.slopes[m]))
-            flat = layout.reduce_gradient(total.reshape(len(total), -1), system.factor)
-            reduced = flat.reshape(len(flat), len(part), 1 + columns.size)
-            score = score + reduced[..., 0].sum(axis=1)
-            crosses += list(reduced[..., 1:].transpose(1, 0, 2))
-        if system.factor is not None:
-            assert X.deviations is not None
-            v = standardised(system.factor, X.deviations)
-            score[layout.at["deviation"]] -= v.ravel()
-        return cls(system, score, judges, crosses)
+        by_source = [sources[m] for m in range(PEOPLE, len(sources) - 1)]
+        fit = known.with_spans(tuple(len(own.ridge) for own in by_source))
+        layout = fit.layout
+        at, prior = layout.item_effects, np.zeros_like(fit.precision)
+        prior[at, at] = fit.precision[at, at]
+        score = -prior @ fit.x
+        for source, own in enumerate(by_source):
+            span = np.arange(layout.size)[layout.span(source)]
+            prior[span, span], score[span] = own.ridge, -own.pull
+        score += fit.gradient(
+            (source, own.fitted(own.score)) for source, own in enumerate(by_source)
+        )
+        grams = (
+            (source, own.fitted(own.fitted(own.gram).T))
+            for source, own in enumerate(by_source)
+        )
+        return cls(Information.of(fit, grams, prior), score, sources)
 
-    def answers(self, crosses: Array, targets: Array) -> Array:
-        """What the fitted parameters make of items' columns, by one product.
-
-        Parameters
-        ----------
-        crosses : ndarray of shape (n_items, p, n_judges)
-            By item and judge, what the item's column shares with what was fitted.
-        targets : ndarray of shape (n_items, p)
-            The items' scores.
-
-        Returns
-        -------
-        ndarray of shape (n_items, p, n_judges + 1)
-            By judge the answer to an item's column of that judge; last, that to the
-            item's score.
-        """
-        asked = np.concatenate([crosses, targets[..., None]], axis=2)
-        asked = asked.transpose(1, 0, 2)
-        solved = self.system.solver.solve(asked.reshape(len(asked), -1))
-        return np.asarray(solved.reshape(asked.shape).transpose(1, 0, 2))
+    def crosses(self, m: int, at: int | NDArray[np.intp]) -> Array:
+        """What columns of a judge share with what was fitted, (size, n_columns)."""
+        own, fit = self.sources[m], self.information.fit
+        columns = own.fitted(own.gram[:, np.atleast_1d(at)])
+        found = np.zeros((fit.layout.size, columns.shape[1]))
+        found[fit.layout.parameters_of[m + 1]] = fit.chain(m + 1, columns)
+        return found
 
     def changes(
         self, X: Comparisons, asked: list[tuple[list[int], int]]
@@ -258,8 +198,7 @@ class _FittedRows:
         X : Comparisons
             The rows.
         asked : list of (judges, at)
-            Judges whose column it is that of, and the number of the column of
-            :class:`_JudgeSums`.
+            Judges whose column it is that of, and its number in their sums.
 
         Returns
         -------
@@ -271,26 +210,26 @@ class _FittedRows:
         if not asked:
             return []
         crosses = np.column_stack(
-            [sum(self.crosses[m][:, at] for m in judges) for judges, at in asked]
+            [sum(self.crosses(m, at)[:, 0] for m in judges) for judges, at in asked]
         )
         # One parameter more, with the column x and the cross-information c with what
         # was fitted: its information is x'Wx - c'J^-1 c, its score that of the column
-        # less c'J^-1 times the fitted one. ``answers`` is -J^-1 c, of shape (p,
+        # less c'J^-1 times the fitted one. ``answers`` is -J^-1 c, of shape (size,
         # n_asked).
-        answers = -self.system.solver.solve(crosses)
+        answers = -self.information.solve(crosses)
         taken = np.einsum("ij,ij->j", answers, crosses).tolist()
         fitted = (answers.T @ self.score).tolist()
-        shifts = answers.T @ self.system.targets[:, X.is_new]
+        shifts = answers.T @ self.information.fit.layout.targets[:, X.is_new]
         found: list[tuple[float, float, Array] | None] = []
         for (judges, at), less, own, shift in zip(
             asked, taken, fitted, shifts, strict=True
         ):
-            raw = sum(float(self.judges[m].gram[at, at]) for m in judges)
+            raw = sum(float(self.sources[m].gram[at, at]) for m in judges)
             information = raw + less
             if not information > OWN_SHARE * raw:
                 found.append(None)
                 continue
-            score = sum(float(self.judges[m].score[at]) for m in judges) + own
+            score = sum(float(self.sources[m].score[at]) for m in judges) + own
             value, z = score / information, abs(score) / information**0.5
             found.append((value, float(2.0 * ndtr(-z)), value * shift))
         return found
@@ -399,19 +338,23 @@ def _disagreements_about(fit: _FittedRows, X: Comparisons, part: slice) -> Array
     """Rows of :func:`_disagreements` for some models, side by side."""
     found = np.full((part.stop - part.start, 5), np.nan)
     # One row for each item, also where there are no judges.
-    shape = len(fit.judges), len(found)
-    gram = np.reshape([sums.gram.diagonal()[part] for sums in fit.judges], shape).T
-    score = np.reshape([sums.score[part] for sums in fit.judges], shape).T
+    judges = [fit.sources[m] for m in range(len(X.judges))]
+    shape = len(judges), len(found)
+    gram = np.reshape([sums.gram.diagonal()[part] for sums in judges], shape).T
+    score = np.reshape([sums.score[part] for sums in judges], shape).T
     seen = gram > 0
     at = np.flatnonzero(seen.sum(axis=1) >= 2)
     if not len(at):
         return found
     gram, score, seen = gram[at], score[at], seen[at]
     items = at + part.start
-    # Of shapes (n_items, p, n_judges) and (n_items, p).
-    cross = np.array([cross[:, items] for cross in fit.crosses]).transpose(2, 1, 0)
-    targets = fit.system.targets[:, items].T
-    answers = fit.answers(cross, targets)
+    # Of shapes (n_items, size, n_judges) and (n_items, size).
+    cross = np.array([fit.crosses(m, items) for m in range(len(judges))])
+    cross = cross.transpose(2, 1, 0)
+    targets = fit.information.fit.layout.targets[:, items].T
+    asked = np.concatenate([cross, targets[..., None]], axis=2).transpose(1, 0, 2)
+    answers = fit.information.solve(asked.reshape(len(asked), -1))
+    answers = answers.reshape(asked.shape).transpose(1, 0, 2)
     answer, own = answers[..., :-1], answers[..., -1]
     # With the model's own score held fixed, each judge has one of its own: information
     # and score of one for each judge, after what was fitted.

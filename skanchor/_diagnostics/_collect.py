@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from skanchor._comparisons import Comparisons
 from skanchor._comparisons.labels import label_index
+from skanchor._crossfit.item_test import ItemTest, chi_square_tail
+from skanchor._crossfit.solution import Solution
 from skanchor._diagnostics._arrivals import ArrivalCheck
-from skanchor._diagnostics._historical import scale_z
-from skanchor._diagnostics._item_check import ItemCheck
 from skanchor._diagnostics._overlap import HistoricalFeatures, feature_overlap
 from skanchor._diagnostics._report import Diagnostics
 from skanchor._diagnostics._sums import FitSums
 from skanchor._diagnostics._ties import tie_table
-from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
 from skanchor.sample import Sample
-
-if TYPE_CHECKING:
-    from skanchor._numerics.information import Projection
 
 _OF_JUDGES = pd.Index(
     [
@@ -47,13 +43,47 @@ _OF_MODELS = pd.Index(
     ]
 )
 
+_OF_TESTS = pd.Index(
+    ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
+)
+
 _OF_DEVIATIONS = pd.Index(["deviation", "standard_error"])
+
+
+@dataclass(frozen=True, eq=False)
+class ItemCheck:
+    """What is reported of the tests for item effects.
+
+    Attributes
+    ----------
+    judges : DataFrame
+        By judge: ``pearson``, ``pearson_df``, ``pearson_p``, ``item_chi2``,
+        ``item_df``, ``item_p``. NaN where a judge has no historical row, or the fit
+        explains every verdict exactly, as with one that only ties.
+    p_value : float
+        Of the test over all judges; NaN where there are no scores to test against.
+    """
+
+    judges: pd.DataFrame
+    p_value: float
+
+    @classmethod
+    def of(cls, test: ItemTest, judges: Sequence[Any]) -> ItemCheck:
+        """Tabulate tests by the labels of the judges."""
+        table = np.full((len(judges), len(_OF_TESTS)), np.nan)
+        for source, one in test.by_judge.items():
+            by_pair = (one.pearson, one.pearson_df)
+            by_model = (one.chi2, one.df)
+            values = [(*pair, chi_square_tail(*pair)) for pair in (by_pair, by_model)]
+            table[source - 1] = np.ravel(values)
+        index = pd.Index(judges, name="judge")
+        return cls(pd.DataFrame(table, index, _OF_TESTS.copy()), test.p_value)
 
 
 def diagnose(
     sample: Sample,
     sums: FitSums,
-    system: RieszSystem,
+    solution: Solution,
     moments: tuple[Array, Array, Array],
     plug_in: Array,
     largest: Array,
@@ -70,7 +100,7 @@ def diagnose(
         arrivals, and of history where these are at hand.
     sums : FitSums
         Over all rows.
-    system : RieszSystem
+    solution : Solution
         Of all rows.
     moments : tuple of ndarray of shape (n_models,)
         Final scores, their standard errors, and degrees of freedom.
@@ -93,7 +123,7 @@ def diagnose(
     X = sample.X
     tested = check.judges
     judges = pd.DataFrame(
-        np.hstack([tested.to_numpy(float), _by_judge(sample, sums, system)]),
+        np.hstack([tested.to_numpy(float), _by_judge(sample, sums, solution)]),
         tested.index,
         tested.columns.append(_OF_JUDGES),
     )
@@ -102,7 +132,7 @@ def diagnose(
     outside = np.maximum(0.0, np.maximum(scores - high, low - scores))
     with np.errstate(divide="ignore", invalid="ignore"):
         values = [
-            _residual_share(X, sums, system),
+            _residual_share(X, sums, solution),
             (largest / errors) ** 2,
             (scores - plug_in) / errors,
             outside / (high - low),
@@ -117,10 +147,10 @@ def diagnose(
     return Diagnostics(
         judges,
         models,
-        _deviations(X, system),
+        _deviations(X, solution),
         check.p_value,
         arrivals,
-        scale_z=scale_z(X, system),
+        scale_z=1.0 / solution.scale_error if solution.scale_error else np.nan,
         grouped=sample.is_grouped,
         with_items=X.deviations is not None and X.item_covariance is not None,
         # A stored history has no rows, so that its ties cannot be counted.
@@ -139,29 +169,25 @@ def _historical_range(X: Comparisons, scores: Array) -> tuple[Array, Array]:
     return low, high
 
 
-def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> Array:
+def _by_judge(sample: Sample, sums: FitSums, solution: Solution) -> Array:
     """How well each judge tells models apart, and whether arrivals are like history.
 
     Of shape (n_judges, 6), columns as in ``_OF_JUDGES``.
     """
-    X = sample.X
-    slopes, n_models = system.layout.at["sensitivity"], len(X.models)
-    # Diagonal of the inverse information at the sensitivities: unit vectors solved for.
-    each = np.zeros((system.layout.size, slopes.stop - slopes.start))
-    np.fill_diagonal(each[slopes], 1.0)
-    inverse_diagonal = system.solver.solve(each)[slopes].diagonal()
-    assert X.sensitivities is not None
-    eta = X.logits()
-    used = sample.counts & np.isfinite(eta)
+    X, n_models = sample.X, len(sample.X.models)
+    used = sample.counts & np.isfinite(X.logits())
     found = np.full((len(X.judges), len(_OF_JUDGES)), np.nan)
-    for m, block in enumerate(system.projections):
-        # A pseudo-inverse gives zero where there is no information at all.
-        error = np.sqrt(inverse_diagonal[m]) or np.inf
-        found[m, 0] = error
-        found[m, 1] = X.sensitivities[m] / error if error > 0 else np.nan
-        if block is not None:
-            raw = sums.sources[m].gram[n_models, n_models]
-            found[m, 2] = _own_share(block, n_models, raw)
+    slopes, errors = (
+        solution.fit.x[solution.layout.sensitivities][1:],
+        solution.sensitivity_errors,
+    )
+    found[:, 0] = errors
+    found[:, 1] = np.divide(slopes, errors, out=found[:, 1], where=errors > 0)
+    scores = np.append(solution.fit.scores, 0.0)
+    for m in range(len(X.judges)):
+        raw = sums.sources[m].gram[n_models, n_models]
+        if m + 1 in solution.grams and raw > 0:
+            found[m, 2] = scores @ solution.beside_span(m + 1) @ scores / raw
     known: Iterable[HistoricalFeatures | None] | None = sums.features
     if known is None:
         known = (
@@ -172,25 +198,16 @@ def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> Array:
     return found
 
 
-def _residual_share(X: Comparisons, sums: FitSums, system: RieszSystem) -> Array:
+def _residual_share(X: Comparisons, sums: FitSums, solution: Solution) -> Array:
     """Share of each score's gradient that the bias functions cannot imitate."""
     n_models = len(X.models)
-    total = sums.sources[PEOPLE].gram.diagonal()[:n_models].copy()
-    kept = total.copy()
-    if system.people.learner is not None:
-        kept = system.people.left[:n_models].copy()
-    assert X.sensitivities is not None
-    for m, block in enumerate(system.projections):
-        if block is None:
-            continue
-        square = X.sensitivities[m] ** 2
-        kept += square * block.left[:n_models]
-        total += square * sums.sources[m].gram.diagonal()[:n_models]
+    total, kept = np.zeros((2, n_models))
+    for source, slope in enumerate(solution.fit.x[solution.layout.sensitivities]):
+        if source in solution.grams:
+            own = sums.sources[source - 1].gram.diagonal()[:n_models]
+            total += slope**2 * own
+            kept += slope**2 * solution.beside_span(source).diagonal()[:n_models]
     return np.asarray(kept / total)
-
-
-def _own_share(block: Projection, at: int, raw: float) -> float:
-    return float(block.left[at] / raw) if raw > 0 else np.nan
 
 
 def _self_judged(X: Comparisons, sums: FitSums) -> Array:
@@ -209,12 +226,12 @@ def _self_judged(X: Comparisons, sums: FitSums) -> Array:
     return np.divide(itself, total, out=np.zeros(len(own)), where=total > 0)
 
 
-def _deviations(X: Comparisons, system: RieszSystem) -> pd.DataFrame:
+def _deviations(X: Comparisons, solution: Solution) -> pd.DataFrame:
     at, values = np.empty((2, 0), dtype=int), np.empty((0, 2))
     if X.deviations is not None and X.item_covariance is not None:
         # As `from_product`, which would look for equal labels first.
         at = np.indices((len(X.judges), len(X.models))).reshape(2, -1)
-        error = np.sqrt(system.deviation_variances())
+        error = np.sqrt(solution.item_effect_variances)
         values = np.column_stack([X.deviations.ravel(), error.ravel()])
     names = ["judge", "model"]
     labels: Any = [label_index(X.judges, names[0]), label_index(X.models, names[1])]

@@ -10,7 +10,6 @@ from skanchor._comparisons import Comparisons, align
 from skanchor._comparisons.labels import label_index
 from skanchor._diagnostics._sums import FitSums
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.system import RieszSystem
 
 _COLUMNS = pd.Index(["votes", "human_error", "score_noise"])
 
@@ -49,45 +48,15 @@ def historical_table(
     return pd.DataFrame(table[old], index, _COLUMNS.copy())
 
 
-def scale_z(X: Comparisons, system: RieszSystem) -> float:
-    """One over the standard error of the log scale of the historical scores.
-
-    ``(l' J^-1 l)^(-1/2)`` for ``l = theta / |theta|^2``, the gradient of the log scale.
-
-    Parameters
-    ----------
-    X : Comparisons
-        Rows that carry the scores.
-    system : RieszSystem
-        Solved on them.
-
-    Returns
-    -------
-    float
-        Under votes that are independent of each other; see :func:`with_noise`.
-    """
-    assert X.scores is not None
-    # The gradient of the log scale in the coordinates of the free scores.
-    direction = np.zeros(system.layout.size)
-    theta = np.where(X.is_new, 0.0, X.scores)
-    square = float(theta @ theta)
-    if not square > 0:
-        return np.nan
-    layout = system.layout
-    direction[layout.at["scores"]] = layout.items.T @ theta / square
-    error = float(direction @ system.solver.solve(direction))
-    return error**-0.5 if error > 0 else np.nan
-
-
 def with_noise(scale_z: float, sums: FitSums) -> float:
-    """The same, with the noise that people's votes show in place of independent votes.
+    """Scale over its error, with the noise that people's votes show.
 
     Weights, ties and groups change the noise.
 
     Parameters
     ----------
     scale_z : float
-        What :func:`scale_z` gives.
+        The same under votes that are independent of each other.
     sums : FitSums
         Of the same fit.
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor._numerics.linalg import SymmetricSolver
-from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.system import RieszSystem
+from skanchor._crossfit.solution import Solution
+from skanchor._diagnostics._sums import FitSums
+from skanchor._model.layout import PEOPLE
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity, span_names
 from skanchor.sample import Sample
@@ -18,14 +18,14 @@ from skanchor.sample import Sample
 _COLUMNS = ["coefficient", "standard_error", "z"]
 
 
-def style_table(sample: Sample, system: RieszSystem, bias: Any) -> pd.DataFrame:
+def style_table(sample: Sample, solution: Solution, bias: Any) -> pd.DataFrame:
     """Coefficients of people's bias with their errors.
 
     Parameters
     ----------
     sample : Sample
         Rows that carry everything the chain learned.
-    system : RieszSystem
+    solution : Solution
         Of all rows.
     bias : learner or None
         Fitted bias of people.
@@ -37,15 +37,10 @@ def style_table(sample: Sample, system: RieszSystem, bias: Any) -> pd.DataFrame:
         ``standard_error`` (of independent votes), ``z``. Empty where the bias has no
         linear span, or people have none.
     """
-    people, layout = system.people, system.layout
-    if people.coef is None or people.inner is None or linearity(bias) != "fixed":
+    at = solution.layout.span(PEOPLE)
+    if at.stop == at.start or linearity(bias) != "fixed":
         return _no_style().copy()
-    # Their own error, and that of the scores from which they are separated.
-    own = SymmetricSolver.factorise(people.inner).inverse().diagonal()
-    by_item = people.coef[:, : layout.n_items]
-    # B' S J^-1 S' B by a root of J^-1, for the projection B of style on the items.
-    shared = system.solver.root_at(layout.at["scores"]).T @ (layout.items.T @ by_item.T)
-    error = np.sqrt(own + np.sum(shared**2, axis=0))
+    error = np.sqrt(solution.information.variances(at))
     with np.errstate(divide="ignore", invalid="ignore"):
         values = np.column_stack([bias.coef_, error, bias.coef_ / error])
     columns = span_names(bias, sample.X.feature_names, len(values))
@@ -58,24 +53,23 @@ def _no_style() -> pd.DataFrame:
     return pd.DataFrame(columns=_COLUMNS, dtype=float)
 
 
-def style_shares(sample: Sample, system: RieszSystem) -> Array:
+def style_shares(sums: FitSums, solution: Solution) -> Array:
     """Share of the votes' information on each model that style cannot imitate.
 
     Parameters
     ----------
-    sample, system
-        As in :func:`style_table`.
+    sums : FitSums
+        Over all rows.
+    solution : Solution
+        Of the same rows.
 
     Returns
     -------
     ndarray of shape (n_models,)
         NaN for models without votes; one throughout where people have no bias.
     """
-    cut, n = sample.X.by_judge(-1), len(sample.X.models)
-    eta = sample.X.logits()[cut.rows]
-    used = np.isfinite(eta)
-    p = sigmoid(np.where(used, eta, 0.0))
-    curvature = np.where(used, sample.weight[cut.rows] * p * (1.0 - p), 0.0)
-    total = sum(np.bincount(side, curvature, n) for side in (cut.left, cut.right))
+    n = solution.layout.n_items
+    kept = solution.beside_span(PEOPLE).diagonal()[:n]
+    total = sums.sources[PEOPLE - 1].gram.diagonal()[:n]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(system.people.left[:n] / total)
+        return np.asarray(kept / total)

@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons import JudgeRows, count_rows
 from skanchor._diagnostics._overlap import HistoricalFeatures
-from skanchor._items import LEAST_DISPERSION, dispersions
+from skanchor._dispersions import dispersions
 from skanchor._judges import JudgeCalibrator
+from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._numerics.blocks import Blocks, bend
 from skanchor._numerics.linalg import Columns
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.sums import SourceSums, local_gram, local_score
 from skanchor._typing import Array
-from skanchor.bias.protocol import LastStage, last_stage, linearity
+from skanchor.bias.protocol import LastStage, last_stage
 from skanchor.sample import Sample
 
 CHANGES = ("sensitivity", "position")
@@ -91,6 +92,26 @@ class FittedSource:
         """Their scores, of the residuals, of shape (n_columns,)."""
         assert self.sums.score is not None
         return self.sums.score
+
+    def fitted(self, by_column: Array) -> Array:
+        """Rows of an array by column, of the columns that are fitted.
+
+        Parameters
+        ----------
+        by_column : ndarray of shape (n_columns, ...)
+            By column of the sums.
+
+        Returns
+        -------
+        ndarray of shape (n_items + 1 + n_span, ...)
+            Of items, display order and span; zero for the order of people.
+        """
+        n, n_span = len(self.rows), len(self.ridge)
+        items, span = by_column[:n], by_column[len(by_column) - n_span :]
+        order = np.zeros((1, *by_column.shape[1:]))
+        if len(by_column) > n + n_span:
+            order = by_column[self.sums.blocks["order"]]
+        return np.concatenate([items, order, span])
 
     def plus(self, late: FittedSource, places: NDArray[np.intp]) -> FittedSource:
         """Add sums of arrivals, among whose models these models have the ``places``."""
@@ -177,8 +198,8 @@ class FitSums:
         X = sample.X
         if noise is None:
             plain = sample.with_battles(X.with_columns(deviations=None))
-            noise = dispersions(plain, has_deviations=True)
-            noise = np.where(noise < LEAST_DISPERSION, 1.0, noise)
+            noise = dispersions(plain, without_items=True)
+            noise = np.where(noise < NO_DISPERSION, 1.0, noise)
         eta = X.logits()
         sources = {PEOPLE: _people(sample, eta, human_bias)}
         for m, judge in enumerate(X.judges.tolist()):
@@ -252,7 +273,7 @@ def _people(sample: Sample, eta: Array, bias: Any) -> FittedSource:
     used, residual, curvature = _of_rows(sample, cut.rows, eta)
     weight = np.where(used, sample.weight[cut.rows], 0.0)
     stage = None
-    if linearity(bias) == "fixed" and used.any():
+    if bias is not None:
         stage = last_stage(bias, cut.pairs, weight)
     tested = np.empty((len(cut), 0))
     rows = _rows_of_models(sample, PEOPLE, used)

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._comparisons import chunks
-from skanchor._numerics.groups import Crossed, Membership
+from skanchor._numerics.groups import Membership
 from skanchor._typing import Array
 from skanchor.exceptions import located
 from skanchor.sample import Sample
@@ -86,8 +86,8 @@ class Fold:
     train_times, test_times : ndarray or None
         How many of the rows that each of these stands for are in training, and held
         out: where a sample has a multiplicity, a fold divides it. None stands for all.
-    members, rated : Membership and Crossed, or None
-        Groups, and raters, of the rows held out, where rows stand for several.
+    members : Membership or None
+        Groups of the rows held out, where rows stand for several.
     """
 
     train: NDArray[np.intp]
@@ -95,7 +95,6 @@ class Fold:
     train_times: Array | None = None
     test_times: Array | None = None
     members: Membership | None = None
-    rated: Crossed | None = None
 
     def training(self, sample: Sample) -> Sample:
         """The sample with weights of a training set that stands for all rows.
@@ -120,11 +119,11 @@ class Fold:
             return sample
         weight = self._weights(sample, 1)
         held = self._divided(sample, weight, self.test, self.test_times)
-        return replace(held, members=self.members, rated=self.rated)
+        return replace(held, members=self.members)
 
     def without_groups(self) -> Fold:
         """The same rows, without the groups of those held out."""
-        return replace(self, members=None, rated=None)
+        return replace(self, members=None)
 
     def kept(self, sample: Sample, bins: NDArray[np.intp], size: int) -> Array:
         """Weight of the training rows in each of ``size`` bins."""

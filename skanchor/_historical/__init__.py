@@ -6,7 +6,13 @@ new model over everything at once, so that judges help to place the old models; 
 alone still fix the scale.
 """
 
-from skanchor._historical._fit import HistoricalFit, fit_history
-from skanchor._historical._identification import Placement
+from skanchor._historical._fit import HistoricalFit, fit_history, votes_identify
+from skanchor._historical._identification import Placement, invisible_directions
 
-__all__ = ["HistoricalFit", "Placement", "fit_history"]
+__all__ = [
+    "HistoricalFit",
+    "Placement",
+    "fit_history",
+    "invisible_directions",
+    "votes_identify",
+]

@@ -21,7 +21,6 @@ from skanchor._model.graph import components
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._stages import Stages
 from skanchor._typing import Array
-from skanchor.bias import LinearBias
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, WeakJudgeWarning
 from skanchor.sample import Sample
@@ -94,14 +93,12 @@ def fit_history(
     stages: Stages,
     sample: Sample,
     start: WarmStart | None = None,
-    seed_offset: int = 0,
-    item_fit: WarmStart | None = None,
 ) -> HistoricalFit:
     """Fit what the historical rows alone decide.
 
     Parameters
     ----------
-    stages, sample, start, seed_offset, item_fit
+    stages, sample, start
         As in :func:`skanchor._chain.fit_stages`.
 
     Returns
@@ -109,70 +106,38 @@ def fit_history(
     HistoricalFit
         It does not depend on rows of new models.
     """
-    if item_fit is not None and _is_decided_later(stages, sample, item_fit):
-        return _await_items(stages, sample, item_fit, seed_offset)
     if not stages.fits_jointly(sample.X):
-        return _fit_in_two_steps(stages, sample, start, seed_offset)
+        return _fit_in_two_steps(stages, sample, start)
     if start is not None:
-        return _fit_near(stages, sample, start, seed_offset)
+        return _fit_near(stages, sample, start)
     first, is_finite = _start_jointly(stages, sample)
     found = _fit_in_turns(stages, sample, first)
     return replace(found, two_step=first if is_finite else None)
 
 
 def _fit_in_two_steps(
-    stages: Stages, sample: Sample, start: WarmStart | None, seed_offset: int
+    stages: Stages, sample: Sample, start: WarmStart | None
 ) -> HistoricalFit:
     """Scores by people's votes alone, then judges calibrated against them."""
     near = None if start is None else start.btl
-    btl = clone(stages.btl).fit_sample(sample, near, seed_offset)
+    btl = clone(stages.btl).fit_sample(sample, near)
     if start is not None:
         _check_training_votes(btl, start.btl)
     near = None if start is None else start.calibrator
-    return _calibrate(stages, sample, btl, btl.transform(sample.X), near, seed_offset)
+    return _calibrate(stages, sample, btl, btl.transform(sample.X), near)
 
 
-def _is_decided_later(stages: Stages, sample: Sample, item_fit: WarmStart) -> bool:
-    """Whether a fit without item effects can be skipped, as one with them follows.
-
-    The fit with item effects has the same coefficients and fits them anew. So the fit
-    without them would only be its start, if two conditions hold: learners are linear in
-    the features themselves, so that no columns are learned, and votes alone identify
-    all scores, so that the rows need no check.
-    """
-    X, btl = sample.X, item_fit.btl
-    learners = [*item_fit.calibrator.biases_.values(), btl.bias_]
-    fixed = all(one is None or _has_fixed_span(one) for one in learners)
-    if not fixed or item_fit.excluded_judges:
-        return False
-    if not stages.fits_jointly(X):
-        return True
+def votes_identify(sample: Sample) -> bool:
+    """Whether votes alone give all historical models finite scores on one scale."""
+    X = sample.X
     votes = X.by_judge(PEOPLE)
     weight = np.where(X.is_usable & ~X.involves_new, sample.weight, 0.0)[votes.rows]
     y = np.where(weight > 0, sample.y[votes.rows], 0.0)
     wins = votes.pair_sums(weight * y) + votes.pair_sums(weight * (1.0 - y)).T
-    sizes = np.bincount(components(wins > 0, "strong"))
-    return bool(sizes.max() == np.count_nonzero(~X.is_new))
-
-
-def _await_items(
-    stages: Stages, sample: Sample, item_fit: WarmStart, seed_offset: int
-) -> HistoricalFit:
-    """A start for the fit of item effects, without a fit of the judges.
-
-    With a joint fit the scores, too, are those of the fit on nearly the same rows;
-    otherwise votes alone decide them, and are fitted.
-    """
-    btl = item_fit.btl
-    if stages.fits_jointly(sample.X):
-        # The scores of votes alone, which have no say here, need no transform.
-        X = sample.X if btl.bias_ is None else btl.transform(sample.X)
-        X = X.with_columns(scores=np.where(X.is_new, np.nan, item_fit.scores))
-    else:
-        btl = clone(stages.btl).fit_sample(sample, btl, seed_offset)
-        _check_training_votes(btl, item_fit.btl)
-        X = btl.transform(sample.X)
-    return HistoricalFit(btl, item_fit.calibrator, item_fit.calibrator.transform(X))
+    old, context = ~X.is_new, X.rows.items.context
+    parts = components(wins > 0, "strong")[old]
+    # Models of different contexts never meet.
+    return len(np.unique(parts)) == len(np.unique(context[old]))
 
 
 def _start_jointly(stages: Stages, sample: Sample) -> tuple[HistoricalFit, bool]:
@@ -214,11 +179,10 @@ def _calibrate(
     btl: BTLRegressor,
     X: Comparisons,
     near: JudgeCalibrator | None = None,
-    seed_offset: int = 0,
 ) -> HistoricalFit:
     """Calibrate the judges against the scores that the rows carry."""
     calibrator = clone(stages.calibrator) if len(X.judges) else NoJudges()
-    calibrator.fit_sample(sample.with_battles(X), near, seed_offset)
+    calibrator.fit_sample(sample.with_battles(X), near)
     return HistoricalFit(btl, calibrator, calibrator.transform(X))
 
 
@@ -266,18 +230,15 @@ def _of_drift(judges: Collection[Any]) -> WeakJudgeWarning:
     )
 
 
-def _fit_near(
-    stages: Stages, sample: Sample, start: WarmStart, seed_offset: int
-) -> HistoricalFit:
-    """Fit scores and judges together, from the fit of nearly the same rows."""
+def _fit_near(stages: Stages, sample: Sample, start: WarmStart) -> HistoricalFit:
+    """Fit scores and judges together, from the fit of nearly the same rows.
+
+    Learners keep their columns.
+    """
     btl, calibrator = start.btl, start.calibrator
     X = calibrator.transform(btl.transform(sample.X))
     X = X.with_columns(scores=np.where(X.is_new, np.nan, start.scores))
     known = HistoricalFit(btl, calibrator, X)
-    # Nothing of learners with a fixed span depends on the rows that they see.
-    if not all(map(_has_fixed_span, _learners(known))):
-        btl, X = _refit_bias(sample, btl, X, seed_offset)
-        known = _calibrate(stages, sample, btl, X, calibrator, seed_offset)
     return _step_jointly(stages, sample, known, start.excluded_judges, NEAR)
 
 
@@ -288,7 +249,7 @@ def _learners(known: HistoricalFit) -> list[Any]:
 
 
 def _refit_bias(
-    sample: Sample, btl: BTLRegressor, X: Comparisons, seed_offset: int = 0
+    sample: Sample, btl: BTLRegressor, X: Comparisons
 ) -> tuple[BTLRegressor, Comparisons]:
     """Fit people's bias, where they have one, to the scores that the rows carry."""
     if btl.bias_ is None:
@@ -296,13 +257,8 @@ def _refit_bias(
     assert X.scores is not None
     votes = Votes.of(sample.with_battles(X))
     btl = copy(btl)
-    btl.bias_ = fit_bias(votes, X.scores, btl.bias, btl.bias_, seed_offset)
+    btl.bias_ = fit_bias(votes, X.scores, btl.bias, btl.bias_)
     return btl, btl.transform(X).with_columns(scores=X.scores)
-
-
-def _has_fixed_span(learner: Any) -> bool:
-    """Whether a learner is linear in the features themselves."""
-    return isinstance(learner, LinearBias) and learner.feature_map is None
 
 
 def _step_jointly(

@@ -8,6 +8,7 @@ two models whose distance is known, puts all models that it has compared on the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,11 +18,12 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from skanchor._items import ItemLikelihood
+from skanchor._crossfit.engine import Step
 from skanchor._model.graph import in_braces
-from skanchor._numerics.arrow import ArrowMatrix
-from skanchor._numerics.linalg import SymmetricSolver
-from skanchor._typing import Array
+from skanchor._model.layout import PEOPLE
+from skanchor._model.linalg import Array, SymmetricSystem
+from skanchor._model.sources import SourceRows
+from skanchor._pipeline_fit import PipelineFit
 from skanchor._vote_checks import slight_ridge
 from skanchor.exceptions import BattlesError, DisconnectedError
 
@@ -47,11 +49,8 @@ class Placement:
         Historical models.
     scores, sensitivities : ndarray
         The joint fit.
-    information : ndarray of shape (p, p) or ArrowMatrix
-        Of historical scores in coordinates, sensitivities and position effects, after
-        the bias functions.
-    selectors : ndarray of shape (n_models, n_coordinates)
-        Score of each model in coordinates.
+    invisible : ndarray of shape (n_models, n_directions)
+        Scores in the directions along which no logit moves.
     pairs : list of ndarrays of shape (3, n_rows)
         Of each judge, and last of people: left and right model of their rows, and the
         outcome.
@@ -65,47 +64,44 @@ class Placement:
     old: NDArray[np.bool_]
     scores: Array
     sensitivities: Array
-    information: Any
-    selectors: Array
+    invisible: Array
     pairs: list[tuple[NDArray[np.intp], NDArray[np.intp], Array]]
     context: NDArray[np.intp] | None = None
 
     @classmethod
-    def of(
-        cls,
-        model: ItemLikelihood,
-        parameters: Array,
-        rows: NDArray[np.bool_],
-        hessian: Any,
-    ) -> Placement:
-        """Read the placement off a fitted likelihood.
-
-        Its Hessian is that of the penalised loss, zero by what was held fixed.
-        """
-        weight = np.where(rows, model.weight, 0.0)
-        X, n_new, bias = model.X, int(model.X.is_new.sum()), model.at["bias"]
-        head = np.arange(n_new, bias.start)
-        if isinstance(hessian, ArrowMatrix):
-            information = _profiled_blocks(hessian, head, model)
-        else:
-            cross = hessian[head, bias]
-            taken = SymmetricSolver.factorise(hessian[bias, bias]).solve(cross.T)
-            information = hessian[np.ix_(head, head)] - np.diag(model.ridge[head])
-            information -= cross @ taken
-        pairs = []
-        for m in (*range(model.n_judges), -1):
-            cut = X.by_judge(m)
-            used = weight[cut.rows] > 0
-            pairs.append((cut.left[used], cut.right[used], model.y[cut.rows[used]]))
-        at = model.at["scores"]
+    def of(cls, known: PipelineFit, step: Step) -> Placement:
+        """Read the placement off a joint fit of the history, and what was fitted."""
+        X, fit, layout = known.sample.X, known.fit, known.layout
+        sources = [
+            rows
+            for rows in known.sources
+            if not rows.is_new and rows.source in step.sources
+        ]
+        grams = (
+            (rows.source, rows.information(rows.weight, fit.probabilities(rows)))
+            for rows in sources
+        )
+        matrix = fit.centred(fit.information(grams))
+        is_span = np.arange(layout.size) >= layout.position_effects.stop
+        matrix[is_span, is_span] += fit.precision[is_span, is_span]
+        head, spans = (np.flatnonzero(step.free & m) for m in (~is_span, is_span))
+        cross = matrix[head[:, None], spans]
+        taken = SymmetricSystem.of(matrix[spans[:, None], spans]).solve(cross.T)
+        information = matrix[head[:, None], head] - cross @ taken
+        directions = invisible_directions(information)
+        invisible = np.zeros((layout.size, directions.shape[1]))
+        invisible[head] = directions
+        pairs = [
+            _pairs([rows for rows in sources if rows.source == source])
+            for source in (*range(1, layout.n_sources), PEOPLE)
+        ]
         return cls(
             X.models,
             X.judges,
             ~X.is_new,
-            model.items @ parameters[at],
-            parameters[model.at["sensitivity"]],
-            information,
-            model.items[:, n_new:],
+            fit.scores,
+            fit.x[layout.sensitivities][1:],
+            invisible[layout.scores],
             pairs,
             X.rows.items.context,
         )
@@ -149,24 +145,7 @@ class Placement:
     @property
     def undetermined(self) -> NDArray[np.bool_]:
         """Models whose score moves in a direction that no row sees."""
-        matrix = self.information
-        if isinstance(matrix, ArrowMatrix):
-            unit = matrix.at_unit_diagonal()
-            # Most often a bound of the eigenvalues says that none is that small.
-            if unit.factorise().least_eigenvalue > 10.0 * INVISIBLE:
-                return np.zeros_like(self.old)
-            matrix = matrix.dense()
-        scale = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
-        inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-        unit = inverse[:, None] * matrix * inverse
-        values, vectors = np.linalg.eigh(unit)
-        n_scores = self.selectors.shape[1]
-        null = vectors[:n_scores, values < INVISIBLE]
-        # A direction of sensitivities alone leaves the scores as they are.
-        null = null[:, np.abs(null).max(axis=0, initial=0.0) > LOADED]
-        # What no row sees at all has no diagonal, and any length will do.
-        inverse[scale == 0] = 1.0
-        moved = np.abs(self.selectors @ (inverse[:n_scores, None] * null))
+        moved = np.abs(self.invisible)
         most = moved.max(axis=0, initial=0.0)
         return np.asarray(self.old & (moved > LOADED * most).any(axis=1))
 
@@ -246,17 +225,32 @@ class Placement:
             )
 
 
-def _profiled_blocks(
-    hessian: ArrowMatrix, head: NDArray[np.intp], model: ItemLikelihood
-) -> ArrowMatrix:
-    """Information of parameters ``head`` after the bias functions, without ridge."""
-    chosen = np.zeros(model.size, dtype=bool)
-    chosen[head] = True
-    fixed = np.zeros(model.size, dtype=bool)
-    fixed[model.at["bias"]] = True
-    ridge = np.where(chosen, model.ridge, 0.0)
-    plain = hessian.plus_diagonal(-ridge).profiled(fixed)
-    return plain.restricted(chosen[~fixed])
+def _pairs(
+    sources: Sequence[SourceRows],
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """Left and right model of rows, and their outcomes."""
+    nothing = np.zeros(0, dtype=np.intp)
+    return (
+        np.concatenate([nothing, *(rows.left for rows in sources)]),
+        np.concatenate([nothing, *(rows.right for rows in sources)]),
+        np.concatenate([np.zeros(0), *(rows.y for rows in sources)]),
+    )
+
+
+def invisible_directions(information: Array) -> Array:
+    """Directions of the parameters along which information is zero, column by column.
+
+    Those that leave all but a few parameters as they are come with rounding in these.
+    """
+    diagonal = np.maximum(information.diagonal(), 0.0)
+    scale = np.divide(
+        1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0
+    )
+    values, vectors = np.linalg.eigh(scale[:, None] * information * scale)
+    null = vectors[:, values < INVISIBLE]
+    null[np.abs(null) <= LOADED] = 0.0
+    # What no row sees at all has no scale, and any length will do.
+    return np.asarray(np.where(scale > 0, scale, 1.0)[:, None] * null)
 
 
 def _joined_models(

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from skanchor._items import ItemLikelihood
 from skanchor._judges import JudgeCalibrator
+from skanchor._model.layout import PEOPLE
 from skanchor._numerics.separation import separation_of
+from skanchor._pipeline_fit import PipelineFit
 from skanchor.sample import Sample
 
 RUNAWAY = 2.0
@@ -55,24 +56,18 @@ def separated_judges(sample: Sample, calibrator: JudgeCalibrator) -> frozenset[A
     at_bound = _judges_on_a_bound(calibrator)
     if not at_bound:
         return frozenset()
-    X = sample.X
-    assert X.scores is not None
-    scores = np.where(X.is_new, 0.0, X.scores)
-    scored = sample.with_battles(X.with_columns(scores=scores))
-    model = ItemLikelihood(scored, calibrator, has_deviations=False)
-    usable = model.X.is_usable & ~model.X.involves_new & (model.weight > 0)
+    known = PipelineFit.of(sample, calibrator)
+    fit, judges = known.fit, sample.X.judges.tolist()
     found = []
-    for m, judge in enumerate(X.judges.tolist()):
+    for rows in known.sources:
+        if rows.is_new or rows.source == PEOPLE:
+            continue
+        judge = judges[rows.source - 1]
         if judge not in at_bound:
             continue
-        cut, span = model.X.by_judge(m), model.spans[m]
-        columns = [cut.differences(scores)[:, None]]
-        if model.layout.has_positions:
-            columns.append(cut.order[:, None])
-        if span is not None:
-            columns.append(span)
-        used = usable[cut.rows]
-        split = separation_of(np.hstack(columns)[used], model.y[cut.rows][used])
-        if 0 in split.columns:
+        columns = [rows.differences(fit.scores)[:, None], rows.span]
+        if known.layout.positions[rows.source]:
+            columns.append(rows.order[:, None])
+        if 0 in separation_of(np.hstack(columns), rows.y).columns:
             found.append(judge)
     return frozenset(found)

@@ -7,32 +7,7 @@ judge row includes ``u[m, a] - u[m, b]``, so that the system gets a column for e
 judge and model, with a prior.
 """
 
-from skanchor._items._covariance import (
-    FEW_HISTORICAL,
-    MIN_HISTORICAL,
-    ItemCovariance,
-    count_historical,
-    estimate_item_covariance,
-    fit_item_covariance,
-    judges_of_arrivals,
-)
-from skanchor._items._dispersion import LEAST_DISPERSION, dispersions
 from skanchor._items._fit import fit_deviations
 from skanchor._items._likelihood import ItemLikelihood
-from skanchor._numerics.item_covariance import ITEM_PRIOR, ItemPrior
 
-__all__ = [
-    "FEW_HISTORICAL",
-    "ITEM_PRIOR",
-    "LEAST_DISPERSION",
-    "MIN_HISTORICAL",
-    "ItemCovariance",
-    "ItemLikelihood",
-    "ItemPrior",
-    "count_historical",
-    "dispersions",
-    "estimate_item_covariance",
-    "fit_deviations",
-    "fit_item_covariance",
-    "judges_of_arrivals",
-]
+__all__ = ["ItemLikelihood", "fit_deviations"]

@@ -22,7 +22,7 @@ from skanchor._numerics.arrow_information import (
     DenseSums,
     information_sums,
 )
-from skanchor._numerics.linalg import Columns, has_common_column, standardised
+from skanchor._numerics.linalg import Columns
 from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.newton import SolverResult, Tolerance, minimise
 from skanchor._numerics.parameters import PEOPLE, without_rounding
@@ -176,10 +176,7 @@ class ItemLikelihood:
 
     def set_deviations(self, parameters: Array, factor: Array, u: Array) -> None:
         """Set the v of least length with ``u = L v``, or nearly so, in place."""
-        if has_common_column(factor):
-            v = standardised(factor, u)
-        else:
-            v = np.asarray(np.linalg.lstsq(factor, u, rcond=None)[0], np.float64)
+        v = np.asarray(np.linalg.lstsq(factor, u, rcond=None)[0], np.float64)
         parameters[self.at["deviation"]] = v.ravel()
 
     def prior(self, factor: Array | None) -> Array:

@@ -18,8 +18,8 @@ class Fit:
     """Values of all parameters, and the precision of their prior.
 
     The logit of a row of source m is
-    ``c_m (s_a - s_b) + order p_m + span' b_m + u_ma - u_mb``; for people c is one, and
-    p and u are zero.
+    ``c_m (s_a - s_b) + order p_m + span' b_m + u_ma - u_mb + offset``; for people c is
+    one, and p and u are zero.
 
     Attributes
     ----------
@@ -68,11 +68,28 @@ class Fit:
             by_item = by_item + effects[layout.model]
         position = self.x[layout.position_effects][source]
         coefficients = np.concatenate([[position], self.x[layout.span(source)]])
-        return rows.differences(by_item) + rows.extra @ coefficients
+        return rows.offset + rows.differences(by_item) + rows.extra @ coefficients
+
+    def bias(self, rows: SourceRows) -> Array:
+        """Part of the logit of each row that depends on its features."""
+        span = self.layout.span(rows.source)
+        return np.asarray(rows.offset + rows.span @ self.x[span])
 
     def probabilities(self, rows: SourceRows) -> Array:
         """Probability that the left item is preferred, by row."""
         return np.asarray(expit(self.logits(rows)))
+
+    def with_spans(self, widths: tuple[int, ...]) -> Fit:
+        """The same fit with other spans, whose coefficients are zero."""
+        layout = replace(self.layout, widths=widths)
+        old, new = (
+            np.r_[0 : one.position_effects.stop, one.item_effects]
+            for one in (self.layout, layout)
+        )
+        found = Fit.start(layout)
+        found.x[new] = self.x[old]
+        found.precision[np.ix_(new, new)] = self.precision[np.ix_(old, old)]
+        return replace(found, converged=self.converged)
 
     # ------------------------------------------------------------------ the chain rule
     def chain(self, source: int, local: Array) -> Array:
@@ -119,8 +136,11 @@ class Fit:
     def centred(self, information: Array) -> Array:
         """Information with the zero of the scores fixed."""
         centring = self.layout.centring
-        # Of the size of the information, so that the system is well conditioned.
-        size = max(float(information.diagonal().mean()), np.finfo(float).tiny)
+        # Of the size of the information on scores, whatever the units of other columns
+        # are, so that the system is well conditioned.
+        scores = information.diagonal()[self.layout.scores]
+        # Any size will do where rows say nothing of them.
+        size = float(scores.mean()) or 1.0
         return information + size * centring.T @ centring
 
     def penalised(self, information: Array) -> Array:

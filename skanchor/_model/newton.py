@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,8 @@ class _Point(NamedTuple):
     def moved_from(self, other: _Point) -> float:
         """Largest change of a logit from another point."""
         pairs = zip(self.logits, other.logits, strict=True)
-        return max(float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)
+        moves = (float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)
+        return max(moves, default=0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,8 @@ class _Problem:
     free: NDArray[np.intp]
     low: Array
     high: Array
+    # The system that was factorised last: Hessian, part of it, and the system.
+    last: list[Any] = field(default_factory=list)
 
     def at(self, fit: Fit) -> _Point:
         return _Point(fit, [fit.logits(rows) for rows in self.sources])
@@ -88,8 +91,11 @@ class _Problem:
         inner = (x > self.low) | (gradient < 0.0)
         inner &= (x < self.high) | (gradient > 0.0)
         step = np.zeros(len(x))
-        system = SymmetricSystem.of(hessian[inner][:, inner])
-        step[inner] = -system.solve(gradient[inner])
+        known = self.last[0] is hessian if self.last else False
+        if not (known and np.array_equal(self.last[1], inner)):
+            system = SymmetricSystem.of(hessian[inner][:, inner])
+            self.last[:] = hessian, inner, system
+        step[inner] = -self.last[2].solve(gradient[inner])
         return step
 
 
@@ -167,7 +173,8 @@ def _searched(
     for _ in range(_MOST_HALVES):
         trial = problem.step_to(point, step)
         walked = trial.fit.x[problem.free] - x
-        is_whole = np.array_equal(walked, step) or np.allclose(walked, step, rtol=1e-12)
+        # But for rounding. With few parameters ``allclose`` takes as long as the step.
+        is_whole = bool((np.abs(walked - step) <= 1e-8 + 1e-12 * np.abs(step)).all())
         if is_whole and trial.moved_from(point) <= _SAFE_MOVE:
             return trial
         loss = problem.loss(point) if loss is None else loss

@@ -7,16 +7,22 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from skanchor._model.graph import laplacian, pair_sums
 from skanchor._model.linalg import Array
 
-_BY_ROW = (
-    *("rows", "left", "right", "order", "span"),
-    *("y", "weight", "count", "group", "rater"),
-)
-"""Attributes of :class:`SourceRows` with an entry for each row."""
+_OF_SOURCE = ("source", "is_new", "n_items")
+"""Attributes of :class:`SourceRows` that have no entry for each row."""
+
+CERTAIN = 1e-8
+"""Variance of an outcome below which it is certain: what it says is rounding, of which
+systems that are free of units would make an inverse."""
+
+
+def variance_of(probability: Array) -> Array:
+    """Variance of outcomes; zero where the outcome is certain."""
+    variance = probability * (1.0 - probability)
+    return np.where(variance < CERTAIN, 0.0, variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +76,9 @@ class SourceRows:
         Display order: 1 if the left item was displayed first, -1 if second, else 0.
     span : ndarray of shape (n, n_span)
         Contrasts of the columns in which the source's bias is linear.
+    offset : ndarray of shape (n,)
+        Part of the logit that no parameter changes: contrasts of what of the bias is
+        fixed.
     y : ndarray of shape (n,)
         Preference for the left item, in [0, 1].
     weight : ndarray of shape (n,)
@@ -91,6 +100,7 @@ class SourceRows:
     right: NDArray[np.intp]
     order: Array
     span: Array
+    offset: Array
     y: Array
     weight: Array
     count: Array
@@ -102,7 +112,8 @@ class SourceRows:
         return len(self.rows)
 
     def __getitem__(self, chosen: NDArray[np.bool_]) -> SourceRows:
-        return replace(self, **{name: getattr(self, name)[chosen] for name in _BY_ROW})
+        names = [f.name for f in fields(self) if f.name not in _OF_SOURCE]
+        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
 
     @cached_property
     def extra(self) -> Array:
@@ -128,15 +139,6 @@ class SourceRows:
         """Left and right item of each pair."""
         return self.left[self._starts], self.right[self._starts]
 
-    @cached_property
-    def _incidence(self) -> csr_array:
-        """Matrix (n_items, n_pairs): 1 at the left item of a pair, -1 at the right."""
-        left, right = self._pairs
-        pair = np.arange(len(left))
-        entries = np.repeat([1.0, -1.0], len(pair))
-        at = np.concatenate([left, right]), np.concatenate([pair, pair])
-        return csr_array((entries, at), shape=(self.n_items, len(pair)))
-
     def differences(self, by_item: Array) -> Array:
         """Value of the left item less that of the right one, by row."""
         # Taken by pair first, whose number is far below that of rows.
@@ -149,12 +151,23 @@ class SourceRows:
             return np.zeros((0, *values.shape[1:]))
         return np.asarray(np.add.reduceat(values, self._starts, axis=0))
 
+    def _by_item(self, values: Array) -> Array:
+        """Sum of values over the rows of each item, minus where it is on the right.
+
+        Values have the shape (n,) or (n, k).
+        """
+        by_pair, (left, right) = self._by_pair(values), self._pairs
+        n_columns = int(np.prod(values.shape[1:]))
+        columns = by_pair.reshape(len(by_pair), n_columns).T
+        found = np.empty((len(columns), self.n_items))
+        for sums, column in zip(found, columns, strict=True):
+            sums[:] = np.bincount(left, column, self.n_items)
+            sums -= np.bincount(right, column, self.n_items)
+        return found.T.reshape(self.n_items, *values.shape[1:])
+
     def sums(self, values: Array) -> Array:
         """Sum of values, of shape (n,), times the local columns: (n_columns,)."""
-        by_pair, (left, right) = self._by_pair(values), self._pairs
-        items = np.bincount(left, by_pair, self.n_items)
-        items -= np.bincount(right, by_pair, self.n_items)
-        return np.concatenate([items, values @ self.extra])
+        return np.concatenate([self._by_item(values), values @ self.extra])
 
     def gram(self, values: Array) -> Array:
         """Sum of values times products of local columns: (n_columns, n_columns)."""
@@ -163,10 +176,17 @@ class SourceRows:
         left, right = self._pairs
         gram[:n, :n] = laplacian(pair_sums(left, right, self._by_pair(values), n))
         weighted = values[:, None] * self.extra
-        gram[:n, n:] = self._incidence @ self._by_pair(weighted)
+        gram[:n, n:] = self._by_item(weighted)
         gram[n:, :n] = gram[:n, n:].T
         gram[n:, n:] = self.extra.T @ weighted
         return gram
+
+    def cross(self, values: Array) -> Array:
+        """Sum of values times products of own columns with those of the weights.
+
+        Own columns are those whose coefficients are in the logit.
+        """
+        return self.gram(values)
 
     def products(self, local: Array) -> Array:
         """Columns of each row times local weights, (n_columns, k): of shape (n, k)."""
@@ -175,7 +195,7 @@ class SourceRows:
 
     def information(self, weight: Array, probability: Array) -> Array:
         """Gram matrix of rows with these weights, at these probabilities."""
-        return self.gram(weight * probability * (1.0 - probability))
+        return self.gram(weight * variance_of(probability))
 
     def scores(self, residual: Array) -> tuple[Array, Array]:
         """Sum of the rows' scores, and of the products of those in no group.
@@ -196,3 +216,36 @@ class SourceRows:
             *self.scores(weight * (self.y - probability)),
             float(self.count[weight > 0].sum()),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualRows(SourceRows):
+    """Rows whose local columns are what functions of the features leave of them.
+
+    Their span is empty: the whole bias is part of the offset.
+
+    Attributes
+    ----------
+    residual : ndarray of shape (n, n_items + 1)
+        Columns of the items and of the display order, less their projections on
+        contrasts of functions of the features.
+    """
+
+    residual: Array
+
+    def sums(self, values: Array) -> Array:
+        """Sum of values, of shape (n,), times the local columns: (n_columns,)."""
+        return np.asarray(values @ self.residual)
+
+    def gram(self, values: Array) -> Array:
+        """Sum of values times products of local columns: (n_columns, n_columns)."""
+        return np.asarray(self.residual.T @ (values[:, None] * self.residual))
+
+    def cross(self, values: Array) -> Array:
+        """Sum of values times products of own columns with those of the weights."""
+        weighted = values[:, None] * self.residual
+        return np.concatenate([self._by_item(weighted), self.extra.T @ weighted])
+
+    def products(self, local: Array) -> Array:
+        """Columns of each row times local weights, (n_columns, k): of shape (n, k)."""
+        return np.asarray(self.residual @ local)

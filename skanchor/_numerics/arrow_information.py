@@ -1,17 +1,16 @@
 """Information of all parameters by blocks: each judge's own, and those that all share.
 
-Shared are the scores, the bias of people, and the part of the item effects that all
-judges have in common, ``u_m = d_m e_m + a_m f``. A judge's own are its sensitivity, its
-position effect, its bias and its own part e of the item effects.
+Shared are the scores and the bias of people. A judge's own are its sensitivity, its
+position effect and its bias.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from skanchor._numerics.arrow import ArrowMatrix, ArrowSolver
+from skanchor._numerics.arrow import ArrowMatrix
 from skanchor._numerics.blocks import fitted_columns
-from skanchor._numerics.linalg import MANY_JUDGES, has_common_column
+from skanchor._numerics.linalg import MANY_JUDGES
 from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.types import Array
 
@@ -33,15 +32,11 @@ def information_sums(
     Returns
     -------
     ArrowSums or DenseSums
-        The former where judges are many and share no more than scores and one column
-        of L.
+        The former where judges are many and have no item effects.
     """
-    if factor is None:
-        has_blocks = layout.n_judges >= MANY_JUDGES
-    else:
-        has_blocks = has_common_column(factor)
-    kind = ArrowSums if has_blocks else DenseSums
-    return kind(layout, slopes, factor)
+    if factor is None and layout.n_judges >= MANY_JUDGES:
+        return ArrowSums(layout, slopes)
+    return DenseSums(layout, slopes, factor)
 
 
 class DenseSums:
@@ -72,7 +67,7 @@ class ArrowSums:
 
     Parameters
     ----------
-    layout, slopes, factor
+    layout, slopes
         As in :func:`information_sums`.
 
     Attributes
@@ -83,8 +78,8 @@ class ArrowSums:
         Of each judge; columns beyond its span are zero.
     """
 
-    def __init__(self, layout: Parameters, slopes: Array, factor: Array | None):
-        self.layout, self.slopes, self.factor = layout, slopes, factor
+    def __init__(self, layout: Parameters, slopes: Array):
+        self.layout, self.slopes = layout, slopes
         n = layout.n_items
         width = fitted_columns(n, max(layout.widths, default=0)).size
         self.people = np.zeros((fitted_columns(n, layout.human_width).size,) * 2)
@@ -100,19 +95,16 @@ class ArrowSums:
 
     def matrix(self) -> ArrowMatrix:
         """Information by parameter, without prior."""
-        return arrow_information(
-            self.layout, self.slopes, self.factor, self.people, self.judges
-        )
+        return arrow_information(self.layout, self.slopes, self.people, self.judges)
 
 
 def arrow_information(
     layout: Parameters,
     slopes: Array,
-    factor: Array | None,
     people: Array,
     grams: Array,
 ) -> ArrowMatrix:
-    """Information of all parameters by blocks, without the prior of the item effects.
+    """Information of all parameters by blocks.
 
     The matrices need not be symmetric.
 
@@ -122,8 +114,6 @@ def arrow_information(
         The parameter vector.
     slopes : ndarray of shape (..., n_judges)
         Sensitivities.
-    factor : ndarray of shape (n_judges, n_judges + 1) or None
-        L, where there are item effects.
     people : ndarray of shape (..., n_columns, n_columns)
         Of people, by item or by all local columns.
     grams : ndarray of shape (..., n_judges, n_columns, n_columns)
@@ -146,18 +136,11 @@ def arrow_information(
     for m in range(n_judges):
         bias = layout.bias[m]
         own_at[m, n + 2 : n + 2 + bias.stop - bias.start] = np.arange(size)[bias]
-    # A judge's items are c_m s + a_m f and d_m e; its other columns have coefficients
-    # of their own.
-    by_shared = np.zeros((*slopes.shape, n, head + (0 if factor is None else n)))
+    # A judge's items are c_m s; its other columns have coefficients of their own.
+    by_shared = np.zeros((*slopes.shape, n, head))
     by_shared[..., :n_scores] = slopes[..., None, None] * items
     scale = np.ones((n_judges, width))
     scale[:, :n] = 0.0
-    if factor is not None:
-        shared_at.append(layout.effects(n_judges))
-        for m in range(n_judges):
-            own_at[m, :n] = layout.effects(m)
-        by_shared[..., head:] = factor[:, -1][:, None, None] * np.eye(n)
-        scale[:, :n] = factor[:, :-1].diagonal()[:, None]
     turned = np.swapaxes(by_shared, -1, -2)
     shared = (turned @ grams[..., :n, :n] @ by_shared).sum(axis=-3)
     shared[..., :n_scores, :n_scores] += items.T @ people[..., :n, :n] @ items
@@ -176,35 +159,3 @@ def arrow_information(
         scale[:, :, None] * (grams[..., :n] @ by_shared),
         (turned @ grams[..., :n, :]) * scale[:, None, :],
     )
-
-
-def effect_spread(
-    solver: ArrowSolver, layout: Parameters, factor: Array
-) -> tuple[Array, Array]:
-    """Covariances of the item effects u = L v given the rows, item by item.
-
-    Parameters
-    ----------
-    solver : ArrowSolver
-        Of the information of all parameters, the prior of v included, or of those that
-        are not held.
-    layout : Parameters
-        The parameter vector.
-    factor : ndarray of shape (n_judges, n_judges + 1)
-        L.
-
-    Returns
-    -------
-    own : ndarray of shape (n_judges, n_items)
-        The part of the variances that no two judges share.
-    root : ndarray of shape (n_judges, n_items, rank)
-        R, so that for item i ``R_i R_i'`` is the rest of the covariance of judges.
-    """
-    n = layout.n_items
-    inverse, taken = solver.spread
-    # Each judge has the items first among its own parameters, and the common part of
-    # all items is last among those that are shared.
-    scale = factor[:, :-1].diagonal()[:, None]
-    own = scale**2 * np.einsum("mii->mi", inverse)[:, :n]
-    common = factor[:, -1][:, None, None] * solver.schur.root[-n:]
-    return own, common - scale[:, :, None] * taken[:, :n]

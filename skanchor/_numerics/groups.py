@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, vstack
+from scipy.sparse import csc_array, csr_array
 
 from skanchor._model.linalg import positive_part
 from skanchor._numerics.types import Array
@@ -57,19 +57,6 @@ class GroupTotals:
         return cls(groups, totals)
 
 
-def squares_by_kind(human: Array, judge: Array) -> Array:
-    """Squares of sums h + j by group, of shape (n_groups, n_columns), in three parts.
-
-    These are h h', j j' and h j' + j h'.
-
-    Returns
-    -------
-    ndarray of shape (3, n_columns, n_columns)
-    """
-    cross = human.T @ judge
-    return np.array([human.T @ human, judge.T @ judge, cross + cross.T])
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class ColumnTotals:
     """Sums of the local columns of a source's rows, by group of dependent rows.
@@ -100,12 +87,6 @@ class ColumnTotals:
                 setattr(self.items, name, own)
 
     @classmethod
-    def nothing(cls, n_items: int, n_others: int) -> Self:
-        """Sums of no group."""
-        items = csr_array((0, n_items))
-        return cls(np.empty(0, np.int64), items, np.empty((0, n_others)))
-
-    @classmethod
     def of(cls, codes: NDArray[np.int64], items: csr_array, others: Array) -> Self:
         """Sum rows with these codes of groups, in the order of the rows."""
         groups, place = np.unique(codes, return_inverse=True)
@@ -132,77 +113,6 @@ class ColumnTotals:
         # together before.
         by_item.sort_indices()
         return cls(groups, by_item, others)
-
-    def __add__(self, other: ColumnTotals) -> ColumnTotals:
-        return ColumnTotals.of(
-            np.concatenate([self.groups, other.groups]),
-            vstack([self.items, other.items], format="csr"),
-            np.vstack([self.others, other.others]),
-        )
-
-    def __getitem__(self, some: slice) -> ColumnTotals:
-        """The sums of consecutive groups; nothing is copied."""
-        start, stop, _ = some.indices(len(self.groups))
-        stops = self.items.indptr[start : stop + 1]
-        held = slice(stops[0], stops[-1])
-        content = self.items.data[held], self.items.indices[held], stops - stops[0]
-        items = csr_array(content, (stop - start, self.items.shape[1]))
-        return ColumnTotals(self.groups[start:stop], items, self.others[start:stop])
-
-    def __matmul__(self, columns: Array) -> GroupTotals:
-        """Product with coefficients of the columns, of shape (n_columns, n_targets)."""
-        n_items = self.items.shape[1]
-        totals = self.items @ columns[:n_items]
-        totals += self.others @ columns[n_items:]
-        return GroupTotals(self.groups, totals)
-
-    def rows_of(self, groups: NDArray[np.int64]) -> tuple[NDArray[np.intp], Array]:
-        """Places of those of the groups that have sums, and all sums of these."""
-        n_items, own = self.items.shape[1], self.items
-        place = np.searchsorted(self.groups, groups)
-        place[place == len(self.groups)] = -1
-        known = self.groups.take(place) if len(self.groups) else place
-        at = np.flatnonzero(known == groups)
-        place = place[at]
-        # Entries of the sparse rows, without the checks of an index.
-        starts, ends = own.indptr[place], own.indptr[place + 1]
-        sizes = ends - starts
-        entry = np.arange(sizes.sum()) + np.repeat(ends - np.cumsum(sizes), sizes)
-        row = np.repeat(np.arange(len(at)), sizes)
-        found = np.zeros((len(at), n_items + self.others.shape[1]))
-        found[row, own.indices[entry]] = own.data[entry]
-        found[:, n_items:] = self.others[place]
-        return at, found
-
-    def embed(self, places: NDArray[np.intp], n_items: int) -> ColumnTotals:
-        """The same sums among more items, of which these have the ``places``."""
-        own = self.items
-        content = own.data, places[own.indices], own.indptr
-        items = csr_array(content, (len(self.groups), n_items))
-        return ColumnTotals(self.groups, items, self.others)
-
-    def in_columns(self, change: Array) -> ColumnTotals:
-        """The same sums by other columns, each a linear combination of these.
-
-        Those of the items, which come first, stay as they are.
-        """
-        n_items = self.items.shape[1]
-        others = self.items @ change[:n_items, n_items:]
-        others += self.others @ change[n_items:, n_items:]
-        return ColumnTotals(self.groups, self.items, others)
-
-    def without_empty(self) -> ColumnTotals:
-        """Without groups whose sums are all zero, which add nothing to a square."""
-        self.items.eliminate_zeros()
-        some = np.diff(self.items.indptr) > 0
-        some |= self.others.any(axis=1)
-        if some.all():
-            return self
-        return ColumnTotals(self.groups[some], self.items[some], self.others[some])
-
-    def toarray(self) -> Array:
-        """All sums, of shape (n_groups, n_columns)."""
-        return np.hstack([self.items.toarray(), self.others])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -487,16 +397,6 @@ class Crossed:
     def __getitem__(self, rows: Any) -> Crossed:
         """The same of some of the rows; units may then be empty."""
         return Crossed(self.units[rows], self.prompt, self.rater)
-
-    def divided(self, part: NDArray[Any], n_parts: int) -> list[Crossed]:
-        """The prompts of each part alone, by the part of each prompt."""
-        own = part[self.prompt]
-        units = self.units.divided(own, n_parts)
-        at = _by_part(own, n_parts)
-        return [
-            Crossed(one, self.prompt[mine], self.rater[mine])
-            for one, mine in zip(units, at, strict=True)
-        ]
 
     def sums(self, values: Array) -> RaterSums:
         """Sums of values of rows, of shape (n_rows, n_columns).

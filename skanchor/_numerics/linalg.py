@@ -332,64 +332,18 @@ def semidefinite_root(matrix: Array) -> Array:
 
 
 def covariance_factor(covariance: Array) -> Array:
-    """Square root L with L L' equal to a covariance.
-
-    It is that of :func:`eigen_factor`, but where there are many judges, all pairs of
-    the same correlation, that of :func:`common_factor`.
-    """
+    """Square root L with L L' equal to a covariance, with orthogonal columns."""
     return _known_factor(covariance.tobytes(), len(covariance))
 
 
 @lru_cache(maxsize=4)
 def _known_factor(content: bytes, size: int) -> Array:
     """Factor of a covariance, kept for the folds, which share it; read-only."""
-    covariance, found = np.frombuffer(content).reshape(size, size), None
-    if size >= MANY_JUDGES:
-        found = common_factor(covariance)
-    found = eigen_factor(covariance) if found is None else found
+    covariance = np.frombuffer(content).reshape(size, size)
+    values, vectors = np.linalg.eigh(covariance)
+    found = np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
     found.flags.writeable = False
     return found
-
-
-def eigen_factor(covariance: Array) -> Array:
-    """Square root L with L L' equal to a covariance, with orthogonal columns."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-
-
-def common_factor(covariance: Array) -> Array | None:
-    """Root of a covariance with one correlation of all pairs, but for its sign.
-
-    Parameters
-    ----------
-    covariance : ndarray of shape (n, n)
-        Positive semi-definite, with n above two.
-
-    Returns
-    -------
-    ndarray of shape (n, n + 1) or None
-        ``[D a]`` with D diagonal: ``covariance = D D' + a a'``. None where the
-        correlations differ.
-    """
-    scale = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
-    size = np.outer(scale, scale)
-    correlation = np.divide(covariance, size, out=np.zeros_like(size), where=size > 0)
-    some = scale > 0
-    first = int(np.argmax(some))
-    sign = np.where(correlation[first] < 0.0, -1.0, 1.0)
-    common = correlation * np.outer(sign, sign)
-    pairs = np.outer(some, some) & ~np.eye(len(scale), dtype=bool)
-    values = common[pairs]
-    shared = float(values.mean()) if len(values) else 0.0
-    if not (0.0 <= shared <= 1.0) or np.abs(values - shared).max(initial=0.0) > _SAME:
-        return None
-    own = np.diag(np.sqrt(1.0 - shared) * scale)
-    return np.column_stack([own, np.sqrt(shared) * sign * scale])
-
-
-def has_common_column(factor: Array) -> bool:
-    """Whether a factor is one of :func:`common_factor`."""
-    return factor.shape[1] > factor.shape[0]
 
 
 def standardised(factor: Array, deviations: Array) -> Array:
@@ -399,25 +353,15 @@ def standardised(factor: Array, deviations: Array) -> Array:
 
     Parameters
     ----------
-    factor : ndarray of shape (n, n) or (n, n + 1)
+    factor : ndarray of shape (n, n)
         Result of :func:`covariance_factor`.
     deviations : ndarray of shape (..., n, n_items)
         Deviations u of n judges.
 
     Returns
     -------
-    ndarray of shape (..., n, n_items) or (..., n + 1, n_items)
+    ndarray of shape (..., n, n_items)
     """
-    if has_common_column(factor):
-        own, shared = factor[:, :-1].diagonal()[:, None], factor[:, -1:]
-        some = own > 0
-        if shared[~some].any():
-            return np.asarray(np.linalg.pinv(factor) @ deviations)
-        # L'(D D' + a a')^-1 u, by the Sherman-Morrison formula.
-        inverse = np.divide(1.0, own, out=np.zeros_like(own), where=some)
-        u, a = inverse * deviations, inverse * shared
-        u = u - a * (a.T @ u) / (1.0 + a.T @ a)
-        return np.concatenate([u, a.T @ u], axis=-2)
     # For orthogonal columns the pseudo-inverse is D^-1 L', with D their squared norms.
     squares = np.einsum("ij,ij->j", factor, factor)
     # The singular values are the roots of these, so that their tolerance is squared.

@@ -10,7 +10,7 @@ so that they serve any parametrisation of the scores.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, Protocol, Self
 
@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 from skanchor._model.graph import laplacian
 from skanchor._numerics.blocks import Blocks
-from skanchor._numerics.groups import ColumnTotals, Membership
+from skanchor._numerics.groups import ColumnTotals
 from skanchor._numerics.linalg import Columns
 from skanchor._numerics.types import Array
 
@@ -212,7 +212,6 @@ class SourceSums:
         cut: ItemRows,
         extra: Columns,
         residual: Array,
-        groups: Membership | None = None,
         multiplicity: Array | None = None,
     ) -> Self:
         """Sum the residuals of rows.
@@ -223,8 +222,6 @@ class SourceSums:
             As in :meth:`of_information`.
         residual : ndarray of shape (n,)
             Weight times outcome minus probability.
-        groups : Membership, optional
-            Groups of dependent rows.
         multiplicity : ndarray of shape (n,), optional
             How many equal rows each stands for, whose residuals are summed.
 
@@ -233,18 +230,10 @@ class SourceSums:
         SourceSums
         """
         score = local_score(cut, extra, residual)
-        if groups is None:
-            square = residual**2
-            if multiplicity is not None:
-                square /= multiplicity
-            outer = local_gram(cut, extra, square)
-            return cls(blocks, score=score, outer=outer)
-        each = residual if multiplicity is None else residual / multiplicity
-        # Row g of the product sums the rows of group g.
-        gather = groups.matrix(each).tocsr()
-        others = np.asarray(gather @ extra.scaled(np.ones(len(residual))))
-        found = ColumnTotals(groups.groups, gather @ cut.incidence, others)
-        return cls(blocks, score=score, by_group=found.without_empty())
+        square = residual**2
+        if multiplicity is not None:
+            square /= multiplicity
+        return cls(blocks, score=score, outer=local_gram(cut, extra, square))
 
     def __add__(self, other: SourceSums) -> SourceSums:
         """Add the same sums of other rows; a part is summed in both, or in neither."""
@@ -308,33 +297,6 @@ class SourceSums:
         assert self.by_group is None
         return self._mapped(lambda values, axes: values[at])
 
-    def embed(self, places: NDArray[np.intp], n_items: int) -> SourceSums:
-        """The same sums by more items; the rows of the further ones are zero.
-
-        Parameters
-        ----------
-        places : ndarray of shape (n_own,)
-            Index among all items of each item of these sums, ascending or not.
-        n_items : int
-            Number of all items.
-
-        Returns
-        -------
-        SourceSums
-        """
-        blocks = self.blocks.with_items(n_items)
-
-        def nothing(values: Array, axes: int) -> Array:
-            lead = values.shape[: values.ndim - axes]
-            return np.zeros((*lead, *(blocks.size,) * axes), values.dtype)
-
-        own = replace(self, by_group=None)
-        found = own._mapped(nothing, blocks)
-        found.gain(own, places)
-        if self.by_group is None:
-            return found
-        return replace(found, by_group=self.by_group.embed(places, n_items))
-
     def in_columns(self, blocks: Blocks, change: Array) -> SourceSums:
         """The same sums by other columns, each a linear combination of these.
 
@@ -356,10 +318,7 @@ class SourceSums:
             # A sum of x becomes C' (sum of x), a sum of x x' becomes C' (sum) C.
             return values @ change if axes == 1 else change.T @ values @ change
 
-        found = self._mapped(changed, blocks)
-        if self.by_group is None:
-            return found
-        return replace(found, by_group=self.by_group.in_columns(change))
+        return self._mapped(changed, blocks)
 
     def _mapped(
         self, function: Callable[[Any, int], Any], blocks: Blocks | None = None

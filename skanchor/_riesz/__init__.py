@@ -1,17 +1,7 @@
-"""Riesz weights of every score, and the evidence they are solved from."""
+"""Riesz weights of every score, and the functions of the features in them."""
 
-from skanchor._riesz._blocks import riesz_problem
-from skanchor._riesz._debiaser import RieszDebiaser
-from skanchor._riesz._evidence import RowEvidence, SplitSums
-from skanchor._riesz._influence import InfluenceSums
-from skanchor._riesz._learners import WeightLearner, weight_learners
+from skanchor._riesz._debiaser import RieszDebiaser, warn_of_unidentified
+from skanchor._riesz._learners import WeightLearner
+from skanchor._riesz._weighing import Weighing
 
-__all__ = [
-    "InfluenceSums",
-    "RieszDebiaser",
-    "RowEvidence",
-    "SplitSums",
-    "WeightLearner",
-    "riesz_problem",
-    "weight_learners",
-]
+__all__ = ["RieszDebiaser", "Weighing", "WeightLearner", "warn_of_unidentified"]

@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import reduce
+from copy import copy
 from numbers import Integral
-from operator import add
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from skanchor._base import ComparisonEstimator
-from skanchor._comparisons import Comparisons, usable_features
-from skanchor._numerics.arrow import ArrowMatrix
-from skanchor._numerics.information import JudgeBlock
-from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.system import RieszSystem
-from skanchor._riesz._blocks import (
-    judge_blocks,
-    people_block,
-    riesz_problem,
-)
-from skanchor._riesz._evidence import (
-    Evidence,
-    RowEvidence,
-)
-from skanchor._riesz._influence import InfluenceSums
-from skanchor._riesz._learners import (
-    NO_BIAS,
-    WeightLearner,
-    human_learner,
-    weight_learners,
-)
-from skanchor._riesz._projection import (
-    fit_projections,
-    judges_to_fit,
-)
-from skanchor._riesz._rows import row_influence, row_weights, summed_squares
+from skanchor._comparisons import Comparisons, Outcomes, usable_features
+from skanchor._crossfit.solution import Solution
+from skanchor._model.sources import SourceRows, variance_of
+from skanchor._numerics.logistic import sigmoid
+from skanchor._pipeline_fit import carried_by
+from skanchor._riesz._learners import WeightLearner
+from skanchor._riesz._weighing import Weighing
 from skanchor._typing import Array
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import LEARNER_CONSTRAINT, make_learner
@@ -84,9 +63,11 @@ class RieszDebiaser(ComparisonEstimator):
     models_ : ndarray of shape (n_models,)
         Targets: the score of each model, historical ones centred.
     information_ : ndarray of shape (p, p)
-        Information of the free parameters after the bias functions.
-    system_ : RieszSystem
-        The solved system: weights, targets and information of all parameters.
+        Information of all parameters that rows decide, with its prior.
+    solution_ : Solution
+        The solved system: weights and information of all parameters.
+    learners_ : tuple of WeightLearner
+        Learner of the weights of each source, people first.
     undetermined_ : ndarray of shape (n_models,)
         Whether the rows leave a score undetermined.
     identity_error_ : float
@@ -115,7 +96,6 @@ class RieszDebiaser(ComparisonEstimator):
     (8500, 11)
     """
 
-    system_: RieszSystem
     _stands_for: ClassVar = {"learner": _own_learner}
     _parameter_constraints: ClassVar = {
         **ComparisonEstimator._parameter_constraints,
@@ -145,112 +125,107 @@ class RieszDebiaser(ComparisonEstimator):
     ) -> None:
         eta = sample.X.logits()
         used = sample.counts & np.isfinite(eta)
-        if self.human_bias is None:
-            used &= ~sample.X.is_human
-        sample = sample.with_battles(usable_features(sample.X, used))
-        rows = RowEvidence.of(sample, sample.weight)
-        X, curvature = sample.X, rows.curvature
-        learners = weight_learners(X, curvature, self._part("learner"))
-        human = human_learner(X, curvature, self.human_bias)
-        people = people_block([rows], human if human.has_span else NO_BIAS)
-        blocks = dict(enumerate(judge_blocks([rows], learners)))
-        fits = judges_to_fit(sample, curvature, learners, human)
-        fitted = fit_projections(fits, self.inner_folds, seed_offset)
-        for fit, block in zip(fits, fitted, strict=True):
-            blocks[fit.judge] = block
-        # People have a block here only if a learner without a span projected theirs.
-        people = blocks.pop(PEOPLE, None) or people
-        self.fit_blocks(X, people, blocks.values())
+        by_features = used if self.human_bias is not None else used & ~sample.X.is_human
+        X = usable_features(sample.X, by_features)
+        sample = sample.with_battles(X).weighted(np.where(used, sample.weight, 0.0))
+        curvature = self.curvature(sample)
+        self._weighing = Weighing.of(
+            sample,
+            curvature,
+            self._part("learner"),
+            self.human_bias,
+            self.inner_folds,
+            seed_offset,
+        )
+        rows = self._weighing.rows(sample, _biases(X))
+        fit = self._weighing.fit(carried_by(X))
+        prior = self._weighing.prior(fit, X, curvature)
+        self.models_, self.judges_ = X.models, X.judges
+        self._keep(Solution.of(fit, rows, prior))
         keys, codes = X.rows.source_keys, X.rows.sources
-        weight = np.where(np.isfinite(eta), sample.weight, 0.0)
-        totals = np.bincount(codes + 1, weight)[1:]
+        totals = np.bincount(codes + 1, sample.weight)[1:]
         self._source_totals = list(zip(keys, totals.tolist(), strict=True))
 
-    def fit_evidence(
+    def _keep(self, solution: Solution) -> None:
+        """Store a solution; flag scores that it leaves open, and warn of them."""
+        self.solution_ = solution
+        self.identity_error_ = float(np.abs(solution.gap).max(initial=0.0))
+        self.undetermined_ = solution.weights.undetermined
+        if self.undetermined_.any():
+            warn_of_unidentified(self.models_[self.undetermined_])
+
+    def with_solution(
         self,
-        X: Comparisons,
-        evidence: Sequence[Evidence],
-        learners: Sequence[WeightLearner],
-    ) -> Self:
-        """Solve for the weights from rows or sums of rows.
+        models: NDArray[Any],
+        judges: NDArray[Any],
+        weighing: Weighing,
+        solution: Solution,
+    ) -> RieszDebiaser:
+        """Copy with weights that were solved from sums.
 
         Parameters
         ----------
-        X : Comparisons
-            Rows, or none, that carry the plug-in.
-        evidence : sequence of Evidence
-            Training rows, or stored sums of them.
-        learners : sequence of WeightLearner
-            By judge; all with a span.
+        models, judges : ndarray
+            Labels.
+        weighing : Weighing
+            Columns of the weights.
+        solution : Solution
+            The weights.
 
         Returns
         -------
-        self
+        RieszDebiaser
         """
-        blocks = judge_blocks(evidence, learners)
-        return self.fit_blocks(X, people_block(evidence), blocks)
+        found = copy(self)
+        found.models_, found.judges_, found._weighing = models, judges, weighing
+        found._keep(solution)
+        return found
 
-    def fit_blocks(
-        self, X: Comparisons, people: JudgeBlock, blocks: Iterable[JudgeBlock | None]
-    ) -> Self:
-        """Solve for the weights from information whose biases are profiled out.
+    @property
+    def learners_(self) -> tuple[WeightLearner, ...]:
+        """Learner of the weights of each source, people first."""
+        return self._weighing.learners
 
-        Parameters
-        ----------
-        X : Comparisons
-            Rows, or none, that carry the plug-in.
-        people : JudgeBlock
-            Of the human rows.
-        blocks : iterable of JudgeBlock or None
-            By judge; None where a judge has no rows.
-
-        Returns
-        -------
-        self
-        """
-        self.system_ = riesz_problem(X, people).solve(blocks)
-        self.models_, self.judges_ = X.models, X.judges
-        self.identity_error_ = float(np.abs(self.system_.gap).max())
-        self._check_determined()
-        return self
+    @property
+    def has_projections(self) -> bool:
+        """Whether the weights of some source are linear in no fixed columns."""
+        return bool(self._weighing.projected)
 
     @property
     def information_(self) -> Array:
-        """Information J of the joint system, of shape (p, p)."""
-        information = self.system_.information
-        if isinstance(information, ArrowMatrix):
-            return information.dense()
-        return information
+        """Information of the parameters that rows decide, of shape (p, p)."""
+        return self.solution_.information.matrix
 
-    def influence_sums(self, evidence: Sequence[Evidence]) -> InfluenceSums:
-        """Correction and sampling covariance from the rows held out.
+    @staticmethod
+    def curvature(sample: Sample) -> Array:
+        """Weight times variance of the outcome of each row, (n_rows,).
 
         Parameters
         ----------
-        evidence : sequence of Evidence
-            Held-out rows, or stored sums of them.
+        sample : Sample
+            Rows that carry the plug-in.
+        """
+        p = sigmoid(np.nan_to_num(sample.X.logits()))
+        return np.where(sample.counts, sample.weight * variance_of(p), 0.0)
+
+    def rows(self, sample: Sample, *, is_training: bool = True) -> list[SourceRows]:
+        """Rows by source, with the columns of the weights.
+
+        Parameters
+        ----------
+        sample : Sample
+            Rows that carry the plug-in, with the roles and labels of ``fit``.
+        is_training : bool
+            Whether they are the rows of ``fit``.
 
         Returns
         -------
-        InfluenceSums
+        list of SourceRows
         """
-        found = (one.influence(self.system_) for one in evidence)
-        return reduce(add, found).with_closed_groups()
-
-    def _check_determined(self) -> None:
-        """Flag scores that the information does not determine, and warn of them."""
-        lost = self.system_.undetermined
-        self.undetermined_ = lost
-        if lost.any():
-            warn(
-                SkanchorWarning(
-                    "The rows do not determine the scores of "
-                    f"{self.models_[lost].tolist()[:5]}; their intervals are not "
-                    "valid.",
-                    code="unidentified-scores",
-                    subject=self.models_[lost],
-                )
-            )
+        usable = np.isfinite(sample.X.logits())
+        sample = sample.weighted(np.where(usable, sample.weight, 0.0))
+        offset = _biases(sample.X)
+        return self._weighing.rows(sample, offset, is_training=is_training)
 
     def _aligned(self, X: Battles) -> Comparisons:
         encoded = self._encode(X)
@@ -278,9 +253,12 @@ class RieszDebiaser(ComparisonEstimator):
             logits; zero for rows that cannot be used.
         """
         aligned = self._aligned(X)
-        rows = np.flatnonzero(self._valid(aligned))
+        one = np.ones(len(aligned))
+        sample = Sample(aligned, Outcomes(0.0 * one, np.array([0, 1]), 1), one)
         weights = np.zeros((len(aligned), len(self.models_)))
-        weights[rows] = row_weights(self.system_, aligned, rows)
+        for part in self.rows(sample, is_training=False):
+            local = self.solution_.weights.local(part.source)
+            weights[part.rows] = part.products(local)
         return weights
 
     def influence(self, X: Battles, y: ArrayLike) -> Array:
@@ -301,27 +279,9 @@ class RieszDebiaser(ComparisonEstimator):
             In logits of each score.
         """
         aligned = self._aligned(X)
-        rows = np.arange(len(aligned))
-        values = self._outcome_values(aligned, y)
-        return row_influence(self.system_, aligned, values, rows)
-
-    def influence_of_rows(self, sample: Sample, rows: NDArray[np.intp]) -> Array:
-        """Weighted influence of some rows, with the roles and labels of ``fit``.
-
-        Parameters
-        ----------
-        sample : Sample
-            Rows with the columns that ``fit`` used, such as the rows of the fit.
-        rows : ndarray of shape (n_chosen,)
-            Row numbers.
-
-        Returns
-        -------
-        ndarray of shape (n_chosen, n_models)
-            In logits of each score; zero for rows that cannot be used.
-        """
-        evidence = RowEvidence.held(sample, rows)
-        return evidence.influence_values(self.system_, rows)
+        residual = self._outcome_values(aligned, y) - sigmoid(aligned.logits())
+        used = self._valid(aligned)
+        return self.weights(X) * np.where(used, residual, 0.0)[:, None]
 
     @staticmethod
     def _valid(X: Comparisons) -> NDArray[np.bool_]:
@@ -361,12 +321,31 @@ class RieszDebiaser(ComparisonEstimator):
         rows = self._valid(aligned) & (weight > 0)
         if not rows.any():
             raise BattlesError("RieszDebiaser.score found no row that it can weigh.")
-        total = summed_squares(
-            self.system_,
-            aligned,
-            np.flatnonzero(rows),
-            weight[rows],
-            dict(self._source_totals),
+        p = sigmoid(np.nan_to_num(aligned.logits()))
+        squares = np.sum(self.weights(X) ** 2, axis=1)
+        values = weight * p * (1.0 - p) * squares
+        keys, codes = aligned.rows.source_keys, aligned.rows.sources
+        known, total = dict(self._source_totals), 0.0
+        for code, key in enumerate(keys):
+            own = rows & (codes == code)
+            if own.any() and key in known:
+                total += known[key] * float(values[own].sum() / weight[own].sum())
+        targets = self.solution_.layout.targets
+        return float(2.0 * np.sum(targets * self.solution_.weights.values) - total)
+
+
+def _biases(X: Comparisons) -> Array:
+    """Bias of each row, zero where it has none."""
+    return np.zeros(len(X)) if X.biases is None else np.nan_to_num(X.biases)
+
+
+def warn_of_unidentified(models: NDArray[Any]) -> None:
+    """Warn of models whose scores the rows of a fit do not determine."""
+    warn(
+        SkanchorWarning(
+            f"The rows do not determine the scores of {models[:5].tolist()}; their "
+            "intervals are not valid.",
+            code="unidentified-scores",
+            subject=models,
         )
-        linear = 2.0 * np.sum(self.system_.targets * self.system_.weights)
-        return float(linear - total)
+    )

@@ -10,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor._comparisons import HUMAN, FeaturePairs
-from skanchor._numerics.information import (
-    JudgeBlock,
-    fitted_block,
-    gradient_columns,
-)
+from skanchor._comparisons import HUMAN, FeaturePairs, JudgeRows
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._riesz._learners import WeightLearner
 from skanchor._typing import Array
@@ -36,8 +31,10 @@ class JudgeProjection:
         Its label, for messages.
     learner : learner
         Unfitted, with the squared loss.
+    places : ndarray of shape (n,)
+        Where the training rows lie among those of the source.
     pairs : FeaturePairs
-        Features of the n training rows.
+        Their features.
     columns : ndarray of shape (n, n_items + n_own)
         Gradient of the logit of each row in the scores and the judge's own parameters.
     weight : ndarray of shape (n,)
@@ -49,6 +46,7 @@ class JudgeProjection:
     judge: int
     name: Any
     learner: Any
+    places: NDArray[np.intp]
     pairs: FeaturePairs
     columns: Array
     weight: Array
@@ -85,19 +83,34 @@ def judges_to_fit(
         if own.has_span:
             continue
         cut = X.by_judge(m)
-        used = curvature[cut.rows] > 0
-        if not used.any():
+        used = np.flatnonzero(curvature[cut.rows] > 0)
+        if not len(used):
             continue
         rows = cut.rows[used]
-        columns = gradient_columns(cut, X.score_differences[cut.rows])[used]
+        columns = _columns(cut)[used]
         # Rows of one group stay together in inner folds.
         group = rows if groups is None else groups[rows]
-        pairs = cut.pairs[np.flatnonzero(used)]
-        weight = curvature[rows]
         fits.append(
-            JudgeProjection(m, judge, own.learner, pairs, columns, weight, group)
+            JudgeProjection(
+                m,
+                judge,
+                own.learner,
+                used,
+                cut.pairs[used],
+                columns,
+                curvature[rows],
+                group,
+            )
         )
     return fits
+
+
+def _columns(cut: JudgeRows) -> Array:
+    """Columns of items and display order, dense, of shape (n, n_items + 1).
+
+    The score difference is a combination of the columns of the items.
+    """
+    return np.hstack([cut.incidence.toarray(), cut.order[:, None]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +131,56 @@ def _without_nan(values: Array) -> Array:
     return values
 
 
+@dataclass(frozen=True, slots=True)
+class Projected:
+    """A source whose gradient columns are projected.
+
+    Attributes
+    ----------
+    source : JudgeProjection
+        The source and its training rows.
+    fitted : ndarray of shape (n, n_items + 1)
+        Projections of the columns of the training rows, out of fold, so that a
+        learner's fit to the noise of these rows does not count as explained.
+    learned : learner
+        Gives the projections of any other row.
+    """
+
+    source: JudgeProjection
+    fitted: Array
+    learned: _Learned
+
+    def residual(
+        self, cut: JudgeRows, known: NDArray[np.intp], *, is_training: bool = True
+    ) -> Array:
+        """Columns of items and display order less their projections.
+
+        Parameters
+        ----------
+        cut : JudgeRows
+            All rows of the source.
+        known : ndarray of shape (n_known,)
+            Places of the rows that have features.
+        is_training : bool
+            Whether they are the rows of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_items + 1)
+            Valid for the known rows.
+        """
+        columns, rest = _columns(cut), known
+        if is_training:
+            columns[self.source.places] -= self.fitted
+            rest = np.setdiff1d(known, self.source.places, assume_unique=True)
+        if len(rest):
+            columns[rest] -= self.learned.contrast(cut.pairs[rest])
+        return columns
+
+
 def fit_projections(
     fits: Sequence[JudgeProjection], inner_folds: int, seed_offset: int
-) -> list[JudgeBlock]:
+) -> list[Projected]:
     """Fit the projections of all judges and inner folds."""
     learners, tasks, names, places = [], [], [], []
     for number, fit in enumerate(fits):
@@ -140,15 +200,12 @@ def fit_projections(
             names.append(fit.name)
             places.append((number, np.flatnonzero(fold == k)))
     fit_all(learners, tasks, names, seed_offset)
-    # What each learner predicts for the rows that it has not seen, so that its fit to
-    # the noise of these rows does not count as explained.
     fitted = [np.zeros_like(fit.columns) for fit in fits]
+    inner: list[list[Any]] = [[] for _ in fits]
     for learner, (number, test) in zip(learners, places, strict=True):
         fitted[number][test] = _without_nan(learner.contrast(fits[number].pairs[test]))
-    blocks = []
-    for number, fit in enumerate(fits):
-        mine = [a for a, (at, _) in zip(learners, places, strict=True) if at == number]
-        blocks.append(
-            fitted_block(fit.columns, fitted[number], fit.weight, _Learned(tuple(mine)))
-        )
-    return blocks
+        inner[number].append(learner)
+    return [
+        Projected(fit, values, _Learned(tuple(mine)))
+        for fit, values, mine in zip(fits, fitted, inner, strict=True)
+    ]

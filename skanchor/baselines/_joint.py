@@ -116,6 +116,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
                     right=cut.right[used],
                     order=cut.order[used],
                     span=span,
+                    offset=np.zeros(len(rows)),
                     y=sample.y[rows],
                     weight=weight[rows],
                     count=np.ones(len(rows)),

@@ -79,14 +79,17 @@ class JointBTL(RankingEstimator):
         self.btl_: BTLRegressor = clone(self._part("btl")).fit_sample(alike, near)
         self.models_ = X.models
         self.new_models_ = X.models[X.is_new]
-        # BTLRegressor centres over all models. R = I - 1 h', with h one over the number
-        # of historical models there and zero at new ones, centres over the historical.
-        size = len(X.models)
-        recentre = np.eye(size) - np.where(X.is_new, 0.0, 1.0) / (~X.is_new).sum()
         covariance = self.btl_.covariance_.copy()
         # Infinite variances would turn R C R' into NaN; the mask reports them instead.
         unbounded = ~np.isfinite(np.diag(covariance))
         covariance[unbounded, unbounded] = 0.0
+        # BTLRegressor centres over all models. R = I - 1 h', with h one over the number
+        # of historical models with a finite error there and zero at the others, centres
+        # over those.
+        size, centre = len(X.models), np.where(X.is_new | unbounded, 0.0, 1.0)
+        if not centre.any():
+            centre = np.where(X.is_new, 0.0, 1.0)
+        recentre = np.eye(size) - centre / centre.sum()
         self.result_ = RankingResult(
             X.models,
             X.is_new,
@@ -95,6 +98,7 @@ class JointBTL(RankingEstimator):
             unbounded,
             *count_rows(X, sample.weight),
             inputs=sample.inputs.without_features(),
+            open_rows=self.btl_.open_rows_,
         )
 
     def _read(self, sample: Sample) -> Sample:

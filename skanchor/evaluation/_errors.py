@@ -102,7 +102,7 @@ class DifferenceErrors:
         """Parts from item effects, of shape (n_judges, n_models)."""
         X = self.sample.X
         parts = np.zeros((len(X.judges), len(X.models)))
-        known = debiaser.system_.item_errors()
+        known = debiaser.solution_.item_errors
         if known is not None:
             target = debiaser.models_.tolist().index(model)
             judges, models = (

@@ -14,15 +14,13 @@ from typing import Self
 import numpy as np
 from sklearn.base import clone
 
+from skanchor._crossfit.influence import influence_of, residuals
 from skanchor._numerics.logistic import sigmoid
-from skanchor._riesz import RieszDebiaser, RowEvidence
+from skanchor._riesz import RieszDebiaser
 from skanchor._typing import Array
 from skanchor.fragility._units import Queue, Units
 from skanchor.results import AnchorResult
 from skanchor.warning_log import WarningLog
-
-_STEP = 65_536
-"""Rows whose weights are held at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,16 +80,15 @@ class Resolved:
                 known = debiaser.human_bias
                 solved = clone(debiaser).set_params(human_bias=known)
                 solved.fit_sample(sample)
-        rows = np.flatnonzero(sample.counts)
-        sums = solved.influence_sums([RowEvidence.held(sample, rows)])
-        system = solved.system_
+        weights = solved.solution_.weights
+        influence = influence_of(weights, solved.rows(sample), 0)
         return cls(
             solved,
             units,
             gone,
-            sums.total + system.prior_score(sample.X.deviations),
-            sums.sampling,
-            inflation * system.item_covariance(),
+            influence.total + weights.prior_score,
+            influence.parts.sum(axis=0),
+            inflation * weights.item_covariance,
             bool(solved.undetermined_.any()),
         )
 
@@ -115,12 +112,12 @@ class Resolved:
         X, size = sample.X, len(units.copies)
         rows = np.flatnonzero((units.unit >= 0) & (sample.weight > 0))
         influence, weight = np.zeros(len(sample)), np.zeros(len(sample))
-        for start in range(0, len(sample), _STEP):
-            part = np.arange(start, min(start + _STEP, len(sample)))
-            a = self.debiaser.weights(X[part])
-            weight[part] = a[:, first] - a[:, second]
-            own = self.debiaser.influence_of_rows(sample, part)
-            influence[part] = own[:, first] - own[:, second]
+        solved = self.debiaser.solution_.weights
+        for part in self.debiaser.rows(sample):
+            local = solved.local(part.source)
+            a = part.products(local[:, [first]] - local[:, [second]])[:, 0]
+            weight[part.rows] = a
+            influence[part.rows] = a * residuals(solved, part)
         unit = units.unit[rows]
         left = np.maximum(units.copies - units.counts(self.gone), 1)
         p = sigmoid(np.where(np.isfinite(X.logits()), X.logits(), 0.0))

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._comparisons import HUMAN, number_rows
-from skanchor._folds import FoldPlan
+from skanchor._folds import FoldPlan, fold_of_rows
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
@@ -43,33 +43,46 @@ class RowCounts:
     counts: NDArray[np.intp]
 
     @classmethod
-    def of(cls, sample: Sample, plans: list[FoldPlan]) -> RowCounts | None:
+    def of(
+        cls, sample: Sample, cell: NDArray[Any] | None, plans: list[FoldPlan]
+    ) -> RowCounts | None:
         """Count the rows of each kind.
 
         Parameters
         ----------
         sample : Sample
-            All rows that the user gave.
+            All rows that the user gave, put together where they are equal.
+        cell : ndarray of shape (n_rows,) or None
+            Which of these each row of the table is; None where each is its own.
         plans : list of FoldPlan
-            Folds of its rows in each repeat.
+            Folds of the rows of the table in each repeat.
 
         Returns
         -------
         RowCounts or None
             None where rows have features, groups or weights.
         """
-        X = sample.X
-        used = np.flatnonzero(sample.counts)
+        X, used, times = sample.X, sample.counts, sample.multiplicity
         if X.features_left.shape[1] or sample.is_grouped:
             return None
-        if sample.unit != 1.0 or (sample.weight[used] != 1.0).any():
+        weight = sample.weight if times is None else sample.weight / times
+        if sample.unit != 1.0 or (weight[used] != 1.0).any():
             return None
-        folds = fold_numbers(plans, len(sample))
-        columns = [X.left, X.right, X.judge, X.order.astype(np.intp), *folds]
-        equal = number_rows(*(column[used] for column in (*columns, sample.y)))
-        at = used[equal.first]
-        kinds = np.column_stack([column[at] for column in columns])
-        return cls(X.models, X.judges, kinds, sample.y[at], equal.size)
+        columns = [X.left, X.right, X.judge, X.order.astype(np.intp)]
+        equal = number_rows(*columns, sample.y)
+        # Narrow integers, as a table of counts may stand for many rows.
+        number = equal.kind.astype(np.min_scalar_type(len(equal.first)))
+        cell = np.arange(len(sample)) if cell is None else cell
+        rows = slice(None) if used.all() else np.flatnonzero(used[cell])
+        number = number[cell][rows]
+        folds = [fold_of_rows(plan, len(cell))[rows] for plan in plans]
+        kinds_of_rows = number_rows(number, *folds, narrow=True)
+        at = equal.first[number[kinds_of_rows.first]]
+        of_kinds = [column[at] for column in columns]
+        of_kinds += [fold[kinds_of_rows.first] for fold in folds]
+        kinds = np.column_stack(of_kinds)
+        kinds = kinds.astype(np.min_scalar_type(-int(kinds.max(initial=1)) - 1))
+        return cls(X.models, X.judges, kinds, sample.y[at], kinds_of_rows.size)
 
     def rows(self) -> tuple[pd.DataFrame, Array, NDArray[np.intp]]:
         """List all rows again, sorted by kind and not in their first order.
@@ -83,7 +96,7 @@ class RowCounts:
         folds : ndarray of shape (n_repeats, n_rows)
             Fold that holds each row out.
         """
-        kinds = np.repeat(self.kinds, self.counts, axis=0)
+        kinds = np.repeat(self.kinds.astype(np.intp), self.counts, axis=0)
         left, right, judge, order = kinds[:, :4].T
         table = _table(self.models, self.judges, left, right, judge, order)
         return table, np.repeat(self.outcomes, self.counts), kinds[:, 4:].T
@@ -93,15 +106,6 @@ def rows_as_table(sample: Sample) -> pd.DataFrame:
     """Battles table of a sample without features, all of whose rows are usable."""
     X = sample.X
     return _table(X.models, X.judges, X.left, X.right, X.judge, X.order)
-
-
-def fold_numbers(plans: list[FoldPlan], n_rows: int) -> NDArray[np.intp]:
-    """Fold that holds each row out in each repeat, -1 where none does."""
-    folds = np.full((len(plans), n_rows), -1)
-    for repeat, plan in enumerate(plans):
-        for number, (_, test) in enumerate(plan):
-            folds[repeat, test] = number
-    return folds
 
 
 def _table(

@@ -18,6 +18,7 @@ from skanchor._comparisons.grouping import AUTO
 from skanchor._comparisons.labels import is_in
 from skanchor._contexts import refuse_contexts
 from skanchor._folds import make_plans
+from skanchor._stages import Stages
 from skanchor._treatments import limited_to_inference
 from skanchor.exceptions import BattlesError
 from skanchor.history._additions import join_rows, with_rows
@@ -27,9 +28,9 @@ from skanchor.history._arrivals import (
     check_groups_in_folds,
     look_at_grades,
 )
-from skanchor.history._format import pack_state, unpack_state
+from skanchor.history._file import packed_history, unpacked_history
 from skanchor.history._identity import check_fingerprints
-from skanchor.history._json import pack_settings, unpack_settings
+from skanchor.history._place import place
 from skanchor.history._rows import HistoryRows, among_groups, groups_of_arrivals
 from skanchor.history._state import HistoryState
 from skanchor.io.archive import read_archive, write_archive
@@ -66,6 +67,8 @@ class AnchorHistory(BaseEstimator):
         Fingerprint of each judge for which one was given.
     state_ : HistoryState
         Everything that the history stores.
+    checksum_ : bytes
+        Checksum of the file that :meth:`load` read.
     updated_from_ : {"counts", "rows"}
         What :meth:`update` fitted again: stored counts of rows, or rows given again.
     fold_plan_ : list of lists of (train, test)
@@ -94,6 +97,7 @@ class AnchorHistory(BaseEstimator):
 
     state_: HistoryState
     _rules: HistoryRows
+    _stages: Stages
 
     def __init__(self, anchor: AnchorPipeline | None = None):
         self.anchor = anchor
@@ -154,7 +158,7 @@ class AnchorHistory(BaseEstimator):
         """Fit on all rows of the history; ``labels`` are those of their groups."""
         _refuse_new_models(sample)
         with limited_to_inference(sample.X, anchor.item_effects):
-            inference = anchor.prepare(sample, by_features=False)
+            inference = anchor.prepare(sample, is_stored=True)
             state = HistoryState.of(inference, labels, fingerprints)
         self._set_state(state)
         self.fold_plan_ = inference.fold_plan
@@ -183,17 +187,13 @@ class AnchorHistory(BaseEstimator):
 
     def _set_state(self, state: HistoryState) -> None:
         """Set all fitted attributes."""
-        X = state.history.whole.X
-        self.state_, self._rules = state, HistoryRows.of(self._anchor())
-        self.models_, self.judges_ = X.models, X.judges
-        self.features_ = np.array(X.feature_names, dtype=object)
+        anchor = self._anchor()
+        self.state_, self._rules = state, HistoryRows.of(anchor)
+        self._stages = anchor.stages()
+        self.models_, self.judges_ = state.models, state.judges
+        self.features_ = np.array(state.features, dtype=object)
         self.item_effects_ = state.treatment
         self.fingerprints_ = dict(state.fingerprints)
-
-    @property
-    def _sizes(self) -> list[int]:
-        """Number of folds of each repeat."""
-        return [len(folds) for folds in self.state_.history.repeats]
 
     def _anchor(self) -> AnchorPipeline:
         """Unfitted copy of the settings; refuse those that a history cannot have."""
@@ -260,7 +260,7 @@ class AnchorHistory(BaseEstimator):
             groups = groups_of_arrivals(groups, X, None)
             late, _ = HistoryRows.of(anchor).admit(X, y, sample_weight, groups)
             table, outcomes, plans = with_rows(
-                counts, late, anchor.random_state, self._sizes
+                counts, late, anchor.random_state, self.state_.repeats
             )
             # With plans as ``cv``, every old row stays in its fold.
             anchor.set_params(cv=plans)
@@ -374,7 +374,7 @@ class AnchorHistory(BaseEstimator):
         check_is_fitted(self, "state_")
         with WarningLog() as log:
             check_fingerprints(self.fingerprints_, fingerprints)
-            with limited_to_inference(self.state_.history.whole.X, self.item_effects_):
+            with limited_to_inference(self.state_.X, self.item_effects_):
                 result = self._place(X, y, sample_weight, groups, cv)
             if result.diagnostics is not None:
                 result.diagnostics.warn()
@@ -391,11 +391,10 @@ class AnchorHistory(BaseEstimator):
         groups = groups_of_arrivals(groups, X, state.groups)
         sample, labels = rules.admit(X, y, sample_weight, groups)
         sample = among_groups(sample.in_units(state.unit), labels, state.groups)
-        known = state.history.whole.X
-        everyone, admitted = admit_arrivals(sample, known, state.lost)
+        everyone, admitted = admit_arrivals(sample, state.X, state.lost)
         look_at_grades(admitted, state.facts)
         group_folds = None if state.groups is None else state.groups.folds
-        sizes = self._sizes
+        sizes = list(state.repeats)
         if cv is None:
             plans = arrival_plans(admitted, sizes, rules.seed, group_folds)
         else:
@@ -406,10 +405,16 @@ class AnchorHistory(BaseEstimator):
                     f"{[len(plan) for plan in plans]}."
                 )
             check_groups_in_folds(plans, admitted.groups, group_folds)
-        return state.result(everyone, admitted, plans)
+        return place(state, self._stages, everyone, admitted, plans)
 
     # ----------------------------------------------------------------------- the file
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = True,
+        replaces: bytes = b"",
+    ) -> None:
         """Write the history to a file. If writing fails, no partial file is left.
 
         Parameters
@@ -418,18 +423,27 @@ class AnchorHistory(BaseEstimator):
             The file. It holds numbers and texts only, so that reading it runs no code.
         overwrite : bool, default=True
             Whether an existing file may be replaced.
+        replaces : bytes, optional
+            ``checksum_`` of the history that :meth:`load` read from the file. If the
+            file has changed since, nothing is written.
 
         Raises
         ------
+        FileExistsError
+            If the file exists and may not be replaced, or has changed.
         BattlesError
             If a learner, a label or a setting cannot be stored in a file.
         """
         check_is_fitted(self, "state_")
-        header, arrays = pack_state(self.state_)
-        n_folds = len(self.state_.history.repeats[0])
-        header["settings"] = pack_settings(self._anchor(), n_folds)
-        header["skanchor"] = version("skanchor")
-        write_archive(path, header, arrays, overwrite=overwrite)
+        content = packed_history(self.state_, self._anchor())
+        content.header["skanchor"] = version("skanchor")
+        write_archive(
+            path,
+            content.header,
+            content.arrays,
+            overwrite=overwrite,
+            replaces=replaces,
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -458,15 +472,19 @@ class AnchorHistory(BaseEstimator):
                 "skanchor history build."
             ) from None
         try:
-            anchor = unpack_settings(found.header["settings"])
-            state = unpack_state(found.header, found.arrays, anchor.stages())
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            state, anchor = unpacked_history(found)
+        except (
+            *(KeyError, TypeError, ValueError, IndexError, AttributeError),
+            *(AssertionError, RecursionError),
+        ) as error:
             raise BattlesError(
                 f"{os.fspath(path)} is no history that can be read "
                 f"({type(error).__name__}: {error}). Build it again: "
                 "AnchorHistory().fit(X, y).save(path), or skanchor history build.",
             ) from None
-        return cls.from_state(state, anchor)
+        history = cls.from_state(state, anchor)
+        history.checksum_ = found.checksum
+        return history
 
 
 def _refuse_new_models(sample: Sample) -> None:

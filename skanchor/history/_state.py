@@ -2,48 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from skanchor._assembly import (
-    Inference,
-    assemble,
-    set_undetermined_apart,
-)
-from skanchor._comparisons import count_rows
+from skanchor._assembly import Inference
+from skanchor._btl import BTLRegressor
+from skanchor._chain import fit_stages
+from skanchor._comparisons import Comparisons, EncodedRows
 from skanchor._comparisons.grades import graded_shares, shares_by_label
+from skanchor._comparisons.labels import label_index
+from skanchor._crossfit.state import StoredFits
 from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._engine import FullFit
-from skanchor._folds import FoldPlan
-from skanchor._stored_folds import PlacedArrivals, StoredHistory
-from skanchor.exceptions import BattlesError
-from skanchor.history._arrivals import with_models
-from skanchor.history._counts import RowCounts, fold_numbers
-from skanchor.results import AnchorResult
+from skanchor._fold_fits import FoldFits, rows_held_out
+from skanchor._folds import FoldPlan, as_folds, fold_of_rows
+from skanchor._historical import votes_identify
+from skanchor._judges import JudgeCalibrator
+from skanchor._model.item_effects import ItemCovariance
+from skanchor._model.layout import Layout
+from skanchor._model.sources import SourceRows
+from skanchor._stages import Stages
+from skanchor._typing import Array
+from skanchor.bias.protocol import linearity
+from skanchor.exceptions import BattlesError, LearnerError, located
+from skanchor.history._counts import RowCounts
 from skanchor.sample import Sample
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Board:
-    """Scores of all historical models, including those that were left out of the fit.
+@dataclass(frozen=True, eq=False)
+class AllModels:
+    """All historical models, where some were left out of the fit.
 
     Attributes
     ----------
-    scores : Series
-        Score of every historical model in the fit of the votes.
-    n_human, n_judge : Series
-        Number of human and of judge rows of every historical model.
+    models : ndarray of shape (n,)
+        Labels.
+    scores : ndarray of shape (n,)
+        Scores by the votes alone.
+    n_human, n_judge : ndarray of shape (n,)
+        Number of human and of judge rows.
     """
 
-    scores: pd.Series
-    n_human: pd.Series
-    n_judge: pd.Series
+    models: NDArray[Any]
+    scores: Array
+    n_human: NDArray[np.intp]
+    n_judge: NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +89,11 @@ class GroupFolds:
     ) -> GroupFolds:
         """Look up the fold of each group in the plans of its rows."""
         # All rows of a group have the same fold: any of them may be taken.
-        of_rows = fold_numbers(plans, len(codes))
         folds = np.full((len(plans), len(labels)), -1)
-        for own, rows in zip(folds, of_rows, strict=True):
-            held = rows >= 0
-            own[codes[held]] = rows[held]
+        for of_groups, plan in zip(folds, plans, strict=True):
+            fold = fold_of_rows(plan, len(codes))
+            used = fold >= 0
+            of_groups[codes[used]] = fold[used]
         return cls(labels, folds)
 
 
@@ -93,15 +103,29 @@ class HistoryState:
 
     Attributes
     ----------
-    history : StoredHistory
-        Fits and sums of all folds.
+    models, judges : ndarray
+        Labels.
+    features : tuple of str
+        Names of the response features.
+    fits : StoredFits
+        Fits of all rows and of each fold, repeat by repeat, and sums of their rows.
+    repeats : tuple of int
+        Number of folds of each repeat.
+    learners : tuple of learner or None
+        Fitted bias learner of each judge, whose columns those of new rows are.
+    items : ItemCovariance or None
+        Covariance of the item effects; None leaves them out.
+    human_errors : ndarray of shape (n_models,)
+        Standard errors of the scores by votes alone; NaN without votes.
+    unbounded : ndarray of shape (n_models,)
+        Whether votes give a score no limit.
     sums : FitSums
         Sums over all historical rows, for diagnostics.
     check : ItemCheck
         Test for item effects.
     treatment : str
         Treatment of the item effects.
-    board : Board or None
+    all_models : AllModels or None
         None if every historical model was fitted.
     groups : GroupFolds or None
         None without groups.
@@ -129,11 +153,19 @@ class HistoryState:
     True
     """
 
-    history: StoredHistory
+    models: NDArray[Any]
+    judges: NDArray[Any]
+    features: tuple[str, ...]
+    fits: StoredFits
+    repeats: tuple[int, ...]
+    learners: tuple[Any, ...]
+    items: ItemCovariance | None
+    human_errors: Array
+    unbounded: NDArray[np.bool_]
     sums: FitSums
     check: ItemCheck
     treatment: str
-    board: Board | None = None
+    all_models: AllModels | None = None
     groups: GroupFolds | None = None
     fingerprints: Mapping[Any, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -161,122 +193,250 @@ class HistoryState:
         Returns
         -------
         HistoryState
+
+        Raises
+        ------
+        BattlesError
+            If these settings allow no stored history.
+        LearnerError
+            If sums cannot stand for the rows of a learner.
         """
-        if inference.stages.debiaser is None:
-            raise BattlesError(
-                "debiaser='passthrough' has no standard errors, so there is no history "
-                "to store."
-            )
         full = inference.fit()
         chain, sample = full.chain, full.sample
-        history = StoredHistory.of(full, inference.folds)
+        X = chain.X
+        _check_linear(full)
+        fits, folds, _, _ = inference.fold_fits(full)
+        if not fits.is_shared:
+            raise LearnerError(
+                "The Riesz weights of a history must have the learner of the bias: set "
+                "the debiaser's learner to 'calibrator'."
+            )
+        stored = StoredFits.of(
+            fits.full,
+            parameters_of(fits.full.fit.layout, X, chain.calibrator),
+            _parts(full, fits, folds),
+            is_grouped=fits.sample.groups is not None,
+        )
         # ``stored`` adds the ranges, and some contrasts, of the features of each judge.
-        fitted = sample.with_battles(chain.X)
+        fitted = sample.with_battles(X)
         sums = FitSums.of(fitted, sample.X.order, chain.calibrator).stored(fitted)
         groups = None
         codes = inference.cells.groups
         if group_labels is not None and codes is not None:
             groups = GroupFolds.of(group_labels, codes, inference.fold_plan)
-        X, y, times = sample.X, sample.y, sample.multiplicity
-        graded, _ = graded_shares(X, y, times, sample.counts)
+        graded, _ = graded_shares(X, sample.y, sample.multiplicity, sample.counts)
         facts = {
             "rows": sample.number(sample.counts),
-            "votes": sample.number(sample.counts & sample.X.is_human),
+            "votes": sample.number(sample.counts & X.is_human),
             "graded_verdicts": shares_by_label(X.judges, graded),
         }
         return cls(
-            history,
+            X.models,
+            X.judges,
+            X.feature_names,
+            stored,
+            tuple(map(len, folds)),
+            learners_of(X, chain.calibrator),
+            full.items,
+            *errors_of_votes(X.models, chain.btl),
             sums,
             inference.check,
             inference.choice.item_effects,
-            _board_of_rows(inference),
+            _all_models(inference),
             groups,
             dict(fingerprints),
             facts,
-            RowCounts.of(
-                inference.cells.rows_of(inference.everyone), inference.fold_plan
-            ),
+            RowCounts.of(inference.everyone, inference.cells.cell, inference.fold_plan),
             sample.unit,
         )
 
     @property
     def lost(self) -> NDArray[Any]:
         """Labels of historical models that were left out of the fit."""
-        models = self.history.whole.X.models
-        if self.board is None:
-            return models[:0]
-        every = self.board.scores.index.to_numpy(dtype=models.dtype)
-        return every[~np.isin(every, models)]
+        if self.all_models is None:
+            return self.models[:0]
+        models = self.all_models.models
+        return models[~np.isin(models, self.models)]
 
-    def result(
-        self, everyone: Sample, admitted: Sample, plans: list[FoldPlan]
-    ) -> AnchorResult:
-        """Place arrivals.
+    # ------------------------------------------------------- fitted stages of all rows
+    @cached_property
+    def X(self) -> Comparisons:  # noqa: N802
+        """No rows, with the labels of the history."""
+        none, blank = np.arange(0), np.empty((0, len(self.features)))
+        rows = EncodedRows(
+            self.models, self.judges, none, none, none, np.empty(0), blank, blank,
+            self.features, new_models=(),
+        )  # fmt: skip
+        return Comparisons(rows)
+
+    @cached_property
+    def calibrator(self) -> JudgeCalibrator:
+        """Calibrator with what was fitted to all rows."""
+        x, layout = self.fits.x[0], self.fits.layout
+        calibrator = JudgeCalibrator()
+        calibrator.judges_ = self.judges
+        calibrator.features_ = np.array(self.features, dtype=object)
+        calibrator.choices_ = pd.DataFrame()
+        calibrator.biases_ = {
+            judge: learner
+            for judge, learner in zip(self.judges.tolist(), self.learners, strict=True)
+        }
+        index = label_index(self.judges, "judge")
+        values = {
+            "sensitivities_": x[layout.sensitivities][1:],
+            "position_effects_": x[layout.position_effects][1:],
+            "has_position_effect_": np.array(layout.positions[1:], dtype=bool),
+        }
+        for name, by_judge in values.items():
+            setattr(calibrator, name, pd.Series(by_judge, index))
+        return calibrator
+
+    def btl(self, stages: Stages) -> BTLRegressor:
+        """Stage of the votes with what was fitted to all rows."""
+        voted = ~np.isnan(self.human_errors)
+        btl: BTLRegressor = clone(stages.btl)
+        btl.models_, btl.bias_ = self.models[voted], None
+        scores = self.fits.x[0][self.fits.layout.scores][voted]
+        btl.scores_ = pd.Series(scores, label_index(btl.models_, "model"), name="score")
+        btl.unbounded_ = self.unbounded[voted]
+        btl.covariance_ = np.diag(self.human_errors[voted] ** 2)
+        return btl
+
+    @cached_property
+    def _inflated(self) -> dict[bytes, ItemCovariance]:
+        """Cache of :meth:`items_for`; keys are the judges as bytes."""
+        return {}
+
+    def items_for(self, seen: NDArray[np.bool_]) -> ItemCovariance | None:
+        """Covariance of the item effects for new models compared by these judges.
+
+        How much the estimated covariance is inflated depends on these judges.
 
         Parameters
         ----------
-        everyone, admitted : Sample
-            Arrivals with decided roles: all of them, and those that can be used.
-        plans : list of FoldPlan
-            Folds of the admitted arrivals in each repeat.
-
-        Returns
-        -------
-        AnchorResult
+        seen : ndarray of shape (n_judges,)
+            Mask of the judges.
         """
-        result = self._placed(admitted, plans)
-        if self.board is None:
-            return result
-        # Add the models that were left out: their scores are those of the votes, and
-        # the numbers of rows are those of the history plus those of the arrivals.
-        X = everyone.X.without_rows()
-        models = with_models(self.board.scores.index.to_numpy(X.models.dtype),
-                             X.models[X.is_new])  # fmt: skip
-        X = X.relabel(models, X.judges)
-        late = count_rows(everyone.X.relabel(models, X.judges), everyone.weight)
-        early = (
-            known.reindex(models, fill_value=0).to_numpy()
-            for known in (self.board.n_human, self.board.n_judge)
+        if self.items is None:
+            return None
+        key = seen.tobytes()
+        if key not in self._inflated:
+            self._inflated[key] = self.items.for_judges(seen)
+        return self._inflated[key]
+
+
+def learners_of(X: Comparisons, calibrator: JudgeCalibrator) -> tuple[Any, ...]:
+    """Fitted bias learner of each judge, None where there are no features."""
+    judges = X.judges.tolist()
+    if not X.feature_names:
+        return (None,) * len(judges)
+    return tuple(map(calibrator.biases_.get, judges))
+
+
+def parameters_of(layout: Layout, X: Comparisons, calibrator: JudgeCalibrator) -> Array:
+    """All parameters, as rows and learners carry them.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of historical items.
+    X : Comparisons
+        Rows, or none, that carry scores, judges and item effects.
+    calibrator : JudgeCalibrator
+        Fitted.
+
+    Returns
+    -------
+    ndarray of shape (size,)
+    """
+    x = np.zeros(layout.size)
+    x[layout.scores] = X.scores
+    x[layout.sensitivities] = 1.0
+    if X.sensitivities is not None:
+        x[layout.sensitivities][1:] = X.sensitivities
+    if X.position_effects is not None:
+        x[layout.position_effects][1:] = X.position_effects
+    for source, learner in enumerate(learners_of(X, calibrator), start=1):
+        if layout.widths[source]:
+            x[layout.span(source)] = learner.coef_
+    if layout.has_item_effects:
+        assert X.deviations is not None
+        x[layout.item_effects] = X.deviations.ravel()
+    return x
+
+
+def errors_of_votes(
+    models: NDArray[Any], btl: BTLRegressor
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Standard error of each score by votes alone, and which votes give no limit."""
+    errors = btl.standard_errors_.reindex(models).to_numpy(np.float64)
+    unbounded = pd.Series(btl.unbounded_, btl.models_).reindex(models, fill_value=False)
+    return errors, unbounded.to_numpy(np.bool_)
+
+
+def _check_linear(full: FullFit) -> None:
+    """Refuse settings under which sums cannot stand for rows."""
+    stages, chain = full.stages, full.chain
+    if chain.debiaser is None:
+        raise BattlesError(
+            "debiaser='passthrough' has no standard errors, so there is no history "
+            "to store."
         )
-        counts = (a + b for a, b in zip(early, late, strict=True))
-        return result.extended(X, self.board.scores, *counts)
-
-    def _placed(self, admitted: Sample, plans: list[FoldPlan]) -> AnchorResult:
-        """Place arrivals that can be used, beside the models that were fitted.
-
-        New models that their rows do not determine are left out of the scores of the
-        others, as in the pipeline.
-        """
-
-        def first() -> tuple[AnchorResult, FullFit]:
-            placed = self.history.place(admitted, plans)
-            full, sums = placed.full, self._sums(placed)
-            return assemble(full, placed.found, sums, self.check, plans), full
-
-        return set_undetermined_apart(first, lambda rest: self._placed(rest, plans))
-
-    def _sums(self, placed: PlacedArrivals) -> FitSums:
-        """Sums for diagnostics over the rows of the history and of the arrivals."""
-        full, late = placed.full, placed.sums
-        X, known = full.chain.X, self.history.whole.X
-        # Codes of the historical models among all models.
-        places = np.flatnonzero(~X.is_new)
-        assert len(places) == len(known.models)
-        if late is None:
-            # The arrivals were placed from their rows, over which sums are taken here.
-            fitted = full.sample.with_battles(X)
-            order, calibrator = full.sample.X.order, full.chain.calibrator
-            late = FitSums.of(fitted, order, calibrator, self.sums.noise)
-        return self.sums.plus(late, places)
+    if stages.btl.bias is not None:
+        raise LearnerError(
+            "A history cannot be stored where people have a bias of their own "
+            "(human_bias): fit all rows together, or keep it with human_bias=None."
+        )
+    judges = chain.X.judges.tolist()
+    flexible = [
+        judge
+        for judge in judges
+        if linearity(chain.calibrator.biases_.get(judge)) != "fixed"
+    ]
+    if flexible or chain.debiaser.has_projections:
+        raise LearnerError(
+            f"The learner of judges {(flexible or judges)[:5]} has no span, so that no "
+            "sums can stand for their rows. Keep a linear learner, bias='linear' or "
+            "LinearBias(feature_map=...), or fit AnchorPipeline on all rows.",
+        )
+    if stages.arrival.equation != "likelihood":
+        raise BattlesError(
+            "A history places new models by the likelihood: set the equation of the "
+            "arrival to 'likelihood', or fit AnchorPipeline on all rows."
+        )
 
 
-def _board_of_rows(inference: Inference) -> Board | None:
-    """Board of the models of an inference; None where all of them were fitted."""
-    found = inference.board()
-    if found is None:
+def _parts(
+    full: FullFit, fits: FoldFits, folds: list[Any]
+) -> Iterator[tuple[list[Array], list[SourceRows]]]:
+    """Training weights and held-out rows of each fold of all repeats."""
+    sample, sources = fits.sample, fits.full.sources
+    for plan in folds:
+        for number, fold in enumerate(as_folds(plan)):
+            with located(f"Fold {number}"):
+                training = fold.training(sample)
+                if not votes_identify(training):
+                    # Refuses what leaves scores open, and says why.
+                    fit_stages(full.stages, training, full.plugged)
+                test = rows_held_out(sources, sample, fold)
+                yield (
+                    [training.weight[part.rows] for part in sources],
+                    with_all_groups(test, sample),
+                )
+
+
+def with_all_groups(rows: list[SourceRows], sample: Sample) -> list[SourceRows]:
+    """Rows with their groups, also where these have no other row here."""
+    if sample.groups is None:
+        return rows
+    return [replace(part, group=sample.groups[part.rows]) for part in rows]
+
+
+def _all_models(inference: Inference) -> AllModels | None:
+    """All models of an inference; None where all of them were fitted."""
+    columns = inference.board()
+    if columns is None:
         return None
-    index = pd.Index(inference.everyone.X.models)
-    scores, n_human, n_judge = found
-    return Board(
-        scores.reindex(index), pd.Series(n_human, index), pd.Series(n_judge, index)
-    )
+    models = inference.everyone.X.models
+    scores, n_human, n_judge = columns
+    return AllModels(models, scores.reindex(models).to_numpy(), n_human, n_judge)

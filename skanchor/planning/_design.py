@@ -340,7 +340,7 @@ def separation_probability(
 def _check_floor(floor: float | None, forecast: Forecast, n_judges: int) -> float:
     """Share of each judge; the default where item effects make one advisable."""
     if floor is None:
-        has_items = forecast.information.factor is not None
+        has_items = forecast.information.has_item_effects
         return min(FLOOR, 0.5 / max(n_judges, 1)) if has_items else 0.0
     if not is_number(floor):
         raise BattlesError(f"floor must be a number, got {floor!r}.")

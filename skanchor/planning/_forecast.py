@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._checks import is_number
-from skanchor._comparisons import HUMAN, usable_features
+from skanchor._comparisons import HUMAN
 from skanchor._comparisons.people import human_like
 from skanchor._inference import combine_targets, satterthwaite, t_quantile
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._riesz import RowEvidence, WeightLearner
 from skanchor._served import check_served
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
@@ -140,32 +139,18 @@ class Forecast:
         ValueError
             If the method has no closed form for further rows.
         """
-        system = check_served(
+        served = check_served(
             "worth, outlook and design", debiaser, sample, in_closed_form=True
-        ).system_
-        used = sample.counts & np.isfinite(sample.X.logits()) & ~sample.X.is_human
-        sample = sample.with_battles(usable_features(sample.X, used))
-        X, rows = sample.X, RowEvidence.of(sample, sample.weight)
-        grams, penalties, kinds = {}, {}, {}
-        for m in range(PEOPLE, len(X.judges)):
-            projection = system.projection(m)
-            if projection is None:
-                # A judge without rows.
-                continue
-            learner, bias, n_span = projection.learner, None, 0
-            if projection.coef is not None:
-                n_span = len(projection.coef)
-                bias = btl.bias_ if m == PEOPLE else calibrator.biases_[X.judges[m]]
-            known = rows.information(m, WeightLearner(learner))
-            if known is None:
-                continue
-            assert known.information is not None
-            grams[m] = known.information
-            penalties[m] = np.zeros(n_span)
-            if n_span:
-                penalties[m] = _penalty(X, rows.curvature, m, learner)
-            kinds[m] = kinds_of_source(sample, m, rows.curvature, learner, bias, n_span)
-        information = WholeInformation.of(system, grams, penalties)
+        )
+        X, curvature = sample.X, served.curvature(sample)
+        kinds = {}
+        for source in served.solution_.grams:
+            m, learner = source - 1, served.learners_[source].learner
+            bias = btl.bias_ if m == PEOPLE else calibrator.biases_[X.judges[m]]
+            n_span = served.solution_.layout.widths[source]
+            bias = bias if n_span else None
+            kinds[m] = kinds_of_source(sample, m, curvature, learner, bias, n_span)
+        information = WholeInformation(served.solution_)
         return cls(result, X.models, X.judges, X.is_new, information, kinds)
 
     # ----------------------------------------------------------------------- targets
@@ -366,12 +351,3 @@ def check_costs(costs: Mapping[Any, float], known: Sequence[Any]) -> dict[Any, f
             )
         found[label] = float(cost)
     return found
-
-
-def _penalty(X: Any, curvature: Array, m: int, learner: Any) -> Array:
-    """Ridge penalty of a span, as in the Riesz system."""
-    cut = X.by_judge(m)
-    known = curvature.take(cut.rows)
-    historical = np.where(cut.involves(X.is_new), 0.0, known)
-    own = historical if historical.any() and m != PEOPLE else known
-    return np.asarray(known.sum() * learner.ridge(cut.pairs, own))

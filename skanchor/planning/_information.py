@@ -1,22 +1,15 @@
-"""Information of all parameters, bias coefficients included, to which rows are added.
-
-The Riesz system has the bias functions profiled out. Further rows change what is
-profiled out, so that the coefficients of the biases must be in the system before rows
-are added to it. The Schur complement of their block is the matrix of the Riesz system.
-"""
+"""Information of all parameters, to which further rows are added."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 
-from skanchor._numerics.linalg import SymmetricSolver, semidefinite_root
-from skanchor._numerics.parameters import PEOPLE, Parameters
-from skanchor._numerics.system import RieszSystem
-from skanchor._typing import Array
+from skanchor._crossfit.solution import Solution
+from skanchor._model.linalg import Array, SymmetricSystem
+from skanchor._numerics.linalg import semidefinite_root
 
 NULL_TOLERANCE = 1e-10
 """Share of the largest eigenvalue, at unit diagonal, below which rows of some kinds
@@ -30,66 +23,26 @@ ROOT_TOLERANCE = 1e-12
 class WholeInformation:
     """Information Q of all rows on all parameters, and the prior R of the item effects.
 
+    Vectors and matrices are by the p parameters that rows decide. Sources are people,
+    with the code -1, and the judges.
+
     Attributes
     ----------
-    layout : Parameters
-        The parameter vector: scores, sensitivities, position effects, coefficients of
-        the biases, standardised item effects.
-    slopes : ndarray of shape (n_judges,)
-        Sensitivities.
-    factor : ndarray of shape (n_judges, n_judges) or None
-        Square root of the covariance of the item effects.
-    matrix : ndarray of shape (p, p)
-        Q + R. R is the identity on the item effects; a ridge of the biases counts with
-        Q, as in the Riesz system.
+    solution : Solution
+        Of the rows that are there.
     """
 
-    layout: Parameters
-    slopes: Array
-    factor: Array | None
-    matrix: Array
+    solution: Solution
 
-    @classmethod
-    def of(
-        cls,
-        system: RieszSystem,
-        grams: Mapping[int, Array],
-        penalties: Mapping[int, Array],
-    ) -> Self:
-        """Add up sources.
+    @property
+    def matrix(self) -> Array:
+        """Q + R. A ridge of the biases counts with Q, as in the Riesz weights."""
+        return self.solution.information.matrix
 
-        Parameters
-        ----------
-        system : RieszSystem
-            Solved from the same rows, biases profiled out.
-        grams : mapping of int to ndarray of shape (n_columns, n_columns)
-            Information of each source on its local columns (items, delta, order,
-            span); of people without a bias on the items alone.
-        penalties : mapping of int to ndarray of shape (n_span,)
-            Ridge penalty of the span of each source.
-
-        Returns
-        -------
-        WholeInformation
-        """
-        known = system.layout
-        widths = {m: len(penalty) for m, penalty in penalties.items()}
-        layout = replace(
-            known,
-            widths=tuple(widths.get(m, 0) for m in range(known.n_judges)),
-            human_width=widths.get(PEOPLE, 0),
-        )
-        found = cls(layout, system.slopes, system.factor, np.zeros((layout.size,) * 2))
-        matrix = found.sum(grams)
-        diagonal = np.zeros(layout.size)
-        for m, penalty in penalties.items():
-            diagonal[layout.bias[m]] = penalty
-        diagonal[layout.at["deviation"]] += 1.0
-        return replace(found, matrix=matrix + np.diag(diagonal))
-
-    def slope(self, m: int) -> float:
-        """Sensitivity of a judge; one for people."""
-        return 1.0 if m == PEOPLE else float(self.slopes[m])
+    @property
+    def has_item_effects(self) -> bool:
+        """Whether judges have item effects."""
+        return self.solution.layout.has_item_effects
 
     def sum(self, grams: Mapping[int, Array]) -> Array:
         """Information of rows on all parameters.
@@ -97,16 +50,16 @@ class WholeInformation:
         Parameters
         ----------
         grams : mapping of int to ndarray of shape (n_columns, n_columns)
-            By source, information of its rows on their local columns.
+            By source, information of its rows on their local columns (items, order,
+            span).
 
         Returns
         -------
         ndarray of shape (p, p)
         """
-        total = self.layout.no_information()
-        for m, gram in grams.items():
-            self.layout.add_information(total, m, gram, self.slope(m))
-        return self.layout.reduce_information(total, self.factor)
+        at = self.solution.information.at
+        by_source = ((1 + m, gram) for m, gram in grams.items())
+        return self.solution.fit.information(by_source)[at[:, None], at]
 
     def local(self, weights: Array, m: int) -> Array:
         """Coefficients of a source's local columns in the weight of its rows.
@@ -116,14 +69,15 @@ class WholeInformation:
         weights : ndarray of shape (p, n_targets)
             Solutions w = (Q + R)^-1 L.
         m : int
-            Judge, or ``PEOPLE``.
+            Judge, or people.
 
         Returns
         -------
         ndarray of shape (n_columns, n_targets)
         """
-        by_item = self.layout.by_item(weights, self.factor)
-        return self.layout.local(by_item, m, self.slope(m))
+        whole = np.zeros((self.solution.layout.size, weights.shape[1]))
+        whole[self.solution.information.at] = weights
+        return self.solution.fit.local_weights(1 + m, whole)
 
     def targets(self, contrasts: Array) -> Array:
         """Targets L of combinations of the items' scores.
@@ -137,13 +91,12 @@ class WholeInformation:
         -------
         ndarray of shape (p, n_targets)
         """
-        found = np.zeros((self.layout.size, contrasts.shape[1]))
-        found[self.layout.at["scores"]] = self.layout.items.T @ contrasts
-        return found
+        targets = self.solution.layout.targets @ contrasts
+        return np.asarray(targets[self.solution.information.at])
 
     def weights(self, targets: Array, more: Array | float = 0.0) -> Array:
         """Solve for the weights w, with further information added to the matrix."""
-        return SymmetricSolver.factorise(self.matrix + more).solve(targets)
+        return SymmetricSystem.of(self.matrix + more).solve(targets)
 
     def split(self, targets: Array, weights: Array) -> tuple[Array, Array]:
         """Sampling and item part of the variance of each target.
@@ -158,9 +111,17 @@ class WholeInformation:
         sampling, items : ndarray of shape (n_targets,)
             ``w'Qw`` and ``w'Rw``; their sum is ``l'w``.
         """
-        tail = weights[self.layout.at["deviation"]]
-        items = np.einsum("ij,ij->j", tail, tail)
-        return np.einsum("ij,ij->j", targets, weights) - items, items
+        layout, at = self.solution.layout, self.solution.information.at
+        whole = np.zeros((layout.size, weights.shape[1]))
+        whole[at] = weights
+        effects = whole[layout.item_effects]
+        precision = self.solution.fit.precision[
+            layout.item_effects, layout.item_effects
+        ]
+        items = np.einsum("ij,ij->j", effects, precision @ effects)
+        sampling = np.einsum("ij,ij->j", targets, weights) - items
+        # Where nothing is left of it, rounding may be below zero.
+        return np.maximum(sampling, 0.0), items
 
     def along(
         self, targets: Array, unit: Array, more: Array | float = 0.0
@@ -186,7 +147,7 @@ class WholeInformation:
         # are M^-1 L - (n - 1) M^-1 F (I + (n - 1) G)^-1 F' M^-1 L, with G = F' M^-1 F.
         # In the eigenvectors of G the inverse is a division.
         root = semidefinite_root(unit)
-        solver = SymmetricSolver.factorise(self.matrix + more + unit)
+        solver = SymmetricSystem.of(self.matrix + more + unit)
         one, of_root = solver.solve(targets), solver.solve(root)
         values, vectors = np.linalg.eigh(root.T @ of_root)
         # Directions in which a row says nothing, but for rounding.
@@ -227,5 +188,5 @@ class WholeInformation:
         values, vectors = np.linalg.eigh(kinds * np.outer(scale, scale))
         none = values <= NULL_TOLERANCE * values[-1]
         basis = scale[:, None] * vectors[:, none]
-        solver = SymmetricSolver.factorise(basis.T @ base @ basis)
+        solver = SymmetricSystem.of(basis.T @ base @ basis)
         return np.asarray(basis @ solver.solve(basis.T @ targets))

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._comparisons import Comparisons, FeaturePairs, JudgeRows
+from skanchor._model.sources import variance_of
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.sums import information_weights
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
@@ -25,7 +25,7 @@ _DRAWS = 64
 """Responses of each model from which those of an untried pair are drawn."""
 
 
-_BY_KIND = ("model", "opponent", "delta", "unit", "seen", "n_rows")
+_BY_KIND = ("model", "opponent", "unit", "seen", "n_rows")
 """Attributes of the kinds of a source that have an entry for each of them."""
 
 
@@ -39,8 +39,6 @@ class SourceKinds:
         Judge, or ``PEOPLE``.
     model, opponent : ndarray of shape (n_kinds,)
         Codes of the new model and of what it is compared with.
-    delta : ndarray of shape (n_kinds,)
-        Score difference.
     n_models : int
         Number of models.
     unit : ndarray of shape (n_kinds, r, r)
@@ -54,7 +52,6 @@ class SourceKinds:
     source: int
     model: NDArray[np.intp]
     opponent: NDArray[np.intp]
-    delta: Array
     n_models: int
     unit: Array
     seen: Array
@@ -67,17 +64,16 @@ class SourceKinds:
         return replace(self, **{name: getattr(self, name)[some] for name in _BY_KIND})
 
     @property
-    def _heads(self) -> Array:
-        """Local columns (items, delta) of a row of each kind."""
+    def _items(self) -> Array:
+        """Columns of the items in a row of each kind."""
         each = np.arange(len(self))
-        found = np.zeros((len(self), self.n_models + 1))
+        found = np.zeros((len(self), self.n_models))
         found[each, self.model] += 1.0
         found[each, self.opponent] -= 1.0
-        found[:, -1] = self.delta
         return found
 
     def gram(self, sums: Array) -> Array:
-        """Information on the local columns (items, delta, order, span).
+        """Information on the local columns (items, order, span).
 
         Parameters
         ----------
@@ -88,7 +84,7 @@ class SourceKinds:
         -------
         ndarray of shape (n_columns, n_columns)
         """
-        heads, total = self._heads, sums.sum(axis=0)
+        heads, total = self._items, sums.sum(axis=0)
         top = heads.T @ (sums[:, 0, :1] * heads)
         side = heads.T @ sums[:, 0, 1:]
         return np.block([[top, side], [side.T, total[1:, 1:]]])
@@ -110,10 +106,10 @@ class SourceKinds:
         -------
         ndarray of shape (n_kinds, n_targets)
         """
-        n_heads = self.n_models + 1
-        tail = np.broadcast_to(local[n_heads:], (len(self), *local[n_heads:].shape))
+        n = self.n_models
+        tail = np.broadcast_to(local[n:], (len(self), *local[n:].shape))
         # a = z'k, with k = (what all rows of the kind share, order, span).
-        k = np.concatenate([(self._heads @ local[:n_heads])[:, None], tail], axis=1)
+        k = np.concatenate([(self._items @ local[:n])[:, None], tail], axis=1)
         return np.asarray(np.einsum("qrt,qrs,qst->qt", k, self.unit, k))
 
 
@@ -195,7 +191,7 @@ def kinds_of_source(
         known[q] = learner is None or pairs is not None
         if known[q]:
             unit[q] = _unit_information(X, cut, m, pair, delta[q], learner, bias, pairs)
-    found = SourceKinds(m, model, opponent, delta, n, unit, seen, n_rows)
+    found = SourceKinds(m, model, opponent, n, unit, seen, n_rows)
     return found if known.all() else found[known]
 
 
@@ -238,7 +234,7 @@ def _unit_information(
     for order in orders:
         p = sigmoid(base + order * position)
         z = np.column_stack([np.ones(len(base)), np.full(len(base), order), *span])
-        total = total + (information_weights(p, np.ones(len(p)))[:, None] * z).T @ z
+        total = total + (variance_of(p)[:, None] * z).T @ z
     return np.asarray(total / (len(orders) * len(base)))
 
 

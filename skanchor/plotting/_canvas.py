@@ -218,11 +218,23 @@ def above(ax: Axes) -> None:
     )  # fmt: skip
 
 
-def not_determined(ax: Axes, rows: Iterable[int]) -> None:
-    """Write "not determined" in these rows, where an estimate would be drawn."""
-    for row in rows:
+def not_determined(
+    ax: Axes, rows: Iterable[int], limits: pd.DataFrame, digits: int = 2
+) -> None:
+    """Write what is known in these rows, where an estimate would be drawn.
+
+    ``limits`` has ``low`` and ``high``, one of which is finite for a model that won, or
+    lost, all its rows.
+    """
+    ends = zip(rows, limits["low"], limits["high"], strict=True)
+    for row, low, high in ends:
+        text = "not determined"
+        if np.isfinite(low):
+            text = f"above {low:.{digits}f}"
+        elif np.isfinite(high):
+            text = f"below {high:.{digits}f}"
         ax.annotate(
-            "not determined", (0.5, row), xycoords=("axes fraction", "data"),
+            text, (0.5, row), xycoords=("axes fraction", "data"),
             ha="center", va="center", fontsize=8, style="italic", color="0.4",
         )  # fmt: skip
 

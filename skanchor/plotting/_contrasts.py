@@ -162,7 +162,7 @@ class ContrastDisplay(canvas.AxesDisplay):
         ax = canvas.given_or_new(ax, len(table) + 2)
         at = np.arange(len(table))
         ax.axvline(0.0, color="0.5", linewidth=1, zorder=0)
-        known = np.isfinite(table["low"]).to_numpy()
+        known = np.isfinite(table[["low", "high"]].to_numpy()).all(axis=1)
         for proven, face, label in (
             (True, canvas.NEW, "decided, all together"),
             (False, "white", "not decided"),
@@ -176,7 +176,7 @@ class ContrastDisplay(canvas.AxesDisplay):
                     marker="D", markersize=4.5, elinewidth=1.4, color=canvas.NEW,
                     markerfacecolor=face, label=label,
                 )  # fmt: skip
-        canvas.not_determined(ax, at[~known])
+        canvas.not_determined(ax, at[~known], table[~known])
         canvas.name_axis(ax, table.index.tolist(), self.contrasts.get("is_new"))
         ax.tick_params(axis="x", top=False, labeltop=False)
         (name,) = canvas.shorten([self.model])

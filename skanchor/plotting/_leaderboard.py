@@ -140,7 +140,7 @@ class LeaderboardDisplay(canvas.AxesDisplay):
         """
         board = self.board
         ax = canvas.given_or_new(ax, len(board))
-        known = board["determined"].to_numpy()
+        known = np.isfinite(board["standard_error"].to_numpy())
         is_new = board["is_new"].to_numpy()
         at = np.arange(len(board))
         # Mean score of the historical models, or score of the anchor.
@@ -157,7 +157,7 @@ class LeaderboardDisplay(canvas.AxesDisplay):
                     color=color,
                     marker=marker, markersize=4.5, elinewidth=1.6, label=label,
                 )  # fmt: skip
-        canvas.not_determined(ax, at[~known])
+        canvas.not_determined(ax, at[~known], board[~known], self.scale.digits)
         canvas.name_axis(ax, board.index.tolist(), is_new)
         self._write_rank_sets(ax)
         unit = "logits" if self.scale.name == "logit" else "Elo points"

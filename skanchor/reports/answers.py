@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy.special import expit
 
@@ -59,9 +60,10 @@ def _about_one(
     result: RankingResult, model: Any, ranks: Any, n_ranks: int, level: float
 ) -> str:
     """Rank, rank set, and chance to win against a model of average score."""
-    error, score = result.standard_errors[model], result.scores[model]
-    name = label(model)
-    if not math.isfinite(error) or not math.isfinite(score):
+    score, name = result.scores[model], label(model)
+    interval = result.conf_int(level).loc[model]
+    is_limited = np.isfinite(interval.to_numpy())
+    if not is_limited.any() or not math.isfinite(score):
         return (
             f"These rows do not determine where people would rank {name}: its score "
             "has no finite error. Every rank is possible."
@@ -74,13 +76,19 @@ def _about_one(
         where = f"{guess}; these rows exclude every other rank."
     else:
         where = f"{guess}; its rank lies between {low} and {high}."
-    interval = result.conf_int(level).loc[model]
     # Historical scores have mean zero, so a score is the logit of this chance.
     chances = [_chance(value) for value in (score, interval["low"], interval["high"])]
+    told = (
+        f"{chances[0]} of comparisons ({percent(level)} interval: {chances[1]} to "
+        f"{chances[2]}; ties count half)"
+    )
+    if not is_limited.all():
+        # It won, or lost, all its rows.
+        most = f"at least {chances[1]}" if is_limited[0] else f"at most {chances[2]}"
+        told = f"{most} of comparisons ({percent(level)} limit; ties count half)"
     return (
         f"{where} They would prefer it to a model with the mean score of the "
-        f"historical models in {chances[0]} of comparisons ({percent(level)} interval: "
-        f"{chances[1]} to {chances[2]}; ties count half)."
+        f"historical models in {told}."
     )
 
 

@@ -161,7 +161,9 @@ def _direction(table: Table, column: int) -> str:
 
 def _shared_scale(table: Table) -> tuple[float, float]:
     """Ends of the axis that all bars of a table share; it includes the reference."""
-    finite = [v for bar in table.bars for v in bar if math.isfinite(v)]
+    # Bars that are drawn: the score of a model that lost everything is a convention.
+    drawn = [bar for bar in table.bars if all(map(math.isfinite, bar))]
+    finite = [value for bar in drawn for value in bar]
     first, last = min([*finite, table.middle]), max([*finite, table.middle])
     return first, last if last > first else first + 1.0
 

@@ -251,7 +251,7 @@ def _models_of(result: RankingResult) -> dict[str, list[Any]]:
     return {
         "historical": models[~is_new].tolist(),
         "new": models[is_new].tolist(),
-        "undetermined": models[result.unbounded].tolist(),
+        "undetermined": models[~result.determined].tolist(),
     }
 
 

@@ -149,6 +149,9 @@ class AnchorResult(ExposedResult):
             exposures=None
             if self.exposures is None
             else self.exposures.padded(place, size),
+            open_rows=None
+            if self.open_rows is None
+            else self.open_rows.padded(place, size),
         )
 
     @property

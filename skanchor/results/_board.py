@@ -37,6 +37,10 @@ class BoardSource(Protocol):
         """Which scores are not determined."""
 
     @property
+    def determined(self) -> NDArray[np.bool_]:
+        """Which scores are bounded, on one side at least."""
+
+    @property
     def n_human(self) -> NDArray[np.intp]:
         """Human rows of each model."""
 
@@ -92,7 +96,7 @@ def board_table(
     table = shown.place(result.intervals(level, shown.anchor))
     table["rank"] = sets["rank"]
     table["rank_low"], table["rank_high"] = sets["low"], sets["high"]
-    table["is_new"], table["determined"] = result.is_new, ~result.unbounded
+    table["is_new"], table["determined"] = result.is_new, result.determined
     table["n_human"], table["n_judge"] = result.n_human, result.n_judge
     if sort == "low":
         # Scores order the models of which no interval is known.
@@ -116,7 +120,7 @@ def new_by_score(result: BoardSource) -> list[Any]:
     -------
     list of labels
     """
-    known = np.isfinite(result.standard_errors)
+    known = pd.Series(result.determined, result.models)[result.is_new]
     scores = result.scores.sort_values(ascending=False, kind="stable")
     return scores.index[np.argsort(~known[scores.index], kind="stable")].tolist()
 

@@ -311,6 +311,8 @@ def _mixed_fields(
         "inputs": replace(cells.inputs, mix=tuple(shares.items())),
         # Judges are shared, so that contexts have one scale.
         "scale_z": cells.scale_z,
+        # A mean of scores has no limit where one of them has none.
+        "open_rows": None,
     }
     assert set(known) == {field.name for field in fields(RankingResult)}
     return mixture, known

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._inference import one_sided_p
+from skanchor._model.one_sided import OpenScores
 from skanchor._multiplicity import JointErrors, holm_adjust, romano_wolf_rejects
 from skanchor._typing import Array
 
@@ -65,11 +66,15 @@ class BetterTests:
         Largest bias that may favour the first of pairs of models, in logits. It is
         taken off their difference: with the draws as they are, a larger bias then never
         proves more.
+    open_scores : OpenScores or None
+        Tests of models without a finite estimate; nothing is proven of them where there
+        may be a bias.
     """
 
     pairs: Callable[[Indices, Indices], tuple[Array, Array, Array]]
     errors: JointErrors | None
     bias: Callable[[Indices, Indices], Array] | None = None
+    open_scores: OpenScores | None = None
 
     def __call__(
         self, better: Indices, worse: Indices, alpha: float
@@ -79,17 +84,26 @@ class BetterTests:
         if self.bias is not None:
             difference = difference - self.bias(better, worse)
         _, p = one_sided_p(difference, error, df)
+        is_drawn = np.isfinite(error) & (error > 0)
+        if self.open_scores is not None and self.bias is None:
+            p = self.open_scores.replaced(p, better, worse)
         if self.errors is None:
             return holm_adjust(p) <= alpha
-        errors, usable = self.errors, np.flatnonzero(np.isfinite(error) & (error > 0))
+        errors, usable = self.errors, np.flatnonzero(is_drawn | (p < 1.0))
         proven = np.zeros(len(p), dtype=bool)
 
-        def null_p(some: Indices, largest: float) -> Array:
-            at = usable[some]
-            return errors.null_p(better[at], worse[at], df[at], largest)
+        def null_p(chosen: Indices, largest: float) -> Array:
+            at = usable[chosen]
+            found = np.ones((len(at), n_draws))
+            rows = is_drawn[at]
+            drawn = at[rows]
+            found[rows] = errors.null_p(better[drawn], worse[drawn], df[drawn], largest)
+            return found
 
         n_draws = len(errors.ratio)
-        proven[usable] = romano_wolf_rejects(p[usable], null_p, n_draws, alpha)
+        proven[usable] = romano_wolf_rejects(
+            p[usable], null_p, n_draws, alpha, ~is_drawn[usable]
+        )
         return proven
 
 

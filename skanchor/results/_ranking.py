@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +21,8 @@ from skanchor._inference import (
     satterthwaite,
     t_quantile,
 )
+from skanchor._model.one_sided import OpenScores
+from skanchor._model.open_rows import OpenRows
 from skanchor._multiplicity import JointErrors, holm_adjust
 from skanchor._typing import Array
 from skanchor.results._board import board_table
@@ -65,6 +68,9 @@ class RankingResult(ModelResult):
         One over the standard error of the logarithm of the scores' common scale. A
         finite value makes intervals longer away from zero than towards it; with an
         infinite value they are symmetric.
+    open_rows : OpenRows or None
+        Rows of models without a finite estimate, from which limits of their scores and
+        tests against the other models are computed.
 
     Examples
     --------
@@ -89,6 +95,7 @@ class RankingResult(ModelResult):
     item_df: float = np.inf
     inputs: Inputs = field(default_factory=Inputs)
     scale_z: float = np.inf
+    open_rows: OpenRows | None = None
 
     # ------------------------------------------------------------------ linear targets
     def _combined(
@@ -118,6 +125,29 @@ class RankingResult(ModelResult):
             quadratic,
             self.unbounded[first] | self.unbounded[second],
         )
+
+    @cached_property
+    def _open(self) -> OpenScores | None:
+        """Limits and tests of models without a finite estimate."""
+        if self.open_rows is None:
+            return None
+        return OpenScores(self.open_rows, *self._joint_moments)
+
+    @property
+    def determined(self) -> NDArray[np.bool_]:
+        """Models whose score the data bound, on one side at least."""
+        if self._open is None:
+            return ~self.unbounded
+        return ~self.unbounded | (self._open.side != 0)
+
+    @cached_property
+    def _joint_moments(self) -> tuple[Array, Array]:
+        """Scores and their covariance over the repeats, zero where it is unknown."""
+        scores = np.median(self.estimates, axis=0)
+        # With repeats, the spread between them is part of the error, as in `moments`.
+        spread = self.estimates - scores
+        covariance = self.covariances.mean(axis=0) + spread.T @ spread / len(spread)
+        return scores, np.where(np.isfinite(covariance), covariance, 0.0)
 
     def _new_pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Each new model, and every other model beside it."""
@@ -185,6 +215,25 @@ class RankingResult(ModelResult):
         half = t_quantile(check_level(level), df) * error
         return self._limits(estimate, error, half, level)
 
+    def _with_limits(
+        self,
+        first: NDArray[np.intp],
+        second: NDArray[np.intp] | None,
+        limits: tuple[Array, Array],
+        level: float,
+    ) -> tuple[Array, Array]:
+        """Intervals, with one limit each for models without a finite estimate."""
+        if self._open is None:
+            return limits
+        low, high = (limit.copy() for limit in limits)
+        lost = self.unbounded[first]
+        if second is not None:
+            lost = (lost | self.unbounded[second]) & (first != second)
+        for at in np.flatnonzero(lost).tolist():
+            other = None if second is None else int(second[at])
+            low[at], high[at] = self._open.limit(int(first[at]), other, level)
+        return low, high
+
     def intervals(
         self, level: float = 0.95, relative_to: Hashable | None = None
     ) -> pd.DataFrame:
@@ -203,18 +252,22 @@ class RankingResult(ModelResult):
         DataFrame
             ``score``, ``standard_error``, ``low`` and ``high`` in logits, by model.
         """
+        everyone, fixed = np.arange(len(self.models)), None
         if relative_to is None:
             score, error, df = self.moments
         else:
-            everyone = np.arange(len(self.models))
             fixed = np.full_like(everyone, self._index.get_loc(relative_to))
             score, error, df = self._pairs(everyone, fixed)
-        low, high = self._interval(score, error, df, level)
+        limits = self._interval(score, error, df, level)
+        low, high = self._with_limits(everyone, fixed, limits, level)
         columns = {"score": score, "standard_error": error, "low": low, "high": high}
         return pd.DataFrame(columns, index=self._index)
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Confidence intervals of the new models' scores.
+
+        A model that won, or lost, all its rows has one limit, by its likelihood. Like
+        each limit of the other intervals, it errs with probability ``(1 - level) / 2``.
 
         Parameters
         ----------
@@ -242,12 +295,19 @@ class RankingResult(ModelResult):
             Indexed by (``model``, ``opponent``): ``difference``, ``standard_error``,
             ``low``, ``high`` in logits; ``win_probability`` that humans prefer the new
             model, with ``win_low``, ``win_high``; ``p_adjusted``, twice the smaller of
-            the two Holm-adjusted one-sided p-values.
+            the two Holm-adjusted one-sided p-values. Those of a model that won, or
+            lost, all its rows are by likelihood ratio.
         """
         first, second = self._new_pairs()
         difference, error, df = self._pairs(first, second)
-        low, high = self._interval(difference, error, df, level)
+        limits = self._interval(difference, error, df, level)
+        low, high = self._with_limits(first, second, limits, level)
         below, above = one_sided_p(difference, error, df)
+        if self._open is not None:
+            below, above = (
+                self._open.replaced(p, *pair)
+                for p, pair in ((below, (second, first)), (above, (first, second)))
+            )
         p = 2.0 * np.minimum(holm_adjust(below), holm_adjust(above))
         return pd.DataFrame(
             {
@@ -266,17 +326,12 @@ class RankingResult(ModelResult):
     # --------------------------------------------------------------------------- ranks
     def _joint_errors(self, n_draws: int) -> JointErrors:
         """Draws from the joint law of the scores' errors."""
-        scores = np.median(self.estimates, axis=0)
-        # With repeats, the spread between them is part of the error, as in `moments`.
-        spread = self.estimates - scores
-        covariance = self.covariances.mean(axis=0) + spread.T @ spread / len(spread)
-        items = self.item_covariances
+        (scores, covariance), items = self._joint_moments, self.item_covariances
         order = np.lexsort((np.diagonal(covariance), scores))
         # Draws are dealt by rank, so that they do not depend on how models are listed.
         # A model whose error is unknown proves nothing, whatever is drawn for it.
-        unknown = ~np.isfinite(covariance)
-        covariance[unknown] = 0.0
         if items is not None:
+            unknown = ~np.isfinite(self.covariances.mean(axis=0))
             items = np.where(unknown, 0.0, items.mean(axis=0))
         return JointErrors.draw(covariance, items, self.item_df, order, n_draws)
 
@@ -286,7 +341,7 @@ class RankingResult(ModelResult):
             raise ValueError(f"method must be 'romano-wolf' or 'holm', got {method!r}.")
         n_draws = check_draws(n_draws, level)
         errors = self._joint_errors(n_draws) if method == "romano-wolf" else None
-        return BetterTests(self._pairs, errors)
+        return BetterTests(self._pairs, errors, open_scores=self._open)
 
     def _rank_among(
         self, rows: NDArray[np.intp], opponents: NDArray[np.intp]
@@ -337,7 +392,7 @@ class RankingResult(ModelResult):
         if among == "board":
             rows, columns = everyone, everyone
             low, high = board_sets(tests, len(everyone), level)
-            columns = everyone[~self.unbounded]
+            columns = everyone[self.determined]
         elif among == "all":
             rows, columns = new, everyone
             others = np.tile(everyone, (len(new), 1))
@@ -353,7 +408,7 @@ class RankingResult(ModelResult):
             )
         rank = self._rank_among(rows, columns)
         if among == "board":
-            rank = np.where(self.unbounded, 1 + len(columns), rank)
+            rank = np.where(self.determined, rank, 1 + len(columns))
         return pd.DataFrame(
             {"rank": rank, "low": low, "high": high}, index=self._index[rows]
         )
@@ -461,11 +516,13 @@ class RankingResult(ModelResult):
             ``score``, ``standard_error``, ``low``, ``high``; ``rank``, ``rank_low``,
             ``rank_high`` among all models; ``is_new``; ``determined``; and the numbers
             of human and judge rows of the model, ``n_human`` and ``n_judge``.
-            ``determined`` is False for a model whose score the data bound on one side
-            at most; it shares the last rank or tier, whatever its score. The rank sets
-            of all models hold jointly, as those of ``rank_sets(among="board")``. Each
-            interval has its level for one model only, so intervals that do not overlap
-            do not establish the order of all models. With more than 100 models the sets
-            are Holm's, because the others take long.
+            A model that won, or lost, all its rows has an infinite error and one limit;
+            its score is a convention. ``determined`` is False for a model whose score
+            the data do not bound; it shares the last rank or tier, whatever its score.
+            The rank sets of all models hold jointly, as those of
+            ``rank_sets(among="board")``. Each interval has its level for one model
+            only, so intervals that do not overlap do not establish the order of all
+            models. With more than 100 models the sets are Holm's, because the others
+            take long.
         """
         return board_table(self, level, scale, anchor, sort, ranks)

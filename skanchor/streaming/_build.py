@@ -10,20 +10,26 @@ fold.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, hstack
 
 from skanchor._chain import Chain
+from skanchor._crossfit.item_test import ItemTest
+from skanchor._crossfit.state import (
+    StoredFits,
+    StoredGroups,
+    StoredSource,
+    sums_by_group,
+)
 from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._historical import HistoricalFit
-from skanchor._items import ItemCovariance, fit_item_covariance
-from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.sums import SourceSums
-from skanchor._riesz import SplitSums, WeightLearner
+from skanchor._model.item_effects import ItemCovariance, estimate_covariance
+from skanchor._model.layout import Layout
+from skanchor._numerics.groups import ColumnTotals
+from skanchor._pipeline_fit import inverse_covariance
 from skanchor._stages import Stages
-from skanchor._stored_folds import StoredFold, StoredHistory
 from skanchor._treatments import (
     ItemChoice,
     choose_item_effects,
@@ -35,10 +41,10 @@ from skanchor.bias import LinearBias
 from skanchor.bias.fitting import same_settings
 from skanchor.bias.registry import learner_for
 from skanchor.exceptions import ConvergenceWarning, LearnerError
+from skanchor.history import parameters_of
 from skanchor.streaming._checks import bends, check_items, fit_sums
 from skanchor.streaming._folds_of_groups import FoldsOfGroups
 from skanchor.streaming._likelihood import ExpandedLikelihood
-from skanchor.streaming._local_columns import residual_sums
 from skanchor.streaming._pass import (
     PassSettings,
     add_sums,
@@ -48,8 +54,7 @@ from skanchor.streaming._pass import (
 from skanchor.streaming._people import vote_information, vote_residuals
 from skanchor.streaming._point import Expansion, LocalLayout
 from skanchor.streaming._runs import Runs
-from skanchor.streaming._solve import solve
-from skanchor.streaming._votes_by_group import VotesByGroup
+from skanchor.streaming._solve import ExpandedHistory, solve
 from skanchor.warning_log import warn
 
 NEAR = 1.0
@@ -63,8 +68,12 @@ class Built:
 
     Attributes
     ----------
-    stored : StoredHistory
+    stored : StoredFits
         Fits and sums of all folds, by which arrivals are placed.
+    whole : HistoricalFit
+        The fit of all rows, without these.
+    items : ItemCovariance or None
+        Covariance of the item effects; None leaves them out.
     sums : FitSums
         Sums over all rows, for the diagnostics of arrivals.
     check : ItemCheck
@@ -73,7 +82,9 @@ class Built:
         Treatment of the item effects.
     """
 
-    stored: StoredHistory
+    stored: StoredFits
+    whole: HistoricalFit
+    items: ItemCovariance | None
     sums: FitSums
     check: ItemCheck
     treatment: str
@@ -121,9 +132,9 @@ class Builder:
         Built
         """
         assert self.pilot is not None
-        whole, check, point = self._start(self.pilot)
+        whole, test, point = self._start(self.pilot)
         choice = choose_item_effects(
-            item_effects, whole.X, check, prior=read_prior(item_prior)
+            item_effects, whole.X, test, prior=read_prior(item_prior)
         )
         if choice.item_effects == "none":
             whole, point = self._approach("all rows", whole, self.stages, point)
@@ -144,12 +155,13 @@ class Builder:
         )
         point = replace(point, layout=self.layout)
         stored = self._store(states, point, self._hold_out(states), items)
-        return Built(stored, sums, check, choice.item_effects)
+        check = ItemCheck.of(test, states[0].X.judges.tolist())
+        return Built(stored, states[0], items, sums, check, choice.item_effects)
 
     # ------------------------------------------------------------------- the whole
     def _start(
         self, pilot: HistoricalFit
-    ) -> tuple[HistoricalFit, ItemCheck, Expansion | None]:
+    ) -> tuple[HistoricalFit, ItemTest, Expansion | None]:
         """Calibrate the judges to the scores of the votes, and test for item effects.
 
         The joint fit would hide item effects, since judges then help to decide the
@@ -159,7 +171,7 @@ class Builder:
         -------
         known : HistoricalFit
             Starting values of the fit of all rows.
-        check : ItemCheck
+        test : ItemTest
             The test for item effects.
         point : Expansion or None
             Sums about the calibrated judges; None where there is no two-step fit.
@@ -168,14 +180,14 @@ class Builder:
         start = pilot.two_step if is_joint else pilot
         if start is None:
             # Votes alone give no finite scores, so there is nothing to test against.
-            return pilot, ItemCheck.untested(pilot.X), None
+            return pilot, ItemTest(), None
         stages = replace(self.stages, historical_fit="two-step")
         known, point = self._approach("judges", self._voted(start, 0, None), stages)
-        check = check_items(point, known)
+        test = check_items(point, known)
         if not is_joint:
-            return known, check, point
+            return known, test, point
         joint = replace(pilot, X=known.X, calibrator=known.calibrator)
-        return joint.with_scores(known.X), check, point
+        return joint.with_scores(known.X), test, point
 
     def _approach(
         self,
@@ -239,7 +251,9 @@ class Builder:
         surrogates = point.surrogates().over(noise)
         sample = self.layout.surveyed.sample.with_battles(whole.X)
         model = ExpandedLikelihood(sample, whole.calibrator, surrogates)
-        return fit_item_covariance(model, choice.prior)
+        slopes = model.start(np.eye(model.n_judges))[model.at["sensitivity"]]
+        found = estimate_covariance(ExpandedHistory(model), slopes, choice.prior)
+        return found.for_judges(np.zeros(model.n_judges, dtype=bool))
 
     # ------------------------------------------------------------------- the folds
     def _fit_folds(
@@ -325,86 +339,107 @@ class Builder:
         point: Expansion,
         held: list[Any],
         items: ItemCovariance | None,
-    ) -> StoredHistory:
-        """Stored folds of all views, as a history that places arrivals."""
-        folds = self.layout.folds
-        for m in range(len(held)):
-            # In place, so that no more than one judge's sums by group are in memory
-            # twice.
-            held[m] = self._residuals(m, held[m], states, point)
-        votes = self.layout.surveyed.held_by_group(folds)
-        stored = [
-            self._fold(state, point, view, [own[view] for own in held], grouped)
-            for view, (state, grouped) in enumerate(zip(states, votes, strict=True))
-        ]
-        # View 0 is all rows; then come n_splits views for each repeat.
-        edges = range(1, folds.size + 2, folds.n_splits)
-        repeats = [stored[slice(*ends)] for ends in pairwise(edges)]
-        return StoredHistory(self.stages, items, stored[0], repeats)
-
-    def _residuals(
-        self, m: int, held: Any, states: list[HistoricalFit], point: Expansion
-    ) -> list[SourceSums]:
-        """Residuals of the rows of judge m that each view holds out."""
-        folds = self.layout.folds
-        grouped = isinstance(folds, FoldsOfGroups)
-        # One fold after another, as sums by group take memory.
-        by_fold = (
-            held.of_folds(folds.table)
-            if isinstance(folds, FoldsOfGroups)
-            else (held[k] for k in range(folds.size))
+    ) -> StoredFits:
+        """Fits and sums of all views, by which arrivals are placed."""
+        X, folds, n_items = states[0].X, self.layout.folds, self.layout.n_items
+        theta = self.layout.theta(states[0])
+        layout = Layout(
+            np.zeros(n_items, dtype=bool),
+            np.zeros(n_items, dtype=np.intp),
+            np.arange(n_items),
+            (0, *(len(own) - n_items - 1 for own in theta)),
+            (False, *self.layout.displayed.astype(bool).tolist()),
+            items is not None,
         )
-        found = []
-        for state, own in zip(states, chain([None], by_fold), strict=True):
-            assert state.X.scores is not None
-            change = point.change(m, state.X.scores)
-            n_models = len(state.X.models)
-            found.append(residual_sums(own, n_models, change, grouped=grouped))
+        grams = [self._information(state, point, k) for k, state in enumerate(states)]
+        ridge = np.zeros(layout.size)
+        for m, gram in enumerate(grams[0][1:]):
+            # The trace of a Laplacian is twice the sum of its weights. The Riesz
+            # criterion weights rows by w V: its ridge is that of kind one.
+            total = np.trace(gram[:n_items, :n_items]) / 2.0
+            own = point.ridge(m, kind=1, theta=theta[m])
+            ridge[layout.span(1 + m)] = total * own
+        scores, outers, groups = self._residuals(states, held)
+        every = grams, scores, outers
+        precision = np.zeros((len(X.judges),) * 2)
+        if items is not None:
+            precision = inverse_covariance(items.covariance)
+        sources = [
+            StoredSource.of(source, *([one[source] for one in sums] for sums in every))
+            for source in range(layout.n_sources)
+        ]
+        return StoredFits(
+            layout,
+            np.array([parameters_of(layout, one.X, one.calibrator) for one in states]),
+            np.ones(len(states), dtype=bool),
+            ridge,
+            precision,
+            tuple(sources),
+            StoredGroups.of(groups) if isinstance(folds, FoldsOfGroups) else None,
+        )
+
+    def _information(
+        self, state: HistoricalFit, point: Expansion, view: int
+    ) -> list[Array]:
+        """Information of the training rows of each source, people first."""
+        assert state.X.scores is not None
+        votes = self.layout.surveyed.vote_cells(self.layout.folds, view)
+        people = vote_information(votes, state.X.scores).information
+        assert people is not None
+        found = [_with_order(people)]
+        for m, theta in enumerate(self.layout.theta(state)):
+            informative = self.layout.informative(m, len(theta))
+            gram = point.surrogate(m, view).near(theta)[1]
+            found.append(gram * np.outer(informative, informative))
         return found
 
-    def _fold(
-        self,
-        state: HistoricalFit,
-        point: Expansion,
-        view: int,
-        of_judges: list[SourceSums],
-        grouped: VotesByGroup | None,
-    ) -> StoredFold:
-        """The fit of a view, and the sums that replace its rows.
+    def _residuals(
+        self, states: list[HistoricalFit], held: list[Any]
+    ) -> tuple[list[list[Array]], list[list[Array]], list[Any]]:
+        """Scores of the rows that each fold holds out, their products, and by group.
 
-        By source these are the information of the training rows and the residuals of
-        the held-out rows, from which the Riesz weights (eq:direct-riesz-objective-v2)
-        and the correction (eq:feasible-anchor-estimator-v2) are computed.
+        Each has an entry for each fold, with one for each source, people first.
         """
-        X, folds, surveyed = state.X, self.layout.folds, self.layout.surveyed
-        assert X.scores is not None
-        votes, held = surveyed.vote_cells(folds, view), surveyed.held_votes(folds, view)
-        known = {PEOPLE: vote_information(votes, X.scores)}
-        residuals = {PEOPLE: vote_residuals(held, X.scores, grouped)}
-        residuals |= dict(enumerate(of_judges))
-        learners, theta = [], self.layout.theta(state)
-        for m, judge in enumerate(X.judges.tolist()):
-            known[m] = point.information(m, view, theta[m], X.scores)
-            if self.layout.learners[m] is None:
-                learners.append(WeightLearner())
+        folds, surveyed = self.layout.folds, self.layout.surveyed
+        votes = iter(surveyed.held_by_group(folds))
+        next(votes)
+        by_judge = [
+            own.of_folds(folds.table)
+            if isinstance(folds, FoldsOfGroups)
+            else map(own.__getitem__, range(folds.size))
+            for own in held
+        ]
+        scores: list[list[Array]] = []
+        outers: list[list[Array]] = []
+        groups: list[Any] = []
+        for view, (grouped, *judges) in enumerate(
+            zip(votes, *by_judge, strict=True), start=1
+        ):
+            own = states[view].X.scores
+            assert own is not None
+            people = vote_residuals(surveyed.held_votes(folds, view), own, grouped)
+            assert people.score is not None
+            scores.append([np.append(people.score, 0.0), *(m.score for m in judges)])
+            if grouped is None:
+                outers.append([_with_order(people.outer), *(m.outer for m in judges)])
                 continue
-            learner = _squared(state.calibrator.biases_[judge])
-            # The Riesz criterion weights rows by w V: its ridge is that of kind one.
-            ridge = point.ridge(m, view, kind=1, theta=theta[m])
-            learners.append(WeightLearner(learner, ridge))
-        # No row is stored: X only carries scores, sensitivities and effects.
-        split, X = SplitSums(known, residuals), X.without_rows()
-        return StoredFold(state.btl, state.calibrator, X, learners, split)
+            outers.append([np.zeros((len(score),) * 2) for score in scores[-1]])
+            tables = [one.by_group for one in (people, *judges)]
+            groups.append(sums_by_group(list(map(_by_column, tables, scores[-1]))))
+        return scores, outers, groups
 
 
-def _squared(learner: Any) -> Any:
-    """Learner of the Riesz weights, with the span of a fitted bias learner."""
-    squared = LinearBias(learner.feature_map, alpha=learner.alpha, loss="squared")
-    # The fitted feature map is shared, so that both have the same columns.
-    for name in ("feature_map_", "_width"):
-        if name in vars(learner):
-            setattr(squared, name, vars(learner)[name])
-    return squared
+def _by_column(totals: ColumnTotals, score: Array) -> tuple[Any, csr_array]:
+    """Codes of groups, and their sums by as many columns as a score has."""
+    n_items = totals.items.shape[1]
+    others = np.zeros((len(totals.groups), len(score) - n_items))
+    others[:, : totals.others.shape[1]] = totals.others
+    return totals.groups, hstack([totals.items, csr_array(others)], format="csr")
+
+
+def _with_order(gram: Any) -> Array:
+    """Sums of votes by item, beside which there is no display order."""
+    return np.pad(gram, (0, 1))
 
 
 def span_learners(stages: Stages, known: HistoricalFit) -> list[Any]:

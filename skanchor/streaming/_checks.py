@@ -6,25 +6,25 @@ which the diagnostics of arrivals are computed.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
 from skanchor._diagnostics import (
     FitSums,
     FittedSource,
     HistoricalFeatures,
-    ItemCheck,
-    ItemTestSums,
-    score_error_of,
     tested_columns,
-    tested_items,
 )
 from skanchor._historical import HistoricalFit
-from skanchor._items import LEAST_DISPERSION
+from skanchor._model.sources import SourceSums
 from skanchor._numerics.blocks import bend, fitted_columns
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.sums import SourceSums
+from skanchor._numerics.sums import SourceSums as BlockSums
+from skanchor._pipeline_fit import PipelineFit
+from skanchor._treatments import score_error_of
 from skanchor._typing import Array
 from skanchor.streaming._groups import grouped_dispersion
 from skanchor.streaming._likelihood import VoteCells
@@ -35,8 +35,8 @@ from skanchor.streaming._sums import PAIRED
 from skanchor.streaming._survey_result import SurveyResult
 
 
-def check_items(point: Expansion, known: HistoricalFit) -> ItemCheck:
-    """Test for item effects, as :func:`skanchor._diagnostics.item_effects_check`.
+def check_items(point: Expansion, known: HistoricalFit) -> ItemTest:
+    """Test for item effects, as :func:`skanchor._treatments.run_item_test`.
 
     Parameters
     ----------
@@ -47,12 +47,13 @@ def check_items(point: Expansion, known: HistoricalFit) -> ItemCheck:
 
     Returns
     -------
-    ItemCheck
+    ItemTest
     """
-    X = known.X
-    assert X.sensitivities is not None and X.scores is not None
-    theta, surveyed = point.layout.theta(known), point.layout.surveyed
-    judges: list[ItemTestSums | None] = []
+    X, surveyed, n_models = known.X, point.layout.surveyed, len(known.X.models)
+    theta, judges = point.layout.theta(known), {}
+    sampled = surveyed.sample.with_battles(X)
+    fit = PipelineFit.of(sampled, known.calibrator).fit
+    precision = fit.precision.copy()
     for m in range(len(X.judges)):
         # Dispersion under the hypothesis of no item effects: the sum of (w eps)^2 over
         # the sum of w V.
@@ -63,22 +64,23 @@ def check_items(point: Expansion, known: HistoricalFit) -> ItemCheck:
             keys, values = grouped.merged()
             group, pair = keys.T
             noise = grouped_dispersion(
-                group, pair, values, len(X.models), has_deviations=False
+                group, pair, values, n_models, has_deviations=False
             )
-        if noise < LEAST_DISPERSION:
-            judges.append(None)
-            continue
         # From the ridge beside the mean loss to that beside the summed loss.
-        ridge = point.weight(m) * point.ridge(m, 0, kind=0)
-        change = with_delta(len(X.models), 1 + len(ridge), X.scores)
-        sums = _by_fitted_columns(point, m, point.near(m, theta[m]), change)
-        residual, information = (
+        ridge = point.weight(m) * point.ridge(m, kind=0)
+        at = fit.layout.span(m + 1)
+        precision[at, at] = np.diag(ridge)
+        information = point.training(m, "information", 0)
+        score = point.near(m, theta[m])
+        sums = SourceSums(information, score, np.zeros_like(information), 0.0)
+        residual, by_pair = (
             point.sums[m].pairs[PAIRED.index(name)]
             for name in ("residual", "curvature")
         )
-        by_pair = residual, information, surveyed.verdict_counts(m, "n")
-        judges.append(ItemTestSums(sums, ridge, noise, by_pair))
-    return tested_items(X, judges, score_error_of(known.btl, X.models))
+        pairs = residual, by_pair, surveyed.verdict_counts(m, "n")
+        judges[m + 1] = JudgeSums(sums, noise, pairs)
+    error = score_error_of(known.btl, X.models)
+    return item_test(replace(fit, precision=precision), judges, error)
 
 
 def bends(known: HistoricalFit) -> Array:
@@ -185,7 +187,7 @@ def _of_judge(
     gram[curve, curve], known[curve] = square * slope, pulled
     ridge = pull = np.empty(0)
     if point.layout.learners[m] is not None:
-        ridge = point.weight(m) * point.ridge(m, 0, kind=0)
+        ridge = point.weight(m) * point.ridge(m, kind=0)
         pull = ridge * learner.coef_
     return FittedSource.of_arrays(gram, known, ridge, pull, rows)
 
@@ -208,7 +210,7 @@ def _appearances(pairs: Array) -> Array:
 
 def _by_fitted_columns(
     point: Expansion, m: int, score: Array, change: Array
-) -> SourceSums:
+) -> BlockSums:
     """Information and score of all rows of a judge, by its fitted columns.
 
     ``score`` is by the streamed columns; ``change``, from :func:`with_delta`, turns
@@ -216,7 +218,7 @@ def _by_fitted_columns(
     """
     n_items = len(point.layout.surveyed.models)
     n_span = len(score) - streamed_columns(n_items, 0).size
-    sums = SourceSums(
+    sums = BlockSums(
         streamed_columns(n_items, n_span),
         information=point.training(m, "information", 0),
         score=score,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from skanchor._numerics.blocks import Blocks, fitted_columns
-from skanchor._numerics.groups import ColumnTotals
-from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 
 
@@ -45,35 +43,3 @@ def with_delta(n_items: int, width: int, scores: Array) -> Array:
     # delta = (e_a - e_b)' theta.
     change[before["items"], after["delta"]] = scores[:, None]
     return change
-
-
-def residual_sums(
-    sums: SourceSums | None, n_items: int, change: Array, *, grouped: bool
-) -> SourceSums:
-    """Residuals of the rows that a view holds out, by the fitted columns.
-
-    Parameters
-    ----------
-    sums : SourceSums or None
-        Sums of one judge and one fold from :func:`held_out_sums`; None for the fit of
-        all rows, which holds none out.
-    n_items : int
-        Number of items.
-    change : ndarray of shape (n_local, n_local + 1)
-        Matrix from the streamed to the fitted columns, as of :func:`with_delta`.
-    grouped : bool
-        Whether there are groups.
-
-    Returns
-    -------
-    SourceSums
-    """
-    size = change.shape[1]
-    blocks = fitted_columns(n_items, size - fitted_columns(n_items, 0).size)
-    if sums is not None:
-        return sums.in_columns(blocks, change)
-    score = np.zeros(size)
-    if not grouped:
-        return SourceSums(blocks, score=score, outer=np.zeros((size, size)))
-    by_group = ColumnTotals.nothing(n_items, size - n_items)
-    return SourceSums(blocks, score=score, by_group=by_group)

@@ -8,13 +8,10 @@ from typing import Any, Self
 import numpy as np
 
 from skanchor._historical import HistoricalFit
-from skanchor._items import LEAST_DISPERSION
-from skanchor._numerics.blocks import fitted_columns
+from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.streaming._likelihood import Surrogate, Surrogates
-from skanchor.streaming._local_columns import with_delta
 from skanchor.streaming._pass import span_squares
 from skanchor.streaming._people import judge_dispersion, vote_dispersion
 from skanchor.streaming._reading import Folds
@@ -155,7 +152,7 @@ class Expansion:
             self.theta[m],
             omega * informative * score,
             omega * gram * np.outer(informative, informative),
-            self.weight(m) * self.ridge(m, view, kind=0),
+            self.weight(m) * self.ridge(m, kind=0),
             self.layout.samples[m],
             omega * self._sampled_weight(m, view),
             informative,
@@ -187,12 +184,12 @@ class Expansion:
             return weight
         return np.asarray(weight * (self.training(m, "weight", view) / weight.sum()))
 
-    def _change(self, m: int, view: int, theta: Array) -> Array:
+    def _change(self, m: int, theta: Array) -> Array:
         """Change of ``w V`` of each sampled row from the point to theta."""
         rows = self.layout.samples[m]
         before, after = (sigmoid(rows.logits(at)) for at in (self.theta[m], theta))
         change = after * (1.0 - after) - before * (1.0 - before)
-        return np.asarray(self._sampled_weight(m, view) * change)
+        return np.asarray(self._sampled_weight(m, 0) * change)
 
     def weight(self, m: int) -> float:
         """Sum of the weights of all rows of a judge."""
@@ -212,8 +209,10 @@ class Expansion:
             )
         return self.weight(m) / own
 
-    def ridge(self, m: int, view: int, kind: int, theta: Array | None = None) -> Array:
+    def ridge(self, m: int, kind: int, theta: Array | None = None) -> Array:
         """Ridge penalty of each bias coefficient, for rows weighted to sum one.
+
+        It is that of all rows in every training set.
 
         It is alpha times the variance of the span's function over the responses, as
         :class:`skanchor.bias.LinearBias` has it.
@@ -222,8 +221,6 @@ class Expansion:
         ----------
         m : int
             The judge.
-        view : int
-            The training set; zero is all rows.
         kind : {0, 1}
             Weights of the rows: 0 is ``w``, for the bias; 1 is ``w V``, for the Riesz
             weights.
@@ -237,10 +234,10 @@ class Expansion:
         alpha = self.layout.alphas[m]
         if not alpha.any():
             return np.zeros(len(self.theta[m]) - self.layout.n_items - 1)
-        total = self.training(m, ("weight", "curvature")[kind], view)
-        span_moments = self.training(m, "span_moments", view)[kind]
+        total = self.training(m, ("weight", "curvature")[kind], 0)
+        span_moments = self.training(m, "span_moments", 0)[kind]
         if kind and theta is not None:
-            change = self._change(m, view, theta)
+            change = self._change(m, theta)
             squares = self.layout.samples[m].squares
             assert squares is not None
             total, span_moments = total + change.sum(), span_moments + change @ squares
@@ -262,30 +259,4 @@ class Expansion:
             for own in self.sums
         ]
         noise = np.array([*found, vote_dispersion(votes, scores, surveyed.group_votes)])
-        return np.where(noise < LEAST_DISPERSION, 1.0, noise)
-
-    def information(self, m: int, view: int, theta: Array, scores: Array) -> SourceSums:
-        """Information of a view's training rows, at its own local coefficients.
-
-        It is the information about the point, corrected by the sampled rows.
-        """
-        own, change = self.surrogate(m, view), self.change(m, scores)
-        curvature = float(self.training(m, "curvature", view))
-        curvature += float(self._change(m, view, theta).sum())
-        n_items, n_span = self.layout.n_items, len(theta) - self.layout.n_items - 1
-        return SourceSums(
-            fitted_columns(n_items, n_span),
-            information=change.T @ own.near(theta)[1] @ change,
-            curvature=np.asarray(curvature * self.omega(m, view)),
-            n_rows=np.asarray(int(self.training(m, "n_rows", view))),
-        )
-
-    def change(self, m: int, scores: Array) -> Array:
-        """Matrix from the streamed to the fitted columns, see :func:`with_delta`.
-
-        The row of a display order that is not used is zero.
-        """
-        n_local = len(self.theta[m])
-        n_items = self.layout.n_items
-        found = with_delta(n_items, n_local - n_items, scores)
-        return found * self.layout.informative(m, n_local)[:, None]
+        return np.where(noise < NO_DISPERSION, 1.0, noise)

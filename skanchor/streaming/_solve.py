@@ -6,11 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from skanchor._historical import HistoricalFit, Placement
-from skanchor._items import ItemCovariance
-from skanchor._numerics.arrow import among
-from skanchor._numerics.linalg import covariance_factor
+from skanchor._historical import HistoricalFit, Placement, invisible_directions
+from skanchor._model.item_effects import (
+    MODE_ERROR,
+    ItemCovariance,
+    Posterior,
+    spread_of,
+)
+from skanchor._numerics.arrow import ArrowMatrix, among
+from skanchor._numerics.linalg import SymmetricSolver, covariance_factor
 from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning
@@ -119,8 +125,7 @@ def solve(
     if is_joint:
         # Check that votes and verdicts together identify the scores.
         hessian = among(found.hessian, free)
-        placed = Placement.of(model, parameters, every, hessian)
-        placed.check(stages.btl.alpha > 0)
+        _placement(model, parameters, hessian).check(stages.btl.alpha > 0)
     # The maximum over l of (l'd)^2 / (l'H^-1 l), for a step d, is d'H d.
     moved = (parameters - start)[free]
     square = float(moved @ (found.hessian @ moved))
@@ -131,3 +136,86 @@ def solve(
     calibrator = model.calibrated(parameters, known.calibrator)
     again = replace(known, X=X, calibrator=calibrator)
     return (again.with_scores(X) if is_joint else again), step
+
+
+def _placement(model: ExpandedLikelihood, parameters: Array, hessian: Any) -> Placement:
+    """What a fitted likelihood says of the scores; its Hessian is of the whole loss."""
+    if isinstance(hessian, ArrowMatrix):
+        hessian = hessian.dense()
+    X, n_new, bias = model.X, int(model.X.is_new.sum()), model.at["bias"]
+    head = np.arange(n_new, bias.start)
+    cross = hessian[head, bias]
+    taken = SymmetricSolver.factorise(hessian[bias, bias]).solve(cross.T)
+    information = hessian[np.ix_(head, head)] - np.diag(model.ridge[head])
+    directions = invisible_directions(information - cross @ taken)
+    selectors, pairs = model.items[:, n_new:], []
+    for m in (*range(model.n_judges), -1):
+        cut = X.by_judge(m)
+        used = model.weight[cut.rows] > 0
+        pairs.append((cut.left[used], cut.right[used], model.y[cut.rows[used]]))
+    return Placement(
+        X.models,
+        X.judges,
+        ~X.is_new,
+        model.items @ parameters[model.at["scores"]],
+        parameters[model.at["sensitivity"]],
+        selectors @ directions[: selectors.shape[1]],
+        pairs,
+        X.rows.items.context,
+    )
+
+
+class ExpandedHistory:
+    """Likelihood of historical rows under covariances of item effects, from sums.
+
+    Parameters
+    ----------
+    model : ExpandedLikelihood
+        Of rows whose weights are those of independent votes.
+    """
+
+    def __init__(self, model: ExpandedLikelihood):
+        self.model, size = model, model.size
+        self.free = model.masks(joint=True)[0]
+        self.at_effects = np.zeros(size, dtype=bool)
+        self.at_effects[model.at["deviation"]] = True
+        self.at_effects &= self.free
+        self.spans = np.zeros(size, dtype=bool)
+        self.spans[model.at["bias"]] = True
+        # Between calls the parameters hold u itself: with L = I, u = v.
+        self.parameters = model.start(np.eye(model.n_judges))
+
+    def posterior(self, sigma: Array, change: float) -> Posterior:
+        """Posterior of the item effects under a covariance."""
+        model, factor = self.model, np.asarray(np.linalg.cholesky(sigma), np.float64)
+        parameters = self.parameters.copy()
+        model.rescale(parameters, np.asarray(np.linalg.inv(factor), np.float64))
+        rows = np.ones(len(model.X), dtype=bool)
+        found = model.minimum(
+            parameters, factor, rows, self.free, tol=MODE_ERROR * change**2
+        )
+        parameters[self.free] = found.coef
+        weight = model.lay(model.weight)
+        eta = model.logits(parameters, factor, weight)
+        _, information = model.derivatives(parameters, factor, weight, eta)
+        information[np.diag_indices(model.size)] += model.prior(factor)
+        self.information, self.factor = information, factor
+        model.rescale(parameters, factor)
+        self.parameters = parameters
+        return Posterior(
+            parameters[self.at_effects].reshape(len(sigma), -1),
+            self._spread(self.free),
+            parameters[model.at["sensitivity"]],
+            found.converged,
+        )
+
+    def spread_without_spans(self, sigma: Array) -> Array:
+        """Spread at the last mode if the coefficients of spans were known."""
+        return self._spread(self.free & ~self.spans)
+
+    def _spread(self, free: NDArray[np.bool_]) -> Array:
+        low, high = self.model.bounds
+        free = free & (low < self.parameters) & (self.parameters < high)
+        n_judges = len(self.factor)
+        of_v = spread_of(self.information, free, self.at_effects, n_judges)
+        return np.asarray(self.factor @ of_v @ self.factor.T)

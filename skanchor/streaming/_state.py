@@ -7,11 +7,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skanchor._assembly import scores_of_everyone
 from skanchor._comparisons.grades import CLEAR, shares_by_label
 from skanchor._stages import Stages
-from skanchor.history import Board, GroupFolds, HistoryState
+from skanchor.history import (
+    AllModels,
+    GroupFolds,
+    HistoryState,
+    errors_of_votes,
+    learners_of,
+)
 from skanchor.streaming._build import Built
 from skanchor.streaming._folds_of_groups import FoldsOfGroups
 from skanchor.streaming._reading import Folds
@@ -56,12 +63,20 @@ def state_of_stream(
     groups = None
     if surveyed.groups is not None and isinstance(folds, FoldsOfGroups):
         groups = GroupFolds(surveyed.groups, folds.table)
+    X, calibrator = built.whole.X, built.whole.calibrator
     return HistoryState(
+        X.models,
+        X.judges,
+        X.feature_names,
         built.stored,
+        (folds.n_splits,) * folds.n_repeats,
+        learners_of(X, calibrator),
+        built.items,
+        *errors_of_votes(X.models, built.whole.btl),
         built.sums,
         built.check,
         built.treatment,
-        _board(surveyed, stages),
+        _all_models(surveyed, stages),
         groups,
         dict(fingerprints),
         facts,
@@ -77,7 +92,7 @@ def _graded(surveyed: SurveyResult) -> Mapping[str, float]:
     return shares_by_label(surveyed.judges, (n["g"] / n["n"]).to_numpy(np.float64))
 
 
-def _board(surveyed: SurveyResult, stages: Stages) -> Board | None:
+def _all_models(surveyed: SurveyResult, stages: Stages) -> AllModels | None:
     """Scores and row counts of all models with votes, if some of them are not fitted.
 
     None where every model with votes is fitted.
@@ -86,21 +101,18 @@ def _board(surveyed: SurveyResult, stages: Stages) -> Board | None:
     models = everyone.X.models
     if len(models) == len(surveyed.models):
         return None
-    scores = scores_of_everyone(stages, everyone)
-    index = pd.Index(models)
+    X, n = everyone.X, len(models)
+    scores = scores_of_everyone(stages, everyone).reindex(pd.Index(models))
 
-    def appearances(used: Any) -> pd.Series:
+    def appearances(used: Any) -> NDArray[np.intp]:
         """Number of rows of each model, on either side, in the cells ``used``."""
-        X, n = everyone.X, np.where(used, surveyed.rows, 0.0)
-        first, second = (
-            np.bincount(side, n, len(models)) for side in (X.left, X.right)
-        )
-        return pd.Series((first + second).astype(np.intp), index)
+        rows = np.where(used, surveyed.rows, 0.0)
+        first, second = (np.bincount(side, rows, n) for side in (X.left, X.right))
+        return np.asarray((first + second).astype(np.intp))
 
-    X = everyone.X
-    used = X.is_usable
-    return Board(
-        scores.reindex(index),
-        appearances(used & X.is_human),
-        appearances(used & ~X.is_human),
+    return AllModels(
+        models,
+        scores.to_numpy(np.float64),
+        appearances(X.is_usable & X.is_human),
+        appearances(X.is_usable & ~X.is_human),
     )

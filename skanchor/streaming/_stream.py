@@ -17,7 +17,6 @@ from skanchor._comparisons import HUMAN
 from skanchor._comparisons.grouping import AUTO
 from skanchor._row_rules import RowRules
 from skanchor._stages import Stages
-from skanchor._stored_folds import StoredHistory
 from skanchor._treatments import limited_to_inference
 from skanchor.exceptions import BattlesError
 from skanchor.history import AnchorHistory, HistoryState
@@ -145,11 +144,6 @@ class StreamedHistory:
     groups: str | None = None
 
     @property
-    def stored(self) -> StoredHistory:
-        """Stored sums of all folds, by which arrivals are placed."""
-        return self.state.history
-
-    @property
     def history(self) -> AnchorHistory:
         """The fitted history, which places new models and can be saved to a file."""
         return AnchorHistory.from_state(self.state, self.anchor)
@@ -205,8 +199,8 @@ def stream_history(
     >>> table = data.X.assign(winner=data.y)[~new]
     >>> tables = [table.iloc[start : start + 2000] for start in range(0, 8000, 2000)]
     >>> found = stream_history(tables, AnchorPipeline(cv=3, random_state=0))
-    >>> found.n_rows, len(found.stored.repeats[0])
-    (8000, 3)
+    >>> found.n_rows, found.state.repeats
+    (8000, (3,))
     >>> result = found.history.place(data.X[new], data.y[new])
     >>> result.scores.index.tolist()
     ['new-model']

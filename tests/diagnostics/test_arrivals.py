@@ -20,7 +20,8 @@ from skanchor import (
     _assembly,
 )
 from skanchor._diagnostics import FitSums, check_arrivals
-from skanchor._items import dispersions
+from skanchor._dispersions import dispersions
+from skanchor._pipeline_fit import carried_by
 from skanchor.bias import LinearBias
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.leaderboard import leaderboard_text
@@ -43,7 +44,7 @@ def look(data, y=None, item_effects=None, X=None, historical_fit="joint"):
     anchor.fit(data.X if X is None else X, y)
     known = anchor.comparisons_
     sums = FitSums.of(Sample.admit(known, y), known.order, anchor.calibrator_)
-    return check_arrivals(known, sums)
+    return check_arrivals(known, carried_by(known), sums)
 
 
 def redraw(data, rows, push):
@@ -67,7 +68,7 @@ def two_steps_by_dense_algebra(data):
     )  # fmt: skip
     anchor.fit(data.X, data.y)
     X = anchor.comparisons_
-    noise = dispersions(Sample.admit(X, data.y), has_deviations=True)[X.judge]
+    noise = dispersions(Sample.admit(X, data.y), without_items=True)[X.judge]
     dense = Dense(data.X, data.y, X.models, X.judges, X.new_models, True)
     v = dense.two_step(np.ones(len(data.y)))
     p = expit(dense.eta(v))
@@ -145,7 +146,7 @@ def test_a_bias_that_a_ridge_holds_at_zero_is_none():
         )
         known = anchor.fit(X, data.y).comparisons_
         sums = FitSums.of(Sample.admit(known, data.y), known.order, anchor.calibrator_)
-        tables.append(check_arrivals(known, sums).changes)
+        tables.append(check_arrivals(known, carried_by(known), sums).changes)
     pd.testing.assert_frame_equal(*tables, rtol=1e-4, atol=1e-6)
 
 
@@ -332,7 +333,7 @@ def test_a_judge_of_two_verdicts_on_a_model_is_one_that_may_disagree():
     anchor = AnchorPipeline(debiaser="passthrough", item_effects=None).fit(X, y)
     known = anchor.comparisons_
     sums = FitSums.of(Sample.admit(known, y), known.order, anchor.calibrator_)
-    assert check_arrivals(known, sums).models.loc[NEW, "df"] == 2
+    assert check_arrivals(known, carried_by(known), sums).models.loc[NEW, "df"] == 2
 
 
 def test_one_judge_cannot_disagree():

@@ -196,8 +196,8 @@ see(
     "diagnostics.test_item_check::test_a_judge_on_its_bound_shows_no_item_effects",
 )
 see(
-    "Item effects of thousands of models, not asked for by name",
-    "test_treatments::test_auto_asks_the_check_where_deviations_are_many",
+    "More than 2,000 item effects",
+    "test_treatments::test_too_many_item_effects_are_refused_with_what_helps",
 )
 see(
     "Two to four historical models",

@@ -76,8 +76,11 @@ def infinite(*models):
         assert np.isinf(board.loc[at, "standard_error"]).all(), board
         assert np.isfinite(board.loc[~at, "standard_error"]).all(), board
         assert (board.loc[~at, "standard_error"] > 0).all()
-        assert (board.loc[at, "rank_low"] == 1).all()
-        assert (board.loc[at, "rank_high"] == len(board)).all()
+        # One that won, or lost, everything has a limit, and a rank set by it.
+        lost = at & ~board["determined"]
+        assert (board.loc[lost, "rank_low"] == 1).all()
+        assert (board.loc[lost, "rank_high"] == len(board)).all()
+        assert (np.isfinite(board[["low", "high"]]).sum(axis=1) == 2 - at - lost).all()
         assert (board["score"].abs() < 25).all(), board
         assert not board.isna().any(axis=None)
 

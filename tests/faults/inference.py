@@ -236,7 +236,7 @@ for title, where in {
     "Favours for a new model that its rows do not determine":
         "test_sensitivity::test_models_that_are_not_determined",
     "Favours where weights have no fixed columns":
-        "test_sensitivity::test_weights_that_no_sum_tells_are_served_by_rows",
+        "test_sensitivity::test_weights_without_a_span_have_the_same_exposures",
     "Favours in contexts, where weights have no fixed columns":
         "test_sensitivity::test_exposures_are_mixed_as_scores_are",
     "Conformal intervals with too few historical models":

@@ -107,7 +107,8 @@ def test_dropping_the_most_influential_arrivals(paper, table):
     sample = paper._distinct_sample
     units = Units.of(sample, [NEW], "arrival", "row")
     fit = Fitted.of(paper.result_, paper.debiaser_, units, 1.0)
-    influence = paper.debiaser_.influence_of_rows(sample, np.arange(len(sample)))
+    influence = paper.debiaser_.influence(sample.X, sample.y)
+    influence *= sample.weight[:, None]
     own = influence[units.unit >= 0, new]
     order = np.argsort(-own, kind="stable")
     rows = np.flatnonzero(units.unit >= 0)

@@ -10,6 +10,8 @@ from fuzz.cases import KINDS
 from fuzz.verdict import counted_points
 from sklearn.base import clone
 
+from skanchor.exceptions import BattlesError
+
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_case_is_a_fault(kind):
@@ -41,7 +43,7 @@ def test_scores_that_few_votes_hold_are_given_up_soon():
     rng = np.random.default_rng([1, 60310])
     case = tables.draw(rng)
     method = clone(options.draw(rng, case=case))
-    with counted_points() as n_points:
+    with counted_points() as n_points, pytest.raises(BattlesError, match="run away"):
         method.fit(case.X, case.y, sample_weight=case.weight)
     # Thousands while the search along each of fifty steps began at the whole step.
     assert n_points["all"] < 2000

@@ -290,6 +290,8 @@ def command(name, table, *flags):
         table.to_csv(path, index=False)
         with contextlib.redirect_stdout(io.StringIO()) as out:
             code = main([name, str(path), "--json", "--cv", "3", *flags])
+    if code:
+        return {"exit": [code]}, []
     document = json.loads(out.getvalue())
     models = [
         [row.get(key) for key in ("score", "standard_error", "low", "high", "rank")]

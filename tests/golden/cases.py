@@ -232,13 +232,24 @@ def no_new_models():
     return adapter.of_board(adapter.fit(method, X[old], y[old], None, None))
 
 
-def votes_alone(edit=None, **settings):
-    """Stage one by itself."""
+def of_people(edit=None):
+    """The votes on old models."""
     X, y, *_ = drawn()
     if edit is not None:
         X, y = edit(X.copy(), y.copy())
     rows = ((X["judge"] == "human") & ~is_new(X)).to_numpy()
-    return adapter.votes_alone(X[rows], y[rows], **settings)
+    return X[rows], y[rows]
+
+
+def votes_alone(edit=None, **settings):
+    """Stage one by itself."""
+    return adapter.votes_alone(*of_people(edit), **settings)
+
+
+def without_judges(edit=None, groups="auto", **settings):
+    """A pipeline fitted to votes alone."""
+    method = adapter.pipeline(new_models=[], **settings)
+    return adapter.of_fit(adapter.fit(method, *of_people(edit), None, groups))
 
 
 def ranked(n_new_models=1, **settings):
@@ -476,6 +487,11 @@ CASES |= {
     "votes alone, by raters": partial(votes_alone, with_raters),
     "votes alone, lost all": partial(votes_alone, lost_all),
     "votes alone, in two groups": partial(votes_alone, apart),
+    "without judges": without_judges,
+    "without judges, by raters": partial(without_judges, with_raters),
+    "without judges, bias of people": partial(without_judges, human_bias="linear"),
+    "without judges, lost all": partial(without_judges, lost_all),
+    "without judges, in contexts": partial(without_judges, context="kind"),
     "votes alone, in two groups, warned": partial(
         votes_alone, apart, disconnected="warn"
     ),

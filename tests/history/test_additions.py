@@ -26,7 +26,7 @@ def test_old_rows_keep_their_folds():
     sample, late = votes(300, 0), votes(40, 1)
     fold = np.random.default_rng(2).integers(3, size=300)
     plan = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
-    counts = RowCounts.of(sample, [plan])
+    counts = RowCounts.of(sample, None, [plan])
     table, outcomes, (found,) = with_rows(counts, late, 0, [3])
     assert len(table) == len(outcomes) == 340
     X = sample.X
@@ -45,6 +45,6 @@ def test_old_rows_keep_their_folds():
 @pytest.mark.parametrize("weight", [0.5, 2.0])
 def test_weighted_rows_are_not_added_to_counts(weight):
     sample = votes(30, 0)
-    counts = RowCounts.of(sample, [[(np.arange(15, 30), np.arange(15))]])
+    counts = RowCounts.of(sample, None, [[(np.arange(15, 30), np.arange(15))]])
     with pytest.raises(BattlesError, match="without groups and weights"):
         with_rows(counts, votes(5, 1, np.full(5, weight)), 0, [2])

@@ -8,13 +8,13 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import Comparisons
-from skanchor._items import dispersions
+from skanchor._dispersions import dispersions
 from skanchor.sample import Sample
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
-@pytest.mark.parametrize("has_deviations", [False, True])
-def test_the_noise_of_a_source_is_read_off_its_residuals(has_deviations):
+@pytest.mark.parametrize("without_items", [False, True])
+def test_the_noise_of_a_source_is_read_off_its_residuals(without_items):
     data = small(seed=4)
     X = data.X[["model_a", "model_b", "judge"]]
     y = np.asarray(data.y, dtype=float)
@@ -24,7 +24,7 @@ def test_the_noise_of_a_source_is_read_off_its_residuals(has_deviations):
     ones = np.ones(len(y))
 
     def noise(*args):
-        return dispersions(Sample.admit(known, *args), has_deviations=has_deviations)
+        return dispersions(Sample.admit(known, *args), without_items=without_items)
 
     votes = noise(y, ones)
     assert_allclose(votes, 1.0, atol=0.15)
@@ -44,9 +44,9 @@ def test_the_noise_of_few_rows_is_not_read_off_fewer_still():
     known = Comparisons.from_battles(table).with_columns(scores=np.zeros(3))
     sample = Sample.admit(known, np.ones(3))
     # No score explains the circle: the whole of it is noise, three votes of 1/4 each.
-    assert_allclose(dispersions(sample, has_deviations=False), [1.0])
+    assert_allclose(dispersions(sample, without_items=False), [1.0])
     # A third of that is expected to be left, half of it is what the floor allows.
-    assert_allclose(dispersions(sample, has_deviations=True), [2.0])
+    assert_allclose(dispersions(sample, without_items=True), [2.0])
 
 
 def test_the_noise_of_many_rows_knows_what_deviations_take():
@@ -54,5 +54,5 @@ def test_the_noise_of_many_rows_knows_what_deviations_take():
     table = pd.DataFrame({"model_a": list("xyz") * 4, "model_b": list("yzx") * 4})
     known = Comparisons.from_battles(table).with_columns(scores=np.zeros(3))
     sample = Sample.admit(known, np.repeat([0.0, 1.0], 6))
-    assert_allclose(dispersions(sample, has_deviations=False), [1.0])
-    assert_allclose(dispersions(sample, has_deviations=True), [12.0 / 10.0])
+    assert_allclose(dispersions(sample, without_items=False), [1.0])
+    assert_allclose(dispersions(sample, without_items=True), [12.0 / 10.0])

@@ -8,11 +8,13 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
+from skanchor._crossfit.engine import fitted, steps_of
+from skanchor._crossfit.riesz import RieszWeights
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.newton import minimise
-from skanchor._model.sources import SourceRows
+from skanchor._model.sources import ResidualRows, SourceRows
 
 N_HISTORICAL, N_NEW, N_JUDGES, N_SPAN = 5, 2, 2, 3
 
@@ -50,6 +52,7 @@ def draw_rows(rng, layout, source, is_new, n=150):
         right=right[at],
         order=rng.choice([-1.0, 0.0, 1.0], n),
         span=rng.normal(size=(n, layout.widths[source])),
+        offset=rng.normal(size=n),
         y=(rng.logistic(size=n) < scores[left[at]] - scores[right[at]]).astype(float),
         weight=rng.exponential(size=n),
         count=rng.integers(1, 4, n).astype(float),
@@ -143,6 +146,63 @@ def test_weights_of_rows_are_those_of_the_parameters_they_touch(rng, fit, source
         assert_allclose(dense_columns(rows) @ local, expected, atol=1e-8)
 
 
+def test_weights_by_residual_columns_are_those_beside_the_span(fit, sources):
+    """A least squares projection on a span profiles its coefficients out."""
+    layout, bare = fit.layout, fit.with_spans((0,) * (N_JUDGES + 1))
+    values = [
+        rows.weight * expit(fit.logits(rows)) * expit(-fit.logits(rows))
+        for rows in sources
+    ]
+    grams, projected = [], []
+    for rows, value in zip(sources, values, strict=True):
+        grams.append((rows.source, rows.gram(value)))
+        # The projection is on historical rows and rows of new models together.
+        own = [k for k, one in enumerate(sources) if one.source == rows.source]
+        every = np.vstack([dense_columns(sources[k]) for k in own])
+        root = np.sqrt(np.concatenate([values[k] for k in own]))[:, None]
+        head, span = np.split(every, [layout.n_items + 1], axis=1)
+        coef = np.linalg.lstsq(root * span, root * head, rcond=None)[0]
+        known = vars(rows) | {"span": rows.span[:, :0], "offset": fit.bias(rows)}
+        names = SourceRows.__dataclass_fields__
+        residual = dense_columns(rows)[:, : layout.n_items + 1] - rows.span @ coef
+        projected.append(
+            ResidualRows(**{f: known[f] for f in names}, residual=residual)
+        )
+        assert_allclose(bare.logits(projected[-1]), fit.logits(rows), atol=1e-12)
+    weights = RieszWeights.solve(fit, grams, fit.precision)
+    grams = [
+        (rows.source, rows.gram(value))
+        for rows, value in zip(projected, values, strict=True)
+    ]
+    found = RieszWeights.solve(bare, grams, bare.precision)
+    assert_allclose(found.item_covariance, weights.item_covariance, atol=1e-9)
+    for rows, other in zip(sources, projected, strict=True):
+        expected = rows.products(weights.local(rows.source))
+        of_row = other.products(found.local(rows.source))
+        assert_allclose(of_row, expected, atol=1e-8)
+        assert_allclose(other.sums(rows.y), other.residual.T @ rows.y, atol=1e-10)
+
+
+def test_residuals_of_new_models_sum_to_zero_in_the_unweighted_equation(fit, sources):
+    layout = fit.layout
+    fit.x[layout.sensitivities] = np.abs(fit.x[layout.sensitivities])
+    step = steps_of(layout, is_joint=True, is_unweighted=True)[-1]
+    assert step.is_unweighted is not layout.has_item_effects
+    found, _ = fitted(
+        fit, [step], sources, [rows.weight for rows in sources],
+        (np.full(layout.size, -np.inf), np.full(layout.size, np.inf)), tolerance=1e-20,
+    )  # fmt: skip
+    total, likelihood = np.zeros((2, layout.n_items))
+    for rows in sources:
+        if rows.is_new:
+            residual = rows.weight * (rows.y - found.probabilities(rows))
+            items = rows.sums(residual)[: layout.n_items]
+            total += items
+            likelihood += found.sensitivity(rows.source) * items
+    zero = likelihood if layout.has_item_effects else total
+    assert_allclose(zero[layout.is_new], 0.0, atol=1e-6)
+
+
 def test_swapping_the_sides_of_rows_changes_nothing(rng, fit, sources):
     rows = sources[1]
     swapped = replace(
@@ -151,6 +211,7 @@ def test_swapping_the_sides_of_rows_changes_nothing(rng, fit, sources):
         right=rows.left,
         order=-rows.order,
         span=-rows.span,
+        offset=-rows.offset,
         y=1.0 - rows.y,
     )
     assert_allclose(fit.logits(swapped), -fit.logits(rows), atol=1e-12)
@@ -213,7 +274,8 @@ def test_the_score_of_historical_rows_vanishes_at_the_joint_fit(fit, sources):
     # People alone fix the scale: sum_human delta (y - sigma(delta)) = 0.
     people = old[0]
     residual = people.weight * (people.y - found.probabilities(people))
-    assert_allclose(found.logits(people) @ residual, 0.0, atol=1e-5)
+    scored = found.logits(people) - people.offset
+    assert_allclose(scored @ residual, 0.0, atol=1e-5)
 
 
 def test_votes_alone_are_fitted_as_by_a_general_minimiser(fit, sources):
@@ -252,8 +314,9 @@ def test_a_parameter_on_its_bound_stays_there_and_the_others_are_fitted(layout):
     scores = np.linspace(1.0, -1.0, n_old)
     rows = SourceRows(
         1, False, np.arange(len(left)), left, right, np.zeros(len(left)),
-        np.zeros((len(left), N_SPAN)), np.ones(len(left)), np.ones(len(left)),
-        np.ones(len(left)), np.full(len(left), -1), np.full(len(left), -1),
+        np.zeros((len(left), N_SPAN)), np.zeros(len(left)), np.ones(len(left)),
+        np.ones(len(left)), np.ones(len(left)), np.full(len(left), -1),
+        np.full(len(left), -1),
         layout.n_items,
     )  # fmt: skip
     start = Fit.start(layout)
@@ -290,6 +353,5 @@ def test_systems_are_solved_and_their_null_directions_are_named(rng):
 def test_logits_of_people_are_differences_of_scores(fit, sources):
     people = sources[0]
     scores = fit.scores
-    assert_allclose(
-        logit(fit.probabilities(people)), scores[people.left] - scores[people.right]
-    )
+    differences = scores[people.left] - scores[people.right]
+    assert_allclose(logit(fit.probabilities(people)), differences + people.offset)

@@ -28,7 +28,8 @@ test_raters.py test_prompts.py test_ranking.py test_multiplicity.py
 test_weight_units.py test_arrivals.py test_anchor*.py test_human_bias.py test_people.py
 test_inference.py test_families.py test_sensitivity.py test_judges.py
 test_evaluation.py test_interval_check.py test_many_judges.py test_undetermined.py
-test_metrics.py test_simulation.py test_sample.py test_shared_contexts.py
+test_metrics.py test_one_sided.py test_votes_alone.py test_simulation.py
+test_sample.py test_shared_contexts.py
 baselines/*.py bias/test_auto.py bias/test_boosted.py bias/test_fitting.py
 bias/test_linear.py bootstrap/*.py comparisons/test_features.py
 comparisons/test_grades.py comparisons/test_oddities.py comparisons/test_outcomes.py

@@ -97,7 +97,7 @@ def test_the_floor():
     kept = shares(design).drop("human", errors="ignore")
     assert (kept / kept.sum() > 0.09).all() and len(kept) == 3
     free = shares(fitted("items").design(30, PRICES, floor=0.0))
-    assert "judge-3" not in free.index
+    assert len(free.drop("human", errors="ignore")) < 3
     third = fitted("items").design(30, PRICES, floor=1 / 3, sources=list(PRICES)[1:])
     assert_allclose(shares(third), 1 / 3, atol=0.02)
 

@@ -47,7 +47,7 @@ def test_responses_are_drawn_from_those_of_both_models(with_gaps, monkeypatch):
     right = np.tile(second, (len(first), 1))
     bias = with_gaps.calibrator_.biases_["judge-2"]
     shift = np.ravel(bias.contrast(FeaturePairs(left, right, X.feature_names)))
-    eta = X.sensitivities[judge] * kinds.delta[q] + shift
+    eta = X.sensitivities[judge] * (X.scores[new] - X.scores[other]) + shift
     total = 0.0
     for order in (1.0, -1.0):
         p = expit(eta + order * X.position_effects[judge])
@@ -74,7 +74,8 @@ def test_votes_are_known_exactly(name):
     """p (1 - p) at the plug-in scores, whatever the display order."""
     found = forecast(name)
     votes = found.kinds[PEOPLE]
-    p = expit(votes.delta)
+    scores = found.information.solution.fit.scores
+    p = expit(scores[votes.model] - scores[votes.opponent])
     assert_allclose(votes.unit[:, 0, 0], p * (1 - p))
 
 

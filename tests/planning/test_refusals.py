@@ -63,14 +63,6 @@ def test_people_with_a_bias_of_their_own():
     anchor = AnchorPipeline(
         human_bias="linear", item_effects=None, cv=2, random_state=0
     ).fit(X, y)
-    found = anchor._forecast()
-    matrix, layout = found.information.matrix, found.information.layout
-    bias = np.zeros(layout.size, dtype=bool)
-    bias[layout.at["bias"]] = True
-    inner, cross = matrix[np.ix_(bias, bias)], matrix[np.ix_(bias, ~bias)]
-    left = matrix[np.ix_(~bias, ~bias)] - cross.T @ np.linalg.solve(inner, cross)
-    expected = anchor.debiaser_.information_
-    np.testing.assert_allclose(left, expected, atol=1e-11 * np.abs(expected).max())
     assert (anchor.worth().table["replaces"] > 1).all()
 
 

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from planning_fits import NAMES, fitted, forecast, plain_table
 
 from skanchor import AnchorPipeline
+from skanchor._model.linalg import SymmetricSystem
 from skanchor._numerics.parameters import PEOPLE
 from skanchor.exceptions import BattlesError
 from skanchor.planning import worth_of
@@ -100,7 +101,11 @@ def test_known_judges_are_worth_the_ratio_of_information():
     found = forecast("paper")
     seen = [arrivals(found, "new-model", m)[0] for m in found.kinds if m != PEOPLE]
     history = found.information.matrix - np.sum(seen, axis=0)
-    known = replace(found.information, matrix=found.information.matrix + 1e7 * history)
+    solution = found.information.solution
+    matrix = found.information.matrix + 1e7 * history
+    system = SymmetricSystem.of(matrix)
+    known = replace(solution.information, matrix=matrix, system=system)
+    known = replace(found.information, solution=replace(solution, information=known))
     table = worth_of(replace(found, information=known)).table
     ideal = []
     shares = sum(arrivals(found, "new-model", m)[1].n_rows for m in (0, 1, 2))
@@ -108,7 +113,7 @@ def test_known_judges_are_worth_the_ratio_of_information():
     for m in (0, 1, 2):
         kinds = arrivals(found, "new-model", m)[1]
         mean = kinds.seen[:, 0, 0].sum() / kinds.n_rows.sum()
-        ideal.append(found.information.slope(m) ** 2 * mean / votes)
+        ideal.append(solution.fit.sensitivity(1 + m) ** 2 * mean / votes)
     assert_allclose(table["next_verdict"].iloc[:3], ideal, rtol=1e-3)
     assert_allclose(ideal, [0.68, 1.90, 0.82], atol=0.005)
 

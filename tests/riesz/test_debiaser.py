@@ -18,14 +18,8 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
-from skanchor._admission import admit_to_ranking
-from skanchor._chain import complete, fit_stages
-from skanchor._riesz._evidence import RowEvidence
-from skanchor._riesz._influence import InfluenceSums
-from skanchor._stages import Stages
-from skanchor.bias import BoostedBias, LinearBias
+from skanchor.bias import LinearBias
 from skanchor.exceptions import BattlesError, SkanchorWarning
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 
@@ -98,7 +92,8 @@ def test_people_need_features_where_they_have_a_bias_of_their_own():
         return X.with_rows(features_left=left)
 
     without = RieszDebiaser().fit(lacking(X.is_human), y)
-    assert_allclose(without.system_.weights, whole.system_.weights)
+    weights = (one.solution_.weights.values for one in (without, whole))
+    assert_allclose(*weights)
     with pytest.raises(BattlesError, match=r"NaN in \d+ judge rows, the first in row"):
         RieszDebiaser().fit(lacking(~X.is_human), y)
     with pytest.raises(BattlesError, match=r"human rows.*A bias of people needs"):
@@ -165,7 +160,7 @@ def test_the_columns_of_the_weights_are_those_of_the_bias_whatever_arrives():
         plugged = chain.fit(X, data.y).transform(X)
         debiaser = RieszDebiaser(bias).fit(plugged, data.y)
         for m, judge in enumerate(debiaser.judges_):
-            mine = debiaser.system_.projections[m].learner
+            mine = debiaser.learners_[1 + m].learner
             psi = chain[1].biases_[judge]
             responses = plugged.by_judge(m).pairs.left
             assert_allclose(mine._map(responses), psi._map(responses))
@@ -175,57 +170,6 @@ def test_the_columns_of_the_weights_are_those_of_the_bias_whatever_arrives():
         gammas.append(mine.ridge(cut.pairs, old))
     assert_allclose(maps[0], maps[1])
     assert_allclose(gammas[0], gammas[1])
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-@pytest.mark.parametrize("position", [False, True])
-@pytest.mark.parametrize("bare", [False, True])
-def test_sums_by_pair_of_models_equal_those_over_rows(position, bare, monkeypatch):
-    """Many rows of a source are summed by pair; few are multiplied one by one."""
-    data = simulate_battles(
-        n_models=5, n_judges=2, n_new=100, n_historical=600, random_state=1
-    )
-    X, y = data.X, data.y
-    if bare:
-        # Without features, rows that differ in the outcome alone have one weight.
-        order = np.random.default_rng(0).choice(["model_a", "model_b"], len(X))
-        X = X[["model_a", "model_b", "judge"]].assign(shown_first=order)
-    found = []
-    for least in (0, 10**9):
-        monkeypatch.setattr("skanchor._riesz._evidence._MODELS", 2)
-        monkeypatch.setattr("skanchor._riesz._evidence._ROWS_PER_MODEL", least)
-        anchor = AnchorPipeline(
-            calibrator=JudgeCalibrator(position_effect=position),
-            cv=2, item_effects=None, random_state=0,
-        ).fit(X, y)  # fmt: skip
-        found.append(anchor.result_)
-    by_pair, by_row = found
-    assert_allclose(by_pair.estimates, by_row.estimates, rtol=1e-10)
-    assert_allclose(by_pair.covariances, by_row.covariances, rtol=1e-9, atol=1e-14)
-    assert_allclose(by_pair.parts, by_row.parts, rtol=1e-9, atol=1e-14)
-    largest = [one.diagnostics.models.select_dtypes("number") for one in found]
-    assert_allclose(*largest, rtol=1e-8, atol=1e-12)
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
-def test_weights_without_linear_columns_are_multiplied_row_by_row(monkeypatch):
-    data = simulate_battles(
-        n_models=5, n_judges=2, n_new=100, n_historical=600, random_state=1
-    )
-    monkeypatch.setattr("skanchor._riesz._evidence._MODELS", 2)
-    monkeypatch.setattr("skanchor._riesz._evidence._ROWS_PER_MODEL", 0)
-    chain = Stages(
-        BTLRegressor(), JudgeCalibrator(), ArrivalScorer(),
-        RieszDebiaser(BoostedBias(max_rounds=3)),
-    )  # fmt: skip
-    sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
-    found = complete(chain, fit_stages(chain, sample), sample, None)
-    known, rows = sample.with_battles(found.X), np.arange(len(sample))
-    sums = found.debiaser.influence_sums([RowEvidence.held(known, rows)])
-    values = found.debiaser.influence_of_rows(known, rows)
-    whole = InfluenceSums.of(values, sample.X.is_human, None)
-    assert_allclose(sums.total, whole.total, atol=1e-10)
-    assert_allclose(sums.sampling, whole.sampling, rtol=1e-9)
 
 
 def test_rows_without_what_earlier_stages_learned_are_refused():
@@ -260,18 +204,9 @@ def test_a_row_of_a_model_against_itself_or_without_a_logit_is_no_evidence():
     biases = np.where(np.arange(len(X)) % 5 == 0, np.nan, 0.0)
     odd = X.with_rows(right=np.where(itself, X.left, X.right))
     odd = odd.with_columns(biases=biases)
-    evidence = RowEvidence.of(Sample.admit(odd, y), np.ones(len(X)))
+    weights = RieszDebiaser().fit(X, y).weights(odd)
     none = itself | np.isnan(biases)
-    assert_array_equal(evidence.curvature > 0.0, ~none)
-
-
-@pytest.mark.parametrize(("variance", "informs"), [(0.9e-8, False), (1.1e-8, True)])
-def test_rows_of_which_the_outcome_is_certain_are_no_evidence(variance, informs):
-    X, y = with_plug_in()
-    logit = -np.log(variance)
-    X = X.with_columns(scores=np.zeros(len(X.models)), biases=np.full(len(X), logit))
-    evidence = RowEvidence.of(Sample.admit(X, y), np.ones(len(X)))
-    assert_array_equal(evidence.curvature > 0.0, np.full(len(X), informs))
+    assert_array_equal(weights.any(axis=1), ~none)
 
 
 def test_judges_that_follow_the_display_order_without_fail_tell_no_score():

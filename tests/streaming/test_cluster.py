@@ -38,7 +38,7 @@ def test_threads_of_a_pool(stored):
     alone = streamed(stored)
     with joblib.parallel_config(backend="threading", n_jobs=2):
         found = streamed(stored)
-    assert_array_equal(sums_of(found.stored), sums_of(alone.stored))
+    assert_array_equal(sums_of(found.state), sums_of(alone.state))
 
 
 def test_a_dask_frame_is_a_stream():
@@ -48,8 +48,8 @@ def test_a_dask_frame_is_a_stream():
     dataframe = pytest.importorskip("dask.dataframe")
     frame = dataframe.from_pandas(table, npartitions=6, sort=False)
     assert_allclose(
-        sums_of(streamed(frame).stored),
-        sums_of(streamed(pieces).stored),
+        sums_of(streamed(frame).state),
+        sums_of(streamed(pieces).state),
         rtol=1e-9,
         atol=1e-9,
     )
@@ -98,4 +98,4 @@ def test_a_worker_is_killed_and_nothing_changes(client, stored):
         thread.join()
         assert killed.is_set()
         assert first not in client.run(os.getpid).values()
-    assert_array_equal(sums_of(found.stored), sums_of(alone.stored))
+    assert_array_equal(sums_of(found.state), sums_of(alone.state))

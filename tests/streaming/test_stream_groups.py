@@ -82,21 +82,19 @@ def test_streamed_groups_are_those_in_memory(
     assert own == dict(
         zip(theirs.groups.labels, theirs.groups.folds.T.tolist(), strict=True)
     )
-    # The joint fit stops when its step is short; all else is the same to rounding.
-    rtol = 1e-8 if historical_fit == "two-step" and item_effects == "none" else 1e-4
+    # The joint fit stops when its step is short, and so do the fits of folds.
+    rtol = 1e-6 if historical_fit == "two-step" and item_effects == "none" else 1e-4
     placed, expected = errors(found.history, late), errors(memory, late)
     assert_allclose(placed, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
     assert mine.treatment == theirs.treatment
     assert_allclose(mine.check.p_value, theirs.check.p_value, rtol=1e-6)
     if item_effects == "none":
         assert_allclose(mine.sums.noise, theirs.sums.noise, rtol=1e-5)
-    one, other = (state.history.whole.btl for state in (mine, theirs))
-    assert_allclose(one.standard_errors_, other.standard_errors_, rtol=1e-8)
+    assert_allclose(mine.human_errors, theirs.human_errors, rtol=1e-8)
     # Rows taken as independent have other errors.
     alone = streamed(table, anchor, options=StreamOptions(groups=None))
     assert alone.groups is None and alone.state.groups is None
-    by_row = alone.state.history.whole.btl.standard_errors_
-    assert np.abs(one.standard_errors_ - by_row).max() > 1e-3
+    assert np.abs(mine.human_errors - alone.state.human_errors).max() > 1e-3
 
 
 def test_however_a_stream_is_cut(prompted, tmp_path):
@@ -155,9 +153,7 @@ def test_prompts_decide_by_default(prompted):
     found = streamed(once, anchor, options=plain)
     assert found.groups is None
     bare = streamed(table.drop(columns="prompt_id"), anchor, options=plain)
-    assert_array_equal(
-        found.stored.whole.X.sensitivities, bare.stored.whole.X.sensitivities
-    )
+    assert_array_equal(found.state.fits.x[0], bare.state.fits.x[0])
     with pytest.warns(DataWarning, match="has only 29 different values, too few"):
         few = streamed(table.assign(prompt_id=once["prompt_id"] % 29), anchor)
     assert few.groups is None
@@ -181,8 +177,8 @@ def test_prompts_that_are_numbers_with_gaps_are_those_of_arrivals(prompted):
     )
     found = streamed(table, anchor)
     expected = errors(in_memory(table, found, anchor), late)
-    atol = 1e-8 * np.abs(expected).max()
-    assert_allclose(errors(found.history, late), expected, rtol=1e-8, atol=atol)
+    atol = 1e-6 * np.abs(expected).max()
+    assert_allclose(errors(found.history, late), expected, rtol=1e-6, atol=atol)
 
 
 def test_raters_who_vote_repeatedly_are_not_ignored_in_silence(prompted):

@@ -1,0 +1,254 @@
+"""Folds of a fitted chain by the one engine.
+
+Learners that are linear in columns which the features fix keep these columns, and the
+folds start from the fit of all rows. Others are fitted anew to the training rows. What
+of them is linear in its coefficients is then fitted together with all else, and the
+rest is part of the offset of each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skanchor._chain import Chain
+from skanchor._crossfit.engine import FoldResult, FullFit
+from skanchor._crossfit.influence import residuals, row_influence
+from skanchor._crossfit.riesz import RieszWeights
+from skanchor._folds import Fold
+from skanchor._human_bias import Votes, fit_bias
+from skanchor._model.fit import Fit
+from skanchor._model.sources import SourceRows, variance_of
+from skanchor._pipeline_fit import PipelineFit
+from skanchor._riesz import Weighing
+from skanchor._source_rows import by_row, source_rows, spans_of
+from skanchor._stages import Stages
+from skanchor._typing import Array
+from skanchor.bias.fitting import same_settings
+from skanchor.bias.protocol import linearity
+from skanchor.sample import Sample
+
+
+@dataclass(frozen=True, eq=False)
+class FoldFits:
+    """Fit of all rows, from which the folds of a table are fitted.
+
+    Attributes
+    ----------
+    stages : Stages
+        Unfitted.
+    plugged : Chain
+        The plug-in of all rows, without item effects.
+    chain : Chain
+        The complete chain of all rows.
+    sample : Sample
+        The rows with what the chain has learned, their outcomes, weights and groups.
+    full : FullFit
+        Their fit; where learners are fitted anew, its start.
+    is_fixed : bool
+        Whether all biases are linear in columns that the features fix.
+    is_shared : bool
+        Whether the Riesz weights are linear in these columns, too.
+    """
+
+    stages: Stages
+    plugged: Chain
+    chain: Chain
+    sample: Sample
+    full: FullFit
+    is_fixed: bool
+    is_shared: bool
+
+    @classmethod
+    def of(
+        cls, stages: Stages, plugged: Chain, chain: Chain, sample: Sample
+    ) -> FoldFits:
+        """Lay out the rows, and take over what the chain has fitted to them.
+
+        Parameters
+        ----------
+        stages, plugged, chain, sample
+            As the attributes.
+
+        Returns
+        -------
+        FoldFits
+        """
+        assert stages.debiaser is not None
+        learners, weighing = learners_of(chain), stages.debiaser.learner
+        is_fixed = all(one is None or linearity(one) == "fixed" for one in learners)
+        is_same = isinstance(weighing, str) and weighing == "calibrator"
+        is_same = is_same or same_settings(weighing, stages.calibrator.bias)
+        full = _start(stages, chain, sample)
+        if is_fixed:
+            full = FullFit.of(full.fit, full.steps, full.sources, full.bounds)
+        assert chain.debiaser is not None
+        solution = chain.debiaser.solution_
+        # A judge whose rows say nothing has no columns of weights.
+        is_same = is_same and solution.layout.widths == full.fit.layout.widths
+        is_shared = is_fixed and is_same
+        if is_shared:
+            full = replace(full, prior=solution.prior)
+        return cls(stages, plugged, chain, sample, full, is_fixed, is_shared)
+
+    def fold(
+        self, rows: Fold, training: Sample, seed_offset: int
+    ) -> tuple[FoldResult, Array | RieszWeights]:
+        """Fit rows with their weights in training, and sum up those held out.
+
+        Parameters
+        ----------
+        rows : Fold
+            Rows in training, and rows held out.
+        training : Sample
+            All rows, with their weights in training.
+        seed_offset : int
+            Number of the fold, from which learners derive their seeds.
+
+        Returns
+        -------
+        found : FoldResult
+        influence : RieszWeights or ndarray of shape (n_test, n_items)
+            The influence of the rows held out, or the weights that give it by the
+            columns of the fit of all rows.
+        """
+        chain, full = self.chain, self.full
+        if not self.is_fixed:
+            chain = self._learned_anew(training, seed_offset)
+            full = _start(self.stages, chain, self.sample)
+        weights = [training.weight[part.rows] for part in full.sources]
+        fit, sources, prior = full.refitted(weights), full.sources, full.prior
+        if not self.is_shared:
+            fit, sources, prior = self._weighed(
+                fit, sources, chain, training, seed_offset
+            )
+        held_out = rows_held_out(sources, self.sample, rows)
+        raters = self.sample.raters
+        n_raters = 0 if raters is None else int(raters.max(initial=-1)) + 1
+        found = FoldResult.of(fit, sources, weights, prior, held_out, n_raters)
+        if self.is_shared:
+            return found, found.weights
+        values = influence_by_row(found.weights, held_out, len(training))
+        return found, values[rows.test]
+
+    def _learned_anew(self, training: Sample, seed_offset: int) -> Chain:
+        """The chain with learners that are fitted to training rows.
+
+        Those whose columns the features fix stay as they are. The others are fitted
+        beside the scores of all rows or, where votes alone decide the historical
+        scores, beside those of the votes in training.
+        """
+        btl, scores = copy(self.plugged.btl), self.plugged.scores
+        if not self.chain.is_joint:
+            btl = clone(self.stages.btl).fit_sample(training, btl, seed_offset)
+            scores = btl.scores_for(training.X.models)
+        known = training.with_battles(training.X.with_columns(scores=scores))
+        if self.chain.is_joint and btl.bias_ is not None:
+            votes, near = Votes.of(known), btl.bias_
+            btl.bias_ = fit_bias(votes, scores, btl.bias, near, seed_offset)
+        calibrator = self.plugged.calibrator
+        if len(known.X.judges):
+            calibrator = clone(self.stages.calibrator)
+            calibrator.fit_sample(known, self.plugged.calibrator, seed_offset)
+        found, human = copy(self.chain.calibrator), copy(self.chain.btl)
+        found.biases_ = {
+            judge: before if linearity(before) == "fixed" else calibrator.biases_[judge]
+            for judge, before in found.biases_.items()
+        }
+        if human.bias_ is not None and linearity(human.bias_) != "fixed":
+            human.bias_ = btl.bias_
+        return replace(self.chain, btl=human, calibrator=found)
+
+    def _weighed(
+        self,
+        fit: Fit,
+        sources: Sequence[SourceRows],
+        chain: Chain,
+        training: Sample,
+        seed_offset: int,
+    ) -> tuple[Fit, list[SourceRows], Array]:
+        """Fit and rows with the columns of the Riesz weights, and their prior."""
+        debiaser = self.stages.debiaser
+        assert debiaser is not None
+        curvature = _curvature(fit, sources, training.weight)
+        X = training.X.with_columns(scores=fit.scores)
+        weighing = Weighing.of(
+            training.with_battles(X),
+            curvature,
+            # Choices that the calibrator has made, of learners and ridges, are taken
+            # over.
+            chain.calibrator.follow(debiaser.learner),
+            chain.btl.bias_,
+            debiaser.inner_folds,
+            seed_offset,
+        )
+        offset = by_row(sources, [fit.bias(part) for part in sources], len(training))
+        fit = weighing.fit(fit)
+        rows = weighing.rows(self.sample, offset)
+        return fit, rows, weighing.prior(fit, X, curvature)
+
+
+def influence_by_row(
+    weights: RieszWeights, held_out: Sequence[SourceRows], n_rows: int
+) -> Array:
+    """Influence of rows held out, in the order of a table; zero for other rows."""
+    values = [row_influence(weights, one, residuals(weights, one)) for one in held_out]
+    return by_row(held_out, values, n_rows)
+
+
+def _curvature(fit: Fit, sources: Sequence[SourceRows], weight: Array) -> Array:
+    """Weight times variance of the outcome, by row."""
+    p = by_row(sources, [fit.probabilities(part) for part in sources], len(weight))
+    return weight * variance_of(p)
+
+
+def _start(stages: Stages, chain: Chain, sample: Sample) -> FullFit:
+    """Lay out rows and parameters, with what has been fitted to them as a start."""
+    known = PipelineFit.of(
+        sample,
+        chain.calibrator,
+        chain.btl.bias_,
+        covariance=sample.X.item_covariance,
+        alpha=stages.btl.alpha,
+        score_bounds=stages.arrival.score_bounds,
+    )
+    steps = known.steps(
+        chain.excluded_judges,
+        is_joint=chain.is_joint,
+        is_unweighted=stages.arrival.equation == "unweighted",
+    )
+    fit = known.fit
+    return FullFit(fit, steps, known.sources, known.bounds, fit.precision, ())
+
+
+def learners_of(chain: Chain) -> list[Any]:
+    """Fitted learner of each source, people first; None without a bias."""
+    judges = chain.X.judges.tolist()
+    return [chain.btl.bias_, *map(chain.calibrator.biases_.get, judges)]
+
+
+def rows_held_out(
+    sources: Sequence[SourceRows], sample: Sample, rows: Fold
+) -> list[SourceRows]:
+    """Rows of each source that a fold holds out, with the weights that these have."""
+    test = rows.held_out(sample)
+    is_test = np.zeros(len(sample), dtype=bool)
+    is_test[rows.test] = True
+    found = []
+    for source in sources:
+        part = source[is_test[source.rows]]
+        count = part.count
+        if test.multiplicity is not None:
+            count = test.multiplicity[part.rows]
+        found.append(replace(part, weight=test.weight[part.rows], count=count))
+    return found
+
+
+def sources_of(chain: Chain, sample: Sample) -> list[SourceRows]:
+    """Rows by source, with the columns in which a chain's biases are linear."""
+    return source_rows(sample, spans_of(learners_of(chain), sample))

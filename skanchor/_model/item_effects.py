@@ -1,0 +1,579 @@
+"""Item effects: how judges deviate from models, and their covariance between judges.
+
+The effects ``u_i`` of all judges on model i are ``N(0, Sigma)``, with the same Sigma
+for all models. It is estimated from the historical rows by one expectation-
+maximisation: the mode of all parameters under the present Sigma, the posterior moments
+of the effects there (Laplace), and a Sigma that is pulled to the prior and shrunk
+towards equal judges. All parameters beside the effects are in the information, so that
+the estimate is that of restricted maximum likelihood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._model.fit import Fit
+from skanchor._model.layout import Layout
+from skanchor._model.linalg import Array, SymmetricSystem
+from skanchor._model.newton import minimise
+from skanchor._model.sources import SourceRows
+from skanchor.exceptions import BattlesError
+
+MOST_EFFECTS = 2_000
+"""Most item effects, judges times models: time grows with the cube of their number."""
+
+FEW_MODELS = 5
+"""Number of historical models below which the prior is most of the evidence."""
+
+PRIOR_WEIGHT = 0.25
+"""Weight of the prior of the variance, in models for each degree of freedom."""
+
+PRIOR_CORRELATION = 0.3
+"""Correlation between judges where rows show none. On real tables it is -.5 to .6."""
+
+COMMON_CORRELATION, COMMON_VARIANCE = 0.5, 3.0
+"""Weight of what judges have in common, in models: of the mean correlation for each
+pair of judges, and of the mean variance. Pairs are many where judges are, and weights
+of judges are then soon wrong by more than a mean correlation is. On real tables with
+few judges correlations and variances differ."""
+
+MOST_COMMON = 0.95
+"""Largest common correlation that estimates are shrunk to."""
+
+LEAST, LARGEST = 1e-8, 25.0
+"""Limits of variances, in squared logits: the one is far below any sampling error, the
+other bounds the variance of separated verdicts, which has no maximum."""
+
+NO_SLOPE = 1e-3
+"""Size of a sensitivity, in that of the largest, up to which it has no sign."""
+
+TOLERANCE, ENOUGH = 1e-4, 1e-2
+"""Change of Sigma by a step that ends the iteration, and below which it has converged
+where it takes too long: in units of variances of single effects with their sampling
+error, so that little depends on it, however small Sigma is."""
+
+MODE_ERROR = 0.1
+"""Squared Newton decrement before the last step to a mode, in that squared change."""
+
+WORSE, SLOW = 2.0, 5.0
+"""Factor by which a residual may be longer than the shortest one so far; and of the
+tolerance where steps are plain."""
+
+MOST_STEPS, MEMORY = 100, 10
+"""Most steps, and how many past ones enter the extrapolation of one."""
+
+NEAR, ALIKE = 0.1, 1e-2
+"""Relative change of Sigma below which steps are extrapolated: far from the limit the
+past says little of what follows. And the least singular value of past changes, in the
+largest, that is used."""
+
+N_DRAWS = 400
+"""Monte Carlo draws behind the inflation factor."""
+
+
+# --------------------------------------------------------------------- prior and result
+@dataclass(frozen=True)
+class ItemPrior:
+    """Prior of the size of item effects, a log-F law of their variance.
+
+    Attributes
+    ----------
+    sd : float
+        Centre of the standard deviation, in logits of the judge.
+    df : float
+        Degrees of freedom.
+    """
+
+    sd: float = 0.3
+    df: float = 2.0
+
+    def covariance(self, n_judges: int) -> Array:
+        """Covariance between judges before any row is seen."""
+        equal = np.full((n_judges, n_judges), PRIOR_CORRELATION)
+        np.fill_diagonal(equal, 1.0)
+        return np.asarray(self.sd**2 * equal)
+
+    def variances(self, sums: Array, n_models: int, n_judges: float) -> Array:
+        """Variance of each judge that is most likely under prior and moments.
+
+        Parameters
+        ----------
+        sums : ndarray of shape (n_judges,)
+            Sum of E[u^2] over the models.
+        n_models : int
+            Number of models.
+        n_judges : float
+            Number of judges that share the weight of the prior, where those that
+            deviate alike count as one.
+
+        Returns
+        -------
+        ndarray of shape (n_judges,)
+        """
+        # For r the variance in units of the prior's, and s the same of the mean
+        # moment, the derivative of the log density by log r vanishes where
+        # n (r - s) / r + w (r - 1) / (r + 1) = 0. This has one positive root, which
+        # goes to one as the weight w of the prior grows.
+        n, weight = float(n_models), PRIOR_WEIGHT * self.df / n_judges
+        s = sums / (n * self.sd**2)
+        half = (n * (1.0 - s) - weight) / 2.0
+        root = np.sqrt(half**2 + (n + weight) * n * s)
+        # Of two equal expressions the one without cancellation.
+        ratio = np.where(
+            half > 0.0,
+            n * s / np.where(half > 0.0, half + root, 1.0),
+            (root - half) / (n + weight),
+        )
+        return np.clip(self.sd**2 * ratio, LEAST, LARGEST)
+
+
+ITEM_PRIOR = ItemPrior()
+"""The default."""
+
+
+@dataclass(frozen=True, eq=False)
+class ItemCovariance:
+    """Covariance of the item effects between judges.
+
+    Attributes
+    ----------
+    covariance : ndarray of shape (n_judges, n_judges)
+        Sigma, in squared logits; every pair of judges has its covariance.
+    slopes : ndarray of shape (n_judges,)
+        Sensitivities at the estimate.
+    n_models : int
+        Number of historical models.
+    free : float
+        Degrees of freedom of the moments: the number of historical models less two,
+        which the scale of the scores takes, fewer where features tell models apart, and
+        those of the prior.
+    inflation : float
+        Factor of the item part of a variance that accounts for the estimation of Sigma.
+    df : float
+        Degrees of freedom of the item part.
+    converged : bool
+        Whether the last step met the tolerance.
+    """
+
+    covariance: Array
+    slopes: Array
+    n_models: int
+    free: float
+    inflation: float = 1.0
+    df: float = np.inf
+    converged: bool = True
+
+    def for_judges(self, seen: NDArray[np.bool_]) -> ItemCovariance:
+        """The same covariance, with what its estimation adds for these judges.
+
+        Weights of judges that are best for an estimate have a larger variance than the
+        estimate says. Estimates are drawn and shrunk as Sigma was.
+
+        Parameters
+        ----------
+        seen : ndarray of shape (n_judges,)
+            Judges that compare a new model; if none does, all count.
+
+        Returns
+        -------
+        ItemCovariance
+            With ``inflation``, at least one, and ``df``, at most ``free``.
+        """
+        turn, slopes = _signs(self.slopes), np.abs(self.slopes)
+        seen = seen if seen.any() else np.ones_like(seen)
+        if len(slopes) == 1 or self.free < 1.0 or not slopes[seen].any():
+            return replace(self, inflation=1.0, df=self.free)
+        # Sorted, so that the draws of a judge depend neither on its name nor its code.
+        order = np.lexsort((self.covariance.diagonal(), slopes))
+        sigma = (self.covariance * np.outer(turn, turn))[order[:, None], order]
+        slopes, seen = slopes[order][seen[order]], seen[order]
+        n, normal = round(self.free), np.random.default_rng(0).normal
+        draws = np.linalg.cholesky(sigma) @ normal(size=(N_DRAWS, len(sigma), n))
+        moments = draws @ draws.transpose(0, 2, 1) / n
+        scale = np.sqrt(np.maximum(np.einsum("...ii->...i", moments), LEAST))
+        correlation = moments / (scale[..., :, None] * scale[..., None, :])
+        estimates = shrunk(scale**2, correlation, self.n_models)[:, seen][:, :, seen]
+        # Generalised least squares of a score t from verdicts c t + u: the weights are
+        # C^-1 c / (c' C^-1 c), and their variance is 1 / (c' C^-1 c).
+        right = np.broadcast_to(slopes[:, None], (*estimates.shape[:2], 1))
+        solved = np.linalg.solve(estimates, right)[..., 0]
+        implied = 1.0 / (solved @ slopes)
+        weights = solved * implied[:, None]
+        true = np.sum((weights @ sigma[seen][:, seen]) * weights, axis=1)
+        inflation = max(1.0, float(true.mean() / implied.mean()))
+        # A variance with df degrees of freedom has the squared variation 2 / df.
+        df = 2.0 * implied.mean() ** 2 / implied.var()
+        return replace(self, inflation=inflation, df=float(min(df, self.free)))
+
+
+# -------------------------------------------------------------------------- parameters
+def with_item_effects(fit: Fit, sigma: Array) -> Fit:
+    """The same parameters beside item effects, zero if they are new, of this Sigma.
+
+    Parameters
+    ----------
+    fit : Fit
+        With item effects or without.
+    sigma : ndarray of shape (n_judges, n_judges)
+        Positive definite.
+
+    Returns
+    -------
+    Fit
+    """
+    layout = fit.layout
+    if not layout.has_item_effects:
+        check_number(layout.n_sources - 1, layout.n_models)
+        layout = replace(layout, has_item_effects=True)
+    # Item effects are the last parameters.
+    at, start = layout.item_effects, layout.item_effects.start
+    x, precision = np.zeros(layout.size), np.zeros((layout.size, layout.size))
+    x[: len(fit.x)] = fit.x
+    precision[:start, :start] = fit.precision[:start, :start]
+    inverse = np.linalg.inv(sigma)
+    inverse = (inverse + inverse.T) / 2.0
+    precision[at, at] = np.kron(inverse, np.eye(layout.n_models))
+    return Fit(layout, x, precision, fit.converged)
+
+
+def check_number(n_judges: int, n_models: int) -> None:
+    """Refuse more item effects than are fitted in a reasonable time."""
+    n_effects = n_judges * n_models
+    if n_effects > MOST_EFFECTS:
+        raise BattlesError(
+            f"{n_judges:,} judges and {n_models:,} models have {n_effects:,} item "
+            f"effects; at most {MOST_EFFECTS:,} are fitted. Pool judges with few "
+            "verdicts under one name, rank fewer models at a time, or set "
+            'item_effects="none" for intervals without item effects, which are too '
+            "short if judges deviate."
+        )
+
+
+def count_models(layout: Layout) -> int:
+    """Number of historical models, whatever the number of contexts."""
+    return len(np.unique(layout.model[~layout.is_new]))
+
+
+# -------------------------------------------------------------------------- estimation
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Item effects of the historical models under one covariance.
+
+    Attributes
+    ----------
+    effects : ndarray of shape (n_judges, n_models)
+        Where the likelihood of all parameters has its mode.
+    spread : ndarray of shape (n_judges, n_judges)
+        Their covariance, summed over models.
+    slopes : ndarray of shape (n_judges,)
+        Sensitivities at the mode.
+    is_mode : bool
+        Whether the mode was found.
+    """
+
+    effects: Array
+    spread: Array
+    slopes: Array
+    is_mode: bool
+
+    def shown(self, sigma: Array) -> float:
+        """Share of the variance of an effect under ``sigma`` that rows remove."""
+        left = self.spread.trace() / (self.effects.shape[1] * sigma.trace())
+        return max(1.0 - float(left), 0.0)
+
+    def maximised(self, sigma: Array, prior: ItemPrior) -> Array:
+        """Sigma that is most likely, under moments that were taken at ``sigma``."""
+        n_models = self.effects.shape[1]
+        sums = self.effects @ self.effects.T + self.spread
+        # Judges of negative sensitivity dislike what people like. Their effects are
+        # turned round, since Sigma is shrunk towards a positive common correlation.
+        turn = _signs(self.slopes)
+        turned = np.outer(turn, turn)
+        scale = np.sqrt(np.maximum(sums.diagonal(), LEAST))
+        correlation = turned * sums / np.outer(scale, scale)
+        variances = prior.variances(
+            sums.diagonal(), n_models, count_independent(correlation)
+        )
+        # Posterior moments are in part those of Sigma, which is shrunk already.
+        shown = self.shown(sigma)
+        return turned * shrunk(variances, correlation, n_models, shown)
+
+
+class History(Protocol):
+    """Likelihood of historical rows, whose weights are those of independent votes."""
+
+    def posterior(self, sigma: Array, change: float) -> Posterior:
+        """Posterior under a covariance.
+
+        Parameters
+        ----------
+        sigma : ndarray of shape (n_judges, n_judges)
+            Positive definite.
+        change : float
+            Change of Sigma by the last step, than which the error of the mode is
+            smaller.
+        """
+
+    def spread_without_spans(self, sigma: Array) -> Array:
+        """Spread at the last mode if the coefficients of spans were known."""
+
+
+def estimate_covariance(
+    history: History, slopes: Array, prior: ItemPrior
+) -> ItemCovariance:
+    """Estimate the covariance of the item effects from the historical rows.
+
+    Parameters
+    ----------
+    history : History
+        The rows.
+    slopes : ndarray of shape (n_judges,)
+        Sensitivities of a fit without item effects.
+    prior : ItemPrior
+        Prior of the size.
+
+    Returns
+    -------
+    ItemCovariance
+        Without what its estimation adds.
+    """
+    turn = _signs(slopes)
+    sigma = prior.covariance(len(turn)) * np.outer(turn, turn)
+    points: list[Array] = []
+    residuals: list[Array] = []
+    change, step, best, is_plain = 1.0, 0, np.inf, False
+    while True:
+        found = history.posterior(sigma, change)
+        after = found.maximised(sigma, prior)
+        residual = _logarithm(after) - _logarithm(sigma)
+        norm = float(np.abs(residual).max())
+        if norm > WORSE * best:
+            # Extrapolated too far: go back, and on in plain steps, which are slow but
+            # lead to the fixed point.
+            is_plain = True
+        if is_plain:
+            points, residuals = points[:0], residuals[:0]
+        points = [*points[1 - MEMORY :], _logarithm(sigma)]
+        residuals = [*residuals[1 - MEMORY :], residual]
+        best = min(best, norm)
+        scale = np.sqrt(sigma.diagonal())
+        relative = np.abs((after - sigma) / np.outer(scale, scale)).max()
+        change = min(1.0, found.shown(sigma) * float(relative))
+        step += 1
+        enough = SLOW * TOLERANCE if is_plain else TOLERANCE
+        if change <= enough or step == MOST_STEPS or not found.is_mode:
+            break
+        sigma = _exponential(_extrapolated(points, residuals))
+    n_models = found.effects.shape[1]
+    # Features that tell models apart explain a part of the effects. What remains is the
+    # number of effects that rows show beside spans, over that without spans.
+    inverse = np.linalg.inv(sigma)
+    shown, alone = (
+        len(sigma) * n_models - float(np.vdot(inverse, spread))
+        for spread in (found.spread, history.spread_without_spans(sigma))
+    )
+    share = shown / alone if alone > 0.0 else 1.0
+    return ItemCovariance(
+        after,
+        found.slopes,
+        n_models,
+        (n_models - 2.0) * share + prior.df,
+        converged=change <= ENOUGH and found.is_mode,
+    )
+
+
+class RowsOfHistory:
+    """Likelihood of historical rows by source.
+
+    Parameters
+    ----------
+    fit : Fit
+        Fitted to the historical rows without item effects.
+    sources : sequence of SourceRows
+        Rows; those of new models are not used.
+    bounds : tuple of ndarray
+        Lower and upper bounds of all parameters, item effects among them.
+    """
+
+    def __init__(
+        self,
+        fit: Fit,
+        sources: Sequence[SourceRows],
+        bounds: tuple[Array, Array],
+    ):
+        n_judges = fit.layout.n_sources - 1
+        self.fit = with_item_effects(fit, np.eye(n_judges))
+        self.sources = [rows for rows in sources if not rows.is_new]
+        self.weights = [rows.weight for rows in self.sources]
+        self.bounds = bounds
+        self.information: Array | None = None
+        layout = self.fit.layout
+        is_old, self.spans = ~layout.is_new, np.zeros(layout.size, dtype=bool)
+        self.at_effects = layout.of_item_effects(is_old)
+        self.free = layout.of_scores(is_old) | self.at_effects
+        # Rows decide the parameters of their sources.
+        for rows in self.sources:
+            self.free |= layout.of_source(rows.source)
+            self.spans[layout.span(rows.source)] = True
+
+    def posterior(self, sigma: Array, change: float) -> Posterior:
+        """Posterior under a covariance, see :class:`History`."""
+        start, hessian = with_item_effects(self.fit, sigma), None
+        if self.information is not None:
+            at = np.flatnonzero(self.free)
+            hessian = start.penalised(self.information)[at[:, None], at]
+        self.fit, _ = minimise(
+            start,
+            self.sources,
+            self.weights,
+            self.free,
+            bounds=self.bounds,
+            hessian=hessian,
+            tolerance=MODE_ERROR * change**2,
+        )
+        self.information = self.fit.information(
+            (rows.source, rows.information(weight, self.fit.probabilities(rows)))
+            for rows, weight in zip(self.sources, self.weights, strict=True)
+        )
+        return Posterior(
+            self.fit.x[self.at_effects].reshape(len(sigma), -1),
+            self._spread(self.free, len(sigma)),
+            self.fit.x[self.fit.layout.sensitivities][1:],
+            self.fit.converged,
+        )
+
+    def spread_without_spans(self, sigma: Array) -> Array:
+        """Spread at the last mode without spans, see :class:`History`."""
+        return self._spread(self.free & ~self.spans, len(sigma))
+
+    def _spread(self, free: NDArray[np.bool_], n_judges: int) -> Array:
+        low, high = self.bounds
+        # Parameters on a bound are fixed.
+        free = free & (low < self.fit.x) & (self.fit.x < high)
+        assert self.information is not None
+        return spread_of(
+            self.fit.penalised(self.information), free, self.at_effects, n_judges
+        )
+
+
+def spread_of(
+    matrix: Array,
+    free: NDArray[np.bool_],
+    at_effects: NDArray[np.bool_],
+    n_judges: int,
+) -> Array:
+    """Posterior covariance of the effects on a model, summed over models.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (size, size)
+        Information of all parameters, prior included.
+    free, at_effects : ndarray of shape (size,)
+        Masks of the parameters that are not fixed, and of the effects among them.
+    n_judges : int
+        Number of judges.
+
+    Returns
+    -------
+    ndarray of shape (n_judges, n_judges)
+    """
+    at = np.flatnonzero(free)
+    root = SymmetricSystem.of(matrix[at[:, None], at]).inverse_root[at_effects[at]]
+    by_judge = root.reshape(n_judges, -1)
+    return by_judge @ by_judge.T
+
+
+def count_independent(correlation: Array) -> float:
+    """Number of judges without correlation that say as much of one variance."""
+    n = len(correlation)
+    off = correlation[~np.eye(n, dtype=bool)]
+    mean = float(np.clip(off.mean(), 0.0, 1.0)) if n > 1 else 0.0
+    return n / (1.0 + (n - 1.0) * mean)
+
+
+def shrunk(
+    variances: Array, correlation: Array, n_models: int, shown: float = 1.0
+) -> Array:
+    """Covariance of judges, shrunk towards one in which all are alike.
+
+    Correlations are shrunk towards their mean, variances towards theirs. The prior of
+    the correlation enters where few models show none.
+
+    Parameters
+    ----------
+    variances : ndarray of shape (..., n_judges)
+        Estimates of the variances.
+    correlation : ndarray of shape (..., n_judges, n_judges)
+        Estimates of the correlations.
+    n_models : int
+        Number of models that they are from.
+    shown : float
+        Share of the variance of an effect that rows remove. The rest of the moments is
+        of a covariance that is shrunk already.
+
+    Returns
+    -------
+    ndarray of shape (..., n_judges, n_judges)
+    """
+    n_judges = variances.shape[-1]
+    if n_judges == 1:
+        return np.asarray(variances[..., None])
+    off = ~np.eye(n_judges, dtype=bool)
+    if n_models < FEW_MODELS:
+        # The prior weighs as much as one model.
+        share = 1.0 / (n_models + 1.0)
+        correlation = correlation + share * (PRIOR_CORRELATION - correlation)
+    mean = np.clip(correlation[..., off].mean(axis=-1), 0.0, MOST_COMMON)
+    weight = shown * COMMON_CORRELATION * n_judges * (n_judges - 1.0) / 2.0
+    alike = mean[..., None, None]
+    correlation = (n_models * correlation + weight * alike) / (n_models + weight)
+    # Sizes are shrunk by ratios, so that a large one does not raise all others.
+    share = shown * COMMON_VARIANCE / (n_models + shown * COMMON_VARIANCE)
+    alike = variances.mean(axis=-1, keepdims=True)
+    scale = np.sqrt(variances * (alike / variances) ** share)
+    single = np.where(off, correlation, 1.0)
+    return np.asarray(single * scale[..., :, None] * scale[..., None, :])
+
+
+# ----------------------------------------------------------------------------- numerics
+def _signs(slopes: Array) -> Array:
+    """-1 for judges of negative sensitivity, else 1."""
+    # The sign of a sensitivity that is zero up to rounding would turn at random.
+    return np.where(slopes < -NO_SLOPE * np.abs(slopes).max(initial=0.0), -1.0, 1.0)
+
+
+def _logarithm(sigma: Array) -> Array:
+    """Matrix logarithm: all symmetric matrices are one of a covariance."""
+    values, vectors = np.linalg.eigh(sigma)
+    return np.asarray((vectors * np.log(np.maximum(values, LEAST**2))) @ vectors.T)
+
+
+def _exponential(logarithm: Array) -> Array:
+    """Covariance of a matrix logarithm, within the limits of variances."""
+    values, vectors = np.linalg.eigh(logarithm)
+    limits = LEAST / 100.0, LARGEST * len(values)
+    return np.asarray((vectors * np.clip(np.exp(values), *limits)) @ vectors.T)
+
+
+def _extrapolated(points: Sequence[Array], residuals: Sequence[Array]) -> Array:
+    """Next point by Anderson's extrapolation of past points and their residuals.
+
+    Plain steps are slow where rows say little of a variance or a correlation.
+    """
+    last, residual = points[-1], residuals[-1]
+    if len(points) == 1 or np.abs(residual).max() > NEAR:
+        return last + residual
+    # Affine combination of the points with the smallest residual. Nearly equal changes
+    # of it are one, lest their difference is taken for a direction.
+    moves = np.array([(point - last).ravel() for point in points[:-1]])
+    changes = np.array([(past - residual).ravel() for past in residuals[:-1]])
+    sizes = np.linalg.norm(changes, axis=1)
+    scaled = changes.T / sizes
+    mixture = np.linalg.lstsq(scaled, -residual.ravel(), rcond=ALIKE)[0] / sizes
+    ahead = mixture @ (moves + changes)
+    return np.asarray(last + residual + ahead.reshape(last.shape))
