@@ -1,7 +1,7 @@
 """A number of each row, given as a pair of features, reaches fit, history and stream.
 
 So does a block of such columns with penalties of its own, which one argument states.
-The recipe of ``docs/development.md``, "A further column of rows".
+The recipe of ``docs/development.md``, "Where to add something".
 """
 
 from types import SimpleNamespace
