@@ -51,26 +51,6 @@ class Chain:
         assert self.X.scores is not None
         return self.X.scores
 
-    def without_rows(self) -> Chain:
-        """The same chain without the rows that it was fitted on."""
-        return replace(self, X=self.X.without_rows(), two_step=None)
-
-    def annotate(self, X: Comparisons) -> Comparisons:
-        """Other rows, in the roles of the fit, with all that this chain has learned."""
-        for stage in (self.btl, self.calibrator, self.arrival):
-            X = stage.transform(X)
-        return X.with_columns(
-            scores=self.X.scores,
-            deviations=self.X.deviations,
-            item_covariance=self.X.item_covariance,
-        )
-
-    def influence(self, sample: Sample) -> Array:
-        """Influence of other rows in the roles of the fit, (n_rows, n_models)."""
-        assert self.debiaser is not None
-        known = sample.with_battles(self.annotate(sample.X))
-        return self.debiaser.influence_of_rows(known, np.arange(len(sample)))
-
     @property
     def unbounded(self) -> NDArray[np.bool_]:
         """Models whose score lies at a bound, or has none."""
