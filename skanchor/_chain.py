@@ -52,6 +52,12 @@ class Chain:
         return self.X.scores
 
     @property
+    def learners(self) -> list[Any]:
+        """Fitted bias learner of each source, people first; None without a bias."""
+        judges = self.X.judges.tolist()
+        return [self.btl.bias_, *map(self.calibrator.biases_.get, judges)]
+
+    @property
     def unbounded(self) -> NDArray[np.bool_]:
         """Models whose score lies at a bound, or has none."""
         flags = np.zeros(len(self.X.models), dtype=bool)

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from skanchor._chain import Chain
-from skanchor._crossfit.engine import FoldResult, FullFit
+from skanchor._crossfit.engine import FitOfAllRows, FoldResult
 from skanchor._crossfit.influence import residuals, row_influence
 from skanchor._crossfit.riesz import RieszWeights
 from skanchor._folds import Fold
@@ -48,7 +47,7 @@ class FoldFits:
         The complete chain of all rows.
     sample : Sample
         The rows with what the chain has learned, their outcomes, weights and groups.
-    full : FullFit
+    full : FitOfAllRows
         Their fit; where learners are fitted anew, its start.
     is_fixed : bool
         Whether all biases are linear in columns that the features fix.
@@ -60,7 +59,7 @@ class FoldFits:
     plugged: Chain
     chain: Chain
     sample: Sample
-    full: FullFit
+    full: FitOfAllRows
     is_fixed: bool
     is_shared: bool
 
@@ -80,13 +79,13 @@ class FoldFits:
         FoldFits
         """
         assert stages.debiaser is not None
-        learners, weighing = learners_of(chain), stages.debiaser.learner
+        learners, weighing = chain.learners, stages.debiaser.learner
         is_fixed = all(one is None or linearity(one) == "fixed" for one in learners)
         is_same = isinstance(weighing, str) and weighing == "calibrator"
         is_same = is_same or same_settings(weighing, stages.calibrator.bias)
         full = _start(stages, chain, sample)
         if is_fixed:
-            full = FullFit.of(full.fit, full.steps, full.sources, full.bounds)
+            full = FitOfAllRows.of(full.fit, full.steps, full.sources, full.bounds)
         assert chain.debiaser is not None
         solution = chain.debiaser.solution_
         # A judge whose rows say nothing has no columns of weights.
@@ -207,7 +206,7 @@ def _curvature(fit: Fit, sources: Sequence[SourceRows], weight: Array) -> Array:
     return weight * variance_of(p)
 
 
-def _start(stages: Stages, chain: Chain, sample: Sample) -> FullFit:
+def _start(stages: Stages, chain: Chain, sample: Sample) -> FitOfAllRows:
     """Lay out rows and parameters, with what has been fitted to them as a start."""
     known = PipelineFit.of(
         sample,
@@ -223,13 +222,7 @@ def _start(stages: Stages, chain: Chain, sample: Sample) -> FullFit:
         is_unweighted=stages.arrival.equation == "unweighted",
     )
     fit = known.fit
-    return FullFit(fit, steps, known.sources, known.bounds, fit.precision, ())
-
-
-def learners_of(chain: Chain) -> list[Any]:
-    """Fitted learner of each source, people first; None without a bias."""
-    judges = chain.X.judges.tolist()
-    return [chain.btl.bias_, *map(chain.calibrator.biases_.get, judges)]
+    return FitOfAllRows(fit, steps, known.sources, known.bounds, fit.precision, ())
 
 
 def rows_held_out(
@@ -251,4 +244,4 @@ def rows_held_out(
 
 def sources_of(chain: Chain, sample: Sample) -> list[SourceRows]:
     """Rows by source, with the columns in which a chain's biases are linear."""
-    return source_rows(sample, spans_of(learners_of(chain), sample))
+    return source_rows(sample, spans_of(chain.learners, sample))

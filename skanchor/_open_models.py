@@ -96,8 +96,7 @@ def _doubt_of_biases(full: FullFit, X: Comparisons, used: NDArray[np.bool_]) -> 
     chain, doubt = full.chain, np.zeros(len(X))
     assert chain.debiaser is not None
     solution = chain.debiaser.solution_
-    learners = [chain.btl.bias_, *map(chain.calibrator.biases_.get, X.judges.tolist())]
-    for source, learner in enumerate(learners):
+    for source, learner in enumerate(chain.learners):
         cut, at = X.by_judge(source - 1), solution.layout.span(source)
         if learner is None or not X.features_left.shape[1]:
             continue

@@ -24,11 +24,11 @@ from skanchor._source_rows import source_rows, spans_of
 from skanchor.bias.protocol import LastStage, rejoined
 from skanchor.sample import Sample
 
-SMALLEST_VARIANCE = 1e-8
+SMALLEST_EFFECT_VARIANCE = 1e-8
 """Share of the largest eigenvalue of the covariance of item effects that the smallest
 has at least, so that the covariance has an inverse."""
 
-LEAST_VARIANCE = 1e-12
+LEAST_EFFECT_VARIANCE = 1e-12
 """The same where all effects are zero, in squared logits."""
 
 
@@ -271,7 +271,7 @@ def carried(X: Comparisons, layout: Layout, covariance: Array | None) -> Fit:
     layout : Layout
         Where each parameter lies. Spans are zero.
     covariance : ndarray of shape (n_judges, n_judges) or None
-        Covariance of the item effects.
+        Covariance of the item effects; None leaves their prior out.
 
     Returns
     -------
@@ -285,16 +285,16 @@ def carried(X: Comparisons, layout: Layout, covariance: Array | None) -> Fit:
         x[layout.sensitivities][1:] = X.sensitivities
     if X.position_effects is not None:
         x[layout.position_effects][1:] = X.position_effects
+    at = layout.item_effects
+    if layout.has_item_effects and X.deviations is not None:
+        # The items of a model in several contexts have one effect together.
+        effects = np.zeros((len(X.judges), layout.n_models))
+        effects[:, layout.model] = np.nan_to_num(X.deviations)
+        x[at] = effects.ravel()
     if covariance is not None:
-        at = layout.item_effects
         precision[at, at] = np.kron(
             inverse_covariance(covariance), np.eye(layout.n_models)
         )
-        if X.deviations is not None:
-            # The items of a model in several contexts have one effect together.
-            effects = np.zeros((len(X.judges), layout.n_models))
-            effects[:, layout.model] = np.nan_to_num(X.deviations)
-            x[at] = effects.ravel()
     return fit
 
 
@@ -309,6 +309,6 @@ def carried_by(X: Comparisons) -> Fit:
 def inverse_covariance(covariance: Array) -> Array:
     """Inverse of the covariance of the item effects."""
     values, vectors = np.linalg.eigh(covariance)
-    least = max(SMALLEST_VARIANCE * values.max(), LEAST_VARIANCE)
+    least = max(SMALLEST_EFFECT_VARIANCE * values.max(), LEAST_EFFECT_VARIANCE)
     values = np.maximum(values, least)
     return np.asarray((vectors / values) @ vectors.T)

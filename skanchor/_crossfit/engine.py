@@ -97,7 +97,7 @@ def steps_of(
 
 
 @dataclass(frozen=True, eq=False)
-class FullFit:
+class FitOfAllRows:
     """The fit of all rows, which every fold starts from.
 
     Attributes
@@ -132,7 +132,7 @@ class FullFit:
         sources: Sequence[SourceRows],
         bounds: tuple[Array, Array],
         prior: Array | None = None,
-    ) -> FullFit:
+    ) -> FitOfAllRows:
         """Fit all rows, from a start that may be far."""
         weights = [rows.weight for rows in sources]
         fit, hessians = fitted(start, steps, sources, weights, bounds)

@@ -17,8 +17,8 @@ from scipy.sparse import csr_array, hstack, vstack
 
 from skanchor._crossfit.engine import (
     NEW_TOLERANCE,
+    FitOfAllRows,
     FoldResult,
-    FullFit,
     grams_of,
     steps_of,
 )
@@ -161,7 +161,7 @@ def _scores_by_group(
 
 
 @dataclass(frozen=True, eq=False)
-class Placement:
+class PlacedFit:
     """New models, placed beside a history.
 
     Attributes
@@ -215,7 +215,7 @@ class StoredFits:
     @classmethod
     def of(
         cls,
-        full: FullFit,
+        full: FitOfAllRows,
         x: Array,
         folds: Iterable[tuple[Sequence[Array], Sequence[SourceRows]]],
         *,
@@ -225,7 +225,7 @@ class StoredFits:
 
         Parameters
         ----------
-        full : FullFit
+        full : FitOfAllRows
             The fit of all rows, from which folds start.
         x : ndarray of shape (size,)
             Parameters of all rows.
@@ -289,7 +289,7 @@ class StoredFits:
         rows: Sequence[SourceRows],
         folds: Iterable[tuple[Sequence[Array], Sequence[SourceRows]]],
         bounds: tuple[float, float],
-    ) -> Placement:
+    ) -> PlacedFit:
         """Fit new scores and item effects, and add the sums of their rows.
 
         Parameters
@@ -306,7 +306,7 @@ class StoredFits:
 
         Returns
         -------
-        Placement
+        PlacedFit
         """
         layout = replace(
             self.layout,
@@ -348,7 +348,7 @@ class StoredFits:
                 )
             )
         grams = among.grams(0, first, rows, whole)
-        return Placement(first, grams, among.precision, results)
+        return PlacedFit(first, grams, among.precision, results)
 
     def _influence(
         self,

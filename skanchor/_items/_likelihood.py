@@ -264,52 +264,6 @@ class ItemLikelihood:
         part.rests = {m: rest[at[m]] for m, rest in self.rests.items()}
         return part
 
-    def arrival_columns(self, parameters: Array, factor: Array) -> tuple[Array, Array]:
-        """Columns of the scores and v of new models in the logits of arrival rows.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (size,)
-            All parameters; those of new models are not used.
-        factor : ndarray of shape (n_judges, n_judges)
-            L.
-
-        Returns
-        -------
-        offset : ndarray of shape (n_rows,)
-            Logits with the scores and deviations of new models at zero.
-        columns : ndarray of shape (n_rows, (1 + n_effects) * n_new)
-            The scores of the new models, then their v, all new models of the first
-            judge, then those of the second and so on, as in the parameter vector.
-        """
-        X, new = self.X, np.flatnonzero(self.X.is_new)
-        slopes = parameters[self.at["sensitivity"]]
-        # Part of each item in the logits of each source: c_m s_i + u_mi for judges, and
-        # s_i for people, whose code -1 is the last row. New models have zero.
-        by_item = np.zeros((self.n_judges + 1, self.n_items))
-        by_item[-1] = self.items @ parameters[self.at["scores"]]
-        by_item[:-1] = slopes[:, None] * by_item[-1]
-        by_item[:-1] += self.deviations(parameters, factor)
-        by_item[:, new] = 0.0
-        offset = by_item[X.judge, X.left] - by_item[X.judge, X.right]
-        for m in range(self.n_judges):
-            cut, span = X.by_judge(m), self.spans[m]
-            own = self.rests[m].copy()
-            if span is not None:
-                own += span @ parameters[self.layout.bias[m]]
-            if self.layout.has_positions:
-                own += parameters[self.at["position"]][m] * cut.order
-            offset[cut.rows] += own
-        # signs, (n_rows, n_new): 1 where a new model is first, -1 where it is second.
-        signs = (X.left[:, None] == new).astype(np.float64)
-        signs -= X.right[:, None] == new
-        # share, (n_sources, 1 + n_effects): derivative of a source's logit by the score
-        # of a model, c_m or 1 for people, and by its v, L[m] or 0 for people.
-        share = np.zeros((self.n_judges + 1, 1 + factor.shape[1]))
-        share[:-1, 0], share[-1, 0], share[:-1, 1:] = slopes, 1.0, factor
-        columns = share[X.judge][:, :, None] * signs[:, None, :]
-        return offset, columns.reshape(len(X), -1)
-
     @cached_property
     def _laid(self) -> tuple[NDArray[np.intp], Array, dict[int, slice]]:
         """Rows sorted by source, their outcomes, and the slice of each source.

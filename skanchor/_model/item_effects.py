@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
-from skanchor._model.layout import Layout
 from skanchor._model.linalg import Array, SymmetricSystem
 from skanchor._model.newton import minimise
 from skanchor._model.sources import SourceRows
@@ -252,11 +251,6 @@ def check_number(n_judges: int, n_models: int) -> None:
             'item_effects="none" for intervals without item effects, which are too '
             "short if judges deviate."
         )
-
-
-def count_models(layout: Layout) -> int:
-    """Number of historical models, whatever the number of contexts."""
-    return len(np.unique(layout.model[~layout.is_new]))
 
 
 # -------------------------------------------------------------------------- estimation

@@ -15,8 +15,12 @@ _OF_SOURCE = ("source", "is_new", "n_items")
 """Attributes of :class:`SourceRows` that have no entry for each row."""
 
 CERTAIN = 1e-8
-"""Variance of an outcome below which it is certain: what it says is rounding, of which
-systems that are free of units would make an inverse."""
+"""Variance of an outcome below which it is certain, and its row has no information.
+
+A judge that always follows the display order has its position effect at the bound,
+where the variance is 2e-9. Dividing by a value this small would carry rounding errors
+into all scores.
+"""
 
 
 def variance_of(probability: Array) -> Array:

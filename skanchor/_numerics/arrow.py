@@ -10,7 +10,6 @@ matrix, up to rounding.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,59 +155,6 @@ class ArrowMatrix:
             own_at=places[self.own_at],
         )
 
-    def profiled(self, fixed: NDArray[np.bool_]) -> ArrowMatrix:
-        """The matrix by the parameters not in a mask, those in it profiled out.
-
-        Parameters
-        ----------
-        fixed : ndarray of shape (size,)
-            Mask. Shared parameters in it must not appear with those of blocks.
-
-        Returns
-        -------
-        ArrowMatrix
-            Symmetric, as this one must be.
-        """
-        padded = np.append(fixed, False)
-        of_shared, of_own = padded[self.shared_at], padded[self.own_at]
-        inner = self.own * (of_own[:, :, None] & of_own[:, None, :])
-        # ``out`` has rows by the profiled parameters of a block.
-        out = np.concatenate([self.own, self.below], axis=-1) * of_own[:, :, None]
-        taken = solve_symmetric(inner, out)
-        less = out.transpose(0, 2, 1) @ taken
-        width = self.own.shape[-1]
-        shared = self.shared - less[:, width:, width:].sum(axis=0)
-        below = self.below - less[:, :width, width:]
-        if of_shared.any():
-            cross = shared[of_shared]
-            solver = SymmetricSolver.factorise(cross[:, of_shared])
-            shared = shared - cross.T @ solver.solve(cross)
-        found = replace(
-            self,
-            shared=shared,
-            own=self.own - less[:, :width, :width],
-            below=below,
-            right=below.transpose(0, 2, 1),
-        )
-        return found.restricted(~fixed)
-
-    def at_unit_diagonal(self) -> ArrowMatrix:
-        """The matrix scaled so that its diagonal is one, or zero where it was."""
-        by_shared, by_own = (
-            np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
-            for root in (
-                np.sqrt(np.maximum(np.einsum("...ii->...i", one), 0.0))
-                for one in (self.shared, self.own)
-            )
-        )
-        return replace(
-            self,
-            shared=self.shared * by_shared[:, None] * by_shared,
-            own=self.own * by_own[:, :, None] * by_own[:, None, :],
-            below=self.below * by_own[:, :, None] * by_shared,
-            right=self.right * by_shared[:, None] * by_own[:, None, :],
-        )
-
     def dense(self) -> Array:
         """The matrix as an array of shape (size, size)."""
         return self @ np.eye(self.size)
@@ -238,7 +184,7 @@ class ArrowMatrix:
         is_regular = bool(np.abs(rest).max(initial=0.0) < 1e-6)
         n_present = np.count_nonzero(here) + np.count_nonzero(whole)
         is_full = is_regular and n_present == self.size and bool((some | ~here).all())
-        return ArrowSolver(self, inverse, taken, solver, is_regular, is_full)
+        return ArrowSolver(self, inverse, taken, solver, is_full)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,8 +204,6 @@ class ArrowSolver:
         ``inverse @ below``.
     schur : SymmetricSolver
         Of the matrix by the shared parameters, the others profiled out.
-    is_regular : bool
-        Whether the rank of every block is full, but for parameters that no row sees.
     is_full : bool
         Whether it is full.
     """
@@ -268,7 +212,6 @@ class ArrowSolver:
     inverse: Array
     taken: Array
     schur: SymmetricSolver
-    is_regular: bool
     is_full: bool
 
     @property
@@ -285,53 +228,6 @@ class ArrowSolver:
         of_shared -= np.einsum("bwi,bwk->ik", self.taken, of_own, optimize=True)
         shared = self.schur.solve(of_shared)
         return self.matrix.join(shared, first - self.taken @ shared)
-
-    def root_at(self, at: slice) -> Array:
-        """R with R R' the inverse by shared parameters, the first of which are chosen.
-
-        Parameters
-        ----------
-        at : slice
-            Places among the shared parameters.
-
-        Returns
-        -------
-        ndarray of shape (n_chosen, rank)
-        """
-        return self.schur.root[at]
-
-    @property
-    def least_eigenvalue(self) -> float:
-        """Lower bound of the eigenvalues; zero where the rank is in doubt.
-
-        Parameters of the blocks that no row sees have none. The bound is one over the
-        trace of the inverse.
-        """
-        matrix = self.matrix
-        here = self.schur.scale > 0
-        if not (self.is_regular and here[matrix.shared_at < matrix.size].all()):
-            return 0.0
-        if not np.isfinite(self.schur.condition):
-            return 0.0
-        own, root = self.spread
-        seen = np.einsum("bii->bi", matrix.own) > 0.0
-        total = np.einsum("bii->bi", own)[seen & matrix.is_present].sum()
-        total += np.vdot(root, root) + np.vdot(self.schur.root, self.schur.root)
-        return float(1.0 / total)
-
-    @cached_property
-    def spread(self) -> tuple[Array, Array]:
-        """Inverse by the parameters of the blocks: their own part, and a root.
-
-        Returns
-        -------
-        inverse : ndarray of shape (n_blocks, width, width)
-            Covariance of the parameters of a block beside known shared parameters.
-        root : ndarray of shape (n_blocks, width, rank)
-            Root of what the shared parameters add to it, and of all covariances between
-            blocks, with minus the root of the shared parameters beside it.
-        """
-        return self.inverse, self.taken @ self.schur.root
 
 
 Matrix = Array | ArrowMatrix

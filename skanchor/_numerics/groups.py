@@ -277,23 +277,6 @@ class Membership:
         totals = self.matrix() @ values
         return GroupTotals(self.groups, np.asarray(totals))
 
-    def split_totals(
-        self, values: Array, first: NDArray[np.bool_]
-    ) -> tuple[GroupTotals, GroupTotals]:
-        """As :meth:`totals`, of some rows and of the others, by the same groups."""
-        n_groups = len(self.groups)
-        place = self.place + np.repeat(
-            np.where(first, 0, n_groups), np.diff(self.starts)
-        )
-        shape = 2 * n_groups, len(self.starts) - 1
-        totals = np.asarray(
-            csc_array((self.number, place, self.starts), shape) @ values
-        )
-        return (
-            GroupTotals(self.groups, totals[:n_groups]),
-            GroupTotals(self.groups, totals[n_groups:]),
-        )
-
     def matrix(self, factor: Array | None = None) -> csc_array:
         """The sparse (n_groups, n_rows) matrix that sums values of rows by group.
 

@@ -19,9 +19,6 @@ RANK_TOLERANCE = 1e-11
 MANY_JUDGES = 10
 """Number of judges from which on a common correlation saves time."""
 
-_SAME = 1e-10
-"""Difference of correlations that is rounding."""
-
 _LARGE = 100
 """Size of a matrix from which on its eigenvalues take too long to compute."""
 
@@ -133,14 +130,6 @@ class SymmetricSolver:
         root = vectors[:, keep] / np.sqrt(values[keep])
         return cls(scale, root, root.shape[1])
 
-    @classmethod
-    def beside_prior(cls, matrix: Array) -> SymmetricSolver:
-        """Factorise a matrix whose eigenvalues are one or more: its rank is full."""
-        lower, failed = dpotrf(matrix.T, lower=1, clean=0)
-        if failed:
-            return cls.factorise(matrix)
-        return cls(np.ones(len(matrix)), lower, len(matrix), 1.0)
-
     @cached_property
     def root(self) -> Array:
         """Root of the pseudo-inverse, ``root @ root.T``, of shape (n, rank)."""
@@ -149,10 +138,6 @@ class SymmetricSolver:
             # The inverse of C C' is C^-T C^-1, with the root C^-T.
             factor = np.tril(dtrtri(factor, lower=1)[0]).T
         return np.asarray(self.scale[:, None] * factor)
-
-    def root_at(self, at: slice) -> Array:
-        """Some rows of :attr:`root`, of shape (n_chosen, rank)."""
-        return self.root[at]
 
     def solve(self, right: Array) -> Array:
         """Solve for right-hand sides of shape (n,) or (n, k)."""

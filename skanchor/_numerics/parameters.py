@@ -365,42 +365,6 @@ class Parameters(FieldState):
         return reduced if factor is None else mix_judges(reduced, factor, n)
 
     # -------------------------------------------------------------- vectors by item
-    def local_of_judges(self, vectors: Array, slopes: Array) -> Array:
-        """As :meth:`local`, of all judges at once; their biases are profiled out.
-
-        Parameters
-        ----------
-        vectors : ndarray of shape (..., n, k)
-            As :meth:`by_item` returns them.
-        slopes : ndarray of shape (..., n_judges)
-            Sensitivities.
-
-        Returns
-        -------
-        ndarray of shape (..., n_judges, n_items + 2, k)
-        """
-        assert not self.widths
-        columns, at = fitted_columns(self.n_items, 0), self.at
-        items, first = columns["items"], self.n_items - self.items.shape[1]
-
-        def kind(name: str) -> Array:
-            # All parameters after the scores lie further behind by item.
-            return vectors[..., first + at[name].start : first + at[name].stop, :]
-
-        *lead, _, k = vectors.shape
-        found = np.zeros((*lead, self.n_judges, columns.size, k))
-        scores = vectors[..., None, items, :]
-        np.multiply(slopes[..., None, None], scores, out=found[..., items, :])
-        if self.has_deviations:
-            deviations = kind("deviation")
-            found[..., items, :] += deviations.reshape(*lead, self.n_judges, -1, k)
-        found[..., columns["delta"].start, :] = kind("sensitivity")
-        if self.has_positions:
-            # Judges without a position effect have no entry among the effects.
-            order, shown = columns["order"].start, np.array(self.positions)
-            found[..., shown, order, :] = kind("position")
-        return found
-
     def by_item(self, vectors: Array, factor: Array | None) -> Array:
         """Expand parameters to vectors by item: all scores, and u in place of v.
 

@@ -12,25 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from skanchor._model.graph import laplacian
+from skanchor._model.sources import variance_of
 from skanchor._numerics.blocks import Blocks
 from skanchor._numerics.groups import ColumnTotals
 from skanchor._numerics.linalg import Columns
 from skanchor._numerics.types import Array
-
-LEAST_VARIANCE = 1e-8
-"""Variance of an outcome up to which its row carries no information.
-
-A judge that always follows the display order has its position effect at the bound,
-where the variance is 2e-9. Dividing by a value this small would carry rounding errors
-into all scores.
-"""
 
 
 class ItemRows(Protocol):
@@ -71,14 +64,9 @@ def information_weights(p: Array, weight: Array) -> Array:
     Returns
     -------
     ndarray of shape (..., n)
-        Zero where the outcome is certain (V at most ``LEAST_VARIANCE``) or p is NaN.
+        Zero where the outcome is certain, or p is NaN.
     """
-    values = 1.0 - p
-    values *= p
-    # The negated comparison is also true for NaN, which must become zero.
-    values[~(values > LEAST_VARIANCE)] = 0.0
-    values *= weight
-    return values
+    return np.where(np.isnan(p), 0.0, weight * variance_of(p))
 
 
 def local_gram(cut: ItemRows, extra: Array | Columns, weight: Array) -> Array:
@@ -166,74 +154,6 @@ class SourceSums:
     score: Array | None = None
     outer: Array | None = None
     by_group: ColumnTotals | None = None
-
-    @classmethod
-    def of_information(
-        cls,
-        blocks: Blocks,
-        cut: ItemRows,
-        extra: Columns,
-        curvature: Array,
-        multiplicity: Array | None = None,
-    ) -> Self:
-        """Sum the information of rows.
-
-        Parameters
-        ----------
-        blocks : Blocks
-            The local columns: those of the items, then ``extra``.
-        cut : ItemRows
-            The rows of a source.
-        extra : Columns of shape (n, n_extra)
-            Columns that follow those of the items.
-        curvature : ndarray of shape (n,)
-            ``w V`` of each row.
-        multiplicity : ndarray of shape (n,), optional
-            How many equal rows each stands for.
-
-        Returns
-        -------
-        SourceSums
-        """
-        n_rows = int(np.count_nonzero(curvature))
-        if multiplicity is not None:
-            n_rows = int(multiplicity[curvature > 0].sum())
-        return cls(
-            blocks,
-            information=local_gram(cut, extra, curvature),
-            curvature=np.asarray(curvature.sum()),
-            n_rows=np.asarray(n_rows),
-        )
-
-    @classmethod
-    def of_residuals(
-        cls,
-        blocks: Blocks,
-        cut: ItemRows,
-        extra: Columns,
-        residual: Array,
-        multiplicity: Array | None = None,
-    ) -> Self:
-        """Sum the residuals of rows.
-
-        Parameters
-        ----------
-        blocks, cut, extra
-            As in :meth:`of_information`.
-        residual : ndarray of shape (n,)
-            Weight times outcome minus probability.
-        multiplicity : ndarray of shape (n,), optional
-            How many equal rows each stands for, whose residuals are summed.
-
-        Returns
-        -------
-        SourceSums
-        """
-        score = local_score(cut, extra, residual)
-        square = residual**2
-        if multiplicity is not None:
-            square /= multiplicity
-        return cls(blocks, score=score, outer=local_gram(cut, extra, square))
 
     def __add__(self, other: SourceSums) -> SourceSums:
         """Add the same sums of other rows; a part is summed in both, or in neither."""

@@ -14,7 +14,7 @@ from skanchor._chain import Chain
 from skanchor._comparisons import Comparisons, count_rows
 from skanchor._comparisons.labels import argsort_labels, same_labels
 from skanchor._crossfit.solution import Solution
-from skanchor._crossfit.state import Placement
+from skanchor._crossfit.state import PlacedFit
 from skanchor._diagnostics import FitSums
 from skanchor._engine import (
     CrossFit,
@@ -167,7 +167,7 @@ def _in_vocabulary(state: HistoryState, arrivals: Sample) -> Sample:
 
 
 def _chain(
-    state: HistoryState, stages: Stages, start: Chain, placed: Placement, items: Any
+    state: HistoryState, stages: Stages, start: Chain, placed: PlacedFit, items: Any
 ) -> Chain:
     """Stages of the fit of all rows, and the arrivals with what these have learned."""
     fit, layout = placed.fit, placed.fit.layout
@@ -186,7 +186,7 @@ def _chain(
 
 
 def _debiaser(
-    state: HistoryState, stages: Stages, X: Comparisons, placed: Placement
+    state: HistoryState, stages: Stages, X: Comparisons, placed: PlacedFit
 ) -> RieszDebiaser:
     """Riesz weights of the fit of all rows, from the information of each source."""
     fit, learners = placed.fit, [WeightLearner()]

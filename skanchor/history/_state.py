@@ -28,6 +28,7 @@ from skanchor._judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.layout import Layout
 from skanchor._model.sources import SourceRows
+from skanchor._pipeline_fit import carried
 from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
@@ -349,19 +350,10 @@ def parameters_of(layout: Layout, X: Comparisons, calibrator: JudgeCalibrator) -
     -------
     ndarray of shape (size,)
     """
-    x = np.zeros(layout.size)
-    x[layout.scores] = X.scores
-    x[layout.sensitivities] = 1.0
-    if X.sensitivities is not None:
-        x[layout.sensitivities][1:] = X.sensitivities
-    if X.position_effects is not None:
-        x[layout.position_effects][1:] = X.position_effects
+    x = carried(X, layout, None).x
     for source, learner in enumerate(learners_of(X, calibrator), start=1):
         if layout.widths[source]:
             x[layout.span(source)] = learner.coef_
-    if layout.has_item_effects:
-        assert X.deviations is not None
-        x[layout.item_effects] = X.deviations.ravel()
     return x
 
 

@@ -10,7 +10,7 @@ from golden import adapter, cases
 from numpy.testing import assert_allclose
 
 import skanchor
-from skanchor._crossfit.engine import FoldResult, FullFit, SumOfFolds, steps_of
+from skanchor._crossfit.engine import FitOfAllRows, FoldResult, SumOfFolds, steps_of
 from skanchor._crossfit.influence import influence_of, residuals, row_influence
 from skanchor._crossfit.riesz import RieszWeights
 from skanchor._model.fit import Fit
@@ -87,7 +87,7 @@ def full_fit_of(anchor):
     low[layout.sensitivities], high[layout.sensitivities] = -20.0, 20.0
     steps = steps_of(layout, is_joint=anchor.historical_fit == "joint")
     start = Fit.start(layout, precision)
-    return FullFit.of(start, steps, sources_of(sample, spans), (low, high))
+    return FitOfAllRows.of(start, steps, sources_of(sample, spans), (low, high))
 
 
 def folds_of(anchor, full):
@@ -248,9 +248,9 @@ def test_excluded_judges_are_calibrated_but_move_no_score(full):
     layout, bounds = full.fit.layout, full.bounds
     excluded = layout.n_sources - 1
     steps = steps_of(layout, is_joint=True, excluded_judges=[excluded])
-    found = FullFit.of(full.fit, steps, full.sources, bounds).fit
+    found = FitOfAllRows.of(full.fit, steps, full.sources, bounds).fit
     others = [rows for rows in full.sources if rows.source != excluded]
-    without = FullFit.of(full.fit, full.steps, others, bounds).fit
+    without = FitOfAllRows.of(full.fit, full.steps, others, bounds).fit
     old = ~layout.is_new
     assert_allclose(found.scores[old], without.scores[old], atol=1e-6)
     assert not np.allclose(found.scores[old], full.fit.scores[old], atol=1e-4)

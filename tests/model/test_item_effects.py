@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit
 
-from skanchor._crossfit.engine import FullFit, steps_of
+from skanchor._crossfit.engine import FitOfAllRows, steps_of
 from skanchor._model import item_effects
 from skanchor._model.dispersion import dispersion
 from skanchor._model.fit import Fit
@@ -77,7 +77,7 @@ def fitted(layout, sources, joint=True):
     """The fit of all rows without item effects."""
     bounds = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
     steps = steps_of(layout, is_joint=joint)
-    return FullFit.of(Fit.start(layout), steps, sources, bounds).fit
+    return FitOfAllRows.of(Fit.start(layout), steps, sources, bounds).fit
 
 
 def history_of(layout, sources):
