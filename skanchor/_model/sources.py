@@ -115,14 +115,21 @@ class SourceRows:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, chosen: NDArray[np.bool_]) -> SourceRows:
+    def __getitem__(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> SourceRows:
+        """Some rows, by mask or by ascending place."""
         names = [f.name for f in fields(self) if f.name not in _OF_SOURCE]
-        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+        # One look for the rows, not one for each column.
+        at = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        columns = {name: getattr(self, name).take(at, axis=0) for name in names}
+        return replace(self, **columns)
 
     @cached_property
     def extra(self) -> Array:
         """Local columns that follow those of the items, of shape (n, 1 + n_span)."""
-        return np.column_stack([self.order, self.span])
+        # Each column lies together: sums over many rows then run along the memory.
+        columns = np.empty((1 + self.span.shape[1], len(self)))
+        columns[0], columns[1:] = self.order, self.span.T
+        return columns.T
 
     @cached_property
     def _starts(self) -> NDArray[np.intp]:
@@ -161,13 +168,19 @@ class SourceRows:
         Values have the shape (n,) or (n, k).
         """
         by_pair, (left, right) = self._by_pair(values), self._pairs
-        n_columns = int(np.prod(values.shape[1:]))
-        columns = by_pair.reshape(len(by_pair), n_columns).T
-        found = np.empty((len(columns), self.n_items))
-        for sums, column in zip(found, columns, strict=True):
-            sums[:] = np.bincount(left, column, self.n_items)
-            sums -= np.bincount(right, column, self.n_items)
-        return found.T.reshape(self.n_items, *values.shape[1:])
+
+        def by_item(column: Array) -> Array:
+            return np.asarray(
+                np.bincount(left, column, self.n_items)
+                - np.bincount(right, column, self.n_items)
+            )
+
+        if values.ndim == 1:
+            return by_item(by_pair)
+        found = np.empty((self.n_items, values.shape[1]))
+        for number, column in enumerate(by_pair.T):
+            found[:, number] = by_item(column)
+        return found
 
     def sums(self, values: Array) -> Array:
         """Sum of values, of shape (n,), times the local columns: (n_columns,)."""
@@ -179,7 +192,7 @@ class SourceRows:
         gram = np.zeros((size, size))
         left, right = self._pairs
         gram[:n, :n] = laplacian(pair_sums(left, right, self._by_pair(values), n))
-        weighted = values[:, None] * self.extra
+        weighted = self.extra * values[:, None]
         gram[:n, n:] = self._by_item(weighted)
         gram[n:, :n] = gram[:n, n:].T
         gram[n:, n:] = self.extra.T @ weighted

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skanchor._historical import HistoricalFit, Placement, invisible_directions
 from skanchor._model.item_effects import (
-    MODE_ERROR,
+    MODE_TOLERANCE,
     ItemCovariance,
     Posterior,
     spread_of,
@@ -185,14 +185,18 @@ class ExpandedHistory:
         # Between calls the parameters hold u itself: with L = I, u = v.
         self.parameters = model.start(np.eye(model.n_judges))
 
-    def posterior(self, sigma: Array, change: float) -> Posterior:
+    def expand(self, sigma: Array) -> bool:
+        """Nothing to do, for the sums are an expansion already."""
+        return True
+
+    def posterior(self, sigma: Array) -> Posterior:
         """Posterior of the item effects under a covariance."""
         model, factor = self.model, np.asarray(np.linalg.cholesky(sigma), np.float64)
         parameters = self.parameters.copy()
         model.rescale(parameters, np.asarray(np.linalg.inv(factor), np.float64))
         rows = np.ones(len(model.X), dtype=bool)
         found = model.minimum(
-            parameters, factor, rows, self.free, tol=MODE_ERROR * change**2
+            parameters, factor, rows, self.free, tol=MODE_TOLERANCE**2
         )
         parameters[self.free] = found.coef
         weight = model.lay(model.weight)
@@ -206,7 +210,6 @@ class ExpandedHistory:
             parameters[self.at_effects].reshape(len(sigma), -1),
             self._spread(self.free),
             parameters[model.at["sensitivity"]],
-            found.converged,
         )
 
     def spread_without_spans(self, sigma: Array) -> Array:
