@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._cells import Cells
-from skanchor._chain import Chain, fit_stages
+from skanchor._chain import Chain, fit_stages, laid_out
 from skanchor._comparisons import Comparisons, Inputs, count_rows
 from skanchor._diagnostics import (
     FitSums,
@@ -93,9 +93,7 @@ class Inference:
     def fit(self) -> FullFit:
         """Fit all rows."""
         sample = self.admitted
-        fitted = sample.with_battles(self.plugged.X)
-        plugged = self.plugged
-        items = self.choice.covariance(fitted, plugged.calibrator, plugged.btl.bias_)
+        items = self.choice.covariance(laid_out(self.stages, self.plugged, sample))
         return FullFit.of(self.stages, sample, self.plugged, items)
 
     def result(self, full: FullFit) -> AnchorResult:
@@ -133,7 +131,6 @@ class Inference:
 
     def _cross_fit(self, full: FullFit) -> AnchorResult:
         chain = full.chain
-        fitted = full.sample.with_battles(chain.X)
         if self.folds:
             fits, folds, test_folds = self.fold_fits(full)
             found = cross_fit(full, fits, folds, test_folds, self.n_jobs, self.verbose)
@@ -143,14 +140,12 @@ class Inference:
                 sample=fits.tested,
                 cell=None if fits.tested.multiplicity is None else self.cells.cell,
                 plans=self.fold_plan,
-                chain=chain if fits.is_shared else None,
+                chain=replace(chain, fit=None) if fits.is_shared else None,
             )
             found = replace(found, influence=influence)
         else:
             found = likelihood_fit(full, self.cells.cell)
-        sums = FitSums.of(
-            fitted, full.sample.X.order, chain.calibrator, human_bias=chain.btl.bias_
-        )
+        sums = full.sums()
         return assemble(full, found, sums, self.check, self.fold_plan)
 
     def fold_fits(
@@ -175,6 +170,7 @@ class Inference:
         of_rows = [as_folds(plan) for plan in self.fold_plan]
         if fits.is_shared:
             return fits.over(rows), folds, of_rows
+        chain = replace(chain, fit=None)
         return FoldFits.of(stages, plugged, chain, rows), of_rows, of_rows
 
     def _refit(self, full: FullFit, admitted: Sample) -> AnchorResult:

@@ -14,6 +14,7 @@ from skanchor._chain import Chain, complete, fit_stages
 from skanchor._comparisons import Comparisons
 from skanchor._crossfit.engine import FoldResult, SumOfFolds
 from skanchor._crossfit.riesz import RieszWeights
+from skanchor._diagnostics import FitSums
 from skanchor._fold_fits import (
     FoldFits,
     influence_by_row,
@@ -83,6 +84,16 @@ class FullFit:
         """Complete the plug-in."""
         chain = complete(stages, plugged, sample, items)
         return cls(stages, sample, plugged, items, chain)
+
+    def sums(self) -> FitSums:
+        """Sums over all rows."""
+        chain, sample = self.chain, self.sample
+        assert chain.fit is not None
+        noise = chain.fit.without_item_effects().dispersions(without_items=True)
+        fitted = sample.with_battles(chain.X)
+        return FitSums.of(
+            fitted, sample.X.order, chain.calibrator, noise, chain.btl.bias_
+        )
 
 
 @dataclass(frozen=True, slots=True)

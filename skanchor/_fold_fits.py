@@ -191,7 +191,7 @@ class FoldFits:
         }
         if human.bias_ is not None and linearity(human.bias_) != "fixed":
             human.bias_ = btl.bias_
-        return replace(self.chain, btl=human, calibrator=found)
+        return replace(self.chain, btl=human, calibrator=found, fit=None)
 
     def _weighed(
         self,
@@ -238,14 +238,15 @@ def _curvature(fit: Fit, sources: Sequence[SourceRows], weight: Array) -> Array:
 
 def _start(stages: Stages, chain: Chain, sample: Sample) -> FitOfAllRows:
     """Lay out rows and parameters, with what has been fitted to them as a start."""
-    known = PipelineFit.of(
-        sample,
-        chain.calibrator,
-        chain.btl.bias_,
-        covariance=sample.X.item_covariance,
-        alpha=stages.btl.alpha,
-        score_bounds=stages.arrival.score_bounds,
-    )
+    known = chain.fit
+    if known is None:
+        known = PipelineFit.of(
+            sample,
+            chain.calibrator,
+            chain.btl.bias_,
+            covariance=sample.X.item_covariance,
+            alpha=stages.btl.alpha,
+        ).with_score_bounds(stages.arrival.score_bounds)
     steps = known.steps(
         chain.excluded_judges,
         is_joint=chain.is_joint,

@@ -7,7 +7,7 @@ judge row includes ``u[m, a] - u[m, b]``, so that the system gets a column for e
 judge and model, with a prior.
 """
 
-from skanchor._items._fit import fit_deviations
+from skanchor._items._fit import fit_item_effects
 from skanchor._items._likelihood import ItemLikelihood
 
-__all__ = ["ItemLikelihood", "fit_deviations"]
+__all__ = ["ItemLikelihood", "fit_item_effects"]

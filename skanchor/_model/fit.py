@@ -68,7 +68,10 @@ class Fit:
             by_item = by_item + effects[layout.model]
         position = self.x[layout.position_effects][source]
         coefficients = np.concatenate([[position], self.x[layout.span(source)]])
-        return rows.offset + rows.differences(by_item) + rows.extra @ coefficients
+        logits = rows.differences(by_item)
+        logits += rows.extra @ coefficients
+        logits += rows.offset
+        return logits
 
     def bias(self, rows: SourceRows) -> Array:
         """Part of the logit of each row that depends on its features."""

@@ -48,6 +48,11 @@ LEAST, LARGEST = 1e-8, 25.0
 """Limits of variances, in squared logits: the one is far below any sampling error, the
 other bounds the variance of separated verdicts, which has no maximum."""
 
+SMALLEST_VARIANCE, NO_VARIANCE = 1e-8, 1e-12
+"""Share of the largest eigenvalue of a covariance that the smallest has at least, so
+that the covariance has an inverse; and the same where all effects are zero, in squared
+logits."""
+
 NO_SLOPE = 1e-3
 """Size of a sensitivity, in that of the largest, up to which it has no sign."""
 
@@ -236,10 +241,16 @@ def with_item_effects(fit: Fit, sigma: Array) -> Fit:
     x, precision = np.zeros(layout.size), np.zeros((layout.size, layout.size))
     x[: len(fit.x)] = fit.x
     precision[:start, :start] = fit.precision[:start, :start]
-    inverse = np.linalg.inv(sigma)
-    inverse = (inverse + inverse.T) / 2.0
+    inverse = inverse_covariance(sigma)
     precision[at, at] = np.kron(inverse, np.eye(layout.n_models))
     return Fit(layout, x, precision, fit.converged)
+
+
+def inverse_covariance(sigma: Array) -> Array:
+    """Inverse of the covariance of the item effects, however small some are."""
+    values, vectors = np.linalg.eigh(sigma)
+    least = max(SMALLEST_VARIANCE * values.max(), NO_VARIANCE)
+    return np.asarray((vectors / np.maximum(values, least)) @ vectors.T)
 
 
 def check_number(n_judges: int, n_models: int) -> None:
@@ -352,10 +363,10 @@ def estimate_covariance(
         found = history.posterior(sigma)
         after = found.maximised(sigma, prior)
         change = found.change(sigma, after)
-        is_first, ahead = not path.points, path.step(sigma, after)
+        ahead = path.step(sigma, after)
         if change <= path.tolerance:
             # It has converged if this is so at the mode, too, where the first step is.
-            if is_first or not is_mode or n_expansions == MOST_EXPANSIONS:
+            if path.n_steps == 1 or not is_mode or n_expansions == MOST_EXPANSIONS:
                 break
             is_mode, path = history.expand(sigma), _Path()
             n_expansions += 1

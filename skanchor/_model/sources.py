@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from skanchor._model.graph import laplacian, pair_sums
 from skanchor._model.linalg import Array
 
-_OF_SOURCE = ("source", "is_new", "n_items")
-"""Attributes of :class:`SourceRows` that have no entry for each row."""
+_NOT_BY_ROW = ("source", "is_new", "n_items", "order", "span")
+"""Attributes of :class:`SourceRows` that have no entry for each row, or are kept
+together."""
 
 CERTAIN = 1e-8
 """Variance of an outcome below which it is certain, and its row has no information.
@@ -95,6 +96,8 @@ class SourceRows:
         Code of the rater of a vote, whose votes depend on each other; -1 without one.
     n_items : int
         Number of items.
+    extra : ndarray of shape (n, 1 + n_span)
+        Local columns that follow those of the items: display order and span.
     """
 
     source: int
@@ -111,25 +114,33 @@ class SourceRows:
     group: NDArray[np.intp]
     rater: NDArray[np.intp]
     n_items: int
+    extra: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Each of the further columns lies together in memory, along which sums over
+        # many rows then run. They are kept once, and copied only if they lie apart.
+        columns, shape = self.order.base, (1 + self.span.shape[1], len(self.order))
+        if columns is None or columns is not self.span.base or columns.shape != shape:
+            columns = np.empty(shape)
+            columns[0], columns[1:] = self.order, self.span.T
+        for name, value in (
+            ("order", columns[0]),
+            ("span", columns[1:].T),
+            ("extra", columns.T),
+        ):
+            object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> SourceRows:
         """Some rows, by mask or by ascending place."""
-        names = [f.name for f in fields(self) if f.name not in _OF_SOURCE]
+        names = [f.name for f in fields(self) if f.init and f.name not in _NOT_BY_ROW]
         # One look for the rows, not one for each column.
         at = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-        columns = {name: getattr(self, name).take(at, axis=0) for name in names}
-        return replace(self, **columns)
-
-    @cached_property
-    def extra(self) -> Array:
-        """Local columns that follow those of the items, of shape (n, 1 + n_span)."""
-        # Each column lies together: sums over many rows then run along the memory.
-        columns = np.empty((1 + self.span.shape[1], len(self)))
-        columns[0], columns[1:] = self.order, self.span.T
-        return columns.T
+        found = {name: getattr(self, name).take(at, axis=0) for name in names}
+        columns = self.extra.T.take(at, axis=1)
+        return replace(self, order=columns[0], span=columns[1:].T, **found)
 
     @cached_property
     def _starts(self) -> NDArray[np.intp]:

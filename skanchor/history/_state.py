@@ -220,7 +220,7 @@ class HistoryState:
         )
         # ``stored`` adds the ranges, and some contrasts, of the features of each judge.
         fitted = sample.with_battles(X)
-        sums = FitSums.of(fitted, sample.X.order, chain.calibrator).stored(fitted)
+        sums = full.sums().stored(fitted)
         groups = None
         codes = inference.cells.groups
         if group_labels is not None and codes is not None:

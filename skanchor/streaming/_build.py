@@ -25,10 +25,13 @@ from skanchor._crossfit.state import (
 )
 from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._historical import HistoricalFit
-from skanchor._model.item_effects import ItemCovariance, estimate_covariance
+from skanchor._model.item_effects import (
+    ItemCovariance,
+    estimate_covariance,
+    inverse_covariance,
+)
 from skanchor._model.layout import Layout
 from skanchor._numerics.groups import ColumnTotals
-from skanchor._pipeline_fit import inverse_covariance
 from skanchor._stages import Stages
 from skanchor._treatments import (
     ItemChoice,
