@@ -16,9 +16,9 @@ from skanchor._comparisons import JudgeRows, count_rows
 from skanchor._diagnostics._overlap import HistoricalFeatures
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.dispersion import NO_DISPERSION
+from skanchor._model.link import sigmoid
 from skanchor._numerics.blocks import Blocks, bend
 from skanchor._numerics.linalg import Columns
-from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.sums import SourceSums, local_gram, local_score
 from skanchor._typing import Array

@@ -10,7 +10,7 @@ import numpy as np
 from skanchor._historical._identification import Placement
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
-from skanchor._numerics.logistic import fit_logistic
+from skanchor._model.logistic import fit_logistic
 from skanchor._pipeline_fit import PipelineFit
 from skanchor.exceptions import ConvergenceWarning
 from skanchor.warning_log import warn

@@ -17,13 +17,13 @@ from skanchor._comparisons.rows import EncodedRows
 from skanchor._items._free import FreeParameters
 from skanchor._judges import POSITION_BOUND, JudgeCalibrator
 from skanchor._model.graph import laplacian
+from skanchor._model.link import log_loss_terms, sigmoid
 from skanchor._numerics.arrow_information import (
     ArrowSums,
     DenseSums,
     information_sums,
 )
 from skanchor._numerics.linalg import Columns
-from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.newton import SolverResult, Tolerance, minimise
 from skanchor._numerics.parameters import PEOPLE, without_rounding
 from skanchor._numerics.sums import local_gram, local_score

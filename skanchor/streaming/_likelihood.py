@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from skanchor._items import ItemLikelihood
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.graph import laplacian, pair_sums
+from skanchor._model.link import log_loss_terms, sigmoid
 from skanchor._numerics.arrow_information import (
     ArrowSums,
     DenseSums,
     information_sums,
 )
-from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._typing import Array
 from skanchor.sample import Sample

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons.labels import positions
 from skanchor._model.graph import laplacian, pair_sums
+from skanchor._model.link import sigmoid
 from skanchor._numerics.blocks import item_columns
 from skanchor._numerics.linalg import SymmetricSolver
-from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.sums import SourceSums, information_weights
 from skanchor._typing import Array
 from skanchor.streaming._groups import grouped_dispersion

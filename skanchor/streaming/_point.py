@@ -9,7 +9,7 @@ import numpy as np
 
 from skanchor._historical import HistoricalFit
 from skanchor._model.dispersion import NO_DISPERSION
-from skanchor._numerics.logistic import sigmoid
+from skanchor._model.link import sigmoid
 from skanchor._typing import Array
 from skanchor.streaming._likelihood import Surrogate, Surrogates
 from skanchor.streaming._pass import span_squares

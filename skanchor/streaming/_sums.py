@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from skanchor._model.graph import laplacian, pair_sums
-from skanchor._numerics.logistic import sigmoid
+from skanchor._model.link import sigmoid
 from skanchor._numerics.sums import SourceSums, information_weights
 from skanchor._typing import Array
 from skanchor.streaming._groups import ColumnTable, GroupedHeld, GroupTable

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._model.link import sigmoid
 from skanchor._numerics.groups import ColumnTotals
-from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array
 from skanchor.streaming._groups import GroupTable, item_squares, item_totals
 from skanchor.streaming._hashes import label_hashes, row_hash

@@ -283,7 +283,7 @@ STILL_OLD = {
         "streaming._solve",
     },
     "_numerics.arrow_information": {"_items._likelihood", "streaming._likelihood"},
-    "_numerics.newton": {"_items._free", "_items._likelihood", "_numerics.logistic"},
+    "_numerics.newton": {"_items._free", "_items._likelihood"},
 }
 """Modules that streams alone need, and what imports them. The lists only shrink."""
 
