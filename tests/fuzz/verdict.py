@@ -13,8 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 import skanchor
-from skanchor._items._free import FreeParameters
-from skanchor._model.logistic import _PenalisedLoss
+from skanchor._model.newton import _Problem
 from skanchor.exceptions import BattlesError, LearnerError, SkanchorWarning
 
 MOST_POINTS = 100_000  # evaluations of a loss by Newton's loop: more of them hang
@@ -48,7 +47,7 @@ class Verdict:
 @contextlib.contextmanager
 def counted_points():
     """Count the points at which losses are evaluated; raise ``Hang`` where too many."""
-    known = {kind: kind.at for kind in (FreeParameters, _PenalisedLoss)}
+    known = {_Problem: _Problem.at}
     n_points = Counter()
 
     def counting(at):
