@@ -1,11 +1,15 @@
 """Which fits answer which questions about other rows and favours, and which refuse."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from readout_fits import plain_table
 
-from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
+from skanchor.baselines import JointBTL
 from skanchor.bias import BoostedBias
 from skanchor.exceptions import BattlesError
 from skanchor.simulation import simulate_battles
@@ -148,3 +152,23 @@ def test_people_alone():
     assert np.isinf(broken["gamma_sign"]).all() and broken["weakest_judge"].isna().all()
     for sentence in anchor.sensitivity(0.1).sentences:
         assert sentence.endswith("with any favour of judges.")
+
+
+def test_a_placed_result_answers_as_the_fit_of_all_rows():
+    """By the same system; errors differ by the folds of the new rows. Also pickled."""
+    X, y = plain_table()
+    new, y = (X == "new-model").any(axis=1).to_numpy(), np.asarray(y)
+    anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0)
+    placed = AnchorHistory(anchor).fit(X[~new], y[~new]).place(X[new], y[new])
+    placed, whole = pickle.loads(pickle.dumps(placed)), anchor.fit(X, y).result_
+    one, other = placed.worth().table, whole.worth().table
+    assert one["verdicts"].equals(other["verdicts"])
+    assert_allclose(one["next_verdict"], other["next_verdict"], rtol=1e-6)
+    prices = {"human": 1.0, "judges": 0.1}
+    one, other = (result.design(10, prices).table for result in (placed, whole))
+    assert_allclose(one["gain"].max(), other["gain"].max(), rtol=0.02)
+    assert (placed.outlook([0.15]).table > 0).all(axis=None)
+    for result in (placed, JointBTL().fit(X, y).result_):
+        assert not hasattr(result, "fragility")
+        with pytest.raises(AttributeError, match=r"AnchorPipeline .* fragility\(\)"):
+            result.fragility()
