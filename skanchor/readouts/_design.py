@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from skanchor._checks import check_level, is_number
 from skanchor._comparisons import HUMAN
-from skanchor._inference import satterthwaite, t_quantile
 from skanchor._model.layout import PEOPLE
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._allocation import allocate, round_to_budget
 from skanchor.readouts._answer import Answer
 from skanchor.readouts._fitted import check_labels, determined_models
-from skanchor.readouts._kinds import Kinds
-from skanchor.readouts._plan import Plan, Targets, check_costs, rows_until
+from skanchor.readouts._plan import Plan, check_costs
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
@@ -84,14 +81,14 @@ class Design(Answer):
     True
     """
 
-    half_widths: pd.DataFrame
-    separation: pd.DataFrame
-    certificate: float
-    same_precision: float
-    budget: float
-    spent: float
-    floor: float
-    level: float
+    half_widths: pd.DataFrame = field(default_factory=pd.DataFrame)
+    separation: pd.DataFrame = field(default_factory=pd.DataFrame)
+    certificate: float = np.nan
+    same_precision: float = np.nan
+    budget: float = 0.0
+    spent: float = 0.0
+    floor: float = 0.0
+    level: float = 0.95
     is_pilot: bool = False
 
 
@@ -161,15 +158,15 @@ def design(
     budget = _check_budget(budget, min(prices.values()))
     pairs = _target_pairs(plan, targets)
     models = list(dict.fromkeys(model for model, _ in pairs))
-    floor = _check_floor(floor, plan, sum(m != PEOPLE for m in prices))
+    judges = [m for m in prices if m != PEOPLE]
+    floor = _check_floor(floor, plan, len(judges))
     wanted, kinds = plan.targets(pairs), plan.offered(models, list(prices))
-    price = np.array([prices.get(m, np.nan) for m in range(len(plan.sources))])
-    each = price[kinds.source]
     if not len(kinds):
         raise BattlesError(
             "Nothing can be bought: no source that is offered has responses of the new "
             "model with features."
         )
+    each = np.vectorize(prices.get, otypes=[float])(kinds.source)
     spend, gap = allocate(
         lambda rows: plan.weights(wanted, kinds.information(rows)),
         wanted.vectors,
@@ -180,38 +177,66 @@ def design(
         floor,
     )
     rows = round_to_budget(spend, each, budget)
-    bought = kinds.information(rows)
-    half, same = _compared(plan, wanted, models, bought, prices, budget, level)
-    half.index = pd.Index(
-        [str(a) if b is None else f"{a} minus {b}" for a, b in pairs], name="target"
-    )
-    table = _listed(plan, kinds, rows, each, kinds.gains(plan.weights(wanted)))
-    sentences = tuple(_sentences(table, half, budget, level))
-    separation = _separation(plan, models, bought, level)
-    spent = _total(table)
+    bought, now = kinds.information(rows), plan.weights(wanted)
+    labels = np.array(plan.models, dtype=object)
+    source = np.array(plan.sources, dtype=object)[kinds.source]
+    model, opponent = labels[kinds.model], labels[kinds.opponent]
+    table = _listed(model, source, opponent, rows, each, kinds.gains(now))
+    names = [str(a) if b is None else f"{a} minus {b}" for a, b in pairs]
+    after = {"now": now, "design": plan.weights(wanted, bought)}
+    by_money = {"verdicts": judges, "votes": [PEOPLE]}
+    unit: dict[str, Array] = {}
+    for way, some in by_money.items():
+        if some and prices.keys() >= set(some):
+            # Information for a unit of money, divided evenly over models and sources.
+            price = len(models) * float(np.mean([prices[m] for m in some]))
+            units = [plan.evenly(one, some) for one in models]
+            unit[way] = np.sum(units, axis=0) / price
+            after[way] = plan.weights(wanted, budget * unit[way])
+    half = pd.DataFrame(
+        {
+            way: wanted.half_widths(*wanted.variances(w), level)
+            for way, w in after.items()
+        },
+        index=pd.Index(names, name="target"),
+    ).reindex(columns=["now", "design", "verdicts", "votes"])
+
+    def total(weights: Array) -> float:
+        return float(wanted.variances(weights)[0].sum())
+
+    same = np.nan
+    if "verdicts" in unit:
+        same = plan.rows_until(wanted, unit["verdicts"], total)(total(after["design"]))
     return Design(
-        table, sentences, half, separation, gap, same, budget, spent, floor, level
+        table,
+        tuple(_sentences(table, half, budget, level)),
+        half,
+        _separation(plan, models, bought, level),
+        gap,
+        same,
+        budget,
+        _total(table),
+        floor,
+        level,
     )
 
 
 def _listed(
-    plan: Plan, kinds: Kinds, rows: NDArray[np.intp], costs: Array, gains: Array
+    model: Any, source: Any, opponent: Any, rows: Any, costs: Array, gain: Any
 ) -> pd.DataFrame:
     """Rows that are bought, most spend first."""
-    spend = rows * costs
-    order = np.argsort(-spend, kind="stable")
-    order = order[rows[order] > 0]
-    labels = np.array(plan.models, dtype=object)
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
-            "source": np.array(plan.sources, dtype=object)[kinds.source[order]],
-            "opponent": labels[kinds.opponent[order]],
-            "rows": rows[order],
-            "spend": spend[order],
-            "gain": gains[order],
+            "source": source,
+            "opponent": opponent,
+            "rows": rows,
+            "spend": rows * costs,
+            "gain": gain,
         },
-        index=pd.Index(labels[kinds.model[order]], name="model", dtype=object),
+        index=pd.Index(model, name="model", dtype=object),
     )
+    table = table.sort_values("spend", ascending=False, kind="stable")
+    return table[table["rows"] > 0]
 
 
 def _total(table: pd.DataFrame) -> float:
@@ -219,75 +244,29 @@ def _total(table: pd.DataFrame) -> float:
     return round(float(table["spend"].sum()), 9)
 
 
-def _compared(
-    plan: Plan,
-    wanted: Targets,
-    models: list[Any],
-    bought: Array,
-    prices: dict[int, float],
-    budget: float,
-    level: float,
-) -> tuple[pd.DataFrame, float]:
-    """Half widths of the design and of other ways to spend; cost of an even one."""
-    after = plan.weights(wanted, bought)
-    widths = {
-        "now": wanted.half_widths(plan.weights(wanted), level),
-        "design": wanted.half_widths(after, level),
-    }
-    judges, same = [m for m in prices if m != PEOPLE], np.nan
-    for name, sources in (("verdicts", judges), ("votes", [PEOPLE])):
-        widths[name] = np.full(len(wanted.estimate), np.nan)
-        if not sources or not prices.keys() >= set(sources):
-            continue
-        # Information of a unit of money, divided evenly over models and the sources.
-        price = float(np.mean([prices[m] for m in sources]))
-        units = [plan.evenly(model, sources) for model in models]
-        unit = np.sum(units, axis=0) / (len(models) * price)
-        evenly = plan.weights(wanted, budget * unit)
-        widths[name] = wanted.half_widths(evenly, level)
-        if name == "verdicts":
-            along, end = plan.along(wanted, unit), plan.limit(wanted, unit)
-
-            def total(weights: Array) -> float:
-                return float(wanted.variances(weights)[0].sum())
-
-            def by_spent(spent: float, along: Any = along) -> float:
-                return total(along(spent))
-
-            same = rows_until(by_spent, total(after), total(end))
-    return pd.DataFrame(widths), same
-
-
 def _separation(
     plan: Plan, models: list[Any], bought: Array, level: float
 ) -> pd.DataFrame:
     """Probability that the design separates new models from historical ones."""
     result = plan.result
-    lost = set(result.models[result.unbounded].tolist())
-    old = np.array(plan.models, dtype=object)[~plan.fit.layout.is_new].tolist()
-    pairs = [(model, other) for model in models for other in old if other not in lost]
+    old = result.models[~result.is_new & ~result.unbounded].tolist()
+    pairs = [(model, other) for model in models for other in old]
     targets = plan.targets(pairs)
-    variance, items = targets.variances(plan.weights(targets, bought))
-    size, now = np.abs(targets.estimate), np.sqrt(targets.variance)
-
-    def quantile(variance: Array, items: Array) -> Array:
-        return t_quantile(level, satterthwaite(variance, items, targets.item_df))
-
-    probability = separation_probability(
-        size, targets.variance, variance, quantile(variance, items)
-    )
+    size, variance = np.abs(targets.estimate), targets.variance
+    later, items = targets.variances(plan.weights(targets, bought))
+    half = targets.half_widths(later, items, level)
     return pd.DataFrame(
         {
             "difference": targets.estimate,
-            "now": size > quantile(targets.variance, targets.items) * now,
-            "probability": probability,
+            "now": size > targets.half_widths(variance, targets.items, level),
+            "probability": separation_probability(size, variance, later, half),
         },
         index=pd.MultiIndex.from_tuples(pairs, names=["model", "opponent"]),
     )
 
 
 def separation_probability(
-    size: Array, variance: Array, later: Array, quantile: Array
+    size: Array, variance: Array, later: Array, half: Array
 ) -> Array:
     """Probability that an interval excludes zero once it has become shorter.
 
@@ -300,14 +279,13 @@ def separation_probability(
         Today's estimates, without their signs.
     variance, later : ndarray
         Variance today, v^2, and later, v_n^2.
-    quantile : ndarray
-        Quantile of the later interval.
+    half : ndarray
+        Half width of the later interval.
 
     Returns
     -------
     ndarray
     """
-    half = quantile * np.sqrt(later)
     # Nothing bought, nothing changed: a step at the half width.
     step = np.sqrt(np.maximum(variance - later, 1e-12 * variance))
     return np.asarray(ndtr((size - half) / step) + ndtr((-size - half) / step))
@@ -316,11 +294,10 @@ def separation_probability(
 # --------------------------------------------------------------------------- arguments
 def _check_budget(budget: Any, least: float) -> float:
     """A budget as a float; refuse what buys no row."""
-    if not is_number(budget) or not np.isfinite(budget):
-        raise BattlesError(f"budget must be a finite number, got {budget!r}.")
-    if budget < least:
+    if not is_number(budget) or not least <= budget < np.inf:
         raise BattlesError(
-            f"A budget of {budget:g} buys no row: the cheapest costs {least:g}."
+            f"A budget of {budget!r} buys no row: it must be a number, and the "
+            f"cheapest row costs {least:g}."
         )
     return float(budget)
 
@@ -328,14 +305,12 @@ def _check_budget(budget: Any, least: float) -> float:
 def _check_floor(floor: float | None, plan: Plan, n_judges: int) -> float:
     """Share of each judge; the default where item effects make one advisable."""
     if floor is None:
-        has_items = plan.fit.layout.has_item_effects
-        return min(FLOOR, 0.5 / max(n_judges, 1)) if has_items else 0.0
-    if not is_number(floor):
-        raise BattlesError(f"floor must be a number, got {floor!r}.")
-    if not 0.0 <= floor * max(n_judges, 1) <= 1.0:
+        floor = FLOOR * plan.fit.layout.has_item_effects
+        floor = min(floor, 0.5 / max(n_judges, 1))
+    if not is_number(floor) or not 0.0 <= floor * max(n_judges, 1) <= 1.0:
         raise BattlesError(
-            f"floor must be between 0 and 1 over the number of judges that are offered "
-            f"({n_judges}), got {floor!r}."
+            "floor must be a number between 0 and 1 over the number of judges that are "
+            f"offered ({n_judges}), got {floor!r}."
         )
     return float(floor)
 
@@ -393,34 +368,22 @@ def _pilot(
     budget = _check_budget(budget, float(each.min()))
     total = min(budget, PILOT_ROWS * len(models) * float(each.mean()))
     rows = round_to_budget(total * each / each.sum(), each, total)
-    table = pd.DataFrame(
-        {
-            "source": np.array(paid, dtype=object)[judge],
-            "opponent": models.astype(object)[opponent],
-            "rows": rows,
-            "spend": rows * each,
-            "gain": np.nan,
-        },
-        index=pd.Index(["new model"] * len(rows), name="model", dtype=object),
-    )[rows > 0]
-    pairs = pd.MultiIndex.from_arrays([[], []], names=["model", "opponent"])
-    targets = pd.Index([], name="target", dtype=object)
+    source = np.array(paid, dtype=object)[judge]
+    names = ["new model"] * len(rows)
+    table = _listed(names, source, models[opponent], rows, each, np.nan)
     sentence = (
         f"There is no new model yet. A pilot of {_bought(table)}, divided evenly over "
         "the historical models, is enough to plan by: fit again with its rows, and ask "
         "for a design."
     )
+    pairs = pd.MultiIndex.from_arrays([[], []], names=["model", "opponent"])
     return Design(
         table,
         (sentence,),
-        pd.DataFrame(columns=["now", "design", "verdicts", "votes"], index=targets),
-        pd.DataFrame(columns=["difference", "now", "probability"], index=pairs),
-        np.nan,
-        np.nan,
-        budget,
-        _total(table),
-        0.0,
-        level,
+        separation=pd.DataFrame(index=pairs),
+        budget=budget,
+        spent=_total(table),
+        level=level,
         is_pilot=True,
     )
 

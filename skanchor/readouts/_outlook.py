@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._answer import Answer, records_of, table_by
 from skanchor.readouts._fitted import determined_models
-from skanchor.readouts._plan import Plan, rows_until
+from skanchor.readouts._plan import Targets
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
@@ -116,38 +117,27 @@ def outlook(
         )
     rows, limits = {}, {}
     for label in determined_models(result, model):
+        target = plan.targets([(label, None)])
+        half = partial(_half_width, target, level)
         units = {
             "votes": plan.evenly(label, [PEOPLE]),
             "verdicts": plan.evenly(label, plan.judges),
         }
         units["both"] = units["votes"] + units["verdicts"]
-        now, ends, shrunk = _half_widths(plan, label, units, level)
+        ends = {way: half(plan.limit(target, unit)) for way, unit in units.items()}
+        now = half(plan.weights(target))
         limits[label] = {"now": now, **ends}
+        until = {w: plan.rows_until(target, unit, half) for w, unit in units.items()}
         for wanted in asked or [round(share * now, 3) for share in SHARES]:
-            rows[label, wanted] = {
-                way: rows_until(shrunk[way], wanted, ends[way]) for way in units
-            }
+            rows[label, wanted] = {way: until[way](wanted) for way in units}
     known = table_by(["model"], limits)
     sentences = tuple(_sentences(known, level))
     return Outlook(table_by(["model", "width"], rows), sentences, known, level)
 
 
-def _half_widths(
-    plan: Plan, model: Any, units: dict[str, Array], level: float
-) -> tuple[float, dict[str, float], dict[str, Callable[[float], float]]]:
-    """Half width now, its limits by what is bought, and as functions of numbers."""
-    target = plan.targets([(model, None)])
-
-    def half(weights: Array) -> float:
-        return float(target.half_widths(weights, level)[0])
-
-    def by_rows(unit: Array) -> Callable[[float], float]:
-        along = plan.along(target, unit)
-        return lambda n: half(along(n))
-
-    ends = {way: half(plan.limit(target, unit)) for way, unit in units.items()}
-    shrunk = {way: by_rows(unit) for way, unit in units.items()}
-    return half(plan.weights(target)), ends, shrunk
+def _half_width(target: Targets, level: float, weights: Array) -> float:
+    """Half width of the interval of a single target."""
+    return float(target.half_widths(*target.variances(weights), level)[0])
 
 
 def _sentences(limits: pd.DataFrame, level: float) -> Iterator[str]:

@@ -83,9 +83,8 @@ class Targets:
         sampling, items = self.factors * self.parts(weights)
         return sampling + items, items
 
-    def half_widths(self, weights: Array, level: float) -> Array:
-        """Half widths of the intervals, in logits."""
-        variance, items = self.variances(weights)
+    def half_widths(self, variance: Array, items: Array, level: float) -> Array:
+        """Half widths in logits of intervals, by the variances and their item parts."""
         df = satterthwaite(variance, items, self.item_df)
         return np.asarray(t_quantile(level, df) * np.sqrt(variance))
 
@@ -256,6 +255,30 @@ class Plan:
             return np.asarray(one - change @ (factor[:, None] * size))
 
         return weights
+
+    def rows_until(
+        self,
+        targets: Targets,
+        unit: Array,
+        error: Callable[[Array], float],
+        more: Array | float = 0.0,
+    ) -> Callable[[float], float]:
+        """Smallest number of rows of one kind by the error that is wanted.
+
+        Parameters
+        ----------
+        targets, unit, more
+            As in :meth:`along`.
+        error : callable
+            Of weights; it falls as the number of rows grows.
+
+        Returns
+        -------
+        callable
+            Of the error; see :func:`rows_until`.
+        """
+        along, end = self.along(targets, unit, more), self.limit(targets, unit, more)
+        return lambda wanted: rows_until(lambda n: error(along(n)), wanted, error(end))
 
     def limit(
         self, targets: Targets, endless: Array, more: Array | float = 0.0

@@ -14,7 +14,7 @@ from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._answer import Answer, records_of, table_by
 from skanchor.readouts._fitted import determined_models
-from skanchor.readouts._plan import EVERY_JUDGE, Plan, rows_until
+from skanchor.readouts._plan import EVERY_JUDGE, Plan
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
@@ -133,10 +133,7 @@ def _exchange(
 
     def votes(base: Array) -> Callable[[float], float]:
         """Number of votes, beside a base, that bring the variance to a value."""
-        along, limit = plan.along(target, vote, base), plan.limit(target, vote, base)
-        return lambda wanted: rows_until(
-            lambda n: variance(along(n)), wanted, variance(limit)
-        )
+        return plan.rows_until(target, vote, variance, base)
 
     without = -np.sum([seen[m] for m in judges], axis=0)
     votes_alone, now = votes(without), plan.weights(target)

@@ -156,14 +156,14 @@ def test_separation_probability():
     size = np.array([0.0, 0.1, 0.2, 0.3])
     variance, later, quantile = 0.01, 0.004, 1.96
     found = separation_probability(
-        size, np.full(4, variance), np.full(4, later), np.full(4, quantile)
+        size, np.full(4, variance), np.full(4, later), quantile * np.full(4, later**0.5)
     )
     drawn = size + np.sqrt(variance - later) * rng.standard_normal((40_000, 4))
     share = (np.abs(drawn) > quantile * np.sqrt(later)).mean(axis=0)
     assert (np.abs(found - share) < 4 * np.sqrt(share * (1 - share) / 40_000)).all()
     # Where nothing is bought, what is separated stays so.
     same = separation_probability(
-        np.array([0.1, 0.3]), np.full(2, 0.01), np.full(2, 0.01), np.full(2, 1.96)
+        np.array([0.1, 0.3]), np.full(2, 0.01), np.full(2, 0.01), np.full(2, 0.196)
     )
     assert same.tolist() == [0.0, 1.0]
 
@@ -203,9 +203,9 @@ def test_a_pilot_where_nothing_is_bought_yet():
     ("asked", "match"),
     [
         (dict(budget=-5), "A budget of -5 buys no row"),
-        (dict(budget=0.05), "A budget of 0.05 buys no row: the cheapest costs 0.1"),
-        (dict(budget=np.nan), "budget must be a finite number"),
-        (dict(budget="ten"), "budget must be a finite number, got 'ten'"),
+        (dict(budget=0.05), "A budget of 0.05 buys no row: .* cheapest row costs 0.1"),
+        (dict(budget=np.nan), "budget of nan buys no row"),
+        (dict(budget="ten"), "budget of 'ten' buys no row"),
         (dict(costs={"owl": 1.0}), r"no sources of rows \['owl'\]"),
         (dict(costs={"human": -1.0}), "'human' must be a number above zero, got -1"),
         (dict(costs=None), "costs must map sources"),
@@ -217,8 +217,8 @@ def test_a_pilot_where_nothing_is_bought_yet():
         (dict(sources=["owl"]), r"no sources with a cost \['owl'\]"),
         (dict(sources=[]), "no sources with a cost"),
         (dict(sources=["human"], costs={"judge-1": 1.0}), "with a cost .'human'."),
-        (dict(floor=0.5), "floor must be between 0 and 1 over the number of judges"),
-        (dict(floor=-0.1), "floor must be between"),
+        (dict(floor=0.5), "between 0 and 1 over the number of judges"),
+        (dict(floor=-0.1), "floor must be a number between"),
         (dict(floor="some"), "floor must be a number"),
         (dict(level=0), "level must"),
     ],
