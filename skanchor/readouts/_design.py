@@ -352,7 +352,7 @@ def _pilot(
 
     They are divided evenly over judges and opponents; fewer if the budget is smaller.
     """
-    judges = [] if result.fitted is None else result.fitted.sample.X.judges.tolist()
+    judges = result.fitted.sample.X.judges.tolist()
     prices, models = check_costs(costs, [HUMAN, *judges]), result.models
     paid = [judge for judge in judges if judge in prices]
     if not paid:

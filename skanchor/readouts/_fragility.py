@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import itemgetter
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,24 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._checks import check_level
 from skanchor._comparisons import HUMAN
-from skanchor._row_rules import RowRules
 from skanchor._treatments import limited_to_inference
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._answer import Answer, records_of, table_by
 from skanchor.readouts._fitted import check_labels, determined_models
+from skanchor.readouts._refits import refit_without, rows_of_fit
 from skanchor.readouts._search import Dropping, Search
 from skanchor.readouts._units import Indices, Units
 from skanchor.sample import Battles, Sample
-from skanchor.warning_log import WarningLog
 
 if TYPE_CHECKING:
     from skanchor import AnchorPipeline, AnchorResult
-    from skanchor._cells import Cells
 
 CHOICES = {
     "goal": ("sign", "interval"),
@@ -156,16 +153,15 @@ class Fragility(Answer):
 
     def _key(self, model: Hashable, opponent: Hashable | None) -> tuple[Any, Any]:
         """Statement on a model and an opponent, as in the index of ``table``."""
-        keys = [key for key in self.table.index if key[0] == model]
-        if opponent is not None:
-            keys = [key for key in keys if key[1] == opponent]
+        keys = [
+            key
+            for key in self.dropped
+            if key[0] == model and opponent in (None, key[1])
+        ]
         if not keys:
-            raise KeyError(
-                f"There is no statement on {model!r} and {opponent!r}; there are "
-                f"{self.table.index.tolist()[:5]}."
-            )
-        found: tuple[Any, Any] = self.table.loc[keys, "k"].fillna(np.inf).idxmin()
-        return found
+            raise KeyError(f"There is no statement on {model!r} and {opponent!r}.")
+        number = self.table["k"].fillna(np.inf)
+        return min(keys, key=lambda key: number[key])
 
 
 def fragility(
@@ -255,28 +251,22 @@ def fragility(
             f"max_seconds must be a number of seconds or None, got {max_seconds!r}."
         )
     check_is_fitted(anchor)
-    result, inference, sample = (
-        anchor.result_,
-        anchor._inference,
-        anchor._distinct_sample,
-    )
+    result, inference = anchor.result_, anchor._inference
     fitted, cells = result.fitted, inference.cells
-    assert fitted is not None
-    sample = fitted.sample
+    debiaser = fitted.served("fragility", in_closed_form=False)
+    # Cells of equal rows may hold rows of several groups.
+    X_fitted, admitted = cells.to_rows(fitted.sample.X), inference.admitted
+    sample = cells.rows_of(admitted).with_battles(X_fitted)
+    sample = sample.in_units(admitted.unit / sample.unit)
     origin, status = np.arange(len(cells.rows)), "first order"
     if X is not None:
-        origin = _rows_of_fit(anchor, X, y, sample_weight, groups)
+        origin = rows_of_fit(anchor, X, y, sample_weight, groups)
         status = "stopped"
-    debiaser = fitted.served("fragility", in_closed_form=False)
     inflation = 1.0 if fitted.items is None else fitted.items.inflation
-    if sample.is_grouped and sample.groups is None:
-        # Cells may hold rows of several groups.
-        single = cells.rows_of(inference.admitted).with_battles(cells.to_rows(sample.X))
-        sample = single.in_units(inference.admitted.unit / single.unit)
     new = result.models[result.is_new].tolist()
     fits: dict[tuple[Any, ...], Dropping] = {}
     searches: dict[tuple[Any, Any], Search] = {}
-    with limited_to_inference(inference.admitted.X, anchor.item_effects):
+    with limited_to_inference(admitted.X, anchor.item_effects):
         for one, other in _pairs(result, model, opponent):
             # Verdicts on another new model arrive, too.
             about = (one, other) if other in new else (one,)
@@ -288,7 +278,7 @@ def fragility(
         finished = X is None or _run(anchor, list(searches.values()), max_seconds)
     table = table_by(["model", "opponent"], {at: o.row for at, o in searches.items()})
     table["share"] = (table["k"] / table["allowed"]).where(np.isfinite(table["k"]))
-    dropped = {at: _listed_rows(o, cells, origin) for at, o in searches.items()}
+    dropped = {at: _listed_rows(o, cells.rows, origin) for at, o in searches.items()}
     paths = {
         at: pd.DataFrame(
             sorted(one.path, key=itemgetter(2, 0)),
@@ -341,7 +331,7 @@ def _run(
 
     def refit(*gone: Any, **settings: Any) -> AnchorResult | None:
         proceed()
-        return _refit_without(anchor, *gone, **settings)
+        return refit_without(anchor, *gone, **settings)
 
     try:
         for one in searches:
@@ -365,73 +355,12 @@ def _watched(searches: list[Search], verbose: int) -> Iterable[Search]:
     return track(searches, "refits", console=console, transient=True)
 
 
-def _rows_of_fit(
-    anchor: AnchorPipeline, X: Any, y: Any, sample_weight: Any, groups: Any
-) -> Indices:
-    """Row of the table of each row that was fitted; refuse another table."""
-    with WarningLog():
-        given = anchor._admitted(X, y, sample_weight, groups)
-        rules = RowRules.of(anchor)
-        sample = rules.apply(given, may_warn=False)
-    known = anchor._inference.cells.rows
-    if len(sample) != len(known) or sample.digest != known.digest:
-        raise BattlesError(
-            f"These {len(given):,} rows are not those that this pipeline was fitted "
-            "on: give the X, y, sample_weight and groups of fit, in the same order."
-        )
-    origin: Indices = given.copies if rules.counts else np.arange(len(given))
-    return origin
-
-
-def _refit_without(
-    anchor: AnchorPipeline, units: Units, gone: Indices, *, anew: bool = False
-) -> AnchorResult | None:
-    """Result of the table without some units; None where the fit breaks."""
-    cells, result = anchor._inference.cells, anchor.result_
-    weight = np.array(cells.rows.weight)
-    weight[units.rows(cells, gone)] = 0.0
-    try:
-        # What these rows would be warned of is no fault of the table.
-        with WarningLog():
-            found = refit(anchor, cells.rows.weighted(weight), anew=anew)
-    except (BattlesError, np.linalg.LinAlgError):
-        return None
-    error = found.all_standard_errors.reindex(result.models)
-    lost = ~np.isfinite(error) & np.isfinite(result.all_standard_errors)
-    return None if lost.any() else found
-
-
-def refit(
-    anchor: AnchorPipeline, sample: Sample, *, anew: bool = False
-) -> AnchorResult:
-    """Result of other rows, with the folds and item effects of a fitted pipeline.
-
-    ``anew`` estimates the covariance of the item effects again.
-    """
-    result = anchor.result_
-    again = clone(anchor).set_params(
-        cv=anchor.fold_plan_,
-        new_models=result.models[result.is_new].tolist(),
-        verbose=0,
-    )
-    inference, fitted = again.prepare(sample), result.fitted
-    if anew:
-        choice = replace(inference.choice, item_effects=anchor.item_effects_)
-        inference = replace(inference, choice=choice)
-        return inference.result(inference.fit())
-    if inference.admitted.X.judges.tolist() != anchor.judges_.tolist():
-        raise BattlesError("A judge has too few rows left.")
-    assert fitted is not None
-    return inference.result(inference.fit_with(fitted.items))
-
-
 # -------------------------------------------------------------------------- the answer
-def _listed_rows(search: Search, cells: Cells, origin: Indices) -> pd.DataFrame:
+def _listed_rows(search: Search, rows: Sample, origin: Indices) -> pd.DataFrame:
     """Rows that are dropped, in the labels of the user."""
     k = search.row["k"]
     gone = search.order[: int(k) if np.isfinite(k) else 0]
-    rows, at = cells.rows, search.fit.units.rows(cells, gone)
-    X = rows.X
+    X, at = rows.X, search.fit.units.rows(gone)
     table = pd.DataFrame(
         {
             "model_a": X.models[X.left[at]],

@@ -121,10 +121,6 @@ class Plan:
     def of(cls, result: AnchorResult) -> Self:
         """Lay out the kinds of rows of a result; refuse what has no closed form."""
         fitted = result.fitted
-        if fitted is None:
-            raise BattlesError(
-                "This result does not have the rows that it was made of."
-            )
         debiaser = fitted.served("worth, outlook and design", in_closed_form=True)
         solution, sample = debiaser.solution_, fitted.sample
         fit = solution.fit.with_spans(solution.layout.widths)

@@ -132,7 +132,7 @@ class Dropping:
         )
 
     def effects(self, solved: Solved, model: Any, opponent: Any) -> tuple[Array, Array]:
-        """What one more copy of each unit does to a difference, as it is reported.
+        """What each unit that goes does to a difference, as it is reported.
 
         Returns
         -------
@@ -141,7 +141,7 @@ class Dropping:
             ``2 V a^2 - (a eps)^2`` where rows are independent.
         """
         units, sample = self.units, self.units.without(solved.gone)
-        labels, size = sample.X.models.tolist(), len(units.copies)
+        labels, size = sample.X.models.tolist(), units.allowed
         contrast = np.zeros(len(labels))
         contrast[[labels.index(model), labels.index(opponent)]] = 1.0, -1.0
         weights = solved.debiaser.solution_.weights
@@ -152,11 +152,9 @@ class Dropping:
             variance = variance_of(weights.fit.probabilities(part))
             square[part.rows] = (part.weight * a) ** 2 * variance / part.count
         rows = np.flatnonzero((units.unit >= 0) & (sample.weight > 0))
-        unit, left = units.unit[rows], units.copies - units.counts(solved.gone)
-        total, expected = (
-            np.bincount(unit, values[rows], size) / np.maximum(left, 1)
-            for values in (influence, square)
-        )
+        unit = units.unit[rows]
+        total = np.bincount(unit, influence[rows], size).astype(np.float64)
+        expected = np.bincount(unit, square[rows], size)
         spread = 2.0 * expected - total**2
         if sample.groups is not None:
             # Errors are by group, of which a unit is a part, or the whole.
@@ -337,7 +335,7 @@ class Search:
         Parameters
         ----------
         refit : callable
-            Result without units, None where the fit breaks; ``anew=True`` estimates
+            Result without rows, None where the fit breaks; ``anew=True`` estimates
             the covariance of the item effects again.
         has_item_effects : bool
             Whether a last refit estimates this covariance.
@@ -348,7 +346,7 @@ class Search:
         ceiling, at = len(self.order) + 1, int(self.row["re_solved"])
         failed: dict[str, Any] = dict(status="not confirmed")
         for _ in range(MOST_REFITS):
-            result = refit(self.fit.units, self.order[:at])
+            result = refit(self.fit.units.rows(self.order[:at]))
             now, margin = self._measure(result, "refit", at)
             if np.isnan(margin):
                 ceiling, failed = at, dict(status="fit fails first", k=np.inf)
@@ -374,7 +372,7 @@ class Search:
         if not self.row["confirmed"]:
             self.row |= failed
         elif has_item_effects:
-            gone = self.order[: int(self.row["k"])]
-            now, margin = self._measure(refit(self.fit.units, gone, anew=True), "", 0)
+            gone = self.fit.units.rows(self.order[: int(self.row["k"])])
+            now, margin = self._measure(refit(gone, anew=True), "", 0)
             anew = np.nan if np.isnan(margin) else float(now["difference"])
             self.row |= dict(anew=anew, anew_confirmed=bool(margin < 0))

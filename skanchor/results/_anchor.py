@@ -72,7 +72,7 @@ class AnchorResult(RankingResult):
         The folds of each repeat.
     diagnostics : Diagnostics or None
         Signs that an interval is unreliable; None for a plug-in.
-    fitted : FittedRows or None
+    fitted : FittedRows
         Rows and learners of the fit, and its Riesz system, from which read-outs are
         computed.
 
@@ -94,8 +94,8 @@ class AnchorResult(RankingResult):
     lower_bound: Array
     plug_in: Array
     fold_plan: list[FoldPlan]
+    fitted: readouts.FittedRows
     diagnostics: Diagnostics | None = None
-    fitted: readouts.FittedRows | None = None
 
     # ----------------------------------------------------------------------- read-outs
     sensitivity = readouts.sensitivity
@@ -108,7 +108,7 @@ class AnchorResult(RankingResult):
     @cached_property
     def exposures(self) -> readouts.Exposures | None:
         """How much favours of the judges change each score; None for a plug-in."""
-        if self.fitted is None or self.fitted.debiaser is None:
+        if self.fitted.debiaser is None:
             return None
         # Models that were left out take no part.
         place = np.flatnonzero(np.isin(self.models, self.fitted.sample.X.models))

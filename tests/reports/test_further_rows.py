@@ -88,7 +88,8 @@ def test_the_limit_of_verdicts_is_reached_by_very_many(item_effects, request):
 
 
 def test_the_limit_beside_item_effects_may_be_unknown(with_items):
-    table = limits_of_errors(replace(with_items.result_, fitted=None))
+    unknown = replace(with_items.result_.fitted, debiaser=None)
+    table = limits_of_errors(replace(with_items.result_, fitted=unknown))
     assert table["verdicts"].isna().all()
     words = limits_in_words(table.iloc[0])
     assert "verdicts of these judges" not in words and "New judges narrow" in words
