@@ -160,28 +160,35 @@ def design(
     models = list(dict.fromkeys(model for model, _ in pairs))
     judges = [m for m in prices if m != PEOPLE]
     floor = _check_floor(floor, plan, len(judges))
-    wanted, kinds = plan.targets(pairs), plan.offered(models, list(prices))
-    if not len(kinds):
+    wanted, kinds = plan.targets(pairs), plan.kinds
+    offered = plan.offered(models, list(prices))
+    if not len(offered):
         raise BattlesError(
             "Nothing can be bought: no source that is offered has responses of the new "
             "model with features."
         )
-    each = np.vectorize(prices.get, otypes=[float])(kinds.source)
+    source = kinds.source[offered]
+    each = np.array([prices[m] for m in source.tolist()])
     spend, gap = allocate(
-        lambda rows: plan.weights(wanted, kinds.information(rows)),
+        lambda rows: plan.weights(wanted, kinds.information(rows, offered)),
         wanted.vectors,
-        kinds.gains,
+        lambda weights: kinds.gains(weights)[offered],
         each,
         budget,
-        np.where(kinds.source == PEOPLE, -1, kinds.source),
+        np.where(source == PEOPLE, -1, source),
         floor,
     )
     rows = round_to_budget(spend, each, budget)
-    bought, now = kinds.information(rows), plan.weights(wanted)
+    bought, now = kinds.information(rows, offered), plan.weights(wanted)
     labels = np.array(plan.models, dtype=object)
-    source = np.array(plan.sources, dtype=object)[kinds.source]
-    model, opponent = labels[kinds.model], labels[kinds.opponent]
-    table = _listed(model, source, opponent, rows, each, kinds.gains(now))
+    table = _listed(
+        labels[kinds.model[offered]],
+        np.array(plan.sources, dtype=object)[source],
+        labels[kinds.opponent[offered]],
+        rows,
+        each,
+        kinds.gains(now)[offered],
+    )
     names = [str(a) if b is None else f"{a} minus {b}" for a, b in pairs]
     after = {"now": now, "design": plan.weights(wanted, bought)}
     by_money = {"verdicts": judges, "votes": [PEOPLE]}

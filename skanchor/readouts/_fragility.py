@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
@@ -314,34 +315,25 @@ def _pairs(
 
 
 # ------------------------------------------------------------------ searches and refits
-class _SearchEnds(Exception):  # noqa: N818
-    """The search has to stop."""
-
-
 def _run(
     anchor: AnchorPipeline, searches: list[Search], max_seconds: float | None
 ) -> bool:
     """Search and refit, the cheapest for all statements first; whether all was done."""
     end = np.inf if max_seconds is None else monotonic() + max_seconds
     has_item_effects = anchor.result_.item_covariances is not None
+    refit = partial(refit_without, anchor)
 
-    def proceed() -> None:
-        if monotonic() >= end:
-            raise _SearchEnds
-
-    def refit(*gone: Any, **settings: Any) -> AnchorResult | None:
-        proceed()
-        return refit_without(anchor, *gone, **settings)
-
-    try:
+    def steps() -> Iterator[None]:
         for one in searches:
-            one.search(proceed)
+            yield from one.search()
         for one in _watched(searches, anchor.verbose):
             if np.isfinite(one.row["re_solved"]):
-                one.confirm(refit, has_item_effects)
-    except (_SearchEnds, KeyboardInterrupt):
+                yield from one.confirm(refit, has_item_effects)
+
+    try:
+        return not any(monotonic() >= end for _ in steps())
+    except KeyboardInterrupt:
         return False
-    return True
 
 
 def _watched(searches: list[Search], verbose: int) -> Iterable[Search]:

@@ -88,19 +88,13 @@ class Kinds:
     def __len__(self) -> int:
         return len(self.model)
 
-    def __getitem__(self, chosen: NDArray[np.bool_]) -> Kinds:
-        columns = np.flatnonzero(chosen[self.kind])
-        return Kinds(
-            self.source[chosen],
-            self.model[chosen],
-            self.opponent[chosen],
-            self.roots[:, columns],
-            (np.cumsum(chosen) - 1)[self.kind[columns]],
-        )
-
-    def information(self, rows: NDArray[Any]) -> Array:
-        """Information of numbers of rows of each kind, of shape (p, p)."""
-        scaled = self.roots * np.asarray(rows, dtype=np.float64)[self.kind]
+    def information(
+        self, rows: NDArray[Any], chosen: NDArray[np.intp] | None = None
+    ) -> Array:
+        """Information of numbers of rows of each kind, or of some, of shape (p, p)."""
+        number = np.zeros(len(self))
+        number[slice(None) if chosen is None else chosen] = rows
+        scaled = self.roots * number[self.kind]
         return np.asarray((scaled @ self.roots.T).toarray())
 
     def gains(self, weights: Array) -> Array:

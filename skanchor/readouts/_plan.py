@@ -27,7 +27,7 @@ from skanchor._numerics.linalg import semidefinite_root
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._fitted import check_labels
-from skanchor.readouts._kinds import ROUNDING, Kinds
+from skanchor.readouts._kinds import ROUNDING, Indices, Kinds
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
@@ -144,17 +144,18 @@ class Plan:
         return {self.sources.index(label): cost for label, cost in found.items()}
 
     # ------------------------------------------------------------------------- rows
-    def offered(self, models: Sequence[Any], sources: Sequence[int]) -> Kinds:
+    def offered(self, models: Sequence[Any], sources: Sequence[int]) -> Indices:
         """Kinds of rows of some sources on some models, against historical ones."""
         kinds, codes = self.kinds, [self.models.index(model) for model in models]
         chosen = np.isin(kinds.model, codes) & np.isin(kinds.source, sources)
-        return kinds[chosen & ~self.fit.layout.is_new[kinds.opponent]]
+        return np.flatnonzero(chosen & ~self.fit.layout.is_new[kinds.opponent])
 
     def evenly(self, model: Any, sources: Sequence[int]) -> Array:
         """Information of a row, divided evenly over sources and historical models."""
-        kinds = self.offered([model], sources)
-        sizes = np.bincount(kinds.source, minlength=len(self.sources))
-        return kinds.information(1.0 / (len(sources) * sizes[kinds.source]))
+        chosen = self.offered([model], sources)
+        source = self.kinds.source[chosen]
+        rows = 1.0 / (len(sources) * np.bincount(source)[source])
+        return self.kinds.information(rows, chosen)
 
     def verdicts(self, model: Any, source: int) -> tuple[Array, Array]:
         """Information of a source's rows on a model, and their number by opponent."""

@@ -8,7 +8,7 @@ orthogonal to it, while the weights, which grow as rows go, must not stay.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -275,22 +275,21 @@ class Search:
             self.path.append((number, float(now["difference"]), by))
         return now, margin
 
-    def search(self, proceed: Callable[[], None]) -> None:
+    def _solved(self, gone: Indices) -> tuple[Solved, pd.Series, float]:
+        """Weights without some units, what they predict, and its margin."""
+        found = self.fit.solve(gone)
+        is_open = found.debiaser.undetermined_.any()
+        result = None if is_open else self.fit.predicted(found)
+        return found, *self._measure(result, "re-solved", len(gone))
+
+    def search(self) -> Iterator[None]:
         """Drop units block by block, solving the weights anew after each.
 
-        Parameters
-        ----------
-        proceed : callable
-            Called before each solution; raises to stop.
+        Yields
+        ------
+        None
+            Before each solution, so that the search can be stopped.
         """
-
-        def solved(gone: Indices) -> tuple[Solved, pd.Series, float]:
-            proceed()
-            found = self.fit.solve(gone)
-            is_open = found.debiaser.undetermined_.any()
-            result = None if is_open else self.fit.predicted(found)
-            return found, *self._measure(result, "re-solved", len(gone))
-
         found, now, margin, gone = self.fit.base, self.now, self.margin, NOTHING
         before, fewer = margin, 0
         for n_blocks in count():
@@ -312,7 +311,8 @@ class Search:
             size = max(size, len(gone) // 10)
             before, fewer = margin, len(gone)
             gone = np.concatenate([gone, others[:size]])
-            found, now, margin = solved(gone)
+            yield
+            found, now, margin = self._solved(gone)
         most, halve = len(gone), False
         while most - fewer > 1:
             # The margin is nearly linear within a block; halving every other time is
@@ -320,7 +320,8 @@ class Search:
             share = 0.5 if halve else before / (before - margin)
             halve, at = not halve, fewer + int(np.ceil(share * (most - fewer)))
             at = min(max(at, fewer + 1), most - 1)
-            _, _, between = solved(gone[:at])
+            yield
+            _, _, between = self._solved(gone[:at])
             if between < 0:
                 most, margin = at, between
             else:
@@ -329,7 +330,7 @@ class Search:
 
     def confirm(
         self, refit: Callable[..., AnchorResult | None], has_item_effects: bool
-    ) -> None:
+    ) -> Iterator[None]:
         """Refit without the units that were found, and a few more or fewer.
 
         Parameters
@@ -339,6 +340,11 @@ class Search:
             the covariance of the item effects again.
         has_item_effects : bool
             Whether a last refit estimates this covariance.
+
+        Yields
+        ------
+        None
+            Before each refit.
         """
         # The largest number that does not change the statement, the smallest that does,
         # and the smallest that breaks the fit; and margins.
@@ -346,6 +352,7 @@ class Search:
         ceiling, at = len(self.order) + 1, int(self.row["re_solved"])
         failed: dict[str, Any] = dict(status="not confirmed")
         for _ in range(MOST_REFITS):
+            yield
             result = refit(self.fit.units.rows(self.order[:at]))
             now, margin = self._measure(result, "refit", at)
             if np.isnan(margin):
@@ -372,6 +379,7 @@ class Search:
         if not self.row["confirmed"]:
             self.row |= failed
         elif has_item_effects:
+            yield
             gone = self.fit.units.rows(self.order[: int(self.row["k"])])
             now, margin = self._measure(refit(gone, anew=True), "", 0)
             anew = np.nan if np.isnan(margin) else float(now["difference"])
