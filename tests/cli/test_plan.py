@@ -110,7 +110,7 @@ def test_a_pilot(run, tmp_path):
         (["--budget", "-3", *PRICES], "--budget takes the money available"),
         (["--budget", "3"], "--budget needs the price of a row"),
         (["--budget", "0.01", *PRICES], "A budget of 0.01 buys no row"),
-        (["--budget", "9", *PRICES, "--floor", "2"], "floor must be between"),
+        (["--budget", "9", *PRICES, "--floor", "2"], "floor must be a number between"),
         (["--budget", "9", *PRICES, "--widths"], "--widths does not go with --budget"),
         (["--budget", "9", *PRICES, "--model", "x"], "--model does not go with"),
     ],
