@@ -25,7 +25,7 @@ P = ParamSpec("P")
 Found = TypeVar("Found")
 
 
-def _of_result(
+def of_result(
     method: Callable[Concatenate[Any, P], Found],
 ) -> Callable[Concatenate[Any, P], Found]:
     """A method of a result, as one of the fitted estimator that has the result."""
@@ -135,9 +135,9 @@ class RankingEstimator(_Scored):
         """Standard error of each new model's score, in logits."""
         return self._result().standard_errors
 
-    conf_int = _of_result(RankingResult.conf_int)
-    contrasts = _of_result(RankingResult.contrasts)
-    rank_sets = _of_result(RankingResult.rank_sets)
-    best_set = _of_result(RankingResult.best_set)
-    prob_best = _of_result(RankingResult.prob_best)
-    leaderboard = _of_result(RankingResult.leaderboard)
+    conf_int = of_result(RankingResult.conf_int)
+    contrasts = of_result(RankingResult.contrasts)
+    rank_sets = of_result(RankingResult.rank_sets)
+    best_set = of_result(RankingResult.best_set)
+    prob_best = of_result(RankingResult.prob_best)
+    leaderboard = of_result(RankingResult.leaderboard)
