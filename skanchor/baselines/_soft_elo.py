@@ -10,21 +10,18 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
 
-from skanchor._admission import admit_to_ranking
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._ranking import ScoreEstimator
 from skanchor._typing import Array
-from skanchor.baselines._base import check_scores, point_result, with_fitted_scores
-from skanchor.baselines._fits import Fits
+from skanchor.baselines._base import OfVotes
+from skanchor.baselines._likelihood import placed, wins_of, with_outcomes
 from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
 
-_MARGINS = ("verdict", "features")
 
-
-class SoftElo(ScoreEstimator):
+class SoftElo(OfVotes, ScoreEstimator):
     """Scores fitted to soft wins, which are computed from the margins of verdicts.
 
     A verdict has a margin g. One slope b for all judges is fitted to the human votes
@@ -76,11 +73,9 @@ class SoftElo(ScoreEstimator):
     ['new-model']
     """
 
-    _stands_for: ClassVar = {"btl": lambda value: BTLRegressor()}
-    _parameter_constraints: ClassVar = {
-        **ScoreEstimator._parameter_constraints,
-        "margin": [StrOptions(set(_MARGINS))],
-        "btl": [BTLRegressor, None],
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OfVotes._parameter_constraints,
+        "margin": [StrOptions({"verdict", "features"})],
     }
 
     def __init__(
@@ -91,10 +86,8 @@ class SoftElo(ScoreEstimator):
         new_models: Sequence[Hashable] | None = None,
         unseen: Literal["warn", "raise"] = "warn",
     ):
+        super().__init__(btl, new_models=new_models, unseen=unseen)
         self.margin = margin
-        self.btl = btl
-        self.new_models = new_models
-        self.unseen = unseen
 
     @property
     def uses_features(self) -> bool:
@@ -102,40 +95,31 @@ class SoftElo(ScoreEstimator):
         return self.margin == "features"
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
-        if not self.uses_features:
-            sample = sample.without_features()
-        sample = admit_to_ranking(sample, self.new_models)
-        X = sample.X
-        fits = Fits(sample, self._part("btl"), start=start)
-        self.slope_ = self._slope(fits)
-        # Verdicts are as if by people without a bias.
-        arrivals = fits.arrivals()
-        judged = arrivals.judge >= 0
-        wins = arrivals.y.copy()
-        wins[judged] = expit(self.slope_ * self._margins(X, sample.y, fits.arrived))
-        scores = fits.scores.copy()
-        scores[X.is_new] = arrivals.root("equal", y=wins)
-        check_scores(X, scores)
-        self.btl_ = fits.btl_
-        self.models_, self.judges_ = X.models, X.judges
-        self.new_models_ = X.models[X.is_new]
-        self.result_ = point_result(sample, scores)
+        known = self._fit_votes(self._admit(sample), start)
+        X = known.X
+        self.slope_ = self._slope(known)
+        arrived = np.flatnonzero(known.counts & ~X.is_human & X.involves_new)
+        if self.uses_features:
+            margins = _feature_margins(X, arrived)
+        else:
+            margins = 2.0 * known.y[arrived] - 1.0
+        wins = known.y.copy()
+        wins[arrived] = expit(self.slope_ * margins)
+        # Soft wins are as if by people without a bias.
+        X = X.with_columns(sensitivities=np.ones(len(X.judges)))
+        scores = placed(with_outcomes(known.with_battles(X), wins))
+        self._set_scores(known, scores)
 
-    def _margins(self, X: Comparisons, y: Array, rows: NDArray[np.bool_]) -> Array:
-        """Margins of judge rows, of shape (n_rows,)."""
-        if self.margin == "verdict":
-            return 2.0 * y[rows] - 1.0
-        return _feature_margins(X, rows)
-
-    def _slope(self, fits: Fits) -> float:
+    def _slope(self, sample: Sample) -> float:
         """Slope of the votes on their margins."""
-        X, y = fits.X, fits.y
-        rows = fits.votes & (y != 0.5)
-        if self.margin == "features":
+        X, y = sample.X, sample.y
+        votes = sample.counts & X.is_human & ~X.involves_new
+        rows = np.flatnonzero(votes & (y != 0.5))
+        if self.uses_features:
             x = _feature_margins(X, rows)
         else:
             # Mean verdict of each pair of models, NaN where there is none.
-            wins = fits.wins(fits.verdicts)
+            wins = wins_of(sample, ~X.is_human & ~X.involves_new)
             with np.errstate(invalid="ignore"):
                 means = 2.0 * wins / (wins + wins.T) - 1.0
             x = means[X.left[rows], X.right[rows]]
@@ -147,15 +131,12 @@ class SoftElo(ScoreEstimator):
                 "verdicts on pairs of models that people have voted on, "
                 "margin='features' features in the rows of people."
             )
-        votes = np.flatnonzero(rows)[known]
-        fit = fit_logistic(x[known, None], y[votes], fits.weight[votes])
+        rows = rows[known]
+        fit = fit_logistic(x[known, None], y[rows], sample.weight[rows])
         return float(fit.coef[0])
 
-    def _annotate(self, X: Comparisons) -> Comparisons:
-        return with_fitted_scores(X, self)
 
-
-def _feature_margins(X: Comparisons, rows: NDArray[np.bool_]) -> Array:
+def _feature_margins(X: Comparisons, rows: NDArray[np.intp]) -> Array:
     """Mean difference of the features of rows, NaN where one is missing."""
     if not len(X.feature_names):
         raise BattlesError("margin='features' needs features of the responses.")
