@@ -15,13 +15,11 @@ from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons, count_rows
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.open_rows import OpenRows
-from skanchor._numerics.arrivals import SCORE_BOUND
 from skanchor._ranking import ScoreEstimator
 from skanchor._typing import Array
-from skanchor.exceptions import BattlesError, BoundWarning
+from skanchor.baselines._likelihood import check_scores
 from skanchor.results import PointResult, RankingResult
 from skanchor.sample import Sample
-from skanchor.warning_log import warn
 
 
 class OfVotes(ComparisonEstimator):
@@ -172,24 +170,3 @@ def ranking_result(
         inputs=sample.inputs,
         open_rows=open_rows,
     )
-
-
-def check_scores(X: Comparisons, scores: Array) -> None:
-    """Raise for new models without a score; warn of scores on the bounds."""
-    lost = X.models[X.is_new & ~np.isfinite(scores)].tolist()
-    if lost:
-        raise BattlesError(
-            f"New models {lost} have no comparison that joins them to the historical "
-            "models, so they cannot be placed."
-        )
-    # Scores within a relative 1e-6 of the bound count as on it.
-    far = X.is_new & (np.abs(scores) >= SCORE_BOUND * (1.0 - 1e-6))
-    if far.any():
-        warn(
-            BoundWarning(
-                f"Scores of new models {X.models[far].tolist()} lie on the bounds "
-                f"{(-SCORE_BOUND, SCORE_BOUND)}: they won or lost every comparison.",
-                code="new-scores-at-bound",
-                subject=X.models[far],
-            )
-        )

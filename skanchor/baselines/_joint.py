@@ -10,12 +10,13 @@ import numpy as np
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
 from skanchor._model.newton import minimise
-from skanchor._numerics.arrivals import SCORE_BOUND
 from skanchor._pipeline_fit import PipelineFit
 from skanchor._ranking import RankingEstimator
-from skanchor.baselines._base import OfJudges, check_scores, ranking_result
+from skanchor.baselines._base import OfJudges, ranking_result
 from skanchor.baselines._likelihood import (
     FARTHEST,
+    SCORE_BOUND,
+    check_scores,
     in_mean_units,
     placed,
     sandwich,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._btl import BTLRegressor
+from skanchor._comparisons import Comparisons
 from skanchor._crossfit.influence import influence_of
 from skanchor._crossfit.riesz import RieszWeights
 from skanchor._model.btl_errors import LEAST_NOISE
@@ -18,15 +19,17 @@ from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.newton import minimise
 from skanchor._model.sources import SourceRows
-from skanchor._numerics.arrivals import SCORE_BOUND
 from skanchor._numerics.logistic import sigmoid
 from skanchor._pipeline_fit import carried_by
 from skanchor._source_rows import rows_that_count, source_rows
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage
-from skanchor.exceptions import DataWarning
+from skanchor.exceptions import BattlesError, BoundWarning, DataWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
+
+SCORE_BOUND = 15.0
+"""Bound on the absolute score of a new model, in logits."""
 
 EXACT = 1e-14
 """Squared Newton decrement of the last step, in squared standard errors."""
@@ -100,6 +103,27 @@ def placed(sample: Sample, *, is_unweighted: bool = False) -> Array:
     for rows in sources:
         met[rows.left] = met[rows.right] = True
     return np.where(layout.is_new & ~met, np.nan, fit.scores)
+
+
+def check_scores(X: Comparisons, scores: Array) -> None:
+    """Raise for new models without a score; warn of scores on the bounds."""
+    lost = X.models[X.is_new & ~np.isfinite(scores)].tolist()
+    if lost:
+        raise BattlesError(
+            f"New models {lost} have no comparison that joins them to the historical "
+            "models, so they cannot be placed."
+        )
+    # Scores within a relative 1e-6 of the bound count as on it.
+    far = X.is_new & (np.abs(scores) >= SCORE_BOUND * (1.0 - 1e-6))
+    if far.any():
+        warn(
+            BoundWarning(
+                f"Scores of new models {X.models[far].tolist()} lie on the bounds "
+                f"{(-SCORE_BOUND, SCORE_BOUND)}: they won or lost every comparison.",
+                code="new-scores-at-bound",
+                subject=X.models[far],
+            )
+        )
 
 
 def common_scores(sample: Sample, slopes: Array, btl: BTLRegressor) -> Array:

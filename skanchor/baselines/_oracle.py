@@ -9,10 +9,16 @@ import numpy as np
 
 from skanchor._admission import check_ranking
 from skanchor._comparisons import Comparisons, decide_roles
-from skanchor._numerics.arrivals import SCORE_BOUND
 from skanchor._ranking import RankingEstimator
-from skanchor.baselines._base import check_scores, ranking_result
-from skanchor.baselines._likelihood import arrivals_of, laid_out, placed, sandwich
+from skanchor.baselines._base import ranking_result
+from skanchor.baselines._likelihood import (
+    SCORE_BOUND,
+    arrivals_of,
+    check_scores,
+    laid_out,
+    placed,
+    sandwich,
+)
 from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
 

@@ -10,11 +10,11 @@ import numpy as np
 from skanchor._btl import BTLRegressor
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.btl import fit_btl
-from skanchor._numerics.arrivals import SCORE_BOUND
 from skanchor._ranking import ScoreEstimator
 from skanchor._typing import Array
 from skanchor.baselines._base import OfJudges
 from skanchor.baselines._likelihood import (
+    SCORE_BOUND,
     centred_on_history,
     common_scores,
     mean_residual,
