@@ -14,6 +14,7 @@ from scipy.special import expit
 from skanchor import BTLRegressor, JudgeCalibrator
 from skanchor.baselines import (
     HumanOnly,
+    JointBTL,
     JointMLE,
     JudgeAwareBTL,
     Oracle,
@@ -154,6 +155,16 @@ def test_judge_aware_btl_of_judges_that_contradict_the_votes(seed, n_judges):
     assert_allclose(other.standard_errors_, one.standard_errors_, atol=1e-5)
     for method in (one, other):
         assert not any(isinstance(w, ConvergenceWarning) for w in method.warnings_)
+
+
+def test_joint_btl_is_btl_on_all_rows(data):
+    joint = JointBTL().fit(data.X, data.y)
+    alike = BTLRegressor().fit(data.X.drop(columns="judge"), data.y)
+    historical = alike.scores_.drop("new-model")
+    expected = alike.scores_["new-model"] - historical.mean()
+    assert joint.scores_["new-model"] == pytest.approx(expected)
+    gap = alike.scores_[data.X.model_a].array - alike.scores_[data.X.model_b].array
+    assert_allclose(joint.win_probability(data.X), expit(gap))
 
 
 def test_human_only(data):
