@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._checks import check_level
-from skanchor._comparisons import Comparisons, count_rows, decide_roles
-from skanchor._ranking import RankOnlyEstimator, ScoreEstimator
+from skanchor._ranking import AroundMethod, ScoreEstimator
 from skanchor.baselines._soft_elo import SoftElo
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError
@@ -22,7 +19,7 @@ from skanchor.results import PointResult
 from skanchor.sample import Sample
 
 
-class ConformalRanking(ScoreEstimator):
+class ConformalRanking(AroundMethod, ScoreEstimator):
     """A method with conformal intervals over models.
 
     Each historical model with votes is left out in turn and placed as if it were new.
@@ -71,11 +68,6 @@ class ConformalRanking(ScoreEstimator):
     """
 
     _stands_for: ClassVar = {"estimator": lambda value: SoftElo()}
-    _parameter_constraints: ClassVar = {
-        **ScoreEstimator._parameter_constraints,
-        "estimator": [HasMethods(["fit", "get_params"]), None],
-        "n_jobs": [Integral, None],
-    }
 
     def __init__(
         self,
@@ -128,33 +120,18 @@ class ConformalRanking(ScoreEstimator):
         )
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
-        method = clone(self._part("estimator"))
-        if isinstance(method, RankOnlyEstimator):
-            raise TypeError(
-                f"{type(method).__name__} only ranks: it has no scores to bound. Give "
-                "a method with scores."
-            )
-        if self.new_models is not None:
-            method.set_params(new_models=self.new_models)
+        method = self._method()
         # The outcomes of a sample are preferences in [0, 1], no longer labels.
-        X, y = sample.X.as_preferences(), sample.y
-        extra: dict[str, Any] = {
-            "sample_weight": sample.weight,
-            "groups": sample.groups,
-        }
-        self.estimator_ = clone(method).fit(X, y, **extra)
-        new = self.estimator_.new_models_
-        self.models_, self.new_models_ = self.estimator_.models_, new
-        roles = decide_roles(sample.X, sample.weight, new.tolist())
-        self.left_out_ = leave_one_model_out(method, X, y, n_jobs=self.n_jobs, **extra)
-        inner = self.estimator_.result_
-        self.result_ = PointResult(
-            inner.models,
-            inner.is_new,
-            inner.all_scores.to_numpy(dtype=np.float64),
-            *count_rows(roles, sample.weight),
-            inputs=inner.inputs,
+        rows = sample.X.as_preferences(), sample.y, sample.weight, sample.groups
+        self.estimator_ = clone(method).fit(*rows)
+        X, y, weight, groups = rows
+        self.left_out_ = leave_one_model_out(
+            method, X, y, sample_weight=weight, groups=groups, n_jobs=self.n_jobs
         )
-
-    def _annotate(self, X: Comparisons) -> Comparisons:
-        return self.estimator_.transform(X)
+        inner = self.estimator_.result_
+        self.models_, self.new_models_ = inner.models, inner.models[inner.is_new]
+        scores = inner.all_scores.to_numpy(dtype=np.float64)
+        counts = inner.n_human, inner.n_judge
+        self.result_ = PointResult(
+            inner.models, inner.is_new, scores, *counts, inner.inputs
+        )

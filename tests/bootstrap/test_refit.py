@@ -163,7 +163,9 @@ def test_a_list_of_methods_is_named_by_class(data):
     assert_allclose(listed["DirectScore"].replicates, named.replicates, atol=1e-12)
     with pytest.raises(ValueError, match=r"Methods of one class .* give a dict"):
         bootstrap([JointBTL(), JointBTL()], data.X, data.y, **options)
-    with pytest.raises(TypeError, match=r"must be a dict .* got JointBTL"):
+    with pytest.raises(
+        TypeError, match=r"'methods' parameter of bootstrap .* JointBTL"
+    ):
         bootstrap(JointBTL(), data.X, data.y, **options)
 
 
@@ -201,5 +203,5 @@ def test_resamples_that_cannot_be_fitted_are_left_out_and_told():
 
 @pytest.mark.parametrize("bad", [1, -3, 2.5, True])
 def test_bad_numbers(bad, data):
-    with pytest.raises(ValueError, match="n_resamples must be"):
+    with pytest.raises(ValueError, match="'n_resamples' parameter"):
         bootstrap({"m": JointBTL()}, data.X, data.y, n_resamples=bad)
