@@ -36,6 +36,7 @@ class OfVotes(ComparisonEstimator):
         **ScoreEstimator._parameter_constraints,
         "btl": [BTLRegressor, None],
     }
+    _features: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class OfVotes(ComparisonEstimator):
     @property
     def uses_features(self) -> bool:
         """Whether the method uses the features of the responses."""
-        return False
+        return self._features
 
     def _admit(self, sample: Sample) -> Sample:
         """Decide roles; leave out features that the method does not use."""
@@ -101,7 +102,7 @@ class OfJudges(OfVotes):
         "calibrator": [JudgeCalibrator, None],
     }
     # Whether judges have a bias, and whether all of them are one judge.
-    _features: ClassVar[bool] = True
+    _features = True
     _pooled: ClassVar[bool] = False
 
     def __init__(
@@ -114,11 +115,6 @@ class OfJudges(OfVotes):
     ):
         super().__init__(btl, new_models=new_models, unseen=unseen)
         self.calibrator = calibrator
-
-    @property
-    def uses_features(self) -> bool:
-        """Whether the method uses the features of the responses."""
-        return self._features
 
     def _weights(self, sample: Sample) -> Array:
         """Weights of the rows, of shape (n_rows,), in the fit of the judges."""

@@ -69,6 +69,25 @@ def laid_out(sample: Sample) -> tuple[Fit, list[SourceRows]]:
     return carried_by(sample.X), source_rows(sample, spans)
 
 
+def minimum(
+    start: Fit,
+    sources: Sequence[SourceRows],
+    free: NDArray[np.bool_],
+    bound: float,
+    *,
+    weights: Sequence[Array] | None = None,
+    tolerance: float = EXACT,
+) -> Fit:
+    """Fit parameters of a mask within a bound of their size; see :func:`minimise`."""
+    if weights is None:
+        weights = [rows.weight for rows in sources]
+    most = np.full(start.layout.size, bound)
+    fit, _ = minimise(
+        start, sources, weights, free, bounds=(-most, most), tolerance=tolerance
+    )
+    return fit
+
+
 def placed(sample: Sample, *, is_unweighted: bool = False) -> Array:
     """Scores of all models: those that rows carry, and fitted ones of new models.
 
@@ -95,10 +114,8 @@ def placed(sample: Sample, *, is_unweighted: bool = False) -> Array:
         weights = [
             w / c if c else 0.0 * w for w, c in zip(weights, slopes, strict=True)
         ]
-    free, bound = layout.of_scores(layout.is_new), np.full(layout.size, SCORE_BOUND)
-    fit, _ = minimise(
-        fit, sources, weights, free, bounds=(-bound, bound), tolerance=EXACT
-    )
+    free = layout.of_scores(layout.is_new)
+    fit = minimum(fit, sources, free, SCORE_BOUND, weights=weights)
     met = np.zeros(layout.n_items, dtype=bool)
     for rows in sources:
         met[rows.left] = met[rows.right] = True
@@ -146,18 +163,11 @@ def common_scores(sample: Sample, slopes: Array, btl: BTLRegressor) -> Array:
     """
     X = sample.X.with_columns(sensitivities=slopes, position_effects=None, biases=None)
     fit, sources = laid_out(sample.with_battles(X))
-    layout, weights = fit.layout, [rows.weight for rows in sources]
+    layout = fit.layout
     free = layout.of_scores(np.ones(layout.n_items, dtype=bool))
-    ridge = btl.alpha * sum(float(weight.sum()) for weight in weights)
-    bound = np.full(layout.size, btl.score_bound)
-    fit, _ = minimise(
-        replace(fit, precision=np.diag(ridge * free)),
-        sources,
-        weights,
-        free,
-        bounds=(-bound, bound),
-        tolerance=EXACT,
-    )
+    ridge = btl.alpha * sum(float(rows.weight.sum()) for rows in sources)
+    fit = replace(fit, precision=np.diag(ridge * free))
+    fit = minimum(fit, sources, free, btl.score_bound)
     wins = wins_of(sample, sample.counts)
     return centred_on_history(fit.scores, wins, layout.is_new)
 
@@ -222,18 +232,12 @@ def sandwich(
     found, due = covariance.diagonal(), expected.diagonal()
     if not ((due > 0) & (found <= LEAST_NOISE * due)).any():
         return covariance, undetermined
-    why, code = (
-        "The rows show no noise: every outcome is what the fit predicts.",
-        "no-noise",
-    )
-    if any((rows.group >= 0).any() for rows in sources):
-        why, code = (
-            "The residuals of the rows cancel within their groups.",
-            "residuals-cancel",
-        )
     warn(
         DataWarning(
-            f"{why} The errors are those that independent rows would have.", code=code
+            "The rows show no noise: every outcome is what the fit predicts, or "
+            "residuals cancel within groups. The errors are those that independent "
+            "rows would have.",
+            code="no-noise",
         )
     )
     return expected, undetermined

@@ -88,7 +88,7 @@ def test_residuals_that_cancel_within_groups_leave_the_errors_of_independent_row
     X.pop("p")
     exact = JointMLE().fit(X, np.r_[p, p])
     y, pairs = np.r_[p + 0.03, p - 0.03], np.tile(np.arange(len(p)), 2)
-    with pytest.warns(DataWarning, match="The residuals of the rows cancel within"):
+    with pytest.warns(DataWarning, match="residuals cancel within groups"):
         cancelling = JointMLE().fit(X, y, groups=pairs)
     for found in (exact, cancelling):
         assert found.scores_["new"] == pytest.approx(0.2, abs=1e-6)
