@@ -33,9 +33,6 @@ from skanchor.warning_log import warn
 # of one of many on nearly the same rows, which differ by about one.
 _EXACT, _NEAR = 1e-16, 1e-12
 
-# Smallest mean sensitivity of a calibration from which the joint fit may start.
-_LEAST_SCALE = 0.1
-
 
 class JointBTL(OfVotes, RankingEstimator):  # numpydoc ignore=PR02
     """One BTL model of all human and judge rows, including those of the new models.
@@ -232,6 +229,10 @@ class JointMLE(OfJudges, RankingEstimator):  # numpydoc ignore=PR02
         sources, first = stages.sources, stages.fit
         if not self._has_votes:
             sources = [rows for rows in sources if rows.source != PEOPLE]
+            if start is None:
+                # What votes say of the scores is no start: judges may contradict them,
+                # and the likelihood has further maxima.
+                first = Fit.start(first.layout, first.precision)
             first = _of_mean_sensitivity_one(first, sum(map(len, sources)))
         layout, tolerance = first.layout, _EXACT if start is None else _NEAR
         fit = minimum(first, sources, layout.estimated, FARTHEST, tolerance=tolerance)
@@ -304,20 +305,11 @@ class JudgeAwareBTL(JointMLE):  # numpydoc ignore=PR02
 
 
 def _of_mean_sensitivity_one(fit: Fit, size: float) -> Fit:
-    """The same logits at mean sensitivity one, which a penalty of this size fixes."""
-    layout, x = fit.layout, fit.x.copy()
-    slopes = x[layout.sensitivities][1:]
-    scale = slopes.mean()
-    if scale < _LEAST_SCALE:
-        # If judges contradict the votes on average, dividing by the mean would turn
-        # their signs. Start from equal judges and equal scores instead.
-        x[layout.scores], slopes[:], scale = 0.0, 1.0, 1.0
-    # The products c_m delta stay the same.
-    x[layout.scores] *= scale
-    slopes /= scale
+    """The same fit with a penalty of this size on another mean sensitivity."""
     # The likelihood is flat along the scale, so that any penalty fixes it: here half
     # the square of mean sensitivity - 1. The one is that of people, which is not
     # fitted.
-    gap = np.zeros(layout.size)
-    gap[layout.sensitivities] = [-1.0, *np.full(len(slopes), 1.0 / len(slopes))]
-    return replace(fit, x=x, precision=fit.precision + size * np.outer(gap, gap))
+    layout, gap = fit.layout, np.zeros(fit.layout.size)
+    n_judges = layout.n_sources - 1
+    gap[layout.sensitivities] = [-1.0, *np.full(n_judges, 1.0 / n_judges)]
+    return replace(fit, precision=fit.precision + size * np.outer(gap, gap))

@@ -179,7 +179,9 @@ def _refit(sample: Sample, fitted: Any) -> Array:
 
 def _collected(name: str, fitted: Any, replicates: Array) -> BootstrapResult:
     """Result of one method from its refits; warn of resamples that failed."""
-    result, n = BootstrapResult(fitted, replicates), len(replicates)
+    models, n = fitted.models_, len(replicates)
+    is_new = np.isin(models, fitted.new_models_)
+    result = BootstrapResult(fitted, models, is_new, values_of(fitted), replicates)
     if n - result.failed < 2:
         raise ValueError(
             f"{name} could not be fitted on any of {n} resamples; some model or judge "

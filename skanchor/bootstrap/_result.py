@@ -25,6 +25,12 @@ class BootstrapResult:
     ----------
     estimator : estimator
         The method fitted on all rows.
+    models : ndarray of shape (n_models,)
+        Labels.
+    is_new : ndarray of shape (n_models,)
+        Whether the model is new.
+    estimates : ndarray of shape (n_models,)
+        Values from all rows: scores in logits, or win rates of a rank-only method.
     replicates : ndarray of shape (n_resamples, n_models)
         Values of each resample; NaN where its refit was impossible.
 
@@ -44,6 +50,9 @@ class BootstrapResult:
     """
 
     estimator: Any
+    models: NDArray[Any]
+    is_new: NDArray[np.bool_]
+    estimates: Array
     replicates: Array
 
     def __repr__(self) -> str:
@@ -52,21 +61,6 @@ class BootstrapResult:
             f"{type(self.estimator).__name__}, {self.failed} of them failed; "
             f"{len(self.models)} models, {int(self.is_new.sum())} of them new"
         )
-
-    @property
-    def models(self) -> NDArray[Any]:
-        """Labels of all models, of shape (n_models,)."""
-        return np.asarray(self.estimator.models_)
-
-    @property
-    def is_new(self) -> NDArray[np.bool_]:
-        """Whether a model is new, of shape (n_models,)."""
-        return np.isin(self.models, self.estimator.new_models_)
-
-    @property
-    def estimates(self) -> Array:
-        """Values from all rows: scores in logits, or win rates, (n_models,)."""
-        return values_of(self.estimator)
 
     @property
     def _index(self) -> pd.Index:

@@ -24,31 +24,21 @@ from skanchor.simulation._rows import HUMAN, Design, joined
 _N_STREAMS = 9
 _AT_LEAST_1, _COUNT = ([Interval(Integral, n, None, closed="left")] for n in (1, 0))
 _SIZE = [Interval(Real, 0, None, closed="left")]
-_ARRAY = ["array-like", None]
+_NUMBERS = ("n_historical", "n_judges", "n_new_models", "n_features")
+_FURTHER = ("n_new", "n_extra_human", "n_new_votes", "n_new_verdicts")
 
 
+# Arrays are checked where they are read.
 @validate_params(
     {
-        "n_historical": _AT_LEAST_1,
-        "n_new": _COUNT,
+        **dict.fromkeys(_NUMBERS, _AT_LEAST_1),
+        **dict.fromkeys(_FURTHER, _COUNT),
+        **dict.fromkeys(("rho", "tau", "item_sd"), _SIZE),
         "n_models": [Interval(Integral, 2, None, closed="left")],
-        "n_judges": _AT_LEAST_1,
-        "n_new_models": _AT_LEAST_1,
-        "n_features": _AT_LEAST_1,
-        "human_fraction": [Interval(Real, 0, 1, closed="both")],
         "n_human": [*_COUNT, None],
-        "rho": _SIZE,
-        "tau": _SIZE,
-        "new_score": [Interval(Real, None, None, closed="neither"), "array-like"],
-        "n_extra_human": _COUNT,
+        "human_fraction": [Interval(Real, 0, 1, closed="both")],
         "bias": [StrOptions({"linear", "curved"}), callable],
-        **dict.fromkeys(("scores", "sensitivities", "bias_coef"), _ARRAY),
-        "item_sd": _SIZE,
         "item_corr": [Interval(Real, -1, 1, closed="both")],
-        **dict.fromkeys(("human_pairs", "opponents"), _ARRAY),
-        "n_new_votes": _COUNT,
-        "n_new_verdicts": _COUNT,
-        "random_state": ["random_state"],
     },
     prefer_skip_nested_validation=True,
 )

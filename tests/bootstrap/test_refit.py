@@ -21,7 +21,6 @@ from skanchor.baselines import (
     JointMLE,
     MeanShift,
     PerJudgeBTL,
-    ScalarJudge,
     SoftElo,
 )
 from skanchor.bias import LinearBias
@@ -72,29 +71,14 @@ def test_refits_are_fits_with_the_weights_of_the_resample(data):
     "method",
     [
         MeanShift(calibrator=JudgeCalibrator(position_effect=False)),
-        DirectScore(calibrator=JudgeCalibrator(LinearBias(alpha=0.05))),
         DirectScore(btl=BTLRegressor(alpha=0.01)),
-        ScalarJudge(calibrator=JudgeCalibrator(position_effect=False)),
         IPWOnly(clip=2.0),
         IPWOnly(classifier=LogisticRegression(C=0.1, tol=1e-8)),
-        JointMLE(
-            calibrator=JudgeCalibrator(LinearBias(alpha=0.05), position_effect=False)
-        ),
         # A penalty for each of the three features.
         DirectScore(calibrator=JudgeCalibrator(LinearBias(alpha=(0.05, 0.0, 0.2)))),
         JointMLE(calibrator=JudgeCalibrator(LinearBias(alpha=(0.05, 0.0, 0.2)))),
     ],
-    ids=[
-        "position",
-        "ridge",
-        "btl-ridge",
-        "scalar-position",
-        "clip",
-        "user",
-        "joint",
-        "ridges",
-        "joint-ridges",
-    ],
+    ids=["position", "btl-ridge", "clip", "user", "ridges", "joint-ridges"],
 )
 @QUIET
 def test_settings_reach_the_refits(method, data):
