@@ -17,19 +17,54 @@ from skanchor._judges import JudgeCalibrator
 from skanchor._model.open_rows import OpenRows
 from skanchor._ranking import ScoreEstimator
 from skanchor._typing import Array
-from skanchor.baselines._likelihood import check_scores
 from skanchor.results import PointResult, RankingResult
 from skanchor.sample import Sample
 
 
-class OfVotes(ComparisonEstimator):
-    """A method whose historical scores are those of a BTL model of votes."""
+class Baseline(ComparisonEstimator):
+    """A method that ranks new models among the historical ones."""
 
     models_: NDArray[Any]
     new_models_: NDArray[Any]
     judges_: NDArray[Any]
-    btl_: BTLRegressor
     result_: Any
+
+    def _conclude(
+        self,
+        sample: Sample,
+        values: Array,
+        covariance: Array | None = None,
+        unbounded: NDArray[np.bool_] | None = None,
+        open_rows: OpenRows | None = None,
+    ) -> None:
+        """Set labels, and the result: values of all models, maybe with their errors."""
+        X = sample.X
+        self.models_, self.judges_ = X.models, X.judges
+        self.new_models_ = X.models[X.is_new]
+        labels, counts = (X.models, X.is_new), count_rows(X, sample.weight)
+        if covariance is None or unbounded is None:
+            self.result_ = PointResult(*labels, values, *counts, sample.inputs)
+            return
+        self.result_ = RankingResult(
+            *labels,
+            values[None],
+            covariance[None],
+            unbounded,
+            *counts,
+            inputs=sample.inputs,
+            open_rows=open_rows,
+        )
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
+        new_models = tuple(self.new_models_.tolist())
+        return X.with_columns(scores=scores, new_models=new_models)
+
+
+class OfVotes(Baseline):
+    """A method whose historical scores are those of a BTL model of votes."""
+
+    btl_: BTLRegressor
 
     _stands_for: ClassVar[dict[str, Any]] = {"btl": lambda value: BTLRegressor()}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -71,21 +106,9 @@ class OfVotes(ComparisonEstimator):
             )
         self.btl_ = clone(btl).fit_sample(sample, None if start is None else start.btl_)
         X = sample.X
-        self.models_, self.judges_ = X.models, X.judges
-        self.new_models_ = X.models[X.is_new]
         scores = np.nan_to_num(self.btl_.scores_for(X.models))
         scores[X.is_new] = 0.0
         return sample.with_battles(X.with_columns(scores=scores))
-
-    def _set_scores(self, sample: Sample, scores: Array) -> None:
-        """Set the result of a method that has scores and no errors."""
-        check_scores(sample.X, scores)
-        self.result_ = point_result(sample, scores)
-
-    def _annotate(self, X: Comparisons) -> Comparisons:
-        scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
-        new_models = tuple(self.new_models_.tolist())
-        return X.with_columns(scores=scores, new_models=new_models)
 
 
 class OfJudges(OfVotes):
@@ -138,31 +161,3 @@ class OfJudges(OfVotes):
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         return self.calibrator_.transform(self._as_calibrated(super()._annotate(X)))
-
-
-def point_result(sample: Sample, estimates: Array) -> PointResult:
-    """Result of a method that has estimates of all models and no errors."""
-    X = sample.X
-    counts = count_rows(X, sample.weight)
-    return PointResult(X.models, X.is_new, estimates, *counts, sample.inputs)
-
-
-def ranking_result(
-    sample: Sample,
-    scores: Array,
-    covariance: Array,
-    unbounded: NDArray[np.bool_],
-    open_rows: OpenRows | None = None,
-) -> RankingResult:
-    """Result of a method that has scores of all models with their covariance."""
-    X = sample.X
-    return RankingResult(
-        X.models,
-        X.is_new,
-        scores[None],
-        covariance[None],
-        unbounded,
-        *count_rows(X, sample.weight),
-        inputs=sample.inputs,
-        open_rows=open_rows,
-    )

@@ -14,7 +14,7 @@ from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
 from skanchor._pipeline_fit import PipelineFit
 from skanchor._ranking import RankingEstimator
-from skanchor.baselines._base import OfJudges, OfVotes, ranking_result
+from skanchor.baselines._base import OfJudges, OfVotes
 from skanchor.baselines._likelihood import (
     FARTHEST,
     SCORE_BOUND,
@@ -77,7 +77,6 @@ class JointBTL(OfVotes, RankingEstimator):  # numpydoc ignore=PR02
         sample = self._admit(sample)
         X = sample.X
         self._fit_votes(sample.with_battles(X.as_human()), start)
-        self.new_models_ = X.models[X.is_new]
         covariance = self.btl_.covariance_.copy()
         # Infinite variances would turn R C R' into NaN; the mask reports them instead.
         unbounded = ~np.isfinite(np.diag(covariance))
@@ -89,7 +88,7 @@ class JointBTL(OfVotes, RankingEstimator):  # numpydoc ignore=PR02
         if not centre.any():
             centre = np.where(X.is_new, 0.0, 1.0)
         recentre = np.eye(len(X.models)) - centre / centre.sum()
-        self.result_ = ranking_result(
+        self._conclude(
             sample.without_features(),
             recentre @ self.btl_.scores_.to_numpy(),
             recentre @ covariance @ recentre.T,
@@ -254,7 +253,7 @@ class JointMLE(OfJudges, RankingEstimator):  # numpydoc ignore=PR02
         unbounded |= np.abs(fit.scores) >= SCORE_BOUND
         scores = np.clip(fit.scores, -SCORE_BOUND, SCORE_BOUND)
         unbounded |= not fit.converged
-        self.result_ = ranking_result(sample, scores, covariance, unbounded)
+        self._conclude(sample, scores, covariance, unbounded)
 
 
 class JudgeAwareBTL(JointMLE):  # numpydoc ignore=PR02

@@ -10,7 +10,7 @@ import numpy as np
 from skanchor._admission import check_ranking
 from skanchor._comparisons import Comparisons, decide_roles
 from skanchor._ranking import RankingEstimator
-from skanchor.baselines._base import ranking_result
+from skanchor.baselines._base import Baseline
 from skanchor.baselines._likelihood import (
     SCORE_BOUND,
     arrivals_of,
@@ -23,7 +23,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
 
 
-class Oracle(RankingEstimator):
+class Oracle(Baseline, RankingEstimator):
     """Likelihood of the arrival rows with the true scores, sensitivities and biases.
 
     An information reference, which "uses the true nuisance functions" and "its arrival
@@ -92,8 +92,6 @@ class Oracle(RankingEstimator):
             raise BattlesError(f"The truth has no score for {unknown[:5]}.")
         # Centred over the historical models, like the scores of every method.
         self._scores = self.truth["scores"] - self.truth["scores"].reindex(old).mean()
-        self.models_, self.judges_ = X.models, X.judges
-        self.new_models_ = X.models[X.is_new]
         sample = sample.with_battles(self._with_truth(X))
         scores = placed(sample)
         check_scores(X, scores)
@@ -101,7 +99,7 @@ class Oracle(RankingEstimator):
         fit, sources = laid_out(arrivals_of(sample))
         covariance, unbounded = sandwich(fit, sources, fit.layout.of_scores(X.is_new))
         unbounded |= X.is_new & (np.abs(scores) >= SCORE_BOUND)
-        self.result_ = ranking_result(sample, scores, covariance, unbounded)
+        self._conclude(sample, scores, covariance, unbounded)
 
     def _with_truth(self, X: Comparisons) -> Comparisons:
         """Rows with the true scores, sensitivities, biases and item effects."""
@@ -117,11 +115,12 @@ class Oracle(RankingEstimator):
                     biases[cut.rows] += u[cut.left] - u[cut.right]
         return X.with_columns(
             scores=self._scores.reindex(X.models).to_numpy(dtype=np.float64),
-            new_models=tuple(self.new_models_.tolist()),
             sensitivities=truth["sensitivities"].reindex(X.judges).to_numpy(float),
             biases=biases,
         )
 
     def _annotate(self, X: Comparisons) -> Comparisons:
-        scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
-        return self._with_truth(X).with_columns(scores=scores)
+        scored = super()._annotate(X)
+        return self._with_truth(X).with_columns(
+            scores=scored.scores, new_models=scored.new_models
+        )

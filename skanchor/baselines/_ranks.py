@@ -14,7 +14,7 @@ from skanchor._comparisons.labels import positions
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._ranking import RankOnlyEstimator
 from skanchor._typing import Array
-from skanchor.baselines._base import OfVotes, point_result
+from skanchor.baselines._base import OfVotes
 from skanchor.baselines._likelihood import mean_residual, wins_of
 from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
@@ -43,7 +43,7 @@ class RankOnly(OfVotes, RankOnlyEstimator):
                 f"New models {lost} have no judge row against a historical model, "
                 "so they cannot be placed."
             )
-        self.result_ = point_result(sample, rates)
+        self._conclude(sample, rates)
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         rates = self.result_.values.reindex(self.new_models_)

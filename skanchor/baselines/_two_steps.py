@@ -16,6 +16,7 @@ from skanchor.baselines._base import OfJudges
 from skanchor.baselines._likelihood import (
     SCORE_BOUND,
     centred_on_history,
+    check_scores,
     common_scores,
     mean_residual,
     placed,
@@ -39,7 +40,9 @@ class TwoSteps(OfJudges, ScoreEstimator):
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         sample = self._admit(sample)
-        self._set_scores(sample, self._scores(self._fit_judges(sample, start)))
+        scores = self._scores(self._fit_judges(sample, start))
+        check_scores(sample.X, scores)
+        self._conclude(sample, scores)
 
 
 class DirectScore(TwoSteps):  # numpydoc ignore=PR02
