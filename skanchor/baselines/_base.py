@@ -17,6 +17,7 @@ from skanchor._judges import JudgeCalibrator
 from skanchor._model.open_rows import OpenRows
 from skanchor._ranking import ScoreEstimator
 from skanchor._typing import Array
+from skanchor.baselines._likelihood import check_scores
 from skanchor.results import PointResult, RankingResult
 from skanchor.sample import Sample
 
@@ -43,6 +44,7 @@ class Baseline(ComparisonEstimator):
         self.new_models_ = X.models[X.is_new]
         labels, counts = (X.models, X.is_new), count_rows(X, sample.weight)
         if covariance is None or unbounded is None:
+            check_scores(X, values)
             self.result_ = PointResult(*labels, values, *counts, sample.inputs)
             return
         self.result_ = RankingResult(

@@ -136,21 +136,17 @@ class IPWOnly(DirectScore):
 
     def _odds(self, pairs: Array, label: NDArray[np.intp], weight: Array) -> Array:
         """Odds that a pair is of an arrival row, of shape (n_pairs,)."""
-        if self.classifier is not None:
-            return self._classify(pairs, label, weight)
-        design = np.column_stack([np.ones(len(pairs)), pairs])
-        penalty = np.append(0.0, np.full(pairs.shape[1], RIDGE))
-        fit = fit_logistic(design, label.astype(np.float64), weight, penalty=penalty)
-        # Odds are exp(logit); the clip prevents overflow.
-        return np.exp(np.clip(design @ fit.coef, -30.0, 30.0))
-
-    def _classify(self, pairs: Array, label: NDArray[np.intp], weight: Array) -> Array:
-        """Odds from the user's classifier, of shape (n_pairs,)."""
-        options = {}
-        if (weight != weight[0]).any():
-            # With weights of mean one, a penalty of the classifier means what it means
-            # for unweighted rows, whatever the unit of the weights.
-            options["sample_weight"] = weight / weight.mean()
+        if self.classifier is None:
+            design = np.column_stack([np.ones(len(pairs)), pairs])
+            penalty = np.append(0.0, np.full(pairs.shape[1], RIDGE))
+            y = label.astype(np.float64)
+            fit = fit_logistic(design, y, weight, penalty=penalty)
+            # Odds are exp(logit); the clip prevents overflow.
+            return np.exp(np.clip(design @ fit.coef, -30.0, 30.0))
+        # With weights of mean one, a penalty of the classifier means what it means for
+        # unweighted rows, whatever the unit of the weights.
+        is_equal = (weight == weight[0]).all()
+        options = {} if is_equal else {"sample_weight": weight / weight.mean()}
         classifier = clone(self.classifier).fit(pairs, label, **options)
         p = classifier.predict_proba(pairs)[:, 1]
         if p.shape != (len(pairs),) or not ((p >= 0) & (p <= 1)).all():

@@ -74,14 +74,10 @@ def minimum(
     sources: Sequence[SourceRows],
     free: NDArray[np.bool_],
     bound: float,
-    *,
-    weights: Sequence[Array] | None = None,
     tolerance: float = EXACT,
 ) -> Fit:
     """Fit parameters of a mask within a bound of their size; see :func:`minimise`."""
-    if weights is None:
-        weights = [rows.weight for rows in sources]
-    most = np.full(start.layout.size, bound)
+    weights, most = [rows.weight for rows in sources], np.full(len(start.x), bound)
     fit, _ = minimise(
         start, sources, weights, free, bounds=(-most, most), tolerance=tolerance
     )
@@ -108,14 +104,12 @@ def placed(sample: Sample, *, is_unweighted: bool = False) -> Array:
     """
     fit, sources = laid_out(arrivals_of(sample))
     layout = fit.layout
-    weights = [rows.weight for rows in sources]
     if is_unweighted:
-        slopes = [abs(fit.sensitivity(rows.source)) for rows in sources]
-        weights = [
-            w / c if c else 0.0 * w for w, c in zip(weights, slopes, strict=True)
-        ]
-    free = layout.of_scores(layout.is_new)
-    fit = minimum(fit, sources, free, SCORE_BOUND, weights=weights)
+        # A judge without any sensitivity has no say.
+        slopes = np.abs(fit.x[layout.sensitivities])
+        share = np.divide(1.0, slopes, out=np.zeros_like(slopes), where=slopes > 0)
+        sources = [replace(r, weight=share[r.source] * r.weight) for r in sources]
+    fit = minimum(fit, sources, layout.of_scores(layout.is_new), SCORE_BOUND)
     met = np.zeros(layout.n_items, dtype=bool)
     for rows in sources:
         met[rows.left] = met[rows.right] = True
@@ -199,21 +193,20 @@ def sandwich(
     undetermined : ndarray of shape (n_models,)
         Scores that the rows do not determine.
     """
-    layout, chances = fit.layout, [fit.probabilities(rows) for rows in sources]
-    grams = [
-        (rows.source, rows.information(rows.weight, p))
-        for rows, p in zip(sources, chances, strict=True)
-    ]
-    # J, minus the second derivative of the log likelihood of all parameters. The
-    # coefficients c s of the items have a second derivative by c and s, which the
-    # residuals multiply.
-    second = fit.penalised(fit.information(grams))
-    for rows, p in zip(sources, chances, strict=True):
+    layout, grams, squares = fit.layout, [], []
+    mixed = np.zeros((layout.size, layout.size))
+    for rows in sources:
+        p = fit.probabilities(rows)
+        grams.append((rows.source, rows.information(rows.weight, p)))
+        squares.append((rows.source, rows.gram(rows.weight**2 * p * (1.0 - p))))
+        # The coefficients c s of the items have a second derivative by c and s, which
+        # the residuals multiply. People's c is one.
         if rows.source != PEOPLE:
-            mixed = rows.sums(rows.weight * (rows.y - p))[: layout.n_items]
             slope = layout.sensitivities.start + rows.source
-            second[layout.scores, slope] -= mixed
-            second[slope, layout.scores] -= mixed
+            residual = rows.weight * (rows.y - p)
+            mixed[layout.scores, slope] += rows.sums(residual)[: layout.n_items]
+    # J, minus the second derivative of the log likelihood of all parameters.
+    second = fit.penalised(fit.information(grams)) - mixed - mixed.T
     at = np.flatnonzero(free)
     second, targets = second[at[:, None], at], layout.targets[at]
     values = np.zeros((layout.size, layout.n_items))
@@ -222,10 +215,6 @@ def sandwich(
     weights = RieszWeights(fit, values, undetermined)
     # Rows of a group depend on each other: their influences are summed, then squared.
     covariance = influence_of(weights, sources, 0).parts.sum(axis=0)
-    squares = [
-        (rows.source, rows.gram(rows.weight**2 * p * (1.0 - p)))
-        for rows, p in zip(sources, chances, strict=True)
-    ]
     expected = weights.expected_parts(squares).sum(axis=0)
     # Outcomes that equal their probabilities, or residuals that cancel within each
     # group, would give errors of almost zero.

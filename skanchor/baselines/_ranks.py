@@ -16,7 +16,6 @@ from skanchor._ranking import RankOnlyEstimator
 from skanchor._typing import Array
 from skanchor.baselines._base import OfVotes
 from skanchor.baselines._likelihood import mean_residual, wins_of
-from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
 
 
@@ -37,12 +36,6 @@ class RankOnly(OfVotes, RankOnlyEstimator):
         rates[~X.is_new] = expit(theta[:, None] - theta).mean(axis=1)
         with np.errstate(invalid="ignore"):
             rates[X.is_new] = self._new_rates(sample)
-        lost = X.models[~np.isfinite(rates)].tolist()
-        if lost:
-            raise BattlesError(
-                f"New models {lost} have no judge row against a historical model, "
-                "so they cannot be placed."
-            )
         self._conclude(sample, rates)
 
     def _annotate(self, X: Comparisons) -> Comparisons:

@@ -16,7 +16,7 @@ from skanchor._numerics.logistic import fit_logistic
 from skanchor._ranking import ScoreEstimator
 from skanchor._typing import Array
 from skanchor.baselines._base import OfVotes
-from skanchor.baselines._likelihood import check_scores, placed, wins_of, with_outcomes
+from skanchor.baselines._likelihood import placed, wins_of, with_outcomes
 from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
 
@@ -107,9 +107,7 @@ class SoftElo(OfVotes, ScoreEstimator):
         wins[arrived] = expit(self.slope_ * margins)
         # Soft wins are as if by people without a bias.
         X = X.with_columns(sensitivities=np.ones(len(X.judges)))
-        scores = placed(with_outcomes(known.with_battles(X), wins))
-        check_scores(X, scores)
-        self._conclude(known, scores)
+        self._conclude(known, placed(with_outcomes(known.with_battles(X), wins)))
 
     def _slope(self, sample: Sample) -> float:
         """Slope of the votes on their margins."""

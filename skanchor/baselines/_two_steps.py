@@ -16,7 +16,6 @@ from skanchor.baselines._base import OfJudges
 from skanchor.baselines._likelihood import (
     SCORE_BOUND,
     centred_on_history,
-    check_scores,
     common_scores,
     mean_residual,
     placed,
@@ -40,9 +39,7 @@ class TwoSteps(OfJudges, ScoreEstimator):
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         sample = self._admit(sample)
-        scores = self._scores(self._fit_judges(sample, start))
-        check_scores(sample.X, scores)
-        self._conclude(sample, scores)
+        self._conclude(sample, self._scores(self._fit_judges(sample, start)))
 
 
 class DirectScore(TwoSteps):  # numpydoc ignore=PR02

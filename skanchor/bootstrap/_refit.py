@@ -237,17 +237,12 @@ class Resampler:
                 spans, axis=0, return_inverse=True, return_counts=True
             )
             stratum = _pooled(sizes)[kind.ravel()]
-        # Renumber the units so that those of a stratum are contiguous: ``rank`` is the
-        # inverse permutation of ``order``.
-        order = np.argsort(stratum, kind="stable")
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        sizes = np.bincount(stratum)
-        self._sizes = sizes[sizes > 0]
+        # Units of each stratum.
+        self._strata = [np.flatnonzero(stratum == k) for k in np.unique(stratum)]
         # Unit of each row. Rows that are not used have the number n_units, whose count
         # is always zero.
-        self._unit = np.full(len(weight), len(order))
-        self._unit[used] = rank[unit]
+        self._unit = np.full(len(weight), len(stratum))
+        self._unit[used] = unit
 
     @property
     def block(self) -> int:
@@ -269,16 +264,16 @@ class Resampler:
         """
         stream = np.random.SeedSequence(self.seed, spawn_key=(number, 0))
         rng = np.random.default_rng(stream)
-        n_units, begin = int(self._sizes.sum()), 0
         # How often each unit was drawn; the last column, of unused rows, stays zero.
+        n_units = sum(map(len, self._strata))
         counts = np.zeros((self.block, n_units + 1))
-        for size in self._sizes.tolist():
+        for members in self._strata:
             # Small integers are drawn faster.
+            size = len(members)
             kind = np.uint16 if size < 2**16 else np.uint32
             drawn = rng.integers(size, size=(self.block, size), dtype=kind)
             for count, units in zip(counts, drawn, strict=True):
-                count[begin : begin + size] = np.bincount(units, minlength=size)
-            begin += size
+                count[members] = np.bincount(units, minlength=size)
         return np.asarray(counts[:, self._unit] * self.weight)
 
 

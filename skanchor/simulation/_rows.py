@@ -35,10 +35,6 @@ class Rows(NamedTuple):
     x_left: Array  # (n, n_features)
     x_right: Array  # (n, n_features)
 
-    def where(self, mask: Array) -> Rows:
-        """Rows of a mask."""
-        return Rows(*(column[mask] for column in self))
-
     def table(self, items: list[str], judges: list[str]) -> pd.DataFrame:
         """Return the rows as a battles table."""
         names = np.asarray(items, dtype=object)
