@@ -16,7 +16,7 @@ from skanchor._btl import BTLRegressor
 from skanchor._judges import JudgeCalibrator
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
-from skanchor.baselines._two_steps import DirectScore
+from skanchor.baselines._two_steps import TwoSteps
 from skanchor.sample import Sample
 
 RIDGE = 1e-4
@@ -27,7 +27,7 @@ row weights are measured.
 """
 
 
-class IPWOnly(DirectScore):
+class IPWOnly(TwoSteps):
     """Plug-in with judges refitted on historical rows weighted to resemble arrivals.
 
     For each judge a classifier distinguishes pairs of responses ``(x_new, x_j)`` of
@@ -78,8 +78,9 @@ class IPWOnly(DirectScore):
     True
     """
 
+    _is_unweighted = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **DirectScore._parameter_constraints,
+        **TwoSteps._parameter_constraints,
         "classifier": [HasMethods(["fit", "predict_proba"]), None],
         "clip": [Interval(Real, 0, None, closed="neither")],
     }

@@ -82,7 +82,7 @@ class DirectScore(TwoSteps):  # numpydoc ignore=PR02
     _is_unweighted = True
 
 
-class HistoricalPPI(DirectScore):  # numpydoc ignore=PR02
+class HistoricalPPI(TwoSteps):  # numpydoc ignore=PR02
     """Plug-in whose arrival equation is shifted by the mean historical human residual.
 
     The score t of a new model solves ``mean [Y - sigma(c (t - theta_J) + h)] + mean [Y
@@ -121,6 +121,8 @@ class HistoricalPPI(DirectScore):  # numpydoc ignore=PR02
     >>> HistoricalPPI().fit(data.X, data.y).scores_.index.tolist()
     ['new-model']
     """
+
+    _is_unweighted = True
 
     def _scores(self, sample: Sample) -> Array:
         X = sample.X
