@@ -22,7 +22,13 @@ from skanchor._comparisons import Comparisons, has_contexts, read_contexts
 from skanchor._contexts import context_mix
 from skanchor._crossfit.item_test import ItemTest
 from skanchor._diagnostics import ItemCheck
-from skanchor._folds import DrawnPlan, FoldPlan, check_training_sets, make_plans
+from skanchor._folds import (
+    DrawnPlan,
+    FoldPlan,
+    are_drawn,
+    check_training_sets,
+    make_plans,
+)
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
 from skanchor._refitting import AnchorRefits
@@ -390,7 +396,8 @@ class AnchorPipeline(AnchorRefits):
     def _plans(self, cells: Cells, admitted: Sample) -> list[FoldPlan]:
         """Folds of each repeat, of the rows of the table."""
         drawn, cell = admitted, cells.cell
-        if cell is not None and not isinstance(self.cv, Integral):
+        is_read = isinstance(self.cv, Integral) or are_drawn(self.cv, admitted, cell)
+        if cell is not None and not is_read:
             # Other splitters see the rows of the table.
             drawn, cell = cells.rows_of(admitted), None
         return make_plans(

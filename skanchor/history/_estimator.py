@@ -140,28 +140,48 @@ class AnchorHistory(BaseEstimator):
         LearnerError
             If a bias learner is not linear in fixed columns.
         """
-        anchor = self._anchor().set_params(new_models=[])
+        rules = HistoryRows.of(self._anchor())
         with WarningLog() as log:
-            rules = HistoryRows.of(anchor)
-            sample, labels = rules.admit(X, y, sample_weight, groups)
-            self._fit_sample(anchor, sample, labels, fingerprints or {})
+            sample, labels = rules.admit(X, y, sample_weight, groups, lists_rows=False)
+            self.fit_sample(sample, labels, fingerprints)
         log.issue()
         return self
 
-    def _fit_sample(
+    def fit_sample(
         self,
-        anchor: AnchorPipeline,
         sample: Sample,
-        labels: NDArray[Any] | None,
-        fingerprints: Mapping[Any, str],
-    ) -> None:
-        """Fit on all rows of the history; ``labels`` are those of their groups."""
+        labels: NDArray[Any] | None = None,
+        fingerprints: Mapping[Any, str] | None = None,
+        *,
+        cv: Any = None,
+    ) -> Self:
+        """Fit rows that are admitted already, such as numbers of equal rows.
+
+        Parameters
+        ----------
+        sample : Sample
+            All rows of the history.
+        labels : ndarray, optional
+            Labels of their groups, by code.
+        fingerprints : mapping, optional
+            As in :meth:`fit`.
+        cv : list of plans, optional
+            Folds of the rows, in the place of those of the settings.
+
+        Returns
+        -------
+        self
+        """
+        anchor = self._anchor().set_params(new_models=[])
+        if cv is not None:
+            anchor.set_params(cv=cv)
         _refuse_new_models(sample)
         with limited_to_inference(sample.X, anchor.item_effects):
             inference = anchor.prepare(sample, is_stored=True)
-            state = HistoryState.of(inference, labels, fingerprints)
+            state = HistoryState.of(inference, labels, fingerprints or {})
         self._set_state(state)
         self.fold_plan_ = inference.fold_plan
+        return self
 
     @classmethod
     def from_state(
@@ -255,17 +275,15 @@ class AnchorHistory(BaseEstimator):
                 "sums, not its rows as counts: it must be fitted on all rows. Give "
                 "the rows of the history, too, as past.",
             )
-        anchor = self._anchor().set_params(new_models=[])
+        rules = HistoryRows.of(self._anchor())
         with WarningLog() as log:
             groups = groups_of_arrivals(groups, X, None)
-            late, _ = HistoryRows.of(anchor).admit(X, y, sample_weight, groups)
-            table, outcomes, plans = with_rows(
-                counts, late, anchor.random_state, self.state_.repeats
-            )
+            late, _ = rules.admit(X, y, sample_weight, groups)
             # With plans as ``cv``, every old row stays in its fold.
-            anchor.set_params(cv=plans)
-            sample = Sample.admit(table, outcomes)
-            self._fit_sample(anchor, sample, None, fingerprints)
+            sample, plans = with_rows(
+                counts, late, rules.random_state, self.state_.repeats
+            )
+            self.fit_sample(sample, None, fingerprints, cv=plans)
         self.updated_from_ = "counts"
         log.issue()
         return self

@@ -58,7 +58,13 @@ class HistoryRows:
         return deepcopy(self.random_state)
 
     def admit(
-        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
+        self,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: Any,
+        groups: Any,
+        *,
+        lists_rows: bool = True,
     ) -> tuple[Sample, NDArray[Any] | None]:
         """Admit rows as the pipeline would.
 
@@ -66,6 +72,8 @@ class HistoryRows:
         ----------
         X, y, sample_weight, groups
             As in :meth:`skanchor.AnchorPipeline.fit`.
+        lists_rows : bool
+            Whether rows that weights count are listed; otherwise they have numbers.
 
         Returns
         -------
@@ -86,7 +94,7 @@ class HistoryRows:
                     code="raters-ignored",
                 )
             )
-        return self.rules.apply(sample), labels
+        return self.rules.apply(sample, lists_rows=lists_rows), labels
 
 
 def groups_of_arrivals(groups: Any, X: Battles, known: GroupFolds | None) -> Any:

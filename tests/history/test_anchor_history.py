@@ -573,10 +573,14 @@ def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
         assert history.updated_from_ == "counts"
         placed = history.place(arrivals, outcomes)
         # The rows as the counts list them, in the folds that the history has.
-        table_, values, folds = history.state_.counts.rows()
+        counts = history.state_.counts
+        table_ = counts.table().loc[
+            np.repeat(np.arange(len(counts.counts)), counts.counts)
+        ]
+        values = np.repeat(counts.outcomes, counts.counts)
         plans = [
             [(np.flatnonzero(own != k), np.flatnonzero(own == k)) for k in range(3)]
-            for own in folds
+            for own in np.repeat(counts.folds, counts.counts, axis=1)
         ]
         again = AnchorHistory(clone(anchor).set_params(cv=plans)).fit(table_, values)
         fresh = again.place(arrivals, outcomes, cv=placed.fold_plan)
