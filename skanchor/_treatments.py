@@ -190,17 +190,40 @@ def estimate_item_covariance(
     -------
     ItemCovariance
     """
-    # Weights divided by the dispersion make the likelihood that of independent votes.
+    rows = PipelineFit.of(sample, calibrator, human_bias)
     noise = dispersions(sample, without_items=True)
-    rows = PipelineFit.of(sample, calibrator, human_bias).over(noise)
+    found = item_covariance_of(rows, noise, prior)
+    return found.for_judges(judges_of_arrivals(sample.X))
+
+
+def item_covariance_of(
+    rows: PipelineFit, noise: Array, prior: ItemPrior = ITEM_PRIOR
+) -> ItemCovariance:
+    """Estimate the covariance of the item effects from rows, or sums in their place.
+
+    Parameters
+    ----------
+    rows : PipelineFit
+        Fit without item effects.
+    noise : ndarray of shape (n_judges + 1,)
+        Dispersion of each source, people last.
+    prior : ItemPrior
+        Prior of the covariance.
+
+    Returns
+    -------
+    ItemCovariance
+        Without what its estimation adds.
+    """
+    # Weights divided by the dispersion make the likelihood that of independent votes.
+    rows = rows.over(noise)
     slopes = rows.fit.x[rows.layout.sensitivities][1:]
     # Item effects, which follow the other parameters, have no bounds.
     effects = np.full(len(slopes) * rows.layout.n_models, np.inf)
     low, high = rows.bounds
     bounds = np.append(low, -effects), np.append(high, effects)
     history = RowsOfHistory(rows.fit, rows.sources, bounds)
-    found = estimate_covariance(history, slopes, prior)
-    return found.for_judges(judges_of_arrivals(sample.X))
+    return estimate_covariance(history, slopes, prior)
 
 
 def run_item_test(

@@ -183,6 +183,90 @@ class PlacedFit:
 
 
 @dataclass(frozen=True, eq=False)
+class TrainedFold:
+    """Fit of the training rows of a fold, and their information by source."""
+
+    fit: Fit
+    grams: dict[int, Array]
+
+    @classmethod
+    def of(cls, full: FitOfAllRows, training: Sequence[Array]) -> TrainedFold:
+        """Fit rows with these weights, from the fit of all rows."""
+        fit = full.refitted(training)
+        return cls(fit, dict(grams_of(fit, full.sources, training)))
+
+    def moved(self, full: Fit, rows: Sequence[SourceRows]) -> TrainedFold:
+        """Move information that was taken at the fit of all rows to that of the fold.
+
+        The variances of outcomes differ between the two by one part in the root of the
+        number of rows, which some rows that stand for all tell well enough.
+
+        Parameters
+        ----------
+        full : Fit
+            Fit of all rows.
+        rows : sequence of SourceRows
+            The rows.
+
+        Returns
+        -------
+        TrainedFold
+        """
+        grams = dict(self.grams)
+        for one in rows:
+            there, here = (
+                one.information(one.weight, fit.probabilities(one))
+                for fit in (self.fit, full)
+            )
+            grams[one.source] = grams[one.source] + (there - here)
+        return TrainedFold(self.fit, grams)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Sums over the rows that a fold holds out, at the fit of the others.
+
+    Attributes
+    ----------
+    scores : dict of int to (score, outer)
+        By source, as :meth:`SourceRows.scores` gives them.
+    groups : dict of int to (codes, sums) or None
+        By source, code of the group of each row of a sparse matrix of scores by local
+        column; codes may repeat. None where each row is a group of its own.
+    """
+
+    scores: dict[int, tuple[Array, Array]]
+    groups: dict[int, tuple[NDArray[np.intp], csr_array]] | None
+
+    @classmethod
+    def of(
+        cls, fit: Fit, held_out: Sequence[SourceRows], *, is_grouped: bool
+    ) -> HeldOut:
+        """Sum up rows, of which each source has its own."""
+        tests = {rows.source: (rows, _residual(fit, rows)) for rows in held_out}
+        scores = {m: rows.scores(residual) for m, (rows, residual) in tests.items()}
+        groups = None
+        if is_grouped:
+            groups = {m: _scores_by_group(*test) for m, test in tests.items()}
+        return cls(scores, groups)
+
+    def __add__(self, other: HeldOut) -> HeldOut:
+        scores = dict(self.scores)
+        for m, (score, outer) in other.scores.items():
+            one = scores.get(m, (0.0, 0.0))
+            scores[m] = one[0] + score, one[1] + outer
+        if self.groups is None or other.groups is None:
+            return HeldOut(scores, None)
+        groups = dict(self.groups)
+        for m, (codes, sums) in other.groups.items():
+            if m in groups:
+                sums = vstack([groups[m][1], sums], format="csr")
+                codes = np.concatenate([groups[m][0], codes])
+            groups[m] = codes, sums
+        return HeldOut(scores, groups)
+
+
+@dataclass(frozen=True, eq=False)
 class StoredFits:
     """Fits of historical rows, and the sums that replace these rows.
 
@@ -238,28 +322,55 @@ class StoredFits:
         -------
         StoredFits
         """
+        trained, tests = [], []
+        for training, held_out in folds:
+            trained.append(TrainedFold.of(full, training))
+            tests.append(HeldOut.of(trained[-1].fit, held_out, is_grouped=is_grouped))
+        return cls.stacked(full, x, trained, tests)
+
+    @classmethod
+    def stacked(
+        cls,
+        full: FitOfAllRows,
+        x: Array,
+        trained: Sequence[TrainedFold],
+        tests: list[HeldOut],
+    ) -> StoredFits:
+        """Stack what folds have fitted, and the sums of the rows that they hold out.
+
+        Parameters
+        ----------
+        full, x
+            As in :meth:`of`.
+        trained : sequence of TrainedFold
+            Fits of the folds.
+        tests : list of HeldOut
+            Sums of the rows that each fold holds out; emptied, to make room.
+
+        Returns
+        -------
+        StoredFits
+        """
         layout, whole = full.fit.layout, full.fit.moved(x)
         zeros = [np.zeros((layout.n_items + 1 + width,) * 2) for width in layout.widths]
-        none = [(np.zeros(0, dtype=np.intp), csr_array(zero[:0])) for zero in zeros]
         weights = [part.weight for part in full.sources]
-        fits, grams = [whole], [dict(grams_of(whole, full.sources, weights))]
-        residuals, groups = [], []
-        for training, held_out in folds:
-            fit = full.refitted(training)
-            fits.append(fit)
-            grams.append(dict(grams_of(fit, full.sources, training)))
-            tests = {rows.source: (rows, _residual(fit, rows)) for rows in held_out}
-            residuals.append({m: rows.scores(eps) for m, (rows, eps) in tests.items()})
-            if is_grouped:
-                totals = {m: _scores_by_group(*test) for m, test in tests.items()}
-                by_source = map(totals.get, range(len(none)), none)
-                groups.append(sums_by_group(list(by_source)))
+        grams = [dict(grams_of(whole, full.sources, weights))]
+        grams += [fold.grams for fold in trained]
         sources = []
         for source, zero in enumerate(zeros):
-            pairs = [one.get(source, (zero[0], zero)) for one in residuals]
+            pairs = [one.scores.get(source, (zero[0], zero)) for one in tests]
             scores, outers = zip(*pairs, strict=True)
             fitted = [one.get(source, zero) for one in grams]
             sources.append(StoredSource.of(source, fitted, scores, outers))
+        groups = None
+        if tests[0].groups is not None:
+            none = [(np.zeros(0, dtype=np.intp), csr_array(zero[:0])) for zero in zeros]
+            by_fold = []
+            while tests:
+                totals = tests.pop(0).groups or {}
+                by_source = map(totals.get, range(len(none)), none)
+                by_fold.append(sums_by_group(list(by_source)))
+            groups = StoredGroups.of(by_fold)
         at, n = layout.item_effects, layout.n_models
         shape = layout.n_sources - 1, n, layout.n_sources - 1, n
         precision = np.zeros((shape[0], shape[0]))
@@ -268,6 +379,7 @@ class StoredFits:
             precision = full.prior[at, at].reshape(shape)[:, 0, :, 0]
         ridge = full.prior.diagonal().copy()
         ridge[at] = 0.0
+        fits = [whole, *(fold.fit for fold in trained)]
         return cls(
             layout,
             np.array([fit.x for fit in fits]),
@@ -275,7 +387,7 @@ class StoredFits:
             ridge,
             precision,
             tuple(sources),
-            StoredGroups.of(groups) if is_grouped else None,
+            groups,
         )
 
     def gram(self, number: int, source: int) -> Array:

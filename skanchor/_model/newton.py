@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from skanchor._model.fit import Fit
 from skanchor._model.linalg import Array, SymmetricSystem
@@ -68,7 +67,7 @@ class _Problem:
     def gradient(self, point: _Point) -> Array:
         fit = point.fit
         sums = (
-            (rows.source, rows.sums(weight * (expit(logits) - rows.y)))
+            (rows.source, rows.slope(weight, logits))
             for rows, weight, logits in self._rows(point)
         )
         return (fit.gradient(sums) + fit.precision @ fit.x)[self.free]
@@ -76,7 +75,7 @@ class _Problem:
     def hessian(self, point: _Point) -> Array:
         """Expected Hessian by the free parameters."""
         grams = (
-            (rows.source, rows.gram(weight * expit(logits) * expit(-logits)))
+            (rows.source, rows.curvature(weight, logits))
             for rows, weight, logits in self._rows(point)
         )
         fit = point.fit

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from skanchor._model.graph import laplacian, pair_sums
 from skanchor._model.linalg import Array
@@ -196,6 +197,25 @@ class SourceRows:
         """Columns of each row times local weights, (n_columns, k): of shape (n, k)."""
         n = self.n_items
         return self.differences(local[:n]) + self.extra @ local[n:]
+
+    # ------------------------------------------- the loss, by local coefficients
+    def logits(self, coefficients: Array) -> Array:
+        """Logit of each row, from the coefficients of the local columns."""
+        n = self.n_items
+        by_pair = self.differences(coefficients[:n])
+        return np.asarray(self.offset + by_pair + self.extra @ coefficients[n:])
+
+    def loss(self, weight: Array, logits: Array) -> float:
+        """Weighted log loss."""
+        return float(weight @ (np.logaddexp(0.0, logits) - self.y * logits))
+
+    def slope(self, weight: Array, logits: Array) -> Array:
+        """Derivative of the loss by the coefficients, (n_columns,)."""
+        return self.sums(weight * (expit(logits) - self.y))
+
+    def curvature(self, weight: Array, logits: Array) -> Array:
+        """Expected second derivative of the loss, (n_columns, n_columns)."""
+        return self.gram(weight * expit(logits) * expit(-logits))
 
     def information(self, weight: Array, probability: Array) -> Array:
         """Gram matrix of rows with these weights, at these probabilities."""

@@ -17,7 +17,7 @@ from skanchor._comparisons import Comparisons, as_frame
 from skanchor._comparisons.grouping import AUTO
 from skanchor._comparisons.labels import is_in
 from skanchor._contexts import refuse_contexts
-from skanchor._folds import make_plans
+from skanchor._folds import FoldPlan, make_plans
 from skanchor._stages import Stages
 from skanchor._treatments import limited_to_inference
 from skanchor.exceptions import BattlesError
@@ -140,7 +140,7 @@ class AnchorHistory(BaseEstimator):
         LearnerError
             If a bias learner is not linear in fixed columns.
         """
-        rules = HistoryRows.of(self._anchor())
+        rules = HistoryRows.of(self.settings())
         with WarningLog() as log:
             sample, labels = rules.admit(X, y, sample_weight, groups, lists_rows=False)
             self.fit_sample(sample, labels, fingerprints)
@@ -172,7 +172,7 @@ class AnchorHistory(BaseEstimator):
         -------
         self
         """
-        anchor = self._anchor().set_params(new_models=[])
+        anchor = self.settings().set_params(new_models=[])
         if cv is not None:
             anchor.set_params(cv=cv)
         _refuse_new_models(sample)
@@ -185,9 +185,12 @@ class AnchorHistory(BaseEstimator):
 
     @classmethod
     def from_state(
-        cls, state: HistoryState, anchor: AnchorPipeline | None = None
+        cls,
+        state: HistoryState,
+        anchor: AnchorPipeline | None = None,
+        fold_plan: list[FoldPlan] | None = None,
     ) -> Self:
-        """Make a history from sums that were computed elsewhere, such as by a stream.
+        """Make a history from sums that were computed elsewhere, such as by batches.
 
         Parameters
         ----------
@@ -195,6 +198,8 @@ class AnchorHistory(BaseEstimator):
             Stored folds, sums for diagnostics, and the test for item effects.
         anchor : AnchorPipeline, optional
             The settings that the history was fitted with.
+        fold_plan : list of lists of (train, test), optional
+            Folds of the rows, if these are at hand.
 
         Returns
         -------
@@ -203,11 +208,13 @@ class AnchorHistory(BaseEstimator):
         """
         history = cls(anchor)
         history._set_state(state)
+        if fold_plan is not None:
+            history.fold_plan_ = fold_plan
         return history
 
     def _set_state(self, state: HistoryState) -> None:
         """Set all fitted attributes."""
-        anchor = self._anchor()
+        anchor = self.settings()
         self.state_, self._rules = state, HistoryRows.of(anchor)
         self._stages = anchor.stages()
         self.models_, self.judges_ = state.models, state.judges
@@ -215,8 +222,13 @@ class AnchorHistory(BaseEstimator):
         self.item_effects_ = state.treatment
         self.fingerprints_ = dict(state.fingerprints)
 
-    def _anchor(self) -> AnchorPipeline:
-        """Unfitted copy of the settings; refuse those that a history cannot have."""
+    def settings(self) -> AnchorPipeline:
+        """Unfitted copy of the settings; refuse those that a history cannot have.
+
+        Returns
+        -------
+        AnchorPipeline
+        """
         anchor = AnchorPipeline() if self.anchor is None else clone(self.anchor)
         refuse_contexts(anchor, "AnchorHistory")
         if anchor.new_models is not None:
@@ -275,7 +287,7 @@ class AnchorHistory(BaseEstimator):
                 "sums, not its rows as counts: it must be fitted on all rows. Give "
                 "the rows of the history, too, as past.",
             )
-        rules = HistoryRows.of(self._anchor())
+        rules = HistoryRows.of(self.settings())
         with WarningLog() as log:
             groups = groups_of_arrivals(groups, X, None)
             late, _ = rules.admit(X, y, sample_weight, groups)
@@ -290,8 +302,6 @@ class AnchorHistory(BaseEstimator):
 
     def _reason_without_counts(self) -> str:
         """Reason why the history has no counts of rows, for an error."""
-        if self.state_.facts.get("streamed"):
-            return "was read as a stream"
         if len(self.features_):
             return "has features"
         if self.state_.groups is not None:
@@ -453,7 +463,7 @@ class AnchorHistory(BaseEstimator):
             If a learner, a label or a setting cannot be stored in a file.
         """
         check_is_fitted(self, "state_")
-        content = packed_history(self.state_, self._anchor())
+        content = packed_history(self.state_, self.settings())
         content.header["skanchor"] = version("skanchor")
         write_archive(
             path,
