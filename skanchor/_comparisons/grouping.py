@@ -367,8 +367,8 @@ def label_codes(
         is_label = False
     if not is_label:
         raise BattlesError(
-            f"Column {name!r} of groups has the type {column.type}, whose values are no "
-            "labels. Convert it to text or numbers."
+            f"Column {name!r} of groups has the type {column.type}, whose values are "
+            "no labels. Convert it to text or numbers."
         )
     texts = known.cast(pa.string()) if pa.types.is_integer(known.type) else known
     if not pa.types.is_integer(known.type) and not _is_canonical(known):

@@ -13,7 +13,6 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from skanchor._numerics.arrow import ArrowSolver, factorised, restricted
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.types import Array
 
@@ -87,7 +86,7 @@ class Curvature:
 
     Parameters
     ----------
-    hessian : ndarray of shape (n_coef, n_coef) or ArrowMatrix
+    hessian : ndarray of shape (n_coef, n_coef)
         The Hessian.
     is_borrowed : bool
         Whether it comes from another fit. Such a one serves one step and no other.
@@ -104,9 +103,9 @@ class Curvature:
         self.drift = 0.0
 
     @cached_property
-    def solver(self) -> SymmetricSolver | ArrowSolver:
+    def solver(self) -> SymmetricSolver:
         """The Hessian, factorised once."""
-        return factorised(self.hessian)
+        return SymmetricSolver.factorise(self.hessian)
 
     def age(self, change: float) -> None:
         """Note a change of the logits."""
@@ -156,7 +155,7 @@ class SolverResult:
         Squared Newton decrement before the last step; infinite without one.
     converged : bool
         Whether a tolerance was met.
-    hessian : ndarray of shape (n_coef, n_coef), ArrowMatrix or None
+    hessian : ndarray of shape (n_coef, n_coef) or None
         Hessian of the last step that needed a new one.
     """
 
@@ -270,7 +269,7 @@ def step_within(
     free = ~(((coef <= lower) & (gradient > 0)) | ((coef >= upper) & (gradient < 0)))
     if free.all():
         return -curvature.solver.solve(gradient)
-    inner = factorised(restricted(curvature.hessian, free))
+    inner = SymmetricSolver.factorise(curvature.hessian[np.ix_(free, free)])
     step = np.zeros(len(gradient))
     step[free] = -inner.solve(gradient[free])
     return step

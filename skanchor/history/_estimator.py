@@ -173,6 +173,8 @@ class AnchorHistory(BaseEstimator):
         self
         """
         anchor = self.settings().set_params(new_models=[])
+        if sample.multiplicity is not None:
+            sample = sample[np.flatnonzero(sample.multiplicity)]
         if cv is not None:
             anchor.set_params(cv=cv)
         _refuse_new_models(sample)

@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons import as_frame
 from skanchor._comparisons.features import declared_label, feature_stems
+from skanchor._comparisons.grouping import other_side
 from skanchor._comparisons.suspects import DECLARED
 from skanchor.exceptions import BattlesError
 from skanchor.io import may_be_swapped, split_battles
+from skanchor.warning_log import WarningLog
 
 KEYS = ("model_a", "model_b", "judge", "shown_first", "winner")
 """Standard names of the columns that tell rows without features apart."""
@@ -63,7 +65,8 @@ def reading(name: str) -> Iterator[None]:
     except (pa.ArrowInvalid, OSError) as error:
         said = str(error).partition("\n")[0]
         raise BattlesError(
-            f"{name} cannot be read as Parquet, or has changed while it was read: {said}"
+            f"{name} cannot be read as Parquet, or has changed while it was read: "
+            f"{said}"
         ) from error
 
 
@@ -168,8 +171,10 @@ class Columns:
         if lost:
             raise BattlesError(f"There is no column {lost[0]!r} in {schema.names[:20]}")
         # A table without rows has the columns that a full one would have.
-        X, _ = split_battles(schema.empty_table(), **how)
-        X = X.drop_columns([one for one in (weight, groups) if one in X.column_names])
+        with WarningLog():
+            X, _ = split_battles(schema.empty_table(), **how)
+        apart = [n for n in (weight, groups) if n and other_side(n) not in schema.names]
+        X = X.drop_columns([name for name in apart if name in X.column_names])
         features = {}
         for stem in feature_stems(nw.from_native(X, eager_only=True)):
             sides = [stem + side for side in ("_a", "_b")]
@@ -213,6 +218,9 @@ def group_by(
         kind, column = dataset.schema.field(name).type, pc.field(name)
         is_coded = pa.types.is_dictionary(kind)
         fields.append(column.cast(kind.value_type) if is_coded else column)
+    for k in range(len(keys), len(read)):
+        # What is missing must not be left out of a total.
+        fields[k] = pc.coalesce(fields[k].cast(pa.float64()), pc.scalar(np.nan))
     names, read = [*keys, *totals], list(dict.fromkeys(read))
     how: list[Any] = [([], "hash_count_all", None, "number")]
     how += [(name, f"hash_{one}", None, name) for name, (_, one) in totals.items()]
@@ -226,10 +234,10 @@ def group_by(
             [acero.Declaration(*node) for node in nodes]
         )
         return plan.to_table().sort_by([(key, "ascending") for key in keys])
-    except pa.ArrowNotImplementedError as error:
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise BattlesError(
-            f"One of the columns {list(keys.values())} has a type whose values cannot "
-            f"be counted ({str(error)[:200]}). Convert it to text or numbers."
+            f"One of the columns {read} has values that cannot be counted or added up "
+            f"({str(error)[:200]}). Convert it to text or numbers."
         ) from None
 
 

@@ -13,7 +13,8 @@ import pyarrow.dataset as ds
 from sklearn.utils import check_random_state
 
 from skanchor._anchor import AnchorPipeline
-from skanchor._comparisons import HUMAN, grouping, split_table
+from skanchor._comparisons import HUMAN, as_frame, grouping, split_table
+from skanchor._comparisons.features import check_scales
 from skanchor._diagnostics import ItemCheck
 from skanchor._folds import DrawnPlan, FoldPlan
 from skanchor._row_rules import RowRules, treat_ties
@@ -25,7 +26,7 @@ from skanchor.history import AnchorHistory, GroupFolds, HistoryState
 from skanchor.large._dataset import Cells, Columns, group_by, open_dataset, parts_of
 from skanchor.large._fit import Start, fit_folds, fit_sums
 from skanchor.large._rows import Batch, Passes, Reader
-from skanchor.sample import Sample, check_weight
+from skanchor.sample import Sample, check_weight, warn_of_unused_counts
 from skanchor.warning_log import WarningLog, warn
 
 
@@ -42,7 +43,7 @@ def fit_history(
     groups: str | None = grouping.AUTO,
     fingerprints: Mapping[Any, str] | None = None,
     batch_rows: int = 1 << 17,
-    sample_rows: int = 50_000,
+    sample_rows: int = 20_000,
 ) -> AnchorHistory:
     """Fit a history on a data set of any size.
 
@@ -124,14 +125,15 @@ def fit_history(
             features=features,
             drop_features=drop_features,
         )
+        grouping.warn_of_groups_of_a_feature(group, list(names.features))
+        if sample_weight is None:
+            warn_of_unused_counts(as_frame(opened.head(1000)))
         cells = Cells.count(opened, names)
         sample = _in_roles(cells, names, rules, human)
         counts = rules.counts and sample_weight is not None
         is_counted = group is None and (sample_weight is None or counts)
         if is_counted and not (names.features and len(sample.X.judges)):
-            # A weight that counts rows may count none.
-            rows = sample[np.flatnonzero(sample.multiplicity)]
-            history.fit_sample(rows, None, fingerprints)
+            history.fit_sample(sample, None, fingerprints)
         else:
             if counts and sample_weight is not None:
                 read = (one.batches([sample_weight], batch_rows) for one in parts)
@@ -156,7 +158,8 @@ def _in_roles(cells: Cells, names: Columns, rules: RowRules, human: Any) -> Samp
     number = weight = cells.table["number"].to_numpy().astype(np.float64)
     if names.weight is not None:
         weight = cells.table["sum"].to_numpy().astype(np.float64)
-        check_weight(cells.table["min"].to_numpy(), sample.X)
+        least = cells.table["min"].to_numpy()
+        check_weight(np.where(least < 0.0, least, weight), sample.X)
         number = weight if rules.counts else number
     if (number != np.round(number)).any():
         raise BattlesError(
@@ -268,6 +271,8 @@ def _by_passes(
 ) -> tuple[HistoryState, list[FoldPlan]]:
     """Sample, pass over the rows, and put the state of a history together."""
     drawn, alone = _drawn(reader, passes, sample_rows)
+    rows = drawn.X.rows
+    check_scales(rows.features_left, rows.features_right, rows.feature_names)
     everyone, admitted = settings.admitted(check_weights_and_groups(drawn))
     X, cells = admitted.X, reader.sample
     battles = cells.X.relabel(X.models, X.judges).with_columns(new_models=())

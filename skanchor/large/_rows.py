@@ -144,13 +144,14 @@ class Reader:
         sound = np.abs(features) <= LARGEST
         if sound.all():
             return
-        bad = np.flatnonzero(used & ~sound.all(axis=(0, 2)))
+        is_bad = ~sound & (used[:, None] | ~np.isnan(features))
+        bad = np.flatnonzero(is_bad.any(axis=(0, 2)))
         if len(bad):
             name = self.names[int(np.argmin(sound[:, bad[0]].all(axis=0)))]
             raise BattlesError(
                 f"Feature {name!r} is missing, infinite or too large in {len(bad)} "
-                f"judge rows of a batch of {part.name}, the first is row {bad[0]} of "
-                "the batch. Fill the values or drop the rows."
+                f"rows of a batch of {part.name}, the first is row {bad[0]} of the "
+                "batch. Fill the values or drop the rows."
             )
         features[~sound] = 0.0
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 import skanchor
-from skanchor._items._free import FreeParameters
+from skanchor._model.newton import _Problem
 from skanchor._numerics.logistic import _PenalisedLoss
 from skanchor.exceptions import BattlesError, LearnerError, SkanchorWarning
 
@@ -48,7 +48,7 @@ class Verdict:
 @contextlib.contextmanager
 def counted_points():
     """Count the points at which losses are evaluated; raise ``Hang`` where too many."""
-    known = {kind: kind.at for kind in (FreeParameters, _PenalisedLoss)}
+    known = {kind: kind.at for kind in (_Problem, _PenalisedLoss)}
     n_points = Counter()
 
     def counting(at):

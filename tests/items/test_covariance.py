@@ -24,7 +24,7 @@ from skanchor._admission import admit_to_ranking
 from skanchor._chain import fit_stages
 from skanchor._dispersions import dispersions
 from skanchor._inference import satterthwaite, t_quantile
-from skanchor._items import fit_deviations
+from skanchor._item_fit import fit_deviations
 from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._model.item_effects import ITEM_PRIOR
 from skanchor._stages import Stages
