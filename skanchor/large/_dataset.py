@@ -196,7 +196,7 @@ def group_by(
     keys: dict[str, str],
     totals: Mapping[str, tuple[str, str]] = MappingProxyType({}),
 ) -> pa.Table:
-    """Count the rows of a data set by columns, streaming, and total others.
+    """Count the rows of a data set by columns, batch by batch, and total others.
 
     Parameters
     ----------
