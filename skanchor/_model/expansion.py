@@ -71,14 +71,13 @@ class ExpandedRows:
         -------
         ExpandedRows
         """
-        p, size = expit(rows.logits(at)), len(at)
+        size, parts = len(at), rows.in_blocks(block, n_blocks)
         gram, score = np.zeros((n_blocks, size, size)), np.zeros((n_blocks, size))
-        total = np.bincount(block, rows.weight, n_blocks).astype(np.float64)
-        for number in np.flatnonzero(total).tolist():
-            chosen = block == number
-            part, mean = rows[chosen], p[chosen]
-            gram[number] = part.information(part.weight, mean)
-            score[number] = part.sums(part.weight * (part.y - mean))
+        for number, part in enumerate(parts):
+            p = expit(part.logits(at))
+            gram[number] = part.information(part.weight, p)
+            score[number] = part.sums(part.weight * (part.y - p))
+        total = np.array([part.weight.sum() for part in parts])
         return cls(rows.source, rows.n_items, at, gram, score, total, np.ones(n_blocks))
 
     def __add__(self, other: ExpandedRows) -> ExpandedRows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,9 +117,17 @@ class SourceRows:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, chosen: NDArray[np.bool_]) -> SourceRows:
+    def __getitem__(self, chosen: NDArray[Any] | slice) -> SourceRows:
         names = [f.name for f in fields(self) if f.name not in _OF_SOURCE]
         return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+
+    def in_blocks(self, block: NDArray[np.integer], n_blocks: int) -> list[SourceRows]:
+        """Rows of each block, given the block of each row."""
+        # One copy of all rows, of which the blocks are views, each sorted by pair.
+        ordered = self[np.argsort(block, kind="stable")]
+        stops = np.cumsum(np.bincount(block, minlength=n_blocks))
+        slices = map(slice, [0, *stops[:-1].tolist()], stops.tolist())
+        return [ordered[chosen] for chosen in slices]
 
     @cached_property
     def extra(self) -> Array:

@@ -225,7 +225,7 @@ def group_by(
     how: list[Any] = [([], "hash_count_all", None, "number")]
     how += [(name, f"hash_{one}", None, name) for name, (_, one) in totals.items()]
     nodes = [
-        ("scan", acero.ScanNodeOptions(dataset, columns=read, batch_readahead=4)),
+        ("scan", acero.ScanNodeOptions(dataset, columns=read, batch_readahead=2)),
         ("project", acero.ProjectNodeOptions(fields, names)),
         ("aggregate", acero.AggregateNodeOptions(how, keys=list(keys))),
     ]
@@ -233,12 +233,14 @@ def group_by(
         plan = acero.Declaration.from_sequence(
             [acero.Declaration(*node) for node in nodes]
         )
-        return plan.to_table().sort_by([(key, "ascending") for key in keys])
+        found = plan.to_table().sort_by([(key, "ascending") for key in keys])
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise BattlesError(
             f"One of the columns {read} has values that cannot be counted or added up "
             f"({str(error)[:200]}). Convert it to text or numbers."
         ) from None
+    pa.default_memory_pool().release_unused()
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ from skanchor.warning_log import warn
 MOST_PASSES = 8
 """Most passes about points."""
 
-NEAR = 0.1
+NEAR = 1.0
 """Squared distance of a fit from the point of its sums, in squared standard errors, at
 which the sums stand for the rows. What they miss is of its order, divided by the root
 of the number of rows."""
@@ -162,13 +162,13 @@ def folds(
     """
     found: dict[Any, Any] = {}
     sample, sources = _sources(reader, batch, start)
-    block = reader.folds(batch.unit)
-    block += reader.n_splits * np.arange(reader.n_repeats)[:, None]
-    is_grouped = reader.columns.groups is not None
-    for number, fit in enumerate(fits):
-        tested = (block == number).any(axis=0)
-        test = [rows[tested[rows.rows]] for rows in sources]
-        found["test", number] = HeldOut.of(fit, test, is_grouped=is_grouped)
+    is_grouped, n = reader.columns.groups is not None, reader.n_splits
+    for repeat, of_rows in enumerate(reader.folds(batch.unit)):
+        tests = [rows.in_blocks(of_rows[rows.rows], n) for rows in sources]
+        for fold, test in enumerate(zip(*tests, strict=True)):
+            number = repeat * n + fold
+            one = HeldOut.of(fits[number], test, is_grouped=is_grouped)
+            found["test", number] = one
     X = calibrator.transform(sample.X.with_columns(scores=full.scores.copy()))
     if full.layout.has_item_effects:
         effects = full.x[full.layout.item_effects].reshape(-1, full.layout.n_items)
@@ -176,7 +176,8 @@ def folds(
     fitted = sample.with_battles(X)
     sums = FitSums.of(fitted, sample.X.order, calibrator, noise)
     found["sums"] = sums.stored(fitted)
-    found["plan"] = [np.where(sample.counts, block, -1).astype(np.int16)]
+    plan = np.where(sample.counts, reader.folds(batch.unit), -1)
+    found["plan"] = [plan.astype(np.int16)]
     return found
 
 

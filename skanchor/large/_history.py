@@ -26,7 +26,12 @@ from skanchor.history import AnchorHistory, GroupFolds, HistoryState
 from skanchor.large._dataset import Cells, Columns, group_by, open_dataset, parts_of
 from skanchor.large._fit import Start, fit_folds, fit_sums
 from skanchor.large._rows import Batch, Passes, Reader
-from skanchor.sample import Sample, check_weight, warn_of_unused_counts
+from skanchor.sample import (
+    COUNT_COLUMN,
+    Sample,
+    check_weight,
+    warn_of_unused_counts,
+)
 from skanchor.warning_log import WarningLog, warn
 
 
@@ -42,7 +47,7 @@ def fit_history(
     sample_weight: str | None = None,
     groups: str | None = grouping.AUTO,
     fingerprints: Mapping[Any, str] | None = None,
-    batch_rows: int = 1 << 17,
+    batch_rows: int = 1 << 16,
     sample_rows: int = 20_000,
 ) -> AnchorHistory:
     """Fit a history on a data set of any size.
@@ -126,8 +131,9 @@ def fit_history(
             drop_features=drop_features,
         )
         grouping.warn_of_groups_of_a_feature(group, list(names.features))
-        if sample_weight is None:
-            warn_of_unused_counts(as_frame(opened.head(1000)))
+        if sample_weight is None and COUNT_COLUMN in opened.schema.names:
+            some = opened.head(1000, columns=[COUNT_COLUMN], batch_readahead=1)
+            warn_of_unused_counts(as_frame(some))
         cells = Cells.count(opened, names)
         sample = _in_roles(cells, names, rules, human)
         counts = rules.counts and sample_weight is not None
@@ -224,11 +230,11 @@ def sample(reader: Reader, batch: Batch, wanted: Array) -> dict[str, Batch]:
 
     ``wanted`` is the number of rows that each cell shall have.
     """
-    # Many more than are wanted are never among them, and fewer hardly ever.
     number = reader.sample.multiplicity
     assert number is not None
-    limit = (wanted + 10.0 + 6.0 * np.sqrt(wanted)) / np.maximum(number, 1.0)
-    limit[~reader.sample.counts] = 0.0
+    # More than are wanted are never among them, and fewer hardly ever.
+    limit = (wanted + 4.0 * np.sqrt(wanted) + 4.0) / np.maximum(number, 1.0)
+    limit[(wanted == 0) | ~reader.sample.counts] = 0.0
     return {"rows": batch[reader.draw(batch.unit, 0) < limit[batch.cell]]}
 
 
@@ -244,11 +250,16 @@ def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sa
     assert number is not None
     n_rows = np.bincount(judge + 2, np.where(cells.counts, number, 0.0))[judge + 2]
     wanted = np.ceil(sample_rows / np.maximum(n_rows, 1.0) * number)
-    # Votes have no features in use: one stands for all that have no group or weight.
+    wanted = np.minimum(np.maximum(wanted, 2.0), number)
+    # Votes have no features in use: a cell stands for those without group or weight.
     differ = is_grouped or (reader.columns.weight is not None and not reader.counts)
-    wanted = np.where(judge == -1, number if differ else 1.0, np.maximum(wanted, 2.0))
-    wanted = np.minimum(wanted, number)
+    votes = np.flatnonzero((judge == -1) & cells.counts)
+    wanted[votes] = number[votes] if differ else 0.0
     found = passes.run(sample, reader, wanted)["rows"]
+    if not differ:
+        none = np.zeros((2, len(votes), len(reader.names)))
+        found = found + Batch(votes, cells.weight[votes], votes, none)
+        wanted[votes] = 1.0
     order = np.lexsort((reader.draw(found.unit, 0), found.cell))
     sizes = np.bincount(found.cell, minlength=len(number))
     place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -284,8 +295,7 @@ def _by_passes(
         fits, totals = fit_folds(start, known, reader, passes)
     n_splits, groups = reader.n_splits, None
     plans: list[FoldPlan] = [
-        DrawnPlan(np.where(one < 0, one, one % n_splits), n_splits)
-        for one in np.concatenate(totals["plan"], axis=1)
+        DrawnPlan(one, n_splits) for one in np.concatenate(totals["plan"], axis=1)
     ]
     if fits.groups is not None:
         codes, at = np.unique(fits.groups.codes, return_inverse=True)

@@ -9,6 +9,7 @@ from zlib import crc32
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from skanchor._comparisons.features import LARGEST
@@ -118,26 +119,29 @@ class Reader:
             cell = self.cells.of_rows(table.select(list(columns.keys.values())))
             if (cell < 0).any():
                 raise changed(part)
-            weight, rows = np.ones(len(table)), np.arange(len(table))
+            weight, unit = np.ones(len(table)), start + np.arange(len(table))
             if columns.weight is not None:
                 weight = table[columns.weight].to_numpy().astype(np.float64)
             if self.counts:
-                # Equal rows may lie in different folds: they are listed.
-                rows = np.repeat(rows, weight.astype(np.intp))
-                weight = np.ones(len(table))
-            unit = start + np.arange(len(rows))
-            start += len(rows)
+                # A row has the number of the first one that it stands for.
+                unit = start + np.cumsum(weight).astype(np.int64) - weight.astype(int)
             if columns.groups is not None:
-                first = np.searchsorted(rows, np.arange(len(table)))
-                own = unit[np.minimum(first, len(unit) - 1)]
-                unit = label_codes(table[columns.groups], columns.groups, own)[rows]
+                unit = label_codes(table[columns.groups], columns.groups, unit)
             features = np.empty((2, len(table), len(self.names)))
             for k, pair in enumerate(columns.features.values()):
                 for side, name in zip(features, pair, strict=True):
                     side[:, k] = table[name].to_numpy()
             used = self.sample.counts[cell] & (self.sample.X.judge[cell] >= 0)
             self._check(features, used, part)
-            yield Batch(cell[rows], weight[rows], unit, features[:, rows])
+            batch = Batch(cell, weight, unit, features)
+            if self.counts:
+                # Equal rows may lie in different folds: they are listed.
+                batch = batch[np.repeat(np.arange(len(table)), weight.astype(np.intp))]
+                own = start + np.arange(len(batch.cell))
+                own = own if columns.groups is None else batch.unit
+                batch = replace(batch, weight=np.ones(len(batch.cell)), unit=own)
+            start += len(batch.cell)
+            yield batch
 
     def _check(self, features: Array, used: NDArray[np.bool_], part: Part) -> None:
         """Refuse rows of judges that lack a feature; set missing ones to zero."""
@@ -208,6 +212,7 @@ def _of_part(
         for one in (batch.cell, batch.weight, batch.unit, batch.features[:, ::16]):
             mark = crc32(np.ascontiguousarray(one).tobytes(), mark)
         _gain(totals, task(reader, batch, *others))
+    pa.default_memory_pool().release_unused()
     return totals, mark
 
 
