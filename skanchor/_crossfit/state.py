@@ -95,14 +95,13 @@ class StoredGroups:
     @classmethod
     def of(cls, folds: list[tuple[NDArray[np.int64], csr_array, csr_array]]) -> Self:
         """Put the sums of all folds together, each from :func:`sums_by_group`."""
-        codes, people, judges = zip(*folds, strict=True)
+        codes, people, judges = map(list, zip(*folds, strict=True))
         # Sums take memory: those of single folds make room.
         folds.clear()
         stops = np.cumsum([0, *map(len, codes)])
-        people = _narrow(vstack(people, format="csr"))
-        return cls(
-            np.concatenate(codes), stops, people, _narrow(vstack(judges, format="csr"))
-        )
+        of_people = _narrow(vstack(people, format="csr"))
+        of_judges = _narrow(vstack(judges, format="csr"))
+        return cls(np.concatenate(codes), stops, of_people, of_judges)
 
     def fold(self, number: int) -> tuple[NDArray[np.int64], csr_array, csr_array]:
         """Codes and sums of the groups that a fold holds out."""
@@ -145,19 +144,32 @@ def _narrow(sums: csr_array) -> csr_array:
     return sums
 
 
+def _joined(
+    parts: list[tuple[NDArray[np.intp], csr_array]],
+) -> tuple[NDArray[np.intp], csr_array]:
+    """Codes and sums of several parts as one."""
+    if len(parts) == 1:
+        return parts[0]
+    codes, sums = zip(*parts, strict=True)
+    return np.concatenate(codes), vstack(sums, format="csr")
+
+
 def _scores_by_group(
-    rows: SourceRows, residual: Array
+    rows: SourceRows, residual: Array, *, has_order: bool
 ) -> tuple[NDArray[np.intp], csr_array]:
     """Codes of groups, and residual times local columns of the rows in them."""
     rows, residual = rows[rows.group >= 0], residual[rows.group >= 0]
-    n, extra = len(rows), residual[:, None] * rows.extra
+    size = rows.n_items + rows.extra.shape[1]
+    # Without a position effect, nothing asks for the display order.
+    first = 0 if has_order else 1
+    n, extra = len(rows), residual[:, None] * rows.extra[:, first:]
     width = 2 + extra.shape[1]
-    columns = np.tile(rows.n_items - 2 + np.arange(width), (n, 1))
+    # Indices of half the size: there may be many rows.
+    columns = np.tile(size - width + np.arange(width, dtype=np.int32), (n, 1))
     columns[:, 0], columns[:, 1] = rows.left, rows.right
     entries = np.column_stack([residual, -residual, extra]).ravel()
-    starts = np.arange(0, n * width + 1, width)
-    shape = n, rows.n_items + width - 2
-    return rows.group, csr_array((entries, columns.ravel(), starts), shape)
+    starts = np.arange(0, n * width + 1, width, dtype=np.int32)
+    return rows.group, csr_array((entries, columns.ravel(), starts), (n, size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +192,10 @@ class PlacedFit:
     grams: list[Array]
     prior: Array
     folds: list[FoldResult]
+
+
+_MOST_PARTS = 16
+"""Parts of sums by group that are kept apart: many small arrays would leave holes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,13 +246,14 @@ class HeldOut:
     ----------
     scores : dict of int to (score, outer)
         By source, as :meth:`SourceRows.scores` gives them.
-    groups : dict of int to (codes, sums) or None
+    groups : dict of int to list of (codes, sums), or None
         By source, code of the group of each row of a sparse matrix of scores by local
-        column; codes may repeat. None where each row is a group of its own.
+        column, part by part; codes may repeat. None where each row is a group of its
+        own.
     """
 
     scores: dict[int, tuple[Array, Array]]
-    groups: dict[int, tuple[NDArray[np.intp], csr_array]] | None
+    groups: dict[int, list[tuple[NDArray[np.intp], csr_array]]] | None
 
     @classmethod
     def of(
@@ -247,7 +264,11 @@ class HeldOut:
         scores = {m: rows.scores(residual) for m, (rows, residual) in tests.items()}
         groups = None
         if is_grouped:
-            groups = {m: _scores_by_group(*test) for m, test in tests.items()}
+            ordered = fit.layout.positions
+            groups = {
+                m: [_scores_by_group(*test, has_order=ordered[m])]
+                for m, test in tests.items()
+            }
         return cls(scores, groups)
 
     def __add__(self, other: HeldOut) -> HeldOut:
@@ -257,13 +278,13 @@ class HeldOut:
             scores[m] = one[0] + score, one[1] + outer
         if self.groups is None or other.groups is None:
             return HeldOut(scores, None)
-        groups = dict(self.groups)
-        for m, (codes, sums) in other.groups.items():
-            if m in groups:
-                sums = vstack([groups[m][1], sums], format="csr")
-                codes = np.concatenate([groups[m][0], codes])
-            groups[m] = codes, sums
-        return HeldOut(scores, groups)
+        # The lists of one grow, as that is where many batches are added up.
+        for m, parts in other.groups.items():
+            own = self.groups.setdefault(m, [])
+            own.extend(parts)
+            if len(own) >= _MOST_PARTS:
+                own[:] = [_joined(own)]
+        return HeldOut(scores, self.groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,8 +389,14 @@ class StoredFits:
             by_fold = []
             while tests:
                 totals = tests.pop(0).groups or {}
-                by_source = map(totals.get, range(len(none)), none)
-                by_fold.append(sums_by_group(list(by_source)))
+                by_fold.append(
+                    sums_by_group(
+                        [
+                            _joined(totals.pop(source, [nothing]))
+                            for source, nothing in enumerate(none)
+                        ]
+                    )
+                )
             groups = StoredGroups.of(by_fold)
         at, n = layout.item_effects, layout.n_models
         shape = layout.n_sources - 1, n, layout.n_sources - 1, n

@@ -21,6 +21,7 @@ from skanchor._comparisons import as_frame
 from skanchor._comparisons.features import declared_label, feature_stems
 from skanchor._comparisons.grouping import other_side
 from skanchor._comparisons.suspects import DECLARED
+from skanchor._numerics.machine import release_memory
 from skanchor.exceptions import BattlesError
 from skanchor.io import may_be_swapped, split_battles
 from skanchor.warning_log import WarningLog
@@ -239,7 +240,7 @@ def group_by(
             f"One of the columns {read} has values that cannot be counted or added up "
             f"({str(error)[:200]}). Convert it to text or numbers."
         ) from None
-    pa.default_memory_pool().release_unused()
+    release_memory()
     return found
 
 

@@ -111,10 +111,10 @@ class Start:
 
 # ---------------------------------------------------------------------------- passes
 def _sources(
-    reader: Reader, batch: Batch, start: Start
+    reader: Reader, batch: Batch, calibrator: JudgeCalibrator
 ) -> tuple[Sample, list[SourceRows]]:
     """Rows of a batch, and the same by source; rows of a group have its code."""
-    sample, calibrator = reader.sampled(batch), start.plugged.calibrator
+    sample = reader.sampled(batch)
     fitted = sample.with_battles(calibrator.with_fitted_orders(sample.X))
     learners = [None, *map(calibrator.biases_.get, sample.X.judges.tolist())]
     found = source_rows(fitted, spans_of(learners, fitted))
@@ -124,7 +124,10 @@ def _sources(
 
 
 def all_rows(
-    reader: Reader, batch: Batch, start: Start, points: Mapping[str, list[Array]]
+    reader: Reader,
+    batch: Batch,
+    calibrator: JudgeCalibrator,
+    points: Mapping[str, list[Array]],
 ) -> dict[Any, Any]:
     """Sums about points, which are local coefficients by source.
 
@@ -133,7 +136,7 @@ def all_rows(
     """
     totals: dict[Any, Any] = {}
     folds_of_rows = reader.folds(batch.unit)
-    for rows in _sources(reader, batch, start)[1]:
+    for rows in _sources(reader, batch, calibrator)[1]:
         source = rows.source
         for repeat, block in enumerate(folds_of_rows[:, rows.rows]):
             at, n_blocks = points["full"][source], reader.n_splits
@@ -149,10 +152,9 @@ def all_rows(
 def folds(
     reader: Reader,
     batch: Batch,
-    start: Start,
+    calibrator: JudgeCalibrator,
     fits: list[Fit],
     full: Fit,
-    calibrator: JudgeCalibrator,
     noise: Array,
 ) -> dict[Any, Any]:
     """Sums of the rows that each fold holds out at its fit, and for diagnostics.
@@ -161,7 +163,7 @@ def folds(
     the dispersion of each source.
     """
     found: dict[Any, Any] = {}
-    sample, sources = _sources(reader, batch, start)
+    sample, sources = _sources(reader, batch, calibrator)
     is_grouped, n = reader.columns.groups is not None, reader.n_splits
     for repeat, of_rows in enumerate(reader.folds(batch.unit)):
         tests = [rows.in_blocks(of_rows[rows.rows], n) for rows in sources]
@@ -220,7 +222,7 @@ def fit_sums(
         points = {"full": full.coefficients()}
         if two is not None:
             points["two-step"] = two.coefficients()
-        totals = passes.run(all_rows, reader, start, points)
+        totals = passes.run(all_rows, reader, start.plugged.calibrator, points)
         sources = [_by_source(totals, "full", r) for r in range(n_repeats)]
         if two is not None:
             test, of_judges = (
@@ -307,6 +309,6 @@ def fit_folds(
     noise = start.dispersions(fit, without_items=True)
     noise = np.where(noise < NO_DISPERSION, 1.0, noise)
     fits, calibrator = [one.fit for one in trained], fit.calibrated()
-    totals = passes.run(folds, reader, start, fits, full.fit, calibrator, noise)
+    totals = passes.run(folds, reader, calibrator, fits, full.fit, noise)
     tests = [totals.pop(("test", number)) for number in range(len(fits))]
     return StoredFits.stacked(full, full.fit.x, trained, tests), totals

@@ -285,6 +285,9 @@ def _by_passes(
     rows = drawn.X.rows
     check_scales(rows.features_left, rows.features_right, rows.feature_names)
     everyone, admitted = settings.admitted(check_weights_and_groups(drawn))
+    del drawn
+    if len(everyone.X.models) == len(admitted.X.models):
+        everyone = admitted
     X, cells = admitted.X, reader.sample
     battles = cells.X.relabel(X.models, X.judges).with_columns(new_models=())
     cells = cells.with_battles(battles).in_units(admitted.unit)

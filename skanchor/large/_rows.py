@@ -9,12 +9,12 @@ from zlib import crc32
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from skanchor._comparisons.features import LARGEST
 from skanchor._comparisons.grouping import label_codes
 from skanchor._folds import stream_plan
+from skanchor._numerics.machine import release_memory
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.large._dataset import Cells, Columns, Part
@@ -212,7 +212,7 @@ def _of_part(
         for one in (batch.cell, batch.weight, batch.unit, batch.features[:, ::16]):
             mark = crc32(np.ascontiguousarray(one).tobytes(), mark)
         _gain(totals, task(reader, batch, *others))
-    pa.default_memory_pool().release_unused()
+    release_memory()
     return totals, mark
 
 
