@@ -22,7 +22,6 @@ from skanchor._comparisons import (
     warn_of_runs,
 )
 from skanchor._comparisons.grades import shares_on_old_and_new, warn_of_other_grades
-from skanchor._dispersions import by_group
 from skanchor._judges import FeatureSeparation, feature_separated_judges
 from skanchor._model.graph import Connectivity
 from skanchor._typing import Array
@@ -105,9 +104,10 @@ def admit_to_inference(
     warn_of_contradicting_judges(battles, sample.y, sample.weight, sample.multiplicity)
     everyone = sample.with_battles(battles)
     if sample.is_grouped and len(battles.judges) > 1:
-        rows = by_group(everyone)
-        assert rows.groups is not None
-        warn_of_runs(rows.X, rows.y, rows.groups)
+        members = everyone.membership(slice(None))
+        assert members is not None
+        rows = np.repeat(np.arange(len(everyone)), np.diff(members.starts))
+        warn_of_runs(battles[rows], sample.y[rows], members.place)
     _look_at_grades(everyone)
     if btl.bias is not None:
         # Before anything is fitted: those of new models are no votes of the BTL.

@@ -17,7 +17,7 @@ from skanchor._arrivals import ArrivalScorer
 from skanchor._assembly import Inference
 from skanchor._btl import BTLRegressor
 from skanchor._cells import Cells
-from skanchor._chain import Chain, fit_stages
+from skanchor._chain import Chain, fit_stages, laid_out
 from skanchor._comparisons import Comparisons, has_contexts, read_contexts
 from skanchor._contexts import context_mix
 from skanchor._crossfit.item_test import ItemTest
@@ -329,10 +329,13 @@ class AnchorPipeline(AnchorRefits):
         return matrix_size(sample.X, self.item_effects)
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
-        self._inference = inference = self.prepare(sample)
+        inference = self.prepare(sample)
         self.fold_plan_ = inference.fold_plan
         full = inference.fit()
         self.result_, self._items = inference.result(full), full.items
+        # The rows in their layout are large, and only the fit needs them.
+        plugged = replace(inference.plugged, fit=None)
+        self._inference = replace(inference, plugged=plugged)
         self.item_effects_ = inference.choice.item_effects
         self.item_covariance_ = None if full.items is None else full.items.covariance
         self._keep(full.chain)
@@ -374,8 +377,7 @@ class AnchorPipeline(AnchorRefits):
         known = plugged.two_step if plugged.is_joint else plugged
         test = ItemTest()
         if known is not None:
-            rows = admitted.with_battles(known.X)
-            test = run_item_test(rows, known.btl, known.calibrator)
+            test = run_item_test(laid_out(stages, known, admitted), known.btl)
         # Only the test needs the two-step fit, which is large.
         plugged = replace(plugged, two_step=None)
         choice = choose_item_effects(

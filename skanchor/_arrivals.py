@@ -13,8 +13,8 @@ from skanchor._base import ComparisonEstimator
 from skanchor._checks import check_bounds
 from skanchor._comparisons import Comparisons, align, usable_features
 from skanchor._comparisons.labels import label_index
+from skanchor._model.logistic import fit_logistic
 from skanchor._numerics.arrivals import ArrivalRows
-from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, BoundWarning
 from skanchor.sample import Sample

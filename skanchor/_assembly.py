@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._cells import Cells
-from skanchor._chain import Chain, fit_stages
+from skanchor._chain import Chain, fit_stages, laid_out
 from skanchor._comparisons import Comparisons, Inputs, count_rows
 from skanchor._diagnostics import (
     FitSums,
@@ -93,9 +93,7 @@ class Inference:
     def fit(self) -> FullFit:
         """Fit all rows."""
         sample = self.admitted
-        fitted = sample.with_battles(self.plugged.X)
-        plugged = self.plugged
-        items = self.choice.covariance(fitted, plugged.calibrator, plugged.btl.bias_)
+        items = self.choice.covariance(laid_out(self.stages, self.plugged, sample))
         return FullFit.of(self.stages, sample, self.plugged, items)
 
     def result(self, full: FullFit) -> AnchorResult:
@@ -119,51 +117,47 @@ class Inference:
 
     def _cross_fit(self, full: FullFit) -> AnchorResult:
         chain = full.chain
-        fitted = full.sample.with_battles(chain.X)
         if self.folds:
-            fits, folds, rows, cell = self.fold_fits(full)
-            found = cross_fit(full, fits, folds, self.n_jobs, self.verbose)
+            fits, folds, test_folds = self.fold_fits(full)
+            found = cross_fit(full, fits, folds, test_folds, self.n_jobs, self.verbose)
             assert isinstance(found.influence, RowInfluence)
             influence = replace(
                 found.influence,
-                sample=rows,
-                cell=cell,
+                sample=fits.tested,
+                cell=None if fits.tested.multiplicity is None else self.cells.cell,
                 plans=self.fold_plan,
-                chain=chain if fits.is_shared else None,
+                chain=replace(chain, fit=None) if fits.is_shared else None,
             )
             found = replace(found, influence=influence)
         else:
             found = likelihood_fit(full, self.cells.cell)
-        sums = FitSums.of(
-            fitted, full.sample.X.order, chain.calibrator, human_bias=chain.btl.bias_
-        )
+        sums = full.sums()
         return assemble(full, found, sums, self.check, self.fold_plan)
 
     def fold_fits(
         self, full: FullFit
-    ) -> tuple[FoldFits, list[Sequence[Fold]], Sample, NDArray[Any] | None]:
+    ) -> tuple[FoldFits, list[Sequence[Fold]], list[Sequence[Fold]]]:
         """Fit of all rows from which the one engine fits folds.
 
         Returns
         -------
         fits : FoldFits
-            Of the cells, or of the rows of the table where cells have several groups.
-        folds : list of sequence of Fold
-            Folds of these in each repeat.
-        rows : Sample
-            These cells or rows.
-        cell : ndarray of shape (n_rows,) or None
-            Cell of each row of the table; None where each row is its own.
+            Of the cells. Rows of the table are held out one by one where cells have
+            several groups.
+        folds, test_folds : list of sequence of Fold
+            Folds in each repeat: of what is fitted, and of what is held out.
         """
-        rows, X, folds = full.sample, full.chain.X, self.folds
-        cell = self.cells.cell
-        if rows.members is not None or rows.rated is not None:
-            rows = self.cells.rows_of(rows).in_units(rows.unit)
-            X, cell = self.cells.to_rows(X), None
-            folds = [as_folds(plan) for plan in self.fold_plan]
-        known = rows.with_battles(X)
-        fits = FoldFits.of(self.stages, full.plugged, full.chain, known)
-        return fits, folds, rows, cell
+        stages, plugged, chain = self.stages, full.plugged, full.chain
+        cells = full.sample.with_battles(chain.X)
+        fits, folds = FoldFits.of(stages, plugged, chain, cells), self.folds
+        if cells.members is None and cells.rated is None:
+            return fits, folds, folds
+        rows = self.cells.rows_of(cells).in_units(cells.unit)
+        of_rows = [as_folds(plan) for plan in self.fold_plan]
+        if fits.is_shared:
+            return fits.over(rows), folds, of_rows
+        chain = replace(chain, fit=None)
+        return FoldFits.of(stages, plugged, chain, rows), of_rows, of_rows
 
     def _refit(self, full: FullFit, admitted: Sample) -> AnchorResult:
         """Result of the same rows and folds with fewer new models than ``full`` has."""

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, TransformerTags
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
@@ -23,7 +22,7 @@ from sklearn.utils.validation import (
 from skanchor._comparisons import Comparisons, Outcomes
 from skanchor._comparisons.table_rows import is_named
 from skanchor._documented import DocumentedMixin
-from skanchor._numerics.logistic import log_loss_terms
+from skanchor._model.link import log_loss_terms, sigmoid
 from skanchor._numerics.machine import limited_threads, threads_for
 from skanchor._numerics.parameters import count_parameters
 from skanchor._row_rules import RowRules, drops_ties
@@ -376,7 +375,7 @@ class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
         """
-        return expit(self._logits(X))
+        return sigmoid(self._logits(X))
 
     def decision_function(self, X: Battles) -> Array:
         """Logit of the probability of ``classes_[1]``.
@@ -425,7 +424,7 @@ class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
             Columns follow ``classes_``.
         """
         eta = self._decision(X)
-        return np.column_stack([expit(-eta), expit(eta)])
+        return np.column_stack([sigmoid(-eta), sigmoid(eta)])
 
     def predict(self, X: Battles) -> NDArray[Any]:
         """More probable outcome label of each row.

@@ -24,7 +24,7 @@ from skanchor._comparisons import (
     look_up,
     number_rows,
 )
-from skanchor._folds import DrawnPlan, Fold, FoldPlan, as_folds, fold_of_rows
+from skanchor._folds import DrawnPlan, Fold, FoldPlan, as_folds
 from skanchor._numerics.groups import Crossed, Membership
 from skanchor._typing import Array
 from skanchor.sample import Sample
@@ -145,15 +145,7 @@ class Cells:
             return [as_folds(plan) for plan in plans]
         assert sample.multiplicity is not None
         number = np.where(sample.counts, sample.multiplicity, 0.0)
-        folds = [_divide(plan, self.cell, number) for plan in plans]
-        if sample.members is not None:
-            prompts = _prompts(self.groups, len(self.cell))
-            counts = sample.counts.take(self.cell)
-            folds = [
-                _with_groups(own, plan, prompts, counts, sample.members)
-                for own, plan in zip(folds, plans, strict=True)
-            ]
-        return list(folds)
+        return [_divide(plan, self.cell, number) for plan in plans]
 
 
 def _prompts(groups: NDArray[np.intp] | None, n_rows: int) -> NDArray[np.intp]:
@@ -183,23 +175,6 @@ def _divide(plan: FoldPlan, cell: NDArray[Any], number: Array) -> list[Fold]:
         times = own[0][train].astype(np.float64), own[1][test].astype(np.float64)
         found.append(Fold(train, test, *times))
     return found
-
-
-def _with_groups(
-    folds: list[Fold],
-    plan: FoldPlan,
-    prompts: NDArray[np.intp],
-    counts: NDArray[np.bool_],
-    members: Membership,
-) -> list[Fold]:
-    """The folds with the groups that each holds out, all of them whole."""
-    fold = fold_of_rows(plan, len(prompts))
-    # A plan of the user may have rows that do not count in any fold.
-    rows = np.flatnonzero((fold >= 0) & counts)
-    part = np.full(int(prompts.max()) + 1, -1, dtype=fold.dtype)
-    part[prompts[rows]] = fold[rows]
-    parts = members.divided(part[members.groups], len(folds))
-    return [replace(own, members=m) for own, m in zip(folds, parts, strict=True)]
 
 
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:

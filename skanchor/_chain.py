@@ -14,9 +14,10 @@ from skanchor._arrivals import ArrivalScorer
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor._historical import HistoricalFit, fit_history
-from skanchor._item_fit import fit_deviations
+from skanchor._item_fit import fit_item_effects
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
+from skanchor._pipeline_fit import PipelineFit
 from skanchor._riesz import RieszDebiaser
 from skanchor._stages import Stages
 from skanchor._typing import Array
@@ -33,7 +34,8 @@ from skanchor.warning_log import warn
 class Chain:
     """Fitted stages, and the rows with all that they learned.
 
-    ``is_joint``, ``two_step`` and ``excluded_judges`` are as in :class:`History`.
+    ``is_joint``, ``two_step``, ``excluded_judges`` and ``fit`` are as in
+    :class:`HistoricalFit`.
     """
 
     btl: BTLRegressor
@@ -44,6 +46,7 @@ class Chain:
     debiaser: RieszDebiaser | None = None
     two_step: HistoricalFit | None = None
     excluded_judges: frozenset[Any] = frozenset()
+    fit: PipelineFit | None = None
 
     @property
     def scores(self) -> Array:
@@ -97,14 +100,42 @@ def fit_stages(
     arrival = clone(stages.arrival)
     near = None if start is None else start.arrival
     arrival.fit_sample(sample.with_battles(history.X), near)
+    X, fit = arrival.transform(history.X), history.fit
     return Chain(
         history.btl,
         history.calibrator,
         arrival,
-        arrival.transform(history.X),
+        X,
         stages.fits_jointly(history.X),
         two_step=history.two_step,
         excluded_judges=history.excluded_judges,
+        fit=None if fit is None else fit.with_new_scores(X),
+    )
+
+
+def laid_out(
+    stages: Stages, known: Chain | HistoricalFit, sample: Sample
+) -> PipelineFit:
+    """Parameters of fitted stages in one vector.
+
+    Parameters
+    ----------
+    stages : Stages
+        Unfitted.
+    known : Chain or HistoricalFit
+        Fitted, without item effects.
+    sample : Sample
+        Its rows.
+
+    Returns
+    -------
+    PipelineFit
+    """
+    if known.fit is not None:
+        return known.fit
+    rows = sample.with_battles(known.X)
+    return PipelineFit.of(
+        rows, known.calibrator, known.btl.bias_, alpha=stages.btl.alpha
     )
 
 
@@ -132,18 +163,18 @@ def complete(
     Chain
     """
     X, calibrator, debiaser = plugged.X, plugged.calibrator, None
-    btl = copy(plugged.btl)
+    btl, fit = copy(plugged.btl), laid_out(stages, plugged, sample)
+    fit = fit.with_score_bounds(stages.arrival.score_bounds)
     if items is not None:
-        X, calibrator, btl.bias_ = fit_deviations(
-            sample.with_battles(X),
-            calibrator,
-            items.covariance,
-            joint=plugged.is_joint,
-            alpha=stages.btl.alpha,
-            human_bias=btl.bias_,
+        fit = fit_item_effects(
+            fit.with_item_effects(items.covariance),
+            is_joint=plugged.is_joint,
             excluded_judges=plugged.excluded_judges,
-            bounds=stages.arrival.score_bounds,
         )
+        X = fit.annotate(X).with_columns(item_covariance=items.covariance)
+        if fit.has_history:
+            calibrator = fit.calibrated()
+        btl.bias_ = fit.voters()
     if stages.debiaser is not None:
         debiaser = clone(stages.debiaser)
         # Choices that the calibrator has made, of learners and ridges, are taken over.
@@ -151,7 +182,9 @@ def complete(
         debiaser.set_params(human_bias=btl.bias_)
         _warn_of_narrow_weights(calibrator, debiaser)
         debiaser.fit_sample(sample.with_battles(X))
-    return replace(plugged, btl=btl, calibrator=calibrator, X=X, debiaser=debiaser)
+    return replace(
+        plugged, btl=btl, calibrator=calibrator, X=X, debiaser=debiaser, fit=fit
+    )
 
 
 def _warn_of_narrow_weights(calibrator: JudgeCalibrator, debiaser: Any) -> None:

@@ -14,6 +14,7 @@ from skanchor._chain import Chain, complete, fit_stages
 from skanchor._comparisons import Comparisons
 from skanchor._crossfit.engine import FoldResult, SumOfFolds
 from skanchor._crossfit.riesz import RieszWeights
+from skanchor._diagnostics import FitSums
 from skanchor._fold_fits import (
     FoldFits,
     influence_by_row,
@@ -83,6 +84,16 @@ class FullFit:
         """Complete the plug-in."""
         chain = complete(stages, plugged, sample, items)
         return cls(stages, sample, plugged, items, chain)
+
+    def sums(self) -> FitSums:
+        """Sums over all rows."""
+        chain, sample = self.chain, self.sample
+        assert chain.fit is not None
+        noise = chain.fit.without_item_effects().dispersions(without_items=True)
+        fitted = sample.with_battles(chain.X)
+        return FitSums.of(
+            fitted, sample.X.order, chain.calibrator, noise, chain.btl.bias_
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +205,8 @@ class CrossFit:
 def cross_fit(
     full: FullFit,
     fits: FoldFits,
-    plans: Sequence[Sequence[Fold] | FoldPlan],
+    plans: Sequence[Sequence[Fold]],
+    test_plans: Sequence[Sequence[Fold]],
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> CrossFit:
@@ -206,8 +218,8 @@ def cross_fit(
         The fit of all rows.
     fits : FoldFits
         That fit by the one engine, from which the folds start.
-    plans : sequence of sequence of Fold, or of (train, test)
-        Folds of each repeat.
+    plans, test_plans : sequence of sequence of Fold
+        Folds of each repeat: of the rows that are fitted, and of those held out.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
     verbose : int, default=0
@@ -219,12 +231,12 @@ def cross_fit(
     """
     seed_offset = count(1)
     jobs = [
-        (full, fits, number, next(seed_offset), fold)
-        for plan in plans
-        for number, fold in enumerate(as_folds(plan))
+        (full, fits, number, next(seed_offset), *both)
+        for of_repeat in zip(plans, test_plans, strict=True)
+        for number, both in enumerate(zip(*of_repeat, strict=True))
     ]
     done = stream_plan(_fit_fold, jobs, n_jobs=n_jobs, verbose=verbose)
-    return collect_folds(full, plans, done)
+    return collect_folds(full, test_plans, done)
 
 
 def collect_folds(
@@ -261,8 +273,7 @@ def collect_folds(
             folds.append(fold)
             kept.append(of_rows)
         repeats.append(sum_up(full, folds))
-        rows = (fold.without_groups() for fold in as_folds(plan))
-        influence.append(list(zip(rows, kept, strict=True)))
+        influence.append(list(zip(as_folds(plan), kept, strict=True)))
     warn_of_folds(by_fold)
     for repeat in repeats:
         if repeat.instability is not None:
@@ -276,6 +287,7 @@ def _fit_fold(
     number: int,
     seed_offset: int,
     rows: Fold,
+    tested: Fold,
 ) -> tuple[FoldResult, Array | RieszWeights, list[Warning]]:
     """Fit on the training rows and evaluate the correction on the test rows.
 
@@ -289,7 +301,7 @@ def _fit_fold(
             X = training.X.with_columns(deviations=None, item_covariance=None)
             bare = training.with_battles(X)
             fit_stages(full.stages, bare, full.plugged)
-        fold, influence = fits.fold(rows, training, seed_offset)
+        fold, influence = fits.fold(tested, training, seed_offset)
         warn_of_fold(fold.weights, full.sample.X.models)
     return fold, influence, log.found
 

@@ -46,7 +46,13 @@ class FoldFits:
     chain : Chain
         The complete chain of all rows.
     sample : Sample
-        The rows with what the chain has learned, their outcomes, weights and groups.
+        The rows with what the chain has learned, their outcomes and weights. Equal ones
+        may be one.
+    tested : Sample
+        The same where rows are held out, with their groups: rows of several groups are
+        apart.
+    test_sources : list of SourceRows
+        The latter by source.
     full : FitOfAllRows
         Their fit; where learners are fitted anew, its start.
     is_fixed : bool
@@ -59,6 +65,8 @@ class FoldFits:
     plugged: Chain
     chain: Chain
     sample: Sample
+    tested: Sample
+    test_sources: Sequence[SourceRows]
     full: FitOfAllRows
     is_fixed: bool
     is_shared: bool
@@ -93,7 +101,27 @@ class FoldFits:
         is_shared = is_fixed and is_same
         if is_shared:
             full = replace(full, prior=solution.prior)
-        return cls(stages, plugged, chain, sample, full, is_fixed, is_shared)
+        return cls(
+            stages, plugged, chain, sample, sample, full.sources, full, is_fixed,
+            is_shared,
+        )  # fmt: skip
+
+    def over(self, tested: Sample) -> FoldFits:
+        """The same fit, of which other rows are held out.
+
+        Parameters
+        ----------
+        tested : Sample
+            The rows, with what the chain has learned, where those that are fitted stand
+            for several of them. Only shared columns can tell what they are.
+
+        Returns
+        -------
+        FoldFits
+        """
+        assert self.is_shared
+        sources = sources_of(self.chain, tested)
+        return replace(self, tested=tested, test_sources=sources)
 
     def fold(
         self, rows: Fold, training: Sample, seed_offset: int
@@ -103,7 +131,7 @@ class FoldFits:
         Parameters
         ----------
         rows : Fold
-            Rows in training, and rows held out.
+            Rows of ``tested`` that are held out.
         training : Sample
             All rows, with their weights in training.
         seed_offset : int
@@ -122,12 +150,14 @@ class FoldFits:
             full = _start(self.stages, chain, self.sample)
         weights = [training.weight[part.rows] for part in full.sources]
         fit, sources, prior = full.refitted(weights), full.sources, full.prior
+        test_sources = self.test_sources
         if not self.is_shared:
             fit, sources, prior = self._weighed(
                 fit, sources, chain, training, seed_offset
             )
-        held_out = rows_held_out(sources, self.sample, rows)
-        raters = self.sample.raters
+            test_sources = sources
+        held_out = rows_held_out(test_sources, self.tested, rows)
+        raters = self.tested.raters
         n_raters = 0 if raters is None else int(raters.max(initial=-1)) + 1
         found = FoldResult.of(fit, sources, weights, prior, held_out, n_raters)
         if self.is_shared:
@@ -161,7 +191,7 @@ class FoldFits:
         }
         if human.bias_ is not None and linearity(human.bias_) != "fixed":
             human.bias_ = btl.bias_
-        return replace(self.chain, btl=human, calibrator=found)
+        return replace(self.chain, btl=human, calibrator=found, fit=None)
 
     def _weighed(
         self,
@@ -208,14 +238,15 @@ def _curvature(fit: Fit, sources: Sequence[SourceRows], weight: Array) -> Array:
 
 def _start(stages: Stages, chain: Chain, sample: Sample) -> FitOfAllRows:
     """Lay out rows and parameters, with what has been fitted to them as a start."""
-    known = PipelineFit.of(
-        sample,
-        chain.calibrator,
-        chain.btl.bias_,
-        covariance=sample.X.item_covariance,
-        alpha=stages.btl.alpha,
-        score_bounds=stages.arrival.score_bounds,
-    )
+    known = chain.fit
+    if known is None:
+        known = PipelineFit.of(
+            sample,
+            chain.calibrator,
+            chain.btl.bias_,
+            covariance=sample.X.item_covariance,
+            alpha=stages.btl.alpha,
+        ).with_score_bounds(stages.arrival.score_bounds)
     steps = known.steps(
         chain.excluded_judges,
         is_joint=chain.is_joint,

@@ -14,23 +14,17 @@ from skanchor._comparisons import Comparisons
 from skanchor._comparisons.labels import label_index
 from skanchor._crossfit.engine import Step, fitted, steps_of
 from skanchor._judges import POSITION_BOUND, JudgeCalibrator
-from skanchor._model.dispersion import NO_DISPERSION
+from skanchor._model.dispersion import NO_DISPERSION, dispersion
 from skanchor._model.expansion import ExpandedRows
 from skanchor._model.fit import Fit
+from skanchor._model.item_effects import inverse_covariance, with_item_effects
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import Array
 from skanchor._model.sources import SourceRows
 from skanchor._numerics.parameters import without_rounding
-from skanchor._source_rows import source_rows, spans_of
-from skanchor.bias.protocol import LastStage, rejoined
+from skanchor._source_rows import by_group, source_rows, spans_of
+from skanchor.bias.protocol import rejoined
 from skanchor.sample import Sample
-
-SMALLEST_EFFECT_VARIANCE = 1e-8
-"""Share of the largest eigenvalue of the covariance of item effects that the smallest
-has at least, so that the covariance has an inverse."""
-
-LEAST_EFFECT_VARIANCE = 1e-12
-"""The same where all effects are zero, in squared logits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +41,6 @@ class PipelineFit:
         Fitted.
     human_bias : learner or None
         Fitted bias of people.
-    spans : list of LastStage
-        Of each source, columns in which the bias of its rows is linear, and the rest.
     fit : Fit
         Values of all parameters.
     sources : list of SourceRows
@@ -60,7 +52,6 @@ class PipelineFit:
     sample: Sample
     calibrator: JudgeCalibrator
     human_bias: Any
-    spans: list[LastStage]
     fit: Fit
     sources: list[SourceRows]
     bounds: tuple[Array, Array]
@@ -74,7 +65,6 @@ class PipelineFit:
         *,
         covariance: Array | None = None,
         alpha: float = 0.0,
-        score_bounds: tuple[float, float] = (-np.inf, np.inf),
     ) -> PipelineFit:
         """Lay out rows, and take over what they carry and what learners have fitted.
 
@@ -91,8 +81,6 @@ class PipelineFit:
             Covariance of the item effects; None leaves them out.
         alpha : float
             Ridge of the historical scores, beside the mean loss of votes.
-        score_bounds : tuple of (low, high)
-            Bounds of the new scores, in logits.
 
         Returns
         -------
@@ -107,7 +95,6 @@ class PipelineFit:
         widths = [len(span.coef) for span in spans]
         layout = layout_of(X, widths, positions, covariance is not None)
         bounds = np.full((2, layout.size), [[-np.inf], [np.inf]])
-        bounds[:, layout.of_scores(X.is_new)] = np.array(score_bounds)[:, None]
         if judges:
             limits = np.array(calibrator.sensitivity_bounds)[:, None]
             bounds[:, layout.sensitivities] = limits
@@ -124,7 +111,6 @@ class PipelineFit:
             sample,
             calibrator,
             human_bias,
-            spans,
             replace(fit, precision=fit.precision + np.diag(ridge)),
             source_rows(sample, spans),
             (bounds[0], bounds[1]),
@@ -153,6 +139,57 @@ class PipelineFit:
     def distance(self, sources: Sequence[ExpandedRows]) -> float:
         """Squared distance from the point of sums, in squared standard errors."""
         return sum(one.distance(self.fit.coefficients(one.source)) for one in sources)
+
+    def with_new_scores(self, X: Comparisons) -> PipelineFit:
+        """The same fit with the new scores that rows carry."""
+        assert X.scores is not None
+        x = self.fit.x.copy()
+        x[self.layout.scores][X.is_new] = np.nan_to_num(X.scores[X.is_new])
+        return self.moved(self.fit.moved(x, self.fit.converged))
+
+    def with_score_bounds(self, bounds: tuple[float, float]) -> PipelineFit:
+        """The same fit, with bounds of the new scores, in logits."""
+        limits, is_new = np.array(self.bounds), self.layout.is_new
+        limits[:, self.layout.of_scores(is_new)] = np.array(bounds)[:, None]
+        return replace(self, bounds=(limits[0], limits[1]))
+
+    def with_item_effects(self, covariance: Array) -> PipelineFit:
+        """The same fit beside item effects of a covariance, which are zero."""
+        fit = with_item_effects(self.fit, covariance)
+        # Item effects, which follow the other parameters, have no bounds.
+        low, high = self.bounds
+        no_bounds = np.full(len(fit.x) - len(low), np.inf)
+        bounds = np.append(low, -no_bounds), np.append(high, no_bounds)
+        return replace(self, fit=fit, bounds=bounds)
+
+    def without_item_effects(self) -> PipelineFit:
+        """The same fit with item effects of zero."""
+        x = self.fit.x.copy()
+        x[self.layout.item_effects] = 0.0
+        return self.moved(self.fit.moved(x, self.fit.converged))
+
+    def dispersions(self, *, without_items: bool) -> Array:
+        """Dispersion of the historical residuals of each source.
+
+        Parameters
+        ----------
+        without_items : bool
+            As in :func:`skanchor._model.dispersion.dispersion`.
+
+        Returns
+        -------
+        ndarray of shape (n_judges + 1,)
+            By judge, people last; one for sources without information.
+        """
+        found = np.ones(self.layout.n_sources)
+        for rows in self.sources:
+            if not rows.is_new:
+                p = self.fit.probabilities(rows)
+                apart, at = by_group(rows, self.sample)
+                found[rows.source - 1] = dispersion(
+                    apart, p[at], without_items=without_items
+                )
+        return found
 
     def over(self, noise: Array) -> PipelineFit:
         """The same rows with weights divided by the dispersion of their source.
@@ -320,11 +357,3 @@ def carried_by(X: Comparisons) -> Fit:
     positions = [X.position_effects is not None] * n_judges
     layout = layout_of(X, [0] * (1 + n_judges), positions, covariance is not None)
     return carried(X, layout, covariance)
-
-
-def inverse_covariance(covariance: Array) -> Array:
-    """Inverse of the covariance of the item effects."""
-    values, vectors = np.linalg.eigh(covariance)
-    least = max(SMALLEST_EFFECT_VARIANCE * values.max(), LEAST_EFFECT_VARIANCE)
-    values = np.maximum(values, least)
-    return np.asarray((vectors / values) @ vectors.T)

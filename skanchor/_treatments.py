@@ -13,8 +13,6 @@ from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
 from skanchor._crossfit.item_test import choose_item_effects as choose
-from skanchor._dispersions import dispersions
-from skanchor._judges import JudgeCalibrator
 from skanchor._model.item_effects import (
     FEW_MODELS,
     ITEM_PRIOR,
@@ -31,7 +29,6 @@ from skanchor._numerics.parameters import count_parameters
 from skanchor._pipeline_fit import PipelineFit
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning, SkanchorWarning, SlowWarning
-from skanchor.sample import Sample
 from skanchor.warning_log import warn, warn_at_once
 
 FEWEST_FREE = 2.0
@@ -66,14 +63,12 @@ class ItemChoice:
     p_value: float = np.nan
     prior: ItemPrior = ITEM_PRIOR
 
-    def covariance(
-        self, sample: Sample, calibrator: JudgeCalibrator, human_bias: Any = None
-    ) -> ItemCovariance | None:
+    def covariance(self, known: PipelineFit) -> ItemCovariance | None:
         """Covariance of the item effects; None where they are left out.
 
         Parameters
         ----------
-        sample, calibrator, human_bias
+        known : PipelineFit
             As in :func:`estimate_item_covariance`.
 
         Returns
@@ -82,8 +77,8 @@ class ItemChoice:
         """
         if self.item_effects == "none":
             return None
-        found = estimate_item_covariance(sample, calibrator, human_bias, self.prior)
-        warn_of_covariance(found, self.prior, count_historical(sample.X))
+        found = estimate_item_covariance(known, self.prior)
+        warn_of_covariance(found, self.prior, count_historical(known.sample.X))
         return found
 
 
@@ -167,22 +162,14 @@ def count_historical(X: Comparisons) -> int:
 
 
 def estimate_item_covariance(
-    sample: Sample,
-    calibrator: JudgeCalibrator,
-    human_bias: Any = None,
-    prior: ItemPrior = ITEM_PRIOR,
+    known: PipelineFit, prior: ItemPrior = ITEM_PRIOR
 ) -> ItemCovariance:
     """Estimate the covariance of the item effects from the historical rows.
 
     Parameters
     ----------
-    sample : Sample
-        Rows that carry the plug-in, outcomes, weights and groups.
-    calibrator : JudgeCalibrator
-        Fitted on them. The part of its learners that is linear in coefficients is
-        profiled out.
-    human_bias : learner, optional
-        Fitted bias of people.
+    known : PipelineFit
+        The plug-in. What of its learners is linear in coefficients is profiled out.
     prior : ItemPrior
         Prior of the covariance.
 
@@ -190,10 +177,9 @@ def estimate_item_covariance(
     -------
     ItemCovariance
     """
-    rows = PipelineFit.of(sample, calibrator, human_bias)
-    noise = dispersions(sample, without_items=True)
-    found = item_covariance_of(rows, noise, prior)
-    return found.for_judges(judges_of_arrivals(sample.X))
+    noise = known.dispersions(without_items=True)
+    found = item_covariance_of(known, noise, prior)
+    return found.for_judges(judges_of_arrivals(known.sample.X))
 
 
 def item_covariance_of(
@@ -218,38 +204,32 @@ def item_covariance_of(
     # Weights divided by the dispersion make the likelihood that of independent votes.
     rows = rows.over(noise)
     slopes = rows.fit.x[rows.layout.sensitivities][1:]
-    # Item effects, which follow the other parameters, have no bounds.
-    effects = np.full(len(slopes) * rows.layout.n_models, np.inf)
-    low, high = rows.bounds
-    bounds = np.append(low, -effects), np.append(high, effects)
-    history = RowsOfHistory(rows.fit, rows.sources, bounds)
+    rows = rows.with_item_effects(np.eye(len(slopes)))
+    history = RowsOfHistory(rows.fit, rows.sources, rows.bounds)
     return estimate_covariance(history, slopes, prior)
 
 
-def run_item_test(
-    sample: Sample, btl: BTLRegressor, calibrator: JudgeCalibrator
-) -> ItemTest:
+def run_item_test(known: PipelineFit, btl: BTLRegressor) -> ItemTest:
     """Test whether verdicts deviate by model beyond score and features.
 
     Parameters
     ----------
-    sample : Sample
-        Rows that carry a two-step fit without item effects; outcomes, weights, groups.
-    btl, calibrator : BTLRegressor, JudgeCalibrator
+    known : PipelineFit
+        A two-step fit without item effects.
+    btl : BTLRegressor
         Fitted.
 
     Returns
     -------
     ItemTest
     """
-    rows = PipelineFit.of(sample, calibrator, btl.bias_)
-    noise = dispersions(sample, without_items=False)
+    noise = known.dispersions(without_items=False)
     judges = {}
-    for source in rows.sources:
-        if not source.is_new and source.source != PEOPLE:
-            m, p = source.source, rows.fit.probabilities(source)
-            judges[m] = JudgeSums.of(source, p, float(noise[m - 1]))
-    return item_test(rows.fit, judges, score_error_of(btl, sample.X.models))
+    for rows in known.sources:
+        if not rows.is_new and rows.source != PEOPLE:
+            m, p = rows.source, known.fit.probabilities(rows)
+            judges[m] = JudgeSums.of(rows, p, float(noise[m - 1]))
+    return item_test(known.fit, judges, score_error_of(btl, known.sample.X.models))
 
 
 def score_error_of(btl: BTLRegressor, models: NDArray[Any]) -> Array:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
+from skanchor._crossfit import engine
 from skanchor.datasets import fetch_mt_bench
 
 # The same examples in every run: what is drawn anew belongs into the fuzzing.
@@ -41,6 +42,12 @@ def pytest_runtest_setup():
     """
     seed = int(os.environ.get("SKANCHOR_TEST_SEED", "0"))
     np.random.seed(seed)  # noqa: NPY002 (only this is the global generator)
+
+
+@pytest.fixture
+def exact_folds(monkeypatch):
+    """Let the fits of folds end at their minimum, as those of a reference do."""
+    monkeypatch.setattr(engine, "FOLD_TOLERANCE", 1e-12)
 
 
 @pytest.fixture

@@ -24,9 +24,9 @@ def known_items(covariance, **fields):
 def set_covariance(monkeypatch, covariance):
     """Let ``item_effects="random"`` take this covariance, or variance, as known."""
 
-    def estimate(sample, calibrator, human_bias, prior):
+    def estimate(known, prior):
         if np.ndim(covariance) == 0:
-            return known_items(covariance * np.eye(len(sample.X.judges)))
+            return known_items(covariance * np.eye(len(known.sample.X.judges)))
         return known_items(covariance)
 
     monkeypatch.setattr(_treatments, "estimate_item_covariance", estimate)

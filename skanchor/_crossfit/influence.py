@@ -99,8 +99,11 @@ def influence_of(
         # Of a row that stands for several, the values are those of each.
         values = row_influence(weights, rows, residual / rows.count)
         is_alone = rows.group < 0
-        largest = _largest(largest, values[is_alone])
-        grouped[is_human].append((rows.group[~is_alone], values[~is_alone]))
+        if is_alone.all():
+            largest = _largest(largest, values)
+        else:
+            largest = _largest(largest, values[is_alone])
+            grouped[is_human].append((rows.group[~is_alone], values[~is_alone]))
         has_rater = rows.rater >= 0
         if has_rater.any():
             voted, rater = values[has_rater], rows.rater[has_rater]
@@ -130,7 +133,9 @@ def row_influence(weights: RieszWeights, rows: SourceRows, residual: Array) -> A
 
 
 def _largest(so_far: Array, values: Array) -> Array:
-    return np.maximum(so_far, np.abs(values).max(axis=0, initial=0.0))
+    # By both ends, so that no array of absolute values is made.
+    high, low = values.max(axis=0, initial=0.0), values.min(axis=0, initial=0.0)
+    return np.maximum(so_far, np.maximum(high, -low))
 
 
 def _sums_by(codes: NDArray[np.intp], values: Array, n_codes: int) -> Array:

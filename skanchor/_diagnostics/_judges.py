@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 
 from skanchor._comparisons import FeaturePairs
 from skanchor._judges import JudgeCalibrator
+from skanchor._model.link import sigmoid
 from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage
 from skanchor.sample import Sample
@@ -70,7 +70,7 @@ class JudgeErrors:
             & np.isfinite(eta[cut.rows])
         )
         rows = cut.rows[used]
-        weight, p = sample.weight[rows], expit(eta[rows])
+        weight, p = sample.weight[rows], sigmoid(eta[rows])
         columns = [X.score_differences[rows]]
         if calibrator.has_position_effect_[judge]:
             columns.append(cut.order[used])

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons import JudgeRows, count_rows
 from skanchor._diagnostics._overlap import HistoricalFeatures
-from skanchor._dispersions import dispersions
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.dispersion import NO_DISPERSION
+from skanchor._model.link import sigmoid
 from skanchor._numerics.blocks import Blocks, bend
 from skanchor._numerics.linalg import Columns
-from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.sums import SourceSums, local_gram, local_score
 from skanchor._typing import Array
@@ -173,7 +172,7 @@ class FitSums:
         sample: Sample,
         order: Array,
         calibrator: JudgeCalibrator,
-        noise: Array | None = None,
+        noise: Array,
         human_bias: Any = None,
     ) -> FitSums:
         """Sum rows.
@@ -186,8 +185,8 @@ class FitSums:
             Display order, whether or not the fit uses it.
         calibrator : JudgeCalibrator
             Fitted.
-        noise : ndarray of shape (n_judges + 1,), optional
-            What is known of it, where the rows are a part of all.
+        noise : ndarray of shape (n_judges + 1,)
+            Dispersion of each source, people last, by all historical rows.
         human_bias : learner, optional
             Fitted bias of people.
 
@@ -196,10 +195,7 @@ class FitSums:
         FitSums
         """
         X = sample.X
-        if noise is None:
-            plain = sample.with_battles(X.with_columns(deviations=None))
-            noise = dispersions(plain, without_items=True)
-            noise = np.where(noise < NO_DISPERSION, 1.0, noise)
+        noise = np.where(noise < NO_DISPERSION, 1.0, noise)
         eta = X.logits()
         sources = {PEOPLE: _people(sample, eta, human_bias)}
         for m, judge in enumerate(X.judges.tolist()):

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from skanchor._comparisons.grades import graded_in_part, shares_on_old_and_new
-from skanchor._numerics.logistic import fit_logistic
+from skanchor._model.link import sigmoid
+from skanchor._model.logistic import fit_logistic
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
@@ -115,12 +115,11 @@ def _level(
     design[:, 1:] -= np.average(design[:, 1:], axis=0, weights=weight)
     y = tied.astype(np.float64)
     fit = fit_logistic(design, y, weight)
-    if not fit.converged or np.linalg.cond(fit.hessian) > 1e12:
-        return _UNKNOWN
-    p = expit(design @ fit.coef)
-    score, groups = design * (weight * (y - p))[:, None], sample.membership(at)
-    # That of the fit may belong to a step before the last.
+    p = sigmoid(design @ fit.coef)
     hessian = design.T @ (design * (weight * p * (1.0 - p))[:, None])
+    if not fit.converged or np.linalg.cond(hessian) > 1e12:
+        return _UNKNOWN
+    score, groups = design * (weight * (y - p))[:, None], sample.membership(at)
     answer = np.linalg.solve(hessian, [0.0, 0.0, 1.0])
     values, times = score @ answer, sample.multiplicity_of(at)
     each = values if times is None else values / times

@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._comparisons import chunks
-from skanchor._numerics.groups import Membership
 from skanchor._typing import Array
 from skanchor.exceptions import located
 from skanchor.sample import Sample
@@ -86,15 +85,12 @@ class Fold:
     train_times, test_times : ndarray or None
         How many of the rows that each of these stands for are in training, and held
         out: where a sample has a multiplicity, a fold divides it. None stands for all.
-    members : Membership or None
-        Groups of the rows held out, where rows stand for several.
     """
 
     train: NDArray[np.intp]
     test: NDArray[np.intp]
     train_times: Array | None = None
     test_times: Array | None = None
-    members: Membership | None = None
 
     def training(self, sample: Sample) -> Sample:
         """The sample with weights of a training set that stands for all rows.
@@ -118,12 +114,7 @@ class Fold:
         if self.test_times is None:
             return sample
         weight = self._weights(sample, 1)
-        held = self._divided(sample, weight, self.test, self.test_times)
-        return replace(held, members=self.members)
-
-    def without_groups(self) -> Fold:
-        """The same rows, without the groups of those held out."""
-        return replace(self, members=None)
+        return self._divided(sample, weight, self.test, self.test_times)
 
     def kept(self, sample: Sample, bins: NDArray[np.intp], size: int) -> Array:
         """Weight of the training rows in each of ``size`` bins."""

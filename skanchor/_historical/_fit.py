@@ -19,6 +19,7 @@ from skanchor._human_bias import Votes, fit_bias
 from skanchor._judges import JudgeCalibrator, NoJudges
 from skanchor._model.graph import components
 from skanchor._numerics.parameters import PEOPLE
+from skanchor._pipeline_fit import PipelineFit
 from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
@@ -57,6 +58,7 @@ class HistoricalFit:
     Where the history is fitted jointly, in the fit of all rows ``two_step`` is the fit
     that it started from, if votes alone gave every score a finite value. Scores are
     fitted without the verdicts of ``excluded_judges``, which the scores separate.
+    ``fit`` lays all of it out, once that was asked for.
     """
 
     btl: BTLRegressor
@@ -64,6 +66,7 @@ class HistoricalFit:
     X: Comparisons
     two_step: HistoricalFit | None = None
     excluded_judges: frozenset[Any] = frozenset()
+    fit: PipelineFit | None = None
 
     def with_scores(self, X: Comparisons) -> HistoricalFit:
         """The same history, its rows and the scores of its votes those of other rows.
@@ -86,7 +89,7 @@ class HistoricalFit:
 
     def without_rows(self) -> HistoricalFit:
         """The same fit without the rows that it was made on."""
-        return replace(self, X=self.X.without_rows(), two_step=None)
+        return replace(self, X=self.X.without_rows(), two_step=None, fit=None)
 
 
 def fit_history(
@@ -111,6 +114,7 @@ def fit_history(
     if start is not None:
         return _fit_near(stages, sample, start)
     first, is_finite = _start_jointly(stages, sample)
+    first = _laid_out(stages, sample, first)
     found = _fit_in_turns(stages, sample, first)
     return replace(found, two_step=first if is_finite else None)
 
@@ -196,16 +200,18 @@ def _fit_in_turns(
     """
     # A judge whose verdicts the scores separate has no finite sensitivity. It would fix
     # score differences without error, so it takes no part in the scores.
-    excluded_judges = separated_judges(sample.with_battles(start.X), start.calibrator)
-    found = _step_jointly(stages, sample, start, excluded_judges)
+    assert start.fit is not None
+    excluded_judges = separated_judges(start.fit, start.calibrator)
+    found = _step_jointly(stages, start, excluded_judges)
     # Judges that the joint scores separate, or whose sensitivity ran away, follow.
-    drifted = separated_judges(sample.with_battles(found.X), found.calibrator)
+    assert found.fit is not None
+    drifted = separated_judges(found.fit, found.calibrator)
     drifted |= runaway_judges(start.calibrator, found.calibrator)
     drifted -= excluded_judges
     if drifted:
         warn(_of_drift(drifted))
         excluded_judges |= drifted
-        found = _step_jointly(stages, sample, start, excluded_judges)
+        found = _step_jointly(stages, start, excluded_judges)
     if all(linearity(learner) == "fixed" for learner in _learners(start)):
         return found
     # Flexible learners and scores in turn: the learners see the latest joint scores.
@@ -213,7 +219,8 @@ def _fit_in_turns(
         with WarningLog():
             btl, X = _refit_bias(sample, found.btl, found.X)
             again = _calibrate(stages, sample, btl, X, found.calibrator)
-        found = _step_jointly(stages, sample, again, excluded_judges)
+        again = _laid_out(stages, sample, again)
+        found = _step_jointly(stages, again, excluded_judges)
     return found
 
 
@@ -238,8 +245,8 @@ def _fit_near(stages: Stages, sample: Sample, start: WarmStart) -> HistoricalFit
     btl, calibrator = start.btl, start.calibrator
     X = calibrator.transform(btl.transform(sample.X))
     X = X.with_columns(scores=np.where(X.is_new, np.nan, start.scores))
-    known = HistoricalFit(btl, calibrator, X)
-    return _step_jointly(stages, sample, known, start.excluded_judges, NEAR)
+    known = _laid_out(stages, sample, HistoricalFit(btl, calibrator, X))
+    return _step_jointly(stages, known, start.excluded_judges, NEAR)
 
 
 def _learners(known: HistoricalFit) -> list[Any]:
@@ -261,34 +268,33 @@ def _refit_bias(
     return btl, btl.transform(X).with_columns(scores=X.scores)
 
 
+def _laid_out(stages: Stages, sample: Sample, known: HistoricalFit) -> HistoricalFit:
+    """The same fit with its parameters in one vector."""
+    rows, alpha = sample.with_battles(known.X), stages.btl.alpha
+    fit = PipelineFit.of(rows, known.calibrator, known.btl.bias_, alpha=alpha)
+    return replace(known, fit=fit)
+
+
 def _step_jointly(
     stages: Stages,
-    sample: Sample,
     start: HistoricalFit,
     excluded_judges: frozenset[Any],
     tol: float = EXACT,
 ) -> HistoricalFit:
-    """Minimise the joint loss, from a fit of the history.
-
-    Excluded judges are calibrated to the scores that the others determine.
-    """
-    X, calibrator, human_bias = fit_jointly(
-        sample.with_battles(start.X),
-        start.calibrator,
-        stages.btl.alpha,
-        tol=tol,
-        excluded_judges=excluded_judges,
-        human_bias=start.btl.bias_,
+    """Minimise the joint loss, from a fit of the history."""
+    assert start.fit is not None
+    fit = fit_jointly(
+        start.fit, stages.btl.alpha, tol=tol, excluded_judges=excluded_judges
     )
-    found = HistoricalFit(start.btl, calibrator, X).with_scores(X)
-    found.btl.bias_ = human_bias
-    if not excluded_judges:
-        return found
-    with WarningLog():
-        # Calibrated again at fixed scores: the judges that take part are at the minimum
-        # of their own loss already, so only the excluded ones move.
-        again = _calibrate(stages, sample, found.btl, X, calibrator)
-    return replace(again, excluded_judges=excluded_judges)
+    X, before = fit.annotate(start.X), start.X.scores
+    assert X.scores is not None and before is not None
+    # New scores stay what they are.
+    X = X.with_columns(scores=np.where(X.is_new, before, X.scores))
+    found = HistoricalFit(
+        start.btl, fit.calibrated(), X, excluded_judges=excluded_judges, fit=fit
+    ).with_scores(X)
+    found.btl.bias_ = fit.voters()
+    return found
 
 
 def _check_training_votes(btl: BTLRegressor, full: BTLRegressor) -> None:

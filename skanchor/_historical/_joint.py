@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from skanchor._comparisons import Comparisons
 from skanchor._historical._identification import Placement
-from skanchor._judges import JudgeCalibrator
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
-from skanchor._numerics.logistic import fit_logistic
+from skanchor._model.logistic import fit_logistic
 from skanchor._pipeline_fit import PipelineFit
 from skanchor.exceptions import ConvergenceWarning
-from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 FARTHEST = 5.0
@@ -27,14 +24,12 @@ all rows, and of a training set, whose error the correction squares."""
 
 
 def fit_jointly(
-    sample: Sample,
-    calibrator: JudgeCalibrator,
+    start: PipelineFit,
     alpha: float = 0.0,
     *,
     tol: float = EXACT,
     excluded_judges: Collection[Any] = (),
-    human_bias: Any = None,
-) -> tuple[Comparisons, JudgeCalibrator, Any]:
+) -> PipelineFit:
     """Fit historical scores and judges together.
 
     Minimises the loss of all rows without a new model, of votes and verdicts, over
@@ -43,40 +38,31 @@ def fit_jointly(
 
     Parameters
     ----------
-    sample : Sample
-        Rows that carry the scores and the judges to start from, outcomes and weights.
-    calibrator : JudgeCalibrator
-        Fitted. What of its learners is linear in coefficients (the span, or the last
-        stage) is fitted again; the rest is held fixed.
+    start : PipelineFit
+        Where to start. What of learners is linear in coefficients (the span, or the
+        last stage) is fitted again; the rest is held fixed.
     alpha : float
-        Ridge of the scores, as in :class:`skanchor.BTLRegressor`.
+        Its ridge of the scores, as in :class:`skanchor.BTLRegressor`.
     tol : float
         Squared Newton decrement of the last step, in squared standard errors.
     excluded_judges : collection of labels
-        Judges that are excluded from the scores, and stay as they are: without a finite
-        sensitivity they would measure scores without error.
-    human_bias : learner, optional
-        Fitted bias of people; what of it is linear in coefficients is fitted again.
+        Judges that are excluded from the scores: without a finite sensitivity they
+        would measure scores without error. They are calibrated to the scores that the
+        others determine.
 
     Returns
     -------
-    X : Comparisons
-        Rows with the updated historical scores and judge parameters.
-    calibrator : JudgeCalibrator
-        A copy with the updated judge parameters.
-    human_bias : learner or None
-        A copy with the updated coefficients.
+    PipelineFit
+        With the historical scores and the parameters of judges.
 
     Raises
     ------
     DisconnectedError
         If votes and verdicts together do not place all models on one scale.
     """
-    X = sample.X
-    known = PipelineFit.of(sample, calibrator, human_bias, alpha=alpha)
-    excluded = known.codes(excluded_judges)
-    step = known.steps(excluded_judges, is_joint=True)[:1]
-    found = known.moved(_rescaled(known, excluded)).fitted(step, tol)
+    excluded = start.codes(excluded_judges)
+    first, *others = start.steps(excluded_judges, is_joint=True)[:-1]
+    found = start.moved(_rescaled(start, excluded)).fitted([first], tol)
     if not found.fit.converged:
         warn(
             ConvergenceWarning(
@@ -84,11 +70,8 @@ def fit_jointly(
                 code="history-not-converged",
             )
         )
-    Placement.of(found, step[0]).check(alpha > 0)
-    annotated = found.annotate(X)
-    assert X.scores is not None and annotated.scores is not None
-    scores = np.where(X.is_new, X.scores, annotated.scores)
-    return annotated.with_columns(scores=scores), found.calibrated(), found.voters()
+    Placement.of(found, first).check(alpha > 0)
+    return found.fitted(others, tol) if others else found
 
 
 def _rescaled(known: PipelineFit, excluded: Collection[int]) -> Fit:

@@ -10,7 +10,6 @@ from skanchor._judges import JudgeCalibrator
 from skanchor._model.layout import PEOPLE
 from skanchor._numerics.separation import separation_of
 from skanchor._pipeline_fit import PipelineFit
-from skanchor.sample import Sample
 
 RUNAWAY = 2.0
 """Times its sensitivity beside fixed scores, from which one on its bound is taken to
@@ -47,17 +46,13 @@ def runaway_judges(before: JudgeCalibrator, after: JudgeCalibrator) -> frozenset
     return at_bound.intersection(known.index[far & (known != 0.0)])
 
 
-def separated_judges(sample: Sample, calibrator: JudgeCalibrator) -> frozenset[Any]:
+def separated_judges(known: PipelineFit, calibrator: JudgeCalibrator) -> frozenset[Any]:
     """Judges whose historical verdicts the score difference helps to separate.
 
-    Only a judge whose sensitivity lies on its bound may be one. The rows carry the
-    scores.
+    Only a judge whose sensitivity lies on its bound may be one.
     """
     at_bound = _judges_on_a_bound(calibrator)
-    if not at_bound:
-        return frozenset()
-    known = PipelineFit.of(sample, calibrator)
-    fit, judges = known.fit, sample.X.judges.tolist()
+    fit, judges = known.fit, known.sample.X.judges.tolist()
     found = []
     for rows in known.sources:
         if rows.is_new or rows.source == PEOPLE:

@@ -12,8 +12,8 @@ from scipy.special import ndtr
 
 from skanchor._comparisons import JudgeRows
 from skanchor._model.graph import count_components
+from skanchor._model.link import sigmoid
 from skanchor._numerics.linalg import SymmetricSolver
-from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask
 from skanchor.bias.protocol import last_stage

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skanchor._numerics.logistic import fit_logistic
+from skanchor._model.logistic import fit_logistic
 from skanchor._numerics.separation import separation_of
 from skanchor._typing import Array
 from skanchor.bias.protocol import span_names

@@ -7,9 +7,9 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from skanchor._model.linalg import Array
+from skanchor._model.link import sigmoid
 from skanchor._model.sources import SourceRows
 
 
@@ -74,7 +74,7 @@ class ExpandedRows:
         size, parts = len(at), rows.in_blocks(block, n_blocks)
         gram, score = np.zeros((n_blocks, size, size)), np.zeros((n_blocks, size))
         for number, part in enumerate(parts):
-            p = expit(part.logits(at))
+            p = sigmoid(part.logits(at))
             gram[number] = part.information(part.weight, p)
             score[number] = part.sums(part.weight * (part.y - p))
         total = np.array([part.weight.sum() for part in parts])

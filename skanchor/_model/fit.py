@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit
 
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import Array
+from skanchor._model.link import sigmoid
 from skanchor._model.sources import SourceRows
 
 
@@ -80,7 +80,7 @@ class Fit:
 
     def probabilities(self, rows: SourceRows) -> Array:
         """Probability that the left item is preferred, by row."""
-        return np.asarray(expit(self.logits(rows)))
+        return sigmoid(self.logits(rows))
 
     def with_spans(self, widths: tuple[int, ...]) -> Fit:
         """The same fit with other spans, whose coefficients are zero."""

@@ -48,6 +48,11 @@ LEAST, LARGEST = 1e-8, 25.0
 """Limits of variances, in squared logits: the one is far below any sampling error, the
 other bounds the variance of separated verdicts, which has no maximum."""
 
+SMALLEST_VARIANCE, NO_VARIANCE = 1e-8, 1e-12
+"""Share of the largest eigenvalue of a covariance that the smallest has at least, so
+that the covariance has an inverse; and the same where all effects are zero, in squared
+logits."""
+
 NO_SLOPE = 1e-3
 """Size of a sensitivity, in that of the largest, up to which it has no sign."""
 
@@ -56,15 +61,17 @@ TOLERANCE, ENOUGH = 1e-4, 1e-2
 where it takes too long: in units of variances of single effects with their sampling
 error, so that little depends on it, however small Sigma is."""
 
-MODE_ERROR = 0.1
-"""Squared Newton decrement before the last step to a mode, in that squared change."""
+MODE_TOLERANCE = 1e-6
+"""Squared Newton decrement of the last step to a mode around which the likelihood is
+expanded, in squared standard errors."""
 
 WORSE, SLOW = 2.0, 5.0
 """Factor by which a residual may be longer than the shortest one so far; and of the
 tolerance where steps are plain."""
 
-MOST_STEPS, MEMORY = 100, 10
-"""Most steps, and how many past ones enter the extrapolation of one."""
+MOST_EXPANSIONS, MOST_STEPS, MEMORY = 20, 100, 10
+"""Most expansions of the likelihood, most steps by one of them, and how many past steps
+enter the extrapolation of one."""
 
 NEAR, ALIKE = 0.1, 1e-2
 """Relative change of Sigma below which steps are extrapolated: far from the limit the
@@ -234,10 +241,16 @@ def with_item_effects(fit: Fit, sigma: Array) -> Fit:
     x, precision = np.zeros(layout.size), np.zeros((layout.size, layout.size))
     x[: len(fit.x)] = fit.x
     precision[:start, :start] = fit.precision[:start, :start]
-    inverse = np.linalg.inv(sigma)
-    inverse = (inverse + inverse.T) / 2.0
+    inverse = inverse_covariance(sigma)
     precision[at, at] = np.kron(inverse, np.eye(layout.n_models))
     return Fit(layout, x, precision, fit.converged)
+
+
+def inverse_covariance(sigma: Array) -> Array:
+    """Inverse of the covariance of the item effects, however small some are."""
+    values, vectors = np.linalg.eigh(sigma)
+    least = max(SMALLEST_VARIANCE * values.max(), NO_VARIANCE)
+    return np.asarray((vectors / np.maximum(values, least)) @ vectors.T)
 
 
 def check_number(n_judges: int, n_models: int) -> None:
@@ -266,14 +279,11 @@ class Posterior:
         Their covariance, summed over models.
     slopes : ndarray of shape (n_judges,)
         Sensitivities at the mode.
-    is_mode : bool
-        Whether the mode was found.
     """
 
     effects: Array
     spread: Array
     slopes: Array
-    is_mode: bool
 
     def shown(self, sigma: Array) -> float:
         """Share of the variance of an effect under ``sigma`` that rows remove."""
@@ -297,24 +307,34 @@ class Posterior:
         shown = self.shown(sigma)
         return turned * shrunk(variances, correlation, n_models, shown)
 
+    def change(self, sigma: Array, after: Array) -> float:
+        """Size of a step from ``sigma``, in the units of ``TOLERANCE``."""
+        scale = np.sqrt(sigma.diagonal())
+        relative = np.abs((after - sigma) / np.outer(scale, scale)).max()
+        return min(1.0, self.shown(sigma) * float(relative))
+
 
 class History(Protocol):
-    """Likelihood of historical rows, whose weights are those of independent votes."""
+    """Likelihood of historical rows, whose weights are those of independent votes.
 
-    def posterior(self, sigma: Array, change: float) -> Posterior:
-        """Posterior under a covariance.
+    It is expanded to second order, so that the many covariances which an estimate tries
+    cost no look at the rows.
+    """
+
+    def expand(self, sigma: Array) -> bool:
+        """Expand around the mode under a covariance; whether that was found.
 
         Parameters
         ----------
         sigma : ndarray of shape (n_judges, n_judges)
             Positive definite.
-        change : float
-            Change of Sigma by the last step, than which the error of the mode is
-            smaller.
         """
 
+    def posterior(self, sigma: Array) -> Posterior:
+        """Posterior under a covariance, by the last expansion."""
+
     def spread_without_spans(self, sigma: Array) -> Array:
-        """Spread at the last mode if the coefficients of spans were known."""
+        """Spread by the last expansion if the coefficients of spans were known."""
 
 
 def estimate_covariance(
@@ -338,31 +358,22 @@ def estimate_covariance(
     """
     turn = _signs(slopes)
     sigma = prior.covariance(len(turn)) * np.outer(turn, turn)
-    points: list[Array] = []
-    residuals: list[Array] = []
-    change, step, best, is_plain = 1.0, 0, np.inf, False
+    is_mode, path, n_expansions = history.expand(sigma), _Path(), 1
     while True:
-        found = history.posterior(sigma, change)
+        found = history.posterior(sigma)
         after = found.maximised(sigma, prior)
-        residual = _logarithm(after) - _logarithm(sigma)
-        norm = float(np.abs(residual).max())
-        if norm > WORSE * best:
-            # Extrapolated too far: go back, and on in plain steps, which are slow but
-            # lead to the fixed point.
-            is_plain = True
-        if is_plain:
-            points, residuals = points[:0], residuals[:0]
-        points = [*points[1 - MEMORY :], _logarithm(sigma)]
-        residuals = [*residuals[1 - MEMORY :], residual]
-        best = min(best, norm)
-        scale = np.sqrt(sigma.diagonal())
-        relative = np.abs((after - sigma) / np.outer(scale, scale)).max()
-        change = min(1.0, found.shown(sigma) * float(relative))
-        step += 1
-        enough = SLOW * TOLERANCE if is_plain else TOLERANCE
-        if change <= enough or step == MOST_STEPS or not found.is_mode:
+        change = found.change(sigma, after)
+        ahead = path.step(sigma, after)
+        if change <= path.tolerance:
+            # It has converged if this is so at the mode, too, where the first step is.
+            if path.n_steps == 1 or not is_mode or n_expansions == MOST_EXPANSIONS:
+                break
+            is_mode, path = history.expand(sigma), _Path()
+            n_expansions += 1
+        elif path.n_steps == MOST_STEPS:
             break
-        sigma = _exponential(_extrapolated(points, residuals))
+        else:
+            sigma = ahead
     n_models = found.effects.shape[1]
     # Features that tell models apart explain a part of the effects. What remains is the
     # number of effects that rows show beside spans, over that without spans.
@@ -377,7 +388,7 @@ def estimate_covariance(
         found.slopes,
         n_models,
         (n_models - 2.0) * share + prior.df,
-        converged=change <= ENOUGH and found.is_mode,
+        converged=change <= ENOUGH and is_mode,
     )
 
 
@@ -415,8 +426,8 @@ class RowsOfHistory:
             self.free |= layout.of_source(rows.source)
             self.spans[layout.span(rows.source)] = True
 
-    def posterior(self, sigma: Array, change: float) -> Posterior:
-        """Posterior under a covariance, see :class:`History`."""
+    def expand(self, sigma: Array) -> bool:
+        """Expand around the mode under a covariance, see :class:`History`."""
         start, hessian = with_item_effects(self.fit, sigma), None
         if self.information is not None:
             at = np.flatnonzero(self.free)
@@ -428,58 +439,47 @@ class RowsOfHistory:
             self.free,
             bounds=self.bounds,
             hessian=hessian,
-            tolerance=MODE_ERROR * change**2,
+            tolerance=MODE_TOLERANCE,
         )
         self.information = self.fit.information(
             (rows.source, rows.information(weight, self.fit.probabilities(rows)))
             for rows, weight in zip(self.sources, self.weights, strict=True)
         )
+        return self.fit.converged
+
+    def posterior(self, sigma: Array) -> Posterior:
+        """Posterior under a covariance, see :class:`History`."""
+        fit = with_item_effects(self.fit, sigma)
+        at, root = self._root(fit, self.free)
+        # At the mode the gradient of the rows is minus that of its prior.
+        gradient = ((fit.precision - self.fit.precision) @ fit.x)[at]
+        x = fit.x.copy()
+        x[at] -= root @ (root.T @ gradient)
         return Posterior(
-            self.fit.x[self.at_effects].reshape(len(sigma), -1),
-            self._spread(self.free, len(sigma)),
-            self.fit.x[self.fit.layout.sensitivities][1:],
-            self.fit.converged,
+            x[self.at_effects].reshape(len(sigma), -1),
+            self._spread(at, root, len(sigma)),
+            x[fit.layout.sensitivities][1:],
         )
 
     def spread_without_spans(self, sigma: Array) -> Array:
-        """Spread at the last mode without spans, see :class:`History`."""
-        return self._spread(self.free & ~self.spans, len(sigma))
+        """Spread if spans were known, see :class:`History`."""
+        fit = with_item_effects(self.fit, sigma)
+        return self._spread(*self._root(fit, self.free & ~self.spans), len(sigma))
 
-    def _spread(self, free: NDArray[np.bool_], n_judges: int) -> Array:
+    def _root(
+        self, fit: Fit, free: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.intp], Array]:
+        """Free parameters that are not on a bound, and a root of their covariance."""
         low, high = self.bounds
-        # Parameters on a bound are fixed.
-        free = free & (low < self.fit.x) & (self.fit.x < high)
+        at = np.flatnonzero(free & (low < fit.x) & (fit.x < high))
         assert self.information is not None
-        return spread_of(
-            self.fit.penalised(self.information), free, self.at_effects, n_judges
-        )
+        matrix = fit.penalised(self.information)[at[:, None], at]
+        return at, SymmetricSystem.of(matrix).inverse_root
 
-
-def spread_of(
-    matrix: Array,
-    free: NDArray[np.bool_],
-    at_effects: NDArray[np.bool_],
-    n_judges: int,
-) -> Array:
-    """Posterior covariance of the effects on a model, summed over models.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (size, size)
-        Information of all parameters, prior included.
-    free, at_effects : ndarray of shape (size,)
-        Masks of the parameters that are not fixed, and of the effects among them.
-    n_judges : int
-        Number of judges.
-
-    Returns
-    -------
-    ndarray of shape (n_judges, n_judges)
-    """
-    at = np.flatnonzero(free)
-    root = SymmetricSystem.of(matrix[at[:, None], at]).inverse_root[at_effects[at]]
-    by_judge = root.reshape(n_judges, -1)
-    return by_judge @ by_judge.T
+    def _spread(self, at: NDArray[np.intp], root: Array, n_judges: int) -> Array:
+        """Covariance of the effects on a model, summed over models."""
+        by_judge = root[self.at_effects[at]].reshape(n_judges, -1)
+        return by_judge @ by_judge.T
 
 
 def count_independent(correlation: Array) -> float:
@@ -554,20 +554,42 @@ def _exponential(logarithm: Array) -> Array:
     return np.asarray((vectors * np.clip(np.exp(values), *limits)) @ vectors.T)
 
 
-def _extrapolated(points: Sequence[Array], residuals: Sequence[Array]) -> Array:
-    """Next point by Anderson's extrapolation of past points and their residuals.
+class _Path:
+    """Steps of a fixed-point iteration for Sigma, and where to go next.
 
-    Plain steps are slow where rows say little of a variance or a correlation.
+    Far from the limit a step goes where it leads. Near it plain steps are slow where
+    rows say little of a variance or a correlation; Anderson's extrapolation of past
+    steps is not. Where that goes wrong, steps are plain again.
     """
-    last, residual = points[-1], residuals[-1]
-    if len(points) == 1 or np.abs(residual).max() > NEAR:
-        return last + residual
-    # Affine combination of the points with the smallest residual. Nearly equal changes
-    # of it are one, lest their difference is taken for a direction.
-    moves = np.array([(point - last).ravel() for point in points[:-1]])
-    changes = np.array([(past - residual).ravel() for past in residuals[:-1]])
-    sizes = np.linalg.norm(changes, axis=1)
-    scaled = changes.T / sizes
-    mixture = np.linalg.lstsq(scaled, -residual.ravel(), rcond=ALIKE)[0] / sizes
-    ahead = mixture @ (moves + changes)
-    return np.asarray(last + residual + ahead.reshape(last.shape))
+
+    def __init__(self) -> None:
+        self.points: list[Array] = []
+        self.residuals: list[Array] = []
+        self.n_steps, self.shortest, self.is_plain = 0, np.inf, False
+
+    @property
+    def tolerance(self) -> float:
+        """Change of Sigma that ends the iteration."""
+        return SLOW * TOLERANCE if self.is_plain else TOLERANCE
+
+    def step(self, sigma: Array, after: Array) -> Array:
+        """The next Sigma, once a step has led from one to another."""
+        point = _logarithm(sigma)
+        residual = _logarithm(after) - point
+        norm = float(np.abs(residual).max())
+        self.is_plain |= norm > WORSE * self.shortest
+        self.shortest = min(self.shortest, norm)
+        self.n_steps += 1
+        self.points = [*self.points[1 - MEMORY :], point]
+        self.residuals = [*self.residuals[1 - MEMORY :], residual]
+        if self.n_steps == 1 or self.is_plain or norm > NEAR:
+            return _exponential(point + residual)
+        # Affine combination of the points with the smallest residual. Nearly equal
+        # changes of it are one, lest their difference is taken for a direction.
+        moves = np.array([(past - point).ravel() for past in self.points[:-1]])
+        changes = np.array([(past - residual).ravel() for past in self.residuals[:-1]])
+        sizes = np.linalg.norm(changes, axis=1)
+        scaled = changes.T / sizes
+        mixture = np.linalg.lstsq(scaled, -residual.ravel(), rcond=ALIKE)[0] / sizes
+        ahead = mixture @ (moves + changes)
+        return _exponential(point + residual + ahead.reshape(point.shape))

@@ -154,8 +154,7 @@ def minimise(
         trial = _searched(problem, point, gradient, step)
         if trial is None:
             break
-        moved = trial.moved_from(point)
-        point = trial
+        point, moved = trial
         if decrement <= tolerance:
             return point.fit.moved(point.fit.x, converged=True), hessian
         before, is_exact = decrement, False
@@ -166,20 +165,24 @@ def minimise(
 
 def _searched(
     problem: _Problem, point: _Point, gradient: Array, step: Array
-) -> _Point | None:
-    """The longest of the halved steps that lowers the loss; None where none does."""
+) -> tuple[_Point, float] | None:
+    """The longest of the halved steps that lowers the loss; None where none does.
+
+    With it comes the largest change of a logit.
+    """
     loss, x = None, point.fit.x[problem.free]
     for _ in range(_MOST_HALVES):
         trial = problem.step_to(point, step)
         walked = trial.fit.x[problem.free] - x
         # But for rounding. With few parameters ``allclose`` takes as long as the step.
         is_whole = bool((np.abs(walked - step) <= 1e-8 + 1e-12 * np.abs(step)).all())
-        if is_whole and trial.moved_from(point) <= _SAFE_MOVE:
-            return trial
+        moved = trial.moved_from(point)
+        if is_whole and moved <= _SAFE_MOVE:
+            return trial, moved
         loss = problem.loss(point) if loss is None else loss
         # Differences of the loss below rounding are not compared.
         slack = 1e-14 * (1.0 + abs(loss))
         if problem.loss(trial) <= loss + _ARMIJO * float(gradient @ walked) + slack:
-            return trial
+            return trial, moved
         step = step / 2.0
     return None

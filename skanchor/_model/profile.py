@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
-from scipy.special import expit
 
 from skanchor._model.linalg import Array
+from skanchor._model.link import sigmoid
 from skanchor._model.open_rows import OpenRows
 
 FARTHEST = 60.0
@@ -264,7 +264,7 @@ class Component:
         return float(losses + 0.5 * (self._precision * x) @ x)
 
     def _hessian(self, logits: Array, columns: Array) -> Array:
-        curvature = self.rows.weight * expit(logits) * expit(-logits)
+        curvature = self.rows.weight * sigmoid(logits) * sigmoid(-logits)
         weighted = columns.T @ (columns * curvature[:, None])
         return np.asarray(weighted + np.diag(self._precision))
 
@@ -287,7 +287,7 @@ class Component:
         logits, columns = self._logits(x)
         loss = self._loss(x, logits)
         for _ in range(MOST_STEPS):
-            p = expit(-logits)
+            p = sigmoid(-logits)
             gradient = self._precision * x - columns.T @ (self.rows.weight * p)
             hessian = self._hessian(logits, columns)
             if a is None:

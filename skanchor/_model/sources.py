@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from skanchor._model.graph import laplacian, pair_sums
 from skanchor._model.linalg import Array
+from skanchor._model.link import log_loss_terms, sigmoid
 
-_OF_SOURCE = ("source", "is_new", "n_items")
-"""Attributes of :class:`SourceRows` that have no entry for each row."""
+_NOT_BY_ROW = ("source", "is_new", "n_items", "order", "span")
+"""Attributes of :class:`SourceRows` that have no entry for each row, or are kept
+together."""
 
 CERTAIN = 1e-8
 """Variance of an outcome below which it is certain, and its row has no information.
@@ -97,6 +97,8 @@ class SourceRows:
         Code of the rater of a vote, whose votes depend on each other; -1 without one.
     n_items : int
         Number of items.
+    extra : ndarray of shape (n, 1 + n_span)
+        Local columns that follow those of the items: display order and span.
     """
 
     source: int
@@ -113,26 +115,39 @@ class SourceRows:
     group: NDArray[np.intp]
     rater: NDArray[np.intp]
     n_items: int
+    extra: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Each of the further columns lies together in memory, along which sums over
+        # many rows then run. They are kept once, and copied only if they lie apart.
+        columns, shape = self.order.base, (1 + self.span.shape[1], len(self.order))
+        if columns is None or columns is not self.span.base or columns.shape != shape:
+            columns = np.empty(shape)
+            columns[0], columns[1:] = self.order, self.span.T
+        for name, value in (
+            ("order", columns[0]),
+            ("span", columns[1:].T),
+            ("extra", columns.T),
+        ):
+            object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, chosen: NDArray[Any] | slice) -> SourceRows:
-        names = [f.name for f in fields(self) if f.name not in _OF_SOURCE]
-        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+    def __getitem__(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> SourceRows:
+        """Some rows, by mask or by ascending place."""
+        names = [f.name for f in fields(self) if f.init and f.name not in _NOT_BY_ROW]
+        # One look for the rows, not one for each column.
+        at = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        found = {name: getattr(self, name).take(at, axis=0) for name in names}
+        columns = self.extra.T.take(at, axis=1)
+        return replace(self, order=columns[0], span=columns[1:].T, **found)
 
     def in_blocks(self, block: NDArray[np.integer], n_blocks: int) -> list[SourceRows]:
         """Rows of each block, given the block of each row."""
-        # One copy of all rows, of which the blocks are views, each sorted by pair.
-        ordered = self[np.argsort(block, kind="stable")]
+        order = np.argsort(block, kind="stable")
         stops = np.cumsum(np.bincount(block, minlength=n_blocks))
-        slices = map(slice, [0, *stops[:-1].tolist()], stops.tolist())
-        return [ordered[chosen] for chosen in slices]
-
-    @cached_property
-    def extra(self) -> Array:
-        """Local columns that follow those of the items, of shape (n, 1 + n_span)."""
-        return np.column_stack([self.order, self.span])
+        return [self[places] for places in np.split(order, stops[:-1])]
 
     @cached_property
     def _starts(self) -> NDArray[np.intp]:
@@ -171,13 +186,19 @@ class SourceRows:
         Values have the shape (n,) or (n, k).
         """
         by_pair, (left, right) = self._by_pair(values), self._pairs
-        n_columns = int(np.prod(values.shape[1:]))
-        columns = by_pair.reshape(len(by_pair), n_columns).T
-        found = np.empty((len(columns), self.n_items))
-        for sums, column in zip(found, columns, strict=True):
-            sums[:] = np.bincount(left, column, self.n_items)
-            sums -= np.bincount(right, column, self.n_items)
-        return found.T.reshape(self.n_items, *values.shape[1:])
+
+        def by_item(column: Array) -> Array:
+            return np.asarray(
+                np.bincount(left, column, self.n_items)
+                - np.bincount(right, column, self.n_items)
+            )
+
+        if values.ndim == 1:
+            return by_item(by_pair)
+        found = np.empty((self.n_items, values.shape[1]))
+        for number, column in enumerate(by_pair.T):
+            found[:, number] = by_item(column)
+        return found
 
     def sums(self, values: Array) -> Array:
         """Sum of values, of shape (n,), times the local columns: (n_columns,)."""
@@ -189,7 +210,7 @@ class SourceRows:
         gram = np.zeros((size, size))
         left, right = self._pairs
         gram[:n, :n] = laplacian(pair_sums(left, right, self._by_pair(values), n))
-        weighted = values[:, None] * self.extra
+        weighted = self.extra * values[:, None]
         gram[:n, n:] = self._by_item(weighted)
         gram[n:, :n] = gram[:n, n:].T
         gram[n:, n:] = self.extra.T @ weighted
@@ -211,20 +232,22 @@ class SourceRows:
     def logits(self, coefficients: Array) -> Array:
         """Logit of each row, from the coefficients of the local columns."""
         n = self.n_items
-        by_pair = self.differences(coefficients[:n])
-        return np.asarray(self.offset + by_pair + self.extra @ coefficients[n:])
+        logits = self.differences(coefficients[:n])
+        logits += self.extra @ coefficients[n:]
+        logits += self.offset
+        return logits
 
     def loss(self, weight: Array, logits: Array) -> float:
         """Weighted log loss."""
-        return float(weight @ (np.logaddexp(0.0, logits) - self.y * logits))
+        return float(weight @ log_loss_terms(self.y, logits))
 
     def slope(self, weight: Array, logits: Array) -> Array:
         """Derivative of the loss by the coefficients, (n_columns,)."""
-        return self.sums(weight * (expit(logits) - self.y))
+        return self.sums(weight * (sigmoid(logits) - self.y))
 
     def curvature(self, weight: Array, logits: Array) -> Array:
         """Expected second derivative of the loss, (n_columns, n_columns)."""
-        return self.gram(weight * expit(logits) * expit(-logits))
+        return self.gram(weight * sigmoid(logits) * sigmoid(-logits))
 
     def information(self, weight: Array, probability: Array) -> Array:
         """Gram matrix of rows with these weights, at these probabilities."""

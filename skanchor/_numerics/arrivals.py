@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import least_squares
 
-from skanchor._numerics.logistic import sigmoid
+from skanchor._model.link import sigmoid
 from skanchor._numerics.types import Array
 
 SCORE_BOUND = 15.0

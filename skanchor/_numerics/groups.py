@@ -188,40 +188,6 @@ class Membership:
             self.groups, starts, self.place.take(at), self.number.take(at)
         )
 
-    def divided(self, part: NDArray[Any], n_parts: int) -> list[Membership]:
-        """Membership in the groups of each part alone.
-
-        Parameters
-        ----------
-        part : ndarray of shape (n_groups,)
-            Part of each group, from zero; -1 is in none. Integers that may be narrow.
-        n_parts : int
-            Number of parts.
-
-        Returns
-        -------
-        list of Membership
-            Of the same rows.
-        """
-        n_rows, own = len(self.starts) - 1, part[self.place]
-        rows = np.repeat(np.arange(n_rows), np.diff(self.starts))
-        # Groups and entries by part, in their order within each.
-        by_group, by_entry = (_by_part(one, n_parts) for one in (part, own))
-        place = np.empty(len(part), dtype=np.intp)
-        found = []
-        for groups, entries in zip(by_group, by_entry, strict=True):
-            place[groups] = np.arange(len(groups))
-            sizes = np.bincount(rows[entries], minlength=n_rows)
-            found.append(
-                Membership(
-                    self.groups[groups],
-                    np.concatenate([[0], np.cumsum(sizes)]),
-                    place[self.place[entries]],
-                    self.number[entries],
-                )
-            )
-        return found
-
     def squares(
         self, *sums: tuple[NDArray[np.intp], Array, int]
     ) -> list[tuple[Array, int, int]]:
@@ -303,12 +269,6 @@ class Membership:
             np.repeat(np.arange(len(sizes)), sizes),
             self.number,
         )
-
-
-def _by_part(part: NDArray[Any], n_parts: int) -> list[NDArray[np.intp]]:
-    """Numbers of what each part has, ascending; -1 is in none."""
-    stops = np.cumsum(np.bincount(part.astype(np.intp) + 1, minlength=n_parts + 1))
-    return np.split(np.argsort(part, kind="stable"), stops)[1:-1]
 
 
 def _sorted_entries(

@@ -106,7 +106,7 @@ class Weighing:
                 columns = self.projected[part.source].residual(
                     cut, places, is_training=is_training
                 )
-                known = {f.name: getattr(part, f.name) for f in fields(part)}
+                known = {f.name: getattr(part, f.name) for f in fields(part) if f.init}
                 at = X.rows.places[part.rows]
                 found[number] = ResidualRows(**known, residual=columns[at])
         return found

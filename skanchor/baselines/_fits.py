@@ -14,9 +14,10 @@ from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.graph import components, pair_sums
+from skanchor._model.link import sigmoid
+from skanchor._model.logistic import fit_logistic
 from skanchor._numerics.arrivals import ArrivalRows
 from skanchor._numerics.linalg import zero_sum_basis
-from skanchor._numerics.logistic import fit_logistic, sigmoid
 from skanchor._typing import Array
 from skanchor.exceptions import SeparationWarning
 from skanchor.sample import Sample

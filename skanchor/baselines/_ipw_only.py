@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from skanchor._btl import BTLRegressor
 from skanchor._judges import JudgeCalibrator
-from skanchor._numerics.logistic import fit_logistic
+from skanchor._model.logistic import fit_logistic
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 from skanchor.baselines._fits import Arrivals, Fits

@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 
 from skanchor._comparisons import Comparisons
 from skanchor._comparisons.labels import positions
-from skanchor._numerics.logistic import fit_logistic
+from skanchor._model.logistic import fit_logistic
 from skanchor._typing import Array
 from skanchor.baselines._fits import Fits
 from skanchor.baselines._rank_only import RankOnly

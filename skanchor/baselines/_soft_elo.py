@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 from skanchor._admission import admit_to_ranking
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
-from skanchor._numerics.logistic import fit_logistic
+from skanchor._model.logistic import fit_logistic
 from skanchor._ranking import ScoreEstimator
 from skanchor._typing import Array
 from skanchor.baselines._base import check_scores, point_result, with_fitted_scores

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._comparisons import FeaturePairs
-from skanchor._numerics.logistic import log_loss_terms
+from skanchor._model.link import log_loss_terms
 from skanchor._typing import Array
 from skanchor.bias._boosted import BoostedBias
 from skanchor.bias._exact import simplest_within_error

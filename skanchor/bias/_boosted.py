@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skanchor._comparisons import FeaturePairs
-from skanchor._numerics.logistic import log_loss_terms
+from skanchor._model.link import log_loss_terms
 from skanchor._typing import Array
 from skanchor.bias._exact import LINEAR_RIDGE, ExactFit, fit_exactly
 from skanchor.bias._learner import PairsLearner

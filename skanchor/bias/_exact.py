@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.linalg import Columns, SymmetricSolver
-from skanchor._numerics.logistic import fit_logistic
+from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.logistic import fit_logistic
 from skanchor._typing import Array
 from skanchor.bias._rows import TrainingRows
 
@@ -31,15 +31,12 @@ class ExactFit:
         Those that lie on their bound.
     converged : bool
         Whether the solver converged.
-    hessian : ndarray of shape (n_parametric + n_columns, ) * 2, optional
-        Hessian of the logistic loss.
     """
 
     coef: Array
     parametric_coef: Array
     at_bound: NDArray[np.bool_]
     converged: bool = True
-    hessian: Array | None = None
 
     @property
     def start(self) -> Array:
@@ -55,8 +52,7 @@ def fit_exactly(
     *,
     offset: Array | float = 0.0,
     start: Array | None = None,
-    hessian: Array | None = None,
-    tol: float = 1e-11,
+    **settings: float,
 ) -> ExactFit:
     """Minimise the mean weighted loss plus half a diagonal quadratic.
 
@@ -74,9 +70,7 @@ def fit_exactly(
         Fixed part of the contrasts.
     start : ndarray of shape (n_parametric + n_columns,), optional
         First coefficients, parametric ones before the others (logistic loss).
-    hessian : ndarray of shape (n_parametric + n_columns, ) * 2, optional
-        Hessian of a fit on nearly the same rows that ended at ``start``.
-    tol : float, default=1e-11
+    **settings : float
         Tolerance of the solver (logistic loss).
 
     Returns
@@ -88,29 +82,25 @@ def fit_exactly(
         # Normal equations, (C' W C + ridge) b = C' W y, for all targets at once.
         weighted = columns * (rows.weight / rows.weight.sum())[:, None]
         gram = weighted.T @ columns + np.diag(ridge)
-        coef = SymmetricSolver.factorise(gram).solve(weighted.T @ (rows.y - offset))
+        coef = SymmetricSystem.of(gram).solve(weighted.T @ (rows.y - offset))
         return ExactFit(coef, np.empty(0), np.zeros(0, dtype=bool))
     free = np.full(n_columns, np.inf)
     fit = fit_logistic(
-        Columns(rows.parametric, columns),
+        np.hstack([rows.parametric, columns]),
         rows.y.ravel(),
         rows.weight,
-        offset=np.broadcast_to(offset, rows.y.shape).ravel()
-        if np.any(offset)
-        else None,
+        offset=np.broadcast_to(offset, rows.y.shape).ravel(),
         penalty=np.concatenate([np.zeros(n_parametric), ridge]),
         lower=np.concatenate([rows.lower, -free]),
         upper=np.concatenate([rows.upper, free]),
         start=start,
-        hessian=hessian,
-        tol=tol,
+        **settings,
     )
     return ExactFit(
         fit.coef[n_parametric:].reshape(n_columns, *rows.y.shape[1:]),
         fit.coef[:n_parametric],
         fit.at_bound[:n_parametric],
         fit.converged,
-        fit.hessian,
     )
 
 

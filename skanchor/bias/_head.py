@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skanchor._numerics.logistic import log_loss_terms, sigmoid
+from skanchor._model.link import log_loss_terms, sigmoid
 from skanchor._numerics.ridge import RidgePath
 from skanchor._typing import Array
 from skanchor.bias._exact import (
@@ -23,7 +23,7 @@ LEAST_ROWS = 20.0
 in several rows, leaving one of these out hides little, and its loss would favour a
 smaller ridge than new responses do."""
 
-PILOT_ALPHA, PILOT_TOL = 0.1, 1e-2
+PILOT_ALPHA, PILOT_TOLERANCE = 0.1, 1.0
 """Ridge and tolerance of a first logistic fit; the leave-one-out losses are those of
 the quadratic approximation of the loss about it."""
 
@@ -111,7 +111,7 @@ def _choose_alpha(
             head_ridge(variance, n_features, PILOT_ALPHA),
             loss,
             start=start,
-            tol=PILOT_TOL,
+            tolerance=PILOT_TOLERANCE,
         )
         design = np.hstack([rows.parametric, columns])
         fixed = np.append(np.zeros(rows.parametric.shape[1]), fixed)

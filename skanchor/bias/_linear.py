@@ -71,7 +71,6 @@ class LinearBias(PairsLearner):
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
         "loss": [StrOptions({"logistic", "squared"})],
     }
-    _hessian: Array | None
 
     def __init__(
         self,
@@ -94,20 +93,17 @@ class LinearBias(PairsLearner):
     def _fit(self, rows: TrainingRows, start: LinearBias | None) -> None:
         self.fit_span(rows.pairs, rows.weight)
         span = self.span(rows.pairs)
-        first, hessian = None, None
+        first = None
         if start is not None and len(start.coef_) == span.shape[1]:
             first = np.concatenate([start.parametric_coef_, start.coef_])
-            hessian = start._hessian
         fit = fit_exactly(
             rows,
             span,
             self.ridge(rows.pairs, rows.weight),
             self.loss,
             start=first,
-            hessian=hessian,
         )
         self._store(fit)
-        self._hessian = fit.hessian
 
     def fit_span(self, X: FeaturePairs, sample_weight: Array) -> Self:
         """Fit the feature map alone, on the responses of rows of positive weight.

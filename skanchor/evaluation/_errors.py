@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons.labels import positions
 from skanchor._model.graph import laplacian, pair_sums
-from skanchor._numerics.logistic import sigmoid
+from skanchor._model.link import sigmoid
 from skanchor._riesz import RieszDebiaser
 from skanchor._typing import Array
 from skanchor.results import AnchorResult

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skanchor._crossfit.influence import influence_of, residuals
-from skanchor._numerics.logistic import sigmoid
+from skanchor._model.link import sigmoid
 from skanchor._riesz import RieszDebiaser
 from skanchor._typing import Array
 from skanchor.fragility._units import Queue, Units

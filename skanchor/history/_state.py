@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,7 @@ from skanchor._crossfit.state import StoredFits
 from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._engine import FullFit
 from skanchor._fold_fits import FoldFits, rows_held_out
-from skanchor._folds import FoldPlan, as_folds, fold_of_rows
+from skanchor._folds import Fold, FoldPlan, fold_of_rows
 from skanchor._historical import votes_identify
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
@@ -209,7 +209,7 @@ class HistoryState:
         chain, sample = full.chain, full.sample
         X = chain.X
         check_linear(full)
-        fits, folds, _, _ = inference.fold_fits(full)
+        fits, *folds = inference.fold_fits(full)
         if not fits.is_shared:
             raise LearnerError(
                 "The Riesz weights of a history must have the learner of the bias: set "
@@ -218,12 +218,12 @@ class HistoryState:
         stored = StoredFits.of(
             fits.full,
             parameters_of(fits.full.fit.layout, X, chain.calibrator),
-            _parts(full, fits, folds),
-            is_grouped=fits.sample.groups is not None,
+            _parts(full, fits, *folds),
+            is_grouped=fits.tested.groups is not None,
         )
         # ``stored`` adds the ranges, and some contrasts, of the features of each judge.
         fitted = sample.with_battles(X)
-        sums = FitSums.of(fitted, sample.X.order, chain.calibrator).stored(fitted)
+        sums = full.sums().stored(fitted)
         groups = None
         codes = inference.cells.groups
         if group_labels is not None and codes is not None:
@@ -236,7 +236,7 @@ class HistoryState:
             items=full.items,
             check=inference.check,
             treatment=inference.choice.item_effects,
-            repeats=tuple(map(len, folds)),
+            repeats=tuple(map(len, folds[0])),
             groups=groups,
             fingerprints=dict(fingerprints),
             counts=RowCounts.of(
@@ -442,21 +442,24 @@ def check_linear(full: FullFit) -> None:
 
 
 def _parts(
-    full: FullFit, fits: FoldFits, folds: list[Any]
+    full: FullFit,
+    fits: FoldFits,
+    plans: list[Sequence[Fold]],
+    test_plans: list[Sequence[Fold]],
 ) -> Iterator[tuple[list[Array], list[SourceRows]]]:
     """Training weights and held-out rows of each fold of all repeats."""
-    sample, sources = fits.sample, fits.full.sources
-    for plan in folds:
-        for number, fold in enumerate(as_folds(plan)):
+    sample, tested = fits.sample, fits.tested
+    for of_repeat in zip(plans, test_plans, strict=True):
+        for number, (fold, test_fold) in enumerate(zip(*of_repeat, strict=True)):
             with located(f"Fold {number}"):
                 training = fold.training(sample)
                 if not votes_identify(training):
                     # Refuses what leaves scores open, and says why.
                     fit_stages(full.stages, training, full.plugged)
-                test = rows_held_out(sources, sample, fold)
+                test = rows_held_out(fits.test_sources, tested, test_fold)
                 yield (
-                    [training.weight[part.rows] for part in sources],
-                    with_all_groups(test, sample),
+                    [training.weight[part.rows] for part in fits.full.sources],
+                    with_all_groups(test, tested),
                 )
 
 

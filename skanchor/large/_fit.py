@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
 
 from skanchor import _treatments as treatments
 from skanchor._anchor import AnchorPipeline
@@ -17,7 +16,6 @@ from skanchor._crossfit.engine import FitOfAllRows
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
 from skanchor._crossfit.state import HeldOut, StoredFits, TrainedFold
 from skanchor._diagnostics import FitSums
-from skanchor._dispersions import dispersions
 from skanchor._engine import FullFit
 from skanchor._fold_fits import FoldFits
 from skanchor._judges import JudgeCalibrator
@@ -25,6 +23,7 @@ from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._model.expansion import ExpandedRows
 from skanchor._model.fit import Fit
 from skanchor._model.item_effects import ItemCovariance
+from skanchor._model.link import sigmoid
 from skanchor._model.sources import SourceRows
 from skanchor._pipeline_fit import PipelineFit
 from skanchor._source_rows import source_rows, spans_of
@@ -90,13 +89,14 @@ class Start:
         self, X: Comparisons, calibrator: Any, items: ItemCovariance | None = None
     ) -> PipelineFit:
         """The parameters of fitted stages, with item effects of a covariance."""
-        return PipelineFit.of(
+        stages = self.full.stages
+        known = PipelineFit.of(
             self.sample.with_battles(X),
             calibrator,
             covariance=None if items is None else items.covariance,
-            alpha=self.full.stages.btl.alpha,
-            score_bounds=self.full.stages.arrival.score_bounds,
+            alpha=stages.btl.alpha,
         )
+        return known.with_score_bounds(stages.arrival.score_bounds)
 
     def steps(self, known: PipelineFit, **settings: bool) -> Any:
         """Minimisations of the fit, with these settings in the place of its own."""
@@ -106,7 +106,8 @@ class Start:
     def dispersions(self, known: PipelineFit, **settings: bool) -> Array:
         """Dispersion of each source at a fit without its item effects."""
         X = known.annotate(known.sample.X).with_columns(deviations=None)
-        return dispersions(self.alone.with_battles(X), **settings)
+        rows = PipelineFit.of(self.alone.with_battles(X), known.calibrated())
+        return rows.dispersions(**settings)
 
 
 # ---------------------------------------------------------------------------- passes
@@ -145,7 +146,7 @@ def all_rows(
         if "two-step" in points and source:
             at, whole = points["two-step"][source], np.zeros(len(rows), dtype=np.intp)
             totals["two-step", 0, source] = ExpandedRows.of(rows, at, whole, 1)
-            totals["test", source] = JudgeSums.of(rows, expit(rows.logits(at)), 1.0)
+            totals["test", source] = JudgeSums.of(rows, sigmoid(rows.logits(at)), 1.0)
     return totals
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._comparisons import Comparisons, FeaturePairs, JudgeRows
+from skanchor._model.link import sigmoid
 from skanchor._model.sources import variance_of
-from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._typing import Array
 from skanchor.sample import Sample

@@ -20,8 +20,7 @@ from skanchor import (
     _assembly,
 )
 from skanchor._diagnostics import FitSums, check_arrivals
-from skanchor._dispersions import dispersions
-from skanchor._pipeline_fit import carried_by
+from skanchor._pipeline_fit import PipelineFit, carried_by
 from skanchor.bias import LinearBias
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.leaderboard import leaderboard_text
@@ -31,6 +30,17 @@ from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 NEW = "new-model"
+
+
+def noise_of(X, y, anchor):
+    """Dispersion of each source, people last."""
+    fit = PipelineFit.of(Sample.admit(X, y), anchor.calibrator_)
+    return fit.dispersions(without_items=True)
+
+
+def sums_of(X, y, anchor):
+    noise = noise_of(X, y, anchor)
+    return FitSums.of(Sample.admit(X, y), X.order, anchor.calibrator_, noise)
 
 
 def look(data, y=None, item_effects=None, X=None, historical_fit="joint"):
@@ -43,7 +53,7 @@ def look(data, y=None, item_effects=None, X=None, historical_fit="joint"):
     )  # fmt: skip
     anchor.fit(data.X if X is None else X, y)
     known = anchor.comparisons_
-    sums = FitSums.of(Sample.admit(known, y), known.order, anchor.calibrator_)
+    sums = sums_of(known, y, anchor)
     return check_arrivals(known, carried_by(known), sums)
 
 
@@ -68,7 +78,7 @@ def two_steps_by_dense_algebra(data):
     )  # fmt: skip
     anchor.fit(data.X, data.y)
     X = anchor.comparisons_
-    noise = dispersions(Sample.admit(X, data.y), without_items=True)[X.judge]
+    noise = noise_of(X, data.y, anchor)[X.judge]
     dense = Dense(data.X, data.y, X.models, X.judges, X.new_models, True)
     v = dense.two_step(np.ones(len(data.y)))
     p = expit(dense.eta(v))
@@ -145,7 +155,7 @@ def test_a_bias_that_a_ridge_holds_at_zero_is_none():
             calibrator=JudgeCalibrator(bias), debiaser="passthrough", item_effects=None
         )
         known = anchor.fit(X, data.y).comparisons_
-        sums = FitSums.of(Sample.admit(known, data.y), known.order, anchor.calibrator_)
+        sums = sums_of(known, data.y, anchor)
         tables.append(check_arrivals(known, carried_by(known), sums).changes)
     pd.testing.assert_frame_equal(*tables, rtol=1e-4, atol=1e-6)
 
@@ -332,7 +342,7 @@ def test_a_judge_of_two_verdicts_on_a_model_is_one_that_may_disagree():
     X, y = data.X.iloc[kept].reset_index(drop=True), data.y[kept]
     anchor = AnchorPipeline(debiaser="passthrough", item_effects=None).fit(X, y)
     known = anchor.comparisons_
-    sums = FitSums.of(Sample.admit(known, y), known.order, anchor.calibrator_)
+    sums = sums_of(known, y, anchor)
     assert check_arrivals(known, carried_by(known), sums).models.loc[NEW, "df"] == 2
 
 

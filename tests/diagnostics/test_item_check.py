@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
+from skanchor._pipeline_fit import PipelineFit
 from skanchor._treatments import run_item_test
 from skanchor.bias import LinearBias
 from skanchor.sample import Sample
@@ -30,7 +31,8 @@ def test_a_ridge_leaves_the_size_of_the_check():
         encoded = anchor.calibrator_.transform(anchor.btl_.transform(data.X))
         p.append(
             run_item_test(
-                Sample.admit(encoded, data.y), anchor.btl_, anchor.calibrator_
+                PipelineFit.of(Sample.admit(encoded, data.y), anchor.calibrator_),
+                anchor.btl_,
             ).p_value
         )
     # 99.9 % of binomial draws of 24 with probability 0.1 are at most 8.
@@ -52,9 +54,8 @@ def test_ties_and_weights_enter_the_check_of_a_judge(rng):
     )  # fmt: skip
     anchor.fit(X, y, sample_weight=weight)
     rows = anchor.calibrator_.transform(anchor.btl_.transform(X))
-    found = run_item_test(
-        Sample.admit(rows, y, weight), anchor.btl_, anchor.calibrator_
-    )
+    fit = PipelineFit.of(Sample.admit(rows, y, weight), anchor.calibrator_)
+    found = run_item_test(fit, anchor.btl_)
 
     names = anchor.btl_.models_
     old = (X.judge != "human") & X.model_a.isin(names) & X.model_b.isin(names)
@@ -92,7 +93,8 @@ def test_size_and_power_of_the_check():
             encoded = anchor.calibrator_.transform(anchor.btl_.transform(X))
             values.append(
                 run_item_test(
-                    Sample.admit(encoded, data.y), anchor.btl_, anchor.calibrator_
+                    PipelineFit.of(Sample.admit(encoded, data.y), anchor.calibrator_),
+                    anchor.btl_,
                 ).p_value
             )
     # 99.9 % of binomial draws of 24 with probability 0.1 are at most 8.

@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 import skanchor
+from skanchor._model.logistic import _PenalisedLoss
 from skanchor._model.newton import _Problem
-from skanchor._numerics.logistic import _PenalisedLoss
 from skanchor.exceptions import BattlesError, LearnerError, SkanchorWarning
 
 MOST_POINTS = 100_000  # evaluations of a loss by Newton's loop: more of them hang

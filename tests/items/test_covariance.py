@@ -21,10 +21,9 @@ from skanchor import (
     RieszDebiaser,
 )
 from skanchor._admission import admit_to_ranking
-from skanchor._chain import fit_stages
-from skanchor._dispersions import dispersions
+from skanchor._chain import fit_stages, laid_out
 from skanchor._inference import satterthwaite, t_quantile
-from skanchor._item_fit import fit_deviations
+from skanchor._item_fit import fit_item_effects
 from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._model.item_effects import ITEM_PRIOR
 from skanchor._stages import Stages
@@ -119,11 +118,11 @@ def test_features_that_tell_models_apart_take_degrees_of_freedom():
 
 
 def stages_of(X, y, bias):
-    """The fit without deviations, and rows that carry it."""
+    """The fit without item effects, as stages and as one vector."""
     sample = admit_to_ranking(Sample.admit(Comparisons.from_battles(X), y, None), None)
     stages = Stages(BTLRegressor(), JudgeCalibrator(bias), ArrivalScorer(), None)
     known = fit_stages(stages, sample)
-    return known, sample.with_battles(known.X)
+    return known, laid_out(stages, known, sample)
 
 
 def judges_of_few_rows(seed=0):
@@ -138,19 +137,15 @@ def judges_of_few_rows(seed=0):
 @pytest.mark.parametrize("joint", [False, True])
 def test_item_effects_of_judges_of_few_rows_settle(joint):
     """Beside them a judge that scores separate would run away, and all with it."""
-    known, sample = stages_of(*judges_of_few_rows(1), None)
-    covariance = ITEM_PRIOR.sd**2 * np.eye(len(sample.X.judges))
+    known, fit = stages_of(*judges_of_few_rows(1), None)
+    start = fit.with_item_effects(ITEM_PRIOR.sd**2 * np.eye(len(known.X.judges)))
     with WarningLog() as log:
-        X, calibrator, _ = fit_deviations(
-            sample,
-            known.calibrator,
-            covariance,
-            joint=joint,
-            excluded_judges=known.excluded_judges,
+        found = fit_item_effects(
+            start, is_joint=joint, excluded_judges=known.excluded_judges
         )
     assert not [w for w in log.found if isinstance(w, ConvergenceWarning)]
-    assert np.isfinite(X.scores).all() and np.isfinite(X.deviations).all()
-    assert calibrator.sensitivities_.abs().max() <= 20.0
+    assert np.isfinite(found.fit.x).all()
+    assert np.abs(found.fit.x[found.layout.sensitivities]).max() <= 20.0
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
@@ -158,10 +153,9 @@ def test_a_judge_without_noise_weighs_as_one_with_that_of_its_outcomes():
     """What only ties has no dispersion to divide weights by."""
     data = small(n_models=8, n_judges=2, n_historical=900, item_sd=0.4)
     y = np.where(data.X["judge"] == "judge-2", 0.5, data.y)
-    known, sample = stages_of(data.X, y, LinearBias())
-    noise = dispersions(sample, without_items=True)
-    assert noise[1] < NO_DISPERSION
-    found = estimate_item_covariance(sample, known.calibrator)
+    _, fit = stages_of(data.X, y, LinearBias())
+    assert fit.dispersions(without_items=True)[1] < NO_DISPERSION
+    found = estimate_item_covariance(fit)
     assert np.isfinite(found.covariance).all() and found.covariance[0, 0] > 0.01
 
 
@@ -172,8 +166,8 @@ def test_two_judges_and_two_models_do_not_inflate_what_the_prior_says():
         data = small(seed, n_models=2, n_judges=2, item_sd=0.3)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            known, sample = stages_of(data.X, data.y, LinearBias())
-        found.append(estimate_item_covariance(sample, known.calibrator))
+            _, fit = stages_of(data.X, data.y, LinearBias())
+        found.append(estimate_item_covariance(fit))
     assert max(one.inflation for one in found) < 3.0
 
 

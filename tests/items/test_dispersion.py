@@ -8,8 +8,14 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import Comparisons
-from skanchor._dispersions import dispersions
+from skanchor._judges import NoJudges
+from skanchor._pipeline_fit import PipelineFit
 from skanchor.sample import Sample
+
+
+def noise_of_votes(sample, without_items):
+    fit = PipelineFit.of(sample, NoJudges().fit_sample(sample))
+    return fit.dispersions(without_items=without_items)
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
@@ -24,7 +30,8 @@ def test_the_noise_of_a_source_is_read_off_its_residuals(without_items):
     ones = np.ones(len(y))
 
     def noise(*args):
-        return dispersions(Sample.admit(known, *args), without_items=without_items)
+        fit = PipelineFit.of(Sample.admit(known, *args), anchor.calibrator_)
+        return fit.dispersions(without_items=without_items)
 
     votes = noise(y, ones)
     assert_allclose(votes, 1.0, atol=0.15)
@@ -44,9 +51,9 @@ def test_the_noise_of_few_rows_is_not_read_off_fewer_still():
     known = Comparisons.from_battles(table).with_columns(scores=np.zeros(3))
     sample = Sample.admit(known, np.ones(3))
     # No score explains the circle: the whole of it is noise, three votes of 1/4 each.
-    assert_allclose(dispersions(sample, without_items=False), [1.0])
+    assert_allclose(noise_of_votes(sample, without_items=False), [1.0])
     # A third of that is expected to be left, half of it is what the floor allows.
-    assert_allclose(dispersions(sample, without_items=True), [2.0])
+    assert_allclose(noise_of_votes(sample, without_items=True), [2.0])
 
 
 def test_the_noise_of_many_rows_knows_what_deviations_take():
@@ -54,5 +61,8 @@ def test_the_noise_of_many_rows_knows_what_deviations_take():
     table = pd.DataFrame({"model_a": list("xyz") * 4, "model_b": list("yzx") * 4})
     known = Comparisons.from_battles(table).with_columns(scores=np.zeros(3))
     sample = Sample.admit(known, np.repeat([0.0, 1.0], 6))
-    assert_allclose(dispersions(sample, without_items=False), [1.0])
-    assert_allclose(dispersions(sample, without_items=True), [12.0 / 10.0])
+    assert_allclose(noise_of_votes(sample, without_items=False), [1.0])
+    assert_allclose(
+        noise_of_votes(sample, without_items=True),
+        [12.0 / 10.0],
+    )

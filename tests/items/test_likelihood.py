@@ -13,7 +13,7 @@ from skanchor.simulation import simulate_battles
 
 @pytest.mark.parametrize("position", [False, True])
 @pytest.mark.parametrize("n_new_models", [1, 2])
-def test_equals_the_dense_mixed_model(position, n_new_models, monkeypatch):
+def test_equals_the_dense_mixed_model(position, n_new_models, monkeypatch, exact_folds):
     set_covariance(monkeypatch, COVARIANCE)
     data = small(n_new_models=n_new_models, new_score=[0.5, -0.3][:n_new_models])
     anchor = AnchorPipeline(
@@ -37,7 +37,7 @@ def test_equals_the_dense_mixed_model(position, n_new_models, monkeypatch):
     assert_allclose(parts, anchor.standard_errors_**2)
 
 
-def test_zero_covariance_is_the_paper_s_interval(monkeypatch):
+def test_zero_covariance_is_the_paper_s_interval(monkeypatch, exact_folds):
     set_covariance(monkeypatch, 0.0)
     data = small(item_sd=0.0)
     paper = AnchorPipeline(

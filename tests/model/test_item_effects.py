@@ -95,7 +95,7 @@ def estimated(layout, sources, prior=None):
 def posterior(layout, sources, covariance):
     """Modes of the effects, their dense covariance, all information, and the fit."""
     _, history = history_of(layout, sources)
-    history.posterior(covariance.covariance, 1e-6)
+    history.expand(covariance.covariance)
     fit = history.fit
     grams = [
         (rows.source, rows.information(rows.weight, fit.probabilities(rows)))

@@ -1,6 +1,6 @@
 """The model of all rows, against dense designs and finite differences."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -163,7 +163,7 @@ def test_weights_by_residual_columns_are_those_beside_the_span(fit, sources):
         head, span = np.split(every, [layout.n_items + 1], axis=1)
         coef = np.linalg.lstsq(root * span, root * head, rcond=None)[0]
         known = vars(rows) | {"span": rows.span[:, :0], "offset": fit.bias(rows)}
-        names = SourceRows.__dataclass_fields__
+        names = [f.name for f in fields(SourceRows) if f.init]
         residual = dense_columns(rows)[:, : layout.n_items + 1] - rows.span @ coef
         projected.append(
             ResidualRows(**{f: known[f] for f in names}, residual=residual)

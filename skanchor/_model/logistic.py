@@ -1,0 +1,115 @@
+"""Logistic regression on given columns: the one fit, of rows without items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._model.fit import Fit
+from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.linalg import Array
+from skanchor._model.newton import minimise
+from skanchor._model.sources import SourceRows
+
+_TOLERANCE = 1e-14
+"""Squared Newton decrement of the last step, in squared standard errors of one row of
+mean weight. Separated rows reach it at logits beyond the next limit only."""
+
+_FLAT_LOGIT = 30.0
+"""Logit beyond which the likelihood is flat up to rounding: a fit that ends there has
+no finite minimum."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticFit:
+    """Result of :func:`fit_logistic`.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_columns,)
+        Coefficients.
+    converged : bool
+        Whether there is a minimum, and it was found.
+    at_bound : ndarray of shape (n_columns,)
+        Columns whose coefficient lies on its bound.
+    """
+
+    coef: Array
+    converged: bool
+    at_bound: NDArray[np.bool_]
+
+
+def fit_logistic(
+    design: Array,
+    y: Array,
+    weight: Array,
+    *,
+    offset: Array | float = 0.0,
+    penalty: Array | float = 0.0,
+    lower: Array | float = -np.inf,
+    upper: Array | float = np.inf,
+    start: Array | None = None,
+    tolerance: float = _TOLERANCE,
+) -> LogisticFit:
+    """Minimise the weighted mean logistic loss plus half a diagonal quadratic.
+
+    Parameters
+    ----------
+    design : ndarray of shape (n_rows, n_columns)
+        Columns that the logit is linear in.
+    y : ndarray of shape (n_rows,)
+        Outcomes in [0, 1].
+    weight : ndarray of shape (n_rows,)
+        Row weights; only their proportions matter.
+    offset : ndarray of shape (n_rows,) or float
+        Fixed part of the logit.
+    penalty : ndarray of shape (n_columns,) or float
+        Diagonal of the quadratic penalty, which is added to the mean loss.
+    lower, upper : ndarray of shape (n_columns,) or float
+        Bounds of the coefficients.
+    start : ndarray of shape (n_columns,), optional
+        Start of the coefficients; zero by default.
+    tolerance : float
+        Squared Newton decrement of the last step, in units of a row of mean weight.
+
+    Returns
+    -------
+    LogisticFit
+    """
+    used = weight > 0
+    n, n_columns = int(used.sum()), design.shape[1]
+    none, alone = np.zeros(n, dtype=np.intp), np.full(n, -1)
+    rows = SourceRows(
+        PEOPLE, False, np.flatnonzero(used), none, none,
+        order=np.zeros(n), span=design[used],
+        offset=np.broadcast_to(offset, len(y))[used], y=y[used],
+        weight=weight[used] / weight[used].mean(), count=np.ones(n), group=alone,
+        rater=alone, n_items=1,
+    )  # fmt: skip
+    item = np.zeros(1, dtype=np.intp)
+    layout = Layout(item > 0, item, item, (n_columns,), (False,))
+    at, bounds = layout.span(PEOPLE), np.full((2, layout.size), np.inf)
+    bounds[0] *= -1.0
+    bounds[0, at], bounds[1, at] = lower, upper
+    precision = np.zeros((layout.size, layout.size))
+    precision[at, at] = np.diag(n * np.broadcast_to(penalty, n_columns))
+    first = Fit.start(layout, precision)
+    if start is not None:
+        first.x[at] = np.clip(start, *bounds[:, at])
+    fit, _ = minimise(
+        first,
+        [rows],
+        [rows.weight],
+        layout.of_source(PEOPLE),
+        bounds=(bounds[0], bounds[1]),
+        tolerance=tolerance,
+    )
+    coef = fit.x[at]
+    is_finite = bool((np.abs(fit.logits(rows)) <= _FLAT_LOGIT).all())
+    return LogisticFit(
+        coef,
+        fit.converged and is_finite,
+        (coef <= bounds[0, at]) | (coef >= bounds[1, at]),
+    )
