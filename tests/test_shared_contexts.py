@@ -93,15 +93,9 @@ def apart(X, y, plan, kind):
     return X.iloc[rows], np.asarray(y)[rows], own
 
 
-@pytest.fixture
-def to_the_end(monkeypatch):
-    """Joint fits of folds go on until nothing moves, as a reference does."""
-    monkeypatch.setattr("skanchor._historical._fit.NEAR", 1e-24)
-
-
 @pytest.mark.parametrize("historical_fit", ["two-step", "joint"])
 def test_with_judges_of_their_own_contexts_are_tables_of_their_own(
-    historical_fit, to_the_end
+    historical_fit, exact_folds
 ):
     X, y = simulated(features=False)
     people = X["judge"] == "human"
@@ -206,7 +200,7 @@ def by_hand(X, y, plan):
     return labels, total + influence.sum(axis=0), influence.T @ influence
 
 
-def test_against_a_dense_likelihood_by_hand(to_the_end):
+def test_against_a_dense_likelihood_by_hand(exact_folds):
     X, y = simulated(seed=7, features=False, n_historical=2400)
     y = np.asarray(y, dtype=float)
     calibrator = JudgeCalibrator(position_effect=False)

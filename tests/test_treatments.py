@@ -15,7 +15,7 @@ from skanchor import (
     _treatments,
 )
 from skanchor._admission import admit_to_ranking
-from skanchor._chain import fit_stages
+from skanchor._chain import fit_stages, laid_out
 from skanchor._crossfit.item_test import ItemTest, ScoreTest
 from skanchor._model import item_effects
 from skanchor._stages import Stages
@@ -105,12 +105,12 @@ CALM, ALARMED = (ItemTest(*[ScoreTest(value, 12.0, 1e3)] * 2) for value in (12.0
 
 
 def plugged(n_models=6, **kwargs):
-    """A sample that carries the plug-in, and its calibrator."""
+    """A sample that carries the plug-in, and its fit as one vector."""
     data = small(n_models=n_models, **kwargs)
     sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
     stages = Stages(BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), None)
     chain = fit_stages(stages, sample)
-    return sample.with_battles(chain.X), chain.calibrator
+    return sample.with_battles(chain.X), laid_out(stages, chain, sample)
 
 
 @pytest.mark.parametrize(
@@ -125,11 +125,11 @@ def plugged(n_models=6, **kwargs):
     ],
 )
 def test_what_is_asked_for_is_fitted(item_effects, check, expected):
-    sample, calibrator = plugged()
+    sample, fit = plugged()
     assert leaves_items_out(item_effects) == (expected == "none")
     chosen = choose_item_effects(item_effects, sample.X, check)
     assert chosen.item_effects == expected
-    items = chosen.covariance(sample, calibrator)
+    items = chosen.covariance(fit)
     assert (items is None) == (expected == "none")
     if items is not None:
         assert items.covariance.shape == (2, 2) and items.inflation > 1.0
@@ -224,17 +224,17 @@ def test_without_judges_there_is_nothing_to_treat():
 
 
 def test_few_models_leave_the_covariance_to_the_prior():
-    sample, calibrator = plugged(n_models=4)
+    sample, fit = plugged(n_models=4)
     chosen = choose_item_effects("auto", sample.X, CALM)
     assert chosen.item_effects == "random"
     assert "they always are with 4 historical models" in chosen.reason
     assert "a prior of 0.3 logits with 2 degrees of freedom" in chosen.reason
-    found = chosen.covariance(sample, calibrator)
+    found = chosen.covariance(fit)
     # Two degrees of freedom of the prior, beside at most those of the models less two.
     assert 3.0 < found.free <= 4.0
     chosen = choose_item_effects("random", sample.X, CALM, prior=read_prior((0.7, 9)))
     assert "a prior of 0.7 logits with 9 degrees of freedom" in chosen.reason
-    assert 10.0 < chosen.covariance(sample, calibrator).free <= 11.0
+    assert 10.0 < chosen.covariance(fit).free <= 11.0
 
 
 @pytest.mark.parametrize("wrong", [0.3, (0.3,), (0.0, 2), (0.3, -1), ("a", 2), None])

@@ -61,11 +61,11 @@ TOLERANCE, ENOUGH = 1e-4, 1e-2
 where it takes too long: in units of variances of single effects with their sampling
 error, so that little depends on it, however small Sigma is."""
 
-MODE_TOLERANCE = 1e-6
+MODE_TOLERANCE = 1e-8
 """Squared Newton decrement of the last step to a mode around which the likelihood is
 expanded, in squared standard errors."""
 
-WORSE, SLOW = 2.0, 5.0
+WORSE, SLOW, MOST_RESTARTS = 2.0, 5.0, 3
 """Factor by which a residual may be longer than the shortest one so far; and of the
 tolerance where steps are plain."""
 
@@ -75,8 +75,8 @@ enter the extrapolation of one."""
 
 NEAR, ALIKE = 0.1, 1e-2
 """Relative change of Sigma below which steps are extrapolated: far from the limit the
-past says little of what follows. And the least singular value of past changes, in the
-largest, that is used."""
+past says little of what follows. And the size of past changes that are told apart, in
+that of all."""
 
 N_DRAWS = 400
 """Monte Carlo draws behind the inflation factor."""
@@ -565,7 +565,8 @@ class _Path:
     def __init__(self) -> None:
         self.points: list[Array] = []
         self.residuals: list[Array] = []
-        self.n_steps, self.shortest, self.is_plain = 0, np.inf, False
+        self.n_steps, self.n_restarts = 0, 0
+        self.shortest, self.is_plain = np.inf, False
 
     @property
     def tolerance(self) -> float:
@@ -577,19 +578,26 @@ class _Path:
         point = _logarithm(sigma)
         residual = _logarithm(after) - point
         norm = float(np.abs(residual).max())
-        self.is_plain |= norm > WORSE * self.shortest
+        if norm > WORSE * self.shortest:
+            # Extrapolated too far: on from here, without what led there.
+            self.points, self.residuals, self.shortest = [], [], np.inf
+            self.n_restarts += 1
+        self.is_plain = self.n_restarts > MOST_RESTARTS
         self.shortest = min(self.shortest, norm)
         self.n_steps += 1
         self.points = [*self.points[1 - MEMORY :], point]
         self.residuals = [*self.residuals[1 - MEMORY :], residual]
-        if self.n_steps == 1 or self.is_plain or norm > NEAR:
+        if len(self.points) == 1 or self.is_plain or norm > NEAR:
             return _exponential(point + residual)
-        # Affine combination of the points with the smallest residual. Nearly equal
-        # changes of it are one, lest their difference is taken for a direction.
+        # Affine combination of the points with the smallest residual. A ridge keeps
+        # the difference of nearly equal changes from being taken for a direction, and
+        # unlike a cut it does not amplify rounding.
         moves = np.array([(past - point).ravel() for past in self.points[:-1]])
         changes = np.array([(past - residual).ravel() for past in self.residuals[:-1]])
         sizes = np.linalg.norm(changes, axis=1)
         scaled = changes.T / sizes
-        mixture = np.linalg.lstsq(scaled, -residual.ravel(), rcond=ALIKE)[0] / sizes
+        gram = scaled.T @ scaled
+        gram += np.diag(np.full(len(gram), ALIKE**2 * len(gram)))
+        mixture = np.linalg.solve(gram, -scaled.T @ residual.ravel()) / sizes
         ahead = mixture @ (moves + changes)
         return _exponential(point + residual + ahead.reshape(point.shape))

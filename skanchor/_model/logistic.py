@@ -17,9 +17,9 @@ _TOLERANCE = 1e-14
 """Squared Newton decrement of the last step, in squared standard errors of one row of
 mean weight. Separated rows reach it at logits beyond the next limit only."""
 
-_FLAT_LOGIT = 30.0
-"""Logit beyond which the likelihood is flat up to rounding: a fit that ends there has
-no finite minimum."""
+_FLAT_LOGIT, _WALK = 30.0, 0.5
+"""Logit beyond which the likelihood of a row is flat up to rounding, and change of a
+logit by a further step, of which a fit without a finite minimum makes one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +98,20 @@ def fit_logistic(
     first = Fit.start(layout, precision)
     if start is not None:
         first.x[at] = np.clip(start, *bounds[:, at])
-    fit, _ = minimise(
-        first,
-        [rows],
-        [rows.weight],
-        layout.of_source(PEOPLE),
-        bounds=(bounds[0], bounds[1]),
-        tolerance=tolerance,
-    )
+
+    def fitted(near: Fit, tolerance: float) -> Fit:
+        free, limits = layout.of_source(PEOPLE), (bounds[0], bounds[1])
+        weights = [rows.weight]
+        return minimise(
+            near, [rows], weights, free, bounds=limits, tolerance=tolerance
+        )[0]
+
+    fit = fitted(first, tolerance)
+    logits, is_finite = fit.logits(rows), True
+    if np.abs(logits).max(initial=0.0) > _FLAT_LOGIT:
+        walked = fitted(fit, np.inf).logits(rows) - logits
+        is_finite = bool(np.abs(walked).max() <= _WALK)
     coef = fit.x[at]
-    is_finite = bool((np.abs(fit.logits(rows)) <= _FLAT_LOGIT).all())
     return LogisticFit(
         coef,
         fit.converged and is_finite,

@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 import skanchor
-from skanchor._model.logistic import _PenalisedLoss
 from skanchor._model.newton import _Problem
 from skanchor.exceptions import BattlesError, LearnerError, SkanchorWarning
 
@@ -48,7 +47,7 @@ class Verdict:
 @contextlib.contextmanager
 def counted_points():
     """Count the points at which losses are evaluated; raise ``Hang`` where too many."""
-    known = {kind: kind.at for kind in (_Problem, _PenalisedLoss)}
+    known = {_Problem: _Problem.at}
     n_points = Counter()
 
     def counting(at):
