@@ -17,10 +17,10 @@ from skanchor._model.linalg import Array
 from skanchor._model.newton import minimise
 from skanchor._model.sources import SourceRows
 
-FOLD_TOLERANCE = 1e-8
+FOLD_TOLERANCE = 1e-10
 """Squared Newton decrement before the last step of the fit of a fold, in squared
 standard errors: folds differ from each other by about one. What it leaves changes
-results by less than 1e-6 standard errors, for the correction squares it."""
+results by less than 1e-7 standard errors, for the correction squares it."""
 
 NEW_TOLERANCE = 1e-12
 """The same where new scores are fitted: these depend on few rows, and shall not depend
