@@ -316,5 +316,4 @@ def test_order_copies_and_empty_rows_move_nothing_beside_item_effects(seed):
                                              weight=none)  # fmt: skip
     for other, one in ((shuffled, plain), (copied, plain), (emptied, without)):
         for found, wanted in zip(other, one, strict=True):
-            # The covariance of the item effects ends with a step that is short enough.
-            assert_allclose(found, wanted, rtol=0, atol=1e-6)
+            assert_allclose(found, wanted, rtol=0, atol=1e-12)

@@ -56,7 +56,7 @@ logits."""
 NO_SLOPE = 1e-3
 """Size of a sensitivity, in that of the largest, up to which it has no sign."""
 
-TOLERANCE, ENOUGH = 1e-4, 1e-2
+TOLERANCE, ENOUGH = 3e-5, 1e-2
 """Change of Sigma by a step that ends the iteration, and below which it has converged
 where it takes too long: in units of variances of single effects with their sampling
 error, so that little depends on it, however small Sigma is."""
@@ -65,7 +65,7 @@ MODE_TOLERANCE = 1e-8
 """Squared Newton decrement of the last step to a mode around which the likelihood is
 expanded, in squared standard errors."""
 
-WORSE, SLOW, MOST_RESTARTS = 2.0, 5.0, 3
+WORSE, SLOW = 2.0, 5.0
 """Factor by which a residual may be longer than the shortest one so far; and of the
 tolerance where steps are plain."""
 
@@ -73,7 +73,7 @@ MOST_EXPANSIONS, MOST_STEPS, MEMORY = 20, 100, 10
 """Most expansions of the likelihood, most steps by one of them, and how many past steps
 enter the extrapolation of one."""
 
-NEAR, ALIKE = 0.1, 1e-2
+NEAR, ALIKE = 0.1, 0.1
 """Relative change of Sigma below which steps are extrapolated: far from the limit the
 past says little of what follows. And the size of past changes that are told apart, in
 that of all."""
@@ -368,7 +368,7 @@ def estimate_covariance(
             # It has converged if this is so at the mode, too, where the first step is.
             if path.n_steps == 1 or not is_mode or n_expansions == MOST_EXPANSIONS:
                 break
-            is_mode, path = history.expand(sigma), _Path()
+            is_mode, path = history.expand(sigma), _Path(path.is_plain)
             n_expansions += 1
         elif path.n_steps == MOST_STEPS:
             break
@@ -398,11 +398,11 @@ class RowsOfHistory:
     Parameters
     ----------
     fit : Fit
-        Fitted to the historical rows without item effects.
+        Fitted to the historical rows without item effects, beside effects of zero.
     sources : sequence of SourceRows
         Rows; those of new models are not used.
     bounds : tuple of ndarray
-        Lower and upper bounds of all parameters, item effects among them.
+        Lower and upper bounds of all parameters.
     """
 
     def __init__(
@@ -411,8 +411,7 @@ class RowsOfHistory:
         sources: Sequence[SourceRows],
         bounds: tuple[Array, Array],
     ):
-        n_judges = fit.layout.n_sources - 1
-        self.fit = with_item_effects(fit, np.eye(n_judges))
+        self.fit = fit
         self.sources = [rows for rows in sources if not rows.is_new]
         self.weights = [rows.weight for rows in self.sources]
         self.bounds = bounds
@@ -586,14 +585,14 @@ class _Path:
 
     Far from the limit a step goes where it leads. Near it plain steps are slow where
     rows say little of a variance or a correlation; Anderson's extrapolation of past
-    steps is not. Where that goes wrong, steps are plain again.
+    steps is not. Where that goes wrong, steps are plain from there on, also on a later
+    expansion: what ends them must be the same.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_plain: bool = False) -> None:
         self.points: list[Array] = []
         self.residuals: list[Array] = []
-        self.n_steps, self.n_restarts = 0, 0
-        self.shortest, self.is_plain = np.inf, False
+        self.n_steps, self.shortest, self.is_plain = 0, np.inf, is_plain
 
     @property
     def tolerance(self) -> float:
@@ -605,16 +604,12 @@ class _Path:
         point = _logarithm(sigma)
         residual = _logarithm(after) - point
         norm = float(np.abs(residual).max())
-        if norm > WORSE * self.shortest:
-            # Extrapolated too far: on from here, without what led there.
-            self.points, self.residuals, self.shortest = [], [], np.inf
-            self.n_restarts += 1
-        self.is_plain = self.n_restarts > MOST_RESTARTS
+        self.is_plain |= norm > WORSE * self.shortest
         self.shortest = min(self.shortest, norm)
         self.n_steps += 1
         self.points = [*self.points[1 - MEMORY :], point]
         self.residuals = [*self.residuals[1 - MEMORY :], residual]
-        if len(self.points) == 1 or self.is_plain or norm > NEAR:
+        if self.n_steps == 1 or self.is_plain or norm > NEAR:
             return _exponential(point + residual)
         # Affine combination of the points with the smallest residual. A ridge keeps
         # the difference of nearly equal changes from being taken for a direction, and

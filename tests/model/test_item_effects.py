@@ -82,7 +82,8 @@ def fitted(layout, sources, joint=True):
 
 def history_of(layout, sources):
     start = fitted(layout, sources)
-    return start, RowsOfHistory(start, sources, no_bounds(layout))
+    beside = with_item_effects(start, np.eye(layout.n_sources - 1))
+    return start, RowsOfHistory(beside, sources, no_bounds(layout))
 
 
 def estimated(layout, sources, prior=None):
