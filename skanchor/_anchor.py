@@ -17,12 +17,13 @@ from skanchor._arrivals import ArrivalScorer
 from skanchor._assembly import Inference
 from skanchor._btl import BTLRegressor
 from skanchor._cells import Cells
-from skanchor._chain import Chain, fit_stages, laid_out
+from skanchor._chain import Chain, fit_stages
 from skanchor._comparisons import Comparisons, has_contexts, read_contexts
 from skanchor._contexts import context_mix
 from skanchor._crossfit.item_test import ItemTest
 from skanchor._diagnostics import ItemCheck
 from skanchor._folds import DrawnPlan, FoldPlan, check_training_sets, make_plans
+from skanchor._historical import laid_out
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
 from skanchor._refitting import AnchorRefits

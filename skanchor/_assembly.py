@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._cells import Cells
-from skanchor._chain import Chain, fit_stages, laid_out
+from skanchor._chain import Chain, fit_stages
 from skanchor._comparisons import Comparisons, Inputs, count_rows
 from skanchor._diagnostics import (
     FitSums,
@@ -35,6 +35,7 @@ from skanchor._engine import (
 from skanchor._exposures import exposures_of
 from skanchor._fold_fits import FoldFits
 from skanchor._folds import Fold, FoldPlan, as_folds
+from skanchor._historical import laid_out
 from skanchor._inference import relative_spread
 from skanchor._likelihood import likelihood_fit
 from skanchor._model.item_effects import ItemCovariance

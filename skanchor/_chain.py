@@ -13,7 +13,7 @@ from sklearn.base import clone
 from skanchor._arrivals import ArrivalScorer
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
-from skanchor._historical import HistoricalFit, fit_history
+from skanchor._historical import HistoricalFit, fit_history, laid_out
 from skanchor._items import fit_item_effects
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
@@ -110,32 +110,6 @@ def fit_stages(
         two_step=history.two_step,
         excluded_judges=history.excluded_judges,
         fit=None if fit is None else fit.with_new_scores(X),
-    )
-
-
-def laid_out(
-    stages: Stages, known: Chain | HistoricalFit, sample: Sample
-) -> PipelineFit:
-    """Parameters of fitted stages in one vector.
-
-    Parameters
-    ----------
-    stages : Stages
-        Unfitted.
-    known : Chain or HistoricalFit
-        Fitted, without item effects.
-    sample : Sample
-        Its rows.
-
-    Returns
-    -------
-    PipelineFit
-    """
-    if known.fit is not None:
-        return known.fit
-    rows = sample.with_battles(known.X)
-    return PipelineFit.of(
-        rows, known.calibrator, known.btl.bias_, alpha=stages.btl.alpha
     )
 
 

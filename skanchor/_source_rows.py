@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -50,14 +50,14 @@ def rows_that_count(sample: Sample, source: int) -> tuple[JudgeRows, NDArray[np.
     return cut, np.flatnonzero(sample.counts[cut.rows])
 
 
-def source_rows(sample: Sample, spans: Sequence[LastStage]) -> list[SourceRows]:
+def source_rows(sample: Sample, spans: Iterable[LastStage]) -> list[SourceRows]:
     """Rows by source, historical ones and those of new models apart.
 
     Parameters
     ----------
     sample : Sample
         All rows.
-    spans : sequence of LastStage
+    spans : iterable of LastStage
         Columns of the rows of each source that count, and what is fixed of their bias.
 
     Returns

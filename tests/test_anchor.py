@@ -457,7 +457,7 @@ def test_coverage_on_the_default_simulation():
     assert abs(np.sqrt(np.mean(squares)) - 0.095) < 4 * error
 
 
-@pytest.mark.parametrize(("item_effects", "limit"), [(None, 3.25), ("auto", 3.25)])
+@pytest.mark.parametrize(("item_effects", "limit"), [(None, 3.0), ("auto", 3.25)])
 def test_peak_memory_is_a_small_multiple_of_the_table(item_effects, limit):
     rng = np.random.default_rng(0)
     n, n_models, n_features = 12_000, 15, 12

@@ -15,8 +15,9 @@ from skanchor import (
     _treatments,
 )
 from skanchor._admission import admit_to_ranking
-from skanchor._chain import fit_stages, laid_out
+from skanchor._chain import fit_stages
 from skanchor._crossfit.item_test import ItemTest, ScoreTest
+from skanchor._historical import laid_out
 from skanchor._model import item_effects
 from skanchor._stages import Stages
 from skanchor._treatments import choose_item_effects, leaves_items_out, read_prior

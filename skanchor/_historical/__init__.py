@@ -6,7 +6,12 @@ new model over everything at once, so that judges help to place the old models; 
 alone still fix the scale.
 """
 
-from skanchor._historical._fit import HistoricalFit, fit_history, votes_identify
+from skanchor._historical._fit import (
+    HistoricalFit,
+    fit_history,
+    laid_out,
+    votes_identify,
+)
 from skanchor._historical._identification import Placement, invisible_directions
 
 __all__ = [
@@ -14,5 +19,6 @@ __all__ = [
     "Placement",
     "fit_history",
     "invisible_directions",
+    "laid_out",
     "votes_identify",
 ]

@@ -114,7 +114,7 @@ def fit_history(
     if start is not None:
         return _fit_near(stages, sample, start)
     first, is_finite = _start_jointly(stages, sample)
-    first = _laid_out(stages, sample, first)
+    first = replace(first, fit=laid_out(stages, first, sample))
     found = _fit_in_turns(stages, sample, first)
     return replace(found, two_step=first if is_finite else None)
 
@@ -219,7 +219,7 @@ def _fit_in_turns(
         with WarningLog():
             btl, X = _refit_bias(sample, found.btl, found.X)
             again = _calibrate(stages, sample, btl, X, found.calibrator)
-        again = _laid_out(stages, sample, again)
+        again = replace(again, fit=laid_out(stages, again, sample))
         found = _step_jointly(stages, again, excluded_judges)
     return found
 
@@ -245,7 +245,8 @@ def _fit_near(stages: Stages, sample: Sample, start: WarmStart) -> HistoricalFit
     btl, calibrator = start.btl, start.calibrator
     X = calibrator.transform(btl.transform(sample.X))
     X = X.with_columns(scores=np.where(X.is_new, np.nan, start.scores))
-    known = _laid_out(stages, sample, HistoricalFit(btl, calibrator, X))
+    known = HistoricalFit(btl, calibrator, X)
+    known = replace(known, fit=laid_out(stages, known, sample))
     return _step_jointly(stages, known, start.excluded_judges, NEAR)
 
 
@@ -268,11 +269,46 @@ def _refit_bias(
     return btl, btl.transform(X).with_columns(scores=X.scores)
 
 
-def _laid_out(stages: Stages, sample: Sample, known: HistoricalFit) -> HistoricalFit:
-    """The same fit with its parameters in one vector."""
+class FittedStages(Protocol):
+    """Stages with the rows that they were fitted to."""
+
+    @property
+    def btl(self) -> BTLRegressor:
+        """The fitted stage of the human scores."""
+
+    @property
+    def calibrator(self) -> JudgeCalibrator:
+        """The fitted stage of the judges."""
+
+    @property
+    def X(self) -> Comparisons:  # noqa: N802 (the name that scikit-learn gives rows)
+        """Rows with what the stages learned."""
+
+    @property
+    def fit(self) -> PipelineFit | None:
+        """The stages in one vector; None where that was not asked for yet."""
+
+
+def laid_out(stages: Stages, known: FittedStages, sample: Sample) -> PipelineFit:
+    """Parameters of fitted stages in one vector.
+
+    Parameters
+    ----------
+    stages : Stages
+        Unfitted.
+    known : HistoricalFit or Chain
+        Fitted, without item effects.
+    sample : Sample
+        Its rows.
+
+    Returns
+    -------
+    PipelineFit
+    """
+    if known.fit is not None:
+        return known.fit
     rows, alpha = sample.with_battles(known.X), stages.btl.alpha
-    fit = PipelineFit.of(rows, known.calibrator, known.btl.bias_, alpha=alpha)
-    return replace(known, fit=fit)
+    return PipelineFit.of(rows, known.calibrator, known.btl.bias_, alpha=alpha)
 
 
 def _step_jointly(

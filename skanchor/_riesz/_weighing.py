@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -90,15 +91,7 @@ class Weighing:
         -------
         list of SourceRows
         """
-        X, spans = sample.X, []
-        for source, one in enumerate(self.learners):
-            cut, places = rows_that_count(sample, source)
-            columns = np.zeros((len(places), 0))
-            if one.has_span and one.learner is not None and len(places):
-                columns = np.asarray(one.learner.span(cut.pairs[places]))
-            none = np.zeros(columns.shape[1])
-            spans.append(LastStage(columns, none, none, offset[cut.rows[places]]))
-        found = source_rows(sample, spans)
+        X, found = sample.X, source_rows(sample, self._spans(sample, offset))
         for number, part in enumerate(found):
             if part.source in self.projected:
                 cut, places = rows_that_count(sample, part.source)
@@ -109,6 +102,16 @@ class Weighing:
                 at = X.rows.places[part.rows]
                 found[number] = ResidualRows(**known, residual=columns[at])
         return found
+
+    def _spans(self, sample: Sample, offset: Array) -> Iterator[LastStage]:
+        """Columns of each source, one after the other: together they are large."""
+        for source, one in enumerate(self.learners):
+            cut, places = rows_that_count(sample, source)
+            columns = np.zeros((len(places), 0))
+            if one.has_span and one.learner is not None and len(places):
+                columns = np.asarray(one.learner.span(cut.pairs[places]))
+            none = np.zeros(columns.shape[1])
+            yield LastStage(columns, none, none, offset[cut.rows[places]])
 
     def fit(self, known: Fit) -> Fit:
         """A fit without spans, with those of the weights."""

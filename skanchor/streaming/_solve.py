@@ -186,8 +186,9 @@ class ExpandedHistory:
         self.parameters = model.start(np.eye(model.n_judges))
 
     def expand(self, sigma: Array) -> bool:
-        """Nothing to do, for the sums are an expansion already."""
-        return True
+        """Whether there is a mode; the sums are an expansion already."""
+        self.posterior(sigma)
+        return self.converged
 
     def posterior(self, sigma: Array) -> Posterior:
         """Posterior of the item effects under a covariance."""
@@ -198,7 +199,7 @@ class ExpandedHistory:
         found = model.minimum(
             parameters, factor, rows, self.free, tol=MODE_TOLERANCE**2
         )
-        parameters[self.free] = found.coef
+        parameters[self.free], self.converged = found.coef, found.converged
         weight = model.lay(model.weight)
         eta = model.logits(parameters, factor, weight)
         _, information = model.derivatives(parameters, factor, weight, eta)

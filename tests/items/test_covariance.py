@@ -21,7 +21,8 @@ from skanchor import (
     RieszDebiaser,
 )
 from skanchor._admission import admit_to_ranking
-from skanchor._chain import fit_stages, laid_out
+from skanchor._chain import fit_stages
+from skanchor._historical import laid_out
 from skanchor._inference import satterthwaite, t_quantile
 from skanchor._items import fit_item_effects
 from skanchor._model.dispersion import NO_DISPERSION

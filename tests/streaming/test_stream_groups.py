@@ -83,7 +83,7 @@ def test_streamed_groups_are_those_in_memory(
         zip(theirs.groups.labels, theirs.groups.folds.T.tolist(), strict=True)
     )
     # The joint fit stops when its step is short, and so do the fits of folds.
-    rtol = 1e-4
+    rtol = 1e-6 if historical_fit == "two-step" and item_effects == "none" else 1e-4
     placed, expected = errors(found.history, late), errors(memory, late)
     assert_allclose(placed, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
     assert mine.treatment == theirs.treatment
