@@ -1,7 +1,7 @@
 """How much memory the steps of the timings take, each in a process of its own.
 
 ``python benchmarks/memory.py [NAME ...] [--scale 1]`` takes the names of
-``speed.py`` (without a name: application, equal_rows, reading, stream and large).
+``speed.py`` (without a name: application, equal_rows, reading, batches and large).
 Printed are what the process holds before a step, with the data that it needs, and the
 largest memory during the step, in MiB. Needs Linux, whose peak can be reset.
 """
@@ -19,7 +19,7 @@ import pandas as pd
 from speed import in_new_process
 from timings import TIMINGS
 
-USUAL = ["application", "equal_rows", "reading", "stream", "large"]
+USUAL = ["application", "equal_rows", "reading", "batches", "large"]
 
 
 def resident(field: str) -> float:

@@ -254,9 +254,9 @@ def reading(scale: float, folder: Path) -> Steps:
     }
 
 
-def stream(scale: float, folder: Path) -> Steps:
+def batches(scale: float, folder: Path) -> Steps:
     """A history from a million rows of Parquet, with twelve features and without."""
-    from skanchor.streaming import stream_history
+    from skanchor.large import fit_history
 
     wide, tall = folder / "wide.parquet", folder / "tall.parquet"
     write_pieces(wide, round(1e6 * scale), 12)
@@ -268,7 +268,7 @@ def stream(scale: float, folder: Path) -> Steps:
 
     def fit(path: Path, effects: str | None) -> None:
         anchor = AnchorPipeline(item_effects=effects, random_state=0)
-        stream_history(dataset.dataset(path), anchor)
+        fit_history(path, anchor)
 
     return {
         "plain read, 12 features": lambda: read(wide),
@@ -311,7 +311,7 @@ def large(scale: float, folder: Path) -> Steps:
 TIMINGS: dict[str, Callable[[float, Path], Steps]] = {
     timing.__name__: timing
     for timing in (
-        application, simulation, equal_rows, arena, btl, judges, history, stream,
+        application, simulation, equal_rows, arena, btl, judges, history, batches,
         reading, start_up, large,
     )
 }  # fmt: skip

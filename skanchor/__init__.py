@@ -56,6 +56,7 @@ _PUBLIC_MODULES = (
     "fragility",
     "history",
     "io",
+    "large",
     "metrics",
     "planning",
     "plotting",
@@ -63,7 +64,6 @@ _PUBLIC_MODULES = (
     "results",
     "sample",
     "simulation",
-    "streaming",
     "warning_log",
 )
 

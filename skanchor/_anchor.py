@@ -22,7 +22,13 @@ from skanchor._comparisons import Comparisons, has_contexts, read_contexts
 from skanchor._contexts import context_mix
 from skanchor._crossfit.item_test import ItemTest
 from skanchor._diagnostics import ItemCheck
-from skanchor._folds import DrawnPlan, FoldPlan, check_training_sets, make_plans
+from skanchor._folds import (
+    DrawnPlan,
+    FoldPlan,
+    are_drawn,
+    check_training_sets,
+    make_plans,
+)
 from skanchor._historical import laid_out
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
@@ -353,19 +359,13 @@ class AnchorPipeline(AnchorRefits):
         Inference
             Computes the result.
         """
-        stages = self.stages()
         warn_of_no_judges(sample)
+        stages = self.stages()
         cells = Cells.of(
             check_weights_and_groups(sample),
             by_features=stages.reads_sums and not is_stored,
         )
-        everyone, admitted = admit_to_inference(
-            cells.sample, stages.btl, stages.calibrator.bias, self.new_models,
-            jointly=self.historical_fit == "joint",
-        )  # fmt: skip
-        # `everyone` has all models, `admitted` only those that can be ranked.
-        unit = mean_weight(admitted) if len(admitted.X.judges) else 1.0
-        everyone, admitted = everyone.in_units(unit), admitted.in_units(unit)
+        everyone, admitted = self.admitted(cells.sample)
         mix = context_mix(everyone, self.context, self.context_mix, stages)
         plans: list[FoldPlan] = []
         if is_stored or not stages.is_likelihood(admitted.X):
@@ -390,10 +390,32 @@ class AnchorPipeline(AnchorRefits):
             self.n_jobs, self.verbose, mix,
         )  # fmt: skip
 
+    def admitted(self, sample: Sample) -> tuple[Sample, Sample]:
+        """All models in their roles, and those rows that can be fitted.
+
+        Parameters
+        ----------
+        sample : Sample
+            Rows, each of which may stand for several.
+
+        Returns
+        -------
+        everyone, admitted : Sample
+            In units of the mean weight of a historical row.
+        """
+        stages = self.stages()
+        everyone, admitted = admit_to_inference(
+            sample, stages.btl, stages.calibrator.bias, self.new_models,
+            jointly=self.historical_fit == "joint",
+        )  # fmt: skip
+        unit = mean_weight(admitted) if len(admitted.X.judges) else 1.0
+        return everyone.in_units(unit), admitted.in_units(unit)
+
     def _plans(self, cells: Cells, admitted: Sample) -> list[FoldPlan]:
         """Folds of each repeat, of the rows of the table."""
         drawn, cell = admitted, cells.cell
-        if cell is not None and not isinstance(self.cv, Integral):
+        is_read = isinstance(self.cv, Integral) or are_drawn(self.cv, admitted, cell)
+        if cell is not None and not is_read:
             # Other splitters see the rows of the table.
             drawn, cell = cells.rows_of(admitted), None
         return make_plans(

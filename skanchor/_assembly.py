@@ -112,23 +112,9 @@ class Inference:
             result = with_open_rows(result, full, self.everyone)
         return result if self.mix is None else ContextResult.of(result, self.mix)
 
-    def board(self) -> tuple[pd.Series, NDArray[np.intp], NDArray[np.intp]] | None:
-        """What puts models that were left out on the board again.
-
-        Returns
-        -------
-        scores : Series
-            Of the fit of the votes, by historical model.
-        n_human, n_judge : ndarray of shape (n_models,)
-            Rows of each model.
-        None
-            Where none was left out.
-        """
-        everyone = self.everyone
-        if len(everyone.X.models) == len(self.admitted.X.models):
-            return None
-        scores = scores_of_everyone(self.stages, everyone)
-        return scores, *count_rows(everyone.X, everyone.weight, everyone.multiplicity)
+    def board(self) -> Board | None:
+        """What puts models that were left out on the board again."""
+        return board_of(self.stages, self.everyone, self.admitted)
 
     def _cross_fit(self, full: FullFit) -> AnchorResult:
         chain = full.chain
@@ -279,6 +265,35 @@ def _only_about(names: list[Any], warning: Warning) -> Warning:
         code=warning.code,
         subject=names,
     )
+
+
+Board = tuple[pd.Series, NDArray[np.intp], NDArray[np.intp]]
+"""Scores by votes alone, and numbers of people's and of judges' rows of each model."""
+
+
+def board_of(stages: Stages, everyone: Sample, admitted: Sample) -> Board | None:
+    """What puts models that were left out on the board again.
+
+    Parameters
+    ----------
+    stages : Stages
+        Unfitted.
+    everyone, admitted : Sample
+        All rows in their roles, and those that are fitted.
+
+    Returns
+    -------
+    scores : Series
+        Of the fit of the votes, by historical model.
+    n_human, n_judge : ndarray of shape (n_models,)
+        Rows of each model.
+    None
+        Where none was left out.
+    """
+    if len(everyone.X.models) == len(admitted.X.models):
+        return None
+    scores = scores_of_everyone(stages, everyone)
+    return scores, *count_rows(everyone.X, everyone.weight, everyone.multiplicity)
 
 
 def scores_of_everyone(stages: Stages, everyone: Sample) -> pd.Series:

@@ -14,7 +14,7 @@ from skanchor._arrivals import ArrivalScorer
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor._historical import HistoricalFit, fit_history, laid_out
-from skanchor._items import fit_item_effects
+from skanchor._item_fit import fit_item_effects
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._pipeline_fit import PipelineFit

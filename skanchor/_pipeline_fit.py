@@ -15,6 +15,7 @@ from skanchor._comparisons.labels import label_index
 from skanchor._crossfit.engine import Step, fitted, steps_of
 from skanchor._judges import POSITION_BOUND, JudgeCalibrator
 from skanchor._model.dispersion import NO_DISPERSION, dispersion
+from skanchor._model.expansion import ExpandedRows
 from skanchor._model.fit import Fit
 from skanchor._model.item_effects import inverse_covariance, with_item_effects
 from skanchor._model.layout import PEOPLE, Layout
@@ -123,6 +124,21 @@ class PipelineFit:
     def moved(self, fit: Fit) -> PipelineFit:
         """The same rows and learners at another fit."""
         return replace(self, fit=fit)
+
+    def coefficients(self) -> list[Array]:
+        """Coefficients of the local columns of each source."""
+        return [self.fit.coefficients(m) for m in range(self.layout.n_sources)]
+
+    def by_sums(
+        self, sources: Sequence[ExpandedRows], steps: Sequence[Step]
+    ) -> PipelineFit:
+        """The same rows and learners, fitted to sums in the place of rows."""
+        found: Any = replace(self, sources=list(sources))  # type: ignore[arg-type]
+        return self.moved(found.fitted(steps).fit)
+
+    def distance(self, sources: Sequence[ExpandedRows]) -> float:
+        """Squared distance from the point of sums, in squared standard errors."""
+        return sum(one.distance(self.fit.coefficients(one.source)) for one in sources)
 
     def with_new_scores(self, X: Comparisons) -> PipelineFit:
         """The same fit with the new scores that rows carry."""

@@ -177,13 +177,36 @@ def estimate_item_covariance(
     -------
     ItemCovariance
     """
+    noise = known.dispersions(without_items=True)
+    found = item_covariance_of(known, noise, prior)
+    return found.for_judges(judges_of_arrivals(known.sample.X))
+
+
+def item_covariance_of(
+    rows: PipelineFit, noise: Array, prior: ItemPrior = ITEM_PRIOR
+) -> ItemCovariance:
+    """Estimate the covariance of the item effects from rows, or sums in their place.
+
+    Parameters
+    ----------
+    rows : PipelineFit
+        Fit without item effects.
+    noise : ndarray of shape (n_judges + 1,)
+        Dispersion of each source, people last.
+    prior : ItemPrior
+        Prior of the covariance.
+
+    Returns
+    -------
+    ItemCovariance
+        Without what its estimation adds.
+    """
     # Weights divided by the dispersion make the likelihood that of independent votes.
-    rows = known.over(known.dispersions(without_items=True))
+    rows = rows.over(noise)
     slopes = rows.fit.x[rows.layout.sensitivities][1:]
     rows = rows.with_item_effects(np.eye(len(slopes)))
     history = RowsOfHistory(rows.fit, rows.sources, rows.bounds)
-    found = estimate_covariance(history, slopes, prior)
-    return found.for_judges(judges_of_arrivals(known.sample.X))
+    return estimate_covariance(history, slopes, prior)
 
 
 def run_item_test(known: PipelineFit, btl: BTLRegressor) -> ItemTest:

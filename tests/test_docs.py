@@ -35,7 +35,6 @@ PAGES = [
     "../README.md",
     "check.md",
     "contexts.md",
-    "cost.md",
     "design.md",
     "fragility.md",
     "history.md",

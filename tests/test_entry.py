@@ -1,7 +1,7 @@
-"""The same table by three roads: the pipeline, a history in memory, and a stream.
+"""The same table by three roads: the pipeline, a history in memory, and batches.
 
-Columns are read by their exact names, as a stream reads them. Each bad table ends in
-the same class of error and the same statement in a fit and in a stream; each odd one is
+Columns are read by their exact names, as a large data set is. Each bad table ends in
+the same class of error and the same statement by each road; each odd one is
 warned of alike. Where a road says it in its own words, the case lists these. A history
 admits its rows as a fit does.
 """
@@ -17,15 +17,15 @@ from numpy.testing import assert_allclose
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
 from skanchor._comparisons import split_table
 from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.large import fit_history
 from skanchor.reports import to_dict
 from skanchor.reports.summary import summarize
 from skanchor.simulation import simulate_battles
-from skanchor.streaming import StreamOptions, stream_history
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-ROADS = ["pipeline", "history", "stream"]
+ROADS = ["pipeline", "history", "large"]
 ROW = 250
-"""An odd row; in a stream it lies in the second of two tables."""
+"""An odd row; as a large data set, it lies in the second of two tables."""
 
 
 @cache
@@ -40,11 +40,11 @@ def history():
 def take(road, table, human="human", weight=None, **settings):
     """Fit a table by a road; scores of the votes are those of its history."""
     anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None, **settings)
-    if road == "stream":
+    if road == "large":
         half = len(table) // 2
-        options = StreamOptions(human=human, weight=weight)
         parts = [table.iloc[:half], table.iloc[half:]]
-        return known(stream_history(parts, anchor, options=options).state)
+        found = fit_history(parts, anchor, human=human, sample_weight=weight)
+        return known(found.state_)
     weights = None if weight is None else table[weight].to_numpy()
     battles = table if weight is None else table.drop(columns=weight)
     X, y = split_table(battles, human=human)
@@ -97,7 +97,8 @@ def scaled(factor):
     return table.assign(x1_a=table["x1_a"] * factor, x1_b=table["x1_b"] * factor)
 
 
-TEXTS = "A table of the stream mixes types in one column"
+TEXTS = "Expected bytes"
+FEATURE = "Feature 'x1' is missing, infinite or too large in"
 BAD = {
     "no model_b": (
         lambda: history().drop(columns="model_b"),
@@ -114,7 +115,7 @@ BAD = {
     "no rows": (
         lambda: history()[:0],
         BattlesError, "battles table is empty",
-        {"stream": "The stream has no rows"}),
+        {"large": "The data set holds no rows"}),
     "no rows of people": (
         lambda: history().query("judge != 'human'"),
         BattlesError, "no human row|No row is by a human",
@@ -147,19 +148,23 @@ BAD = {
         lambda: at("model_a", None), BattlesError, "'model_a' (contains|has)", {}),
     "no judge in a row": (
         lambda: at("judge", None), BattlesError, "'judge' (contains|has)", {}),
-    # Columns of a stream are Arrow's, which have one type each.
+    # Columns of Arrow have one type each.
     "models that are texts and numbers": (
-        lambda: at("model_a", 1), TypeError, "mix types", {"stream": TEXTS}),
+        lambda: at("model_a", 1), TypeError, "mix types", {"large": TEXTS}),
     "a feature that is missing in a verdict": (
         lambda: verdict("x1_a", np.nan),
-        BattlesError, "Feature 'x1' contains NaN in 1 judge rows", {}),
+        BattlesError, "Feature 'x1' contains NaN in 1 judge rows",
+        {"large": FEATURE}),
     "an infinite feature": (
-        lambda: verdict("x1_a", np.inf), BattlesError, "'x1_a' contains infinity", {}),
+        lambda: verdict("x1_a", np.inf), BattlesError, "'x1_a' contains infinity",
+        {"large": FEATURE}),
     "an infinite feature of a vote": (
         lambda: at("x1_a", np.inf, int(np.argmax(history()["judge"] == "human"))),
-        BattlesError, "'x1_a' contains infinity", {}),
+        BattlesError, "'x1_a' contains infinity",
+        {"large": FEATURE}),
     "a feature that is too large": (
-        lambda: scaled(1e200), BattlesError, "'x1_a' is too large", {}),
+        lambda: scaled(1e200), BattlesError, "'x1_a' is too large",
+        {"large": FEATURE}),
     "a feature that is too small": (
         lambda: scaled(1e-200), BattlesError, "'x1' is too small", {}),
     "a display order of another name": (
@@ -169,32 +174,28 @@ BAD = {
         lambda: weighed(-1.0), ValueError, "Negative values", {}, {"weight": "w"}),
     "a missing weight": (
         lambda: weighed(np.nan), ValueError, "NaN", {}, {"weight": "w"}),
-    # A stream knows only once it has read all rows that none of them counts.
     "weights of zero": (
         lambda: weighed(0.0, 0.0), ValueError, "at least one non-zero number",
-        {"stream": "No battle between two different models has positive weight"},
+        {},
         {"weight": "w"}),
     "weights that are text": (
-        lambda: history().assign(w="a"), ValueError, "must be numbers", {},
+        lambda: history().assign(w="a"), (ValueError, BattlesError), "must be numbers",
+        {"large": "cannot be counted or added up"},
         {"weight": "w"}),
     "counts that are no whole numbers": (
         lambda: weighed(1.5), BattlesError,
-        r"must be whole numbers: 1 are not, the first is 1.5", {},
+        r"must be whole numbers: 1 are not, the first is 1.5",
+        {"large": "must be whole numbers"},
         {"weight": "w", "weights": "frequency"}),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("road", ["pipeline", "stream"])
+@pytest.mark.parametrize("road", ["pipeline", "large"])
 @pytest.mark.parametrize("case", BAD)
 def test_a_bad_table_is_refused_alike(case, road):
     make, error, statement, own, *given = BAD[case]
     with pytest.raises(error, match=own.get(road, statement)):
         take(road, make(), **(given[0] if given else {}))
-
-
-def test_a_stream_says_where_it_counts_rows_from():
-    with pytest.raises(BattlesError, match=r"Counted from row 200: .*in row 50\b"):
-        take("stream", at("model_a", None))
 
 
 ODD = {
@@ -220,7 +221,7 @@ ODD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("road", ["pipeline", "stream"])
+@pytest.mark.parametrize("road", ["pipeline", "large"])
 @pytest.mark.parametrize("case", ODD)
 def test_an_odd_table_is_warned_of_alike(case, road):
     make, statement = ODD[case]

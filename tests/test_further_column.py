@@ -1,4 +1,4 @@
-"""A number of each row, given as a pair of features, reaches fit, history and stream.
+"""A number of each row, given as a pair of features, reaches fit, history and batches.
 
 So does a block of such columns with penalties of its own, which one argument states.
 The recipe of ``docs/development.md``, "Where to add something".
@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
 from skanchor.bias import LinearBias
+from skanchor.large import fit_history
 from skanchor.simulation import simulate_battles
-from skanchor.streaming import stream_history
 
 # The verdicts that follow the column do not follow the scores.
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
@@ -30,7 +30,7 @@ def with_column(X, z):
 # One penalty for all columns, and one for each: the block of the last has none.
 @pytest.fixture(scope="module", params=[0.0, (0.5, 0.5, 0.5, 0.0)], ids=str)
 def fits(request, tmp_path_factory):
-    """Table, pipeline on all rows, history and streamed history of the old rows."""
+    """Table, pipeline on all rows, and two histories of the old rows."""
     drawn = simulate_battles(random_state=0)
     X, rng = drawn.X, np.random.default_rng(1)
     z = rng.normal(size=len(X))
@@ -43,11 +43,11 @@ def fits(request, tmp_path_factory):
     anchor = AnchorPipeline(calibrator=calibrator, cv=3, random_state=0)
     path = tmp_path_factory.mktemp("rows") / "history.parquet"
     table[~new].assign(winner=y[~new]).to_parquet(path)
-    streamed = stream_history(path, anchor)
-    anchor.set_params(cv=streamed.folds.plans(int(np.sum(~new)))[0])
+    by_batches = fit_history(path, anchor)
+    anchor.set_params(cv=list(by_batches.fold_plan_[0]))
     fold = np.random.default_rng(0).integers(0, 3, int(new.sum()))
     plan = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
-    # The same folds for all rows at once: old rows as in the stream, then the new.
+    # The same folds for all rows at once: old rows as in the batches, then the new.
     old_at, new_at = np.flatnonzero(~new), np.flatnonzero(new)
     both = [
         tuple(
@@ -63,7 +63,7 @@ def fits(request, tmp_path_factory):
         pipeline=clone(anchor).set_params(cv=both).fit(table, y),
         without=AnchorPipeline(cv=both).fit(X, y),
         placed=history.place(*late, cv=plan),
-        streamed=streamed.history.place(*late, cv=plan),
+        by_batches=by_batches.place(*late, cv=plan),
     )
 
 
@@ -81,8 +81,9 @@ def test_a_history_places_as_the_pipeline(fits):
     assert_allclose(mine.standard_errors, theirs.standard_errors, rtol=1e-6)
 
 
-def test_a_stream_places_as_a_history(fits):
-    mine, theirs = fits.streamed, fits.placed
+def test_batches_place_as_a_history(fits):
+    mine, theirs = fits.by_batches, fits.placed
     error = theirs.standard_errors
-    assert np.abs(mine.scores - theirs.scores).max() < 1e-3 * error.min()
-    assert_allclose(mine.standard_errors, error, rtol=1e-3)
+    # What the sums miss falls with the number of rows.
+    assert np.abs(mine.scores - theirs.scores).max() < 1e-2 * error.min()
+    assert_allclose(mine.standard_errors, error, rtol=1e-2)

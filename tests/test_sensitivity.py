@@ -7,9 +7,6 @@ from learners import Wrapped
 from numpy.testing import assert_allclose
 from pandas.testing import assert_frame_equal
 from scipy.stats import norm, t
-from streams import battles as stream_battles
-from streams import in_pieces
-from streams import tables as stream_tables
 
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator, RieszDebiaser
 from skanchor._inference import (
@@ -20,8 +17,8 @@ from skanchor._inference import (
     t_quantile,
 )
 from skanchor.exceptions import BattlesError, SkanchorWarning
+from skanchor.large import fit_history
 from skanchor.simulation import simulate_battles
-from skanchor.streaming import stream_history
 
 NEW = "new-model"
 PAPER = {
@@ -202,11 +199,12 @@ def test_placed_arrivals_have_the_record_of_all_rows():
     assert placed.benchmarks().shape == fitted.benchmarks().shape
 
 
-def test_streams_have_the_record():
-    history, late = stream_tables()
-    pieces = in_pieces(stream_battles(history).assign(winner=history["winner"]), 700)
-    found = stream_history(pieces, AnchorPipeline(cv=3, random_state=0)).history
-    placed = found.place(stream_battles(late), late["winner"])
+def test_large_data_sets_have_the_record():
+    data = simulate_battles(item_sd=0.2, random_state=0)
+    late = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1)
+    table = data.X.assign(winner=data.y)[~late]
+    found = fit_history([table], AnchorPipeline(cv=3, random_state=0))
+    placed = found.place(data.X[late], data.y[late])
     marks = placed.benchmarks()
     assert_allclose((marks["sensitivity"] * marks["exposure"]).sum(), 1, atol=1e-9)
     assert (placed.breakdown()["gamma_sign"] > 0).all()

@@ -9,8 +9,8 @@ from sklearn.base import clone
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor, JudgeCalibrator
 from skanchor.baselines import BASELINES
 from skanchor.bias import LinearBias
+from skanchor.large import fit_history
 from skanchor.simulation import simulate_battles
-from skanchor.streaming import StreamOptions, stream_history
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning"),
@@ -115,7 +115,7 @@ def test_nor_is_it_to_votes_alone(table):
 
 @pytest.mark.parametrize("item_effects", [None, "random"])
 def test_a_history_has_the_unit_of_its_rows(item_effects, table, tmp_path):
-    """Stored or streamed, arrivals have the same unit as the rows of the history."""
+    """By rows or by batches, arrivals have the same unit as the rows of the history."""
     X, y, weight, _ = table
     X = X.drop(columns="kind")
     new = X[["model_a", "model_b"]].isin(["new-model-1", "new-model-2"]).any(axis=1)
@@ -128,14 +128,12 @@ def test_a_history_has_the_unit_of_its_rows(item_effects, table, tmp_path):
         loaded = AnchorHistory.load(tmp_path / "history")
         return loaded.place(X[new], y[new], unit * weight[new])
 
-    def streamed(unit):
+    def by_batches(unit):
         rows = X[~new].assign(winner=y[~new], w=unit * weight[~new])
-        found = stream_history(
-            [pd.DataFrame(rows)], anchor, options=StreamOptions(weight="w")
-        )
-        return found.history.place(X[new], y[new], unit * weight[new])
+        found = fit_history([pd.DataFrame(rows)], anchor, sample_weight="w")
+        return found.place(X[new], y[new], unit * weight[new])
 
-    for way in (placed, streamed):
+    for way in (placed, by_batches):
         one, other = (
             way(unit).leaderboard().select_dtypes("number") for unit in (1.0, 7e-4)
         )

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command, Flags
-from skanchor._cli.history_stream import add_stream, build_from_stream, check_stream
+from skanchor._cli.history_folder import add_jobs, build_from_folder, is_folder
 from skanchor._cli.layout import add_layout, board_forms, check_layout
 from skanchor._cli.method import (
     add_dependence,
@@ -103,10 +103,9 @@ def _build(options: argparse.Namespace) -> None:
     check_settings(options)
     check_file(options, inputs=_read_files(options))
     _refuse_new(options, "--new and --no-new go with skanchor rank")
-    check_stream(options)
     prints = _fingerprints(options)
-    if options.stream:
-        history = build_from_stream(options, prints)
+    if is_folder(options):
+        history = build_from_folder(options, prints)
         history.save(options.output, overwrite=options.force)
         return
     meaning, rows = load_rows(options, _voted)
@@ -251,7 +250,7 @@ def _facts(history: AnchorHistory, path: str) -> dict[str, Any]:
         **state.facts,
         "folds": list(state.repeats),
         "item_effects": history.item_effects_,
-        "groups": None if state.groups is None else len(state.groups.labels),
+        "groups": None if state.groups is None else len(state.groups.codes),
         "updated_from": "rows" if state.counts is None else "counts",
         "bytes": os.path.getsize(path),
     }
@@ -324,7 +323,7 @@ _ACTIONS: dict[str, tuple[str, tuple[Any, ...], Callable[[Any], None]]] = {
             add_dependence,
             add_ranking,
             _add_fingerprints,
-            add_stream,
+            add_jobs,
             _add_written,
             add_force,
         ),
@@ -357,8 +356,8 @@ HISTORY = Command(
             "build battles.csv --output arena.history",
         ),
         (
-            "fit them from Parquet files that memory does not hold",
-            "build battles/ --stream --output arena.history",
+            "fit them from a folder of Parquet files that memory does not hold",
+            "build battles/ --output arena.history",
         ),
         ("place a new model by its verdicts", "place arena.history new.csv"),
         ("what the file holds", "show arena.history"),

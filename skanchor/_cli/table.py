@@ -321,7 +321,7 @@ def check_judges(
     columns : list of str
         Columns of the table.
     table : DataFrame, optional
-        The table. Not given of a stream, which reads columns by their exact names.
+        The table. Not given of a folder, whose columns have their exact names.
     """
     if "judge" in {*columns, *column_renames(options).values()}:
         if options.all_human:

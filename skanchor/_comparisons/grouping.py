@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -34,9 +36,6 @@ PROMPT_COLUMN = "prompt_id"
 
 RATER_COLUMN = "rater"
 """Column of the people who cast the votes."""
-
-_PLAIN = ("string", "integer", "floating", "mixed-integer-float")
-"""Types of texts and numbers, as pandas calls them."""
 
 FEW_GROUPS = 30
 """Number of groups below which the variance between them is poorly known."""
@@ -196,18 +195,23 @@ def _repeated_prompts(frame: nw.DataFrame[Any] | None) -> RowGroups:
     if n_groups == len(codes):
         return RowGroups(None)
     if n_groups < FEW_GROUPS:
-        warn(
-            DataWarning(
-                f"Column {PROMPT_COLUMN!r} has only {n_groups} different values, too "
-                "few for errors by prompt. Rows count as independent, so that errors "
-                "may be too short. Give groups='prompt_id' if you still want errors "
-                "by prompt, or groups=None (--groups none) if rows are independent.",
-                code="few-prompts",
-                subject=[PROMPT_COLUMN],
-            )
-        )
+        warn_of_few_prompts(n_groups)
         return RowGroups(None)
     return _named_by_prompt(codes, labels)
+
+
+def warn_of_few_prompts(n_groups: int) -> None:
+    """Warn of prompts that are too few to be groups by default."""
+    warn(
+        DataWarning(
+            f"Column {PROMPT_COLUMN!r} has only {n_groups} different values, too few "
+            "for errors by prompt. Rows count as independent, so that errors may be "
+            "too short. Give groups='prompt_id' if you still want errors by prompt, or "
+            "groups=None (--groups none) if rows are independent.",
+            code="few-prompts",
+            subject=[PROMPT_COLUMN],
+        )
+    )
 
 
 def prompt_groups(frame: nw.DataFrame[Any]) -> RowGroups:
@@ -304,36 +308,6 @@ def effective_number(codes: NDArray[np.intp]) -> float:
     return float(sizes.sum() ** 2 / max((sizes**2).sum(), 1.0))
 
 
-def as_texts_or_numbers(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels as they are stored: what is neither a text nor a number becomes a text.
-
-    Times, booleans and the like have different types in tables of different libraries.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_groups,)
-        Labels of groups.
-
-    Returns
-    -------
-    ndarray of shape (n_groups,)
-    """
-    kind = labels.dtype.kind
-    if kind in "iufUT":
-        return labels
-    if kind == "O" and pd.api.types.infer_dtype(labels) in _PLAIN:
-        return labels
-    # As objects, nanoseconds would be numbers.
-    nanoseconds = kind in "mM" and np.datetime_data(labels.dtype)[0] == "ns"
-    values = list(pd.Index(labels)) if nanoseconds else labels.tolist()
-    found = np.empty(len(labels), dtype=object)
-    found[:] = [
-        value if type(value) in (str, int, float) else label_text(value)
-        for value in values
-    ]
-    return found
-
-
 def label_text(label: Any) -> str:
     """Text of a label that is neither a text nor a number.
 
@@ -353,6 +327,94 @@ def label_text(label: Any) -> str:
         # Without the zeros that a column of fixed decimals has.
         return f"{label.normalize():f}"
     return str(label)
+
+
+def label_codes(
+    labels: Any, name: str, numbers: NDArray[np.integer] | None = None
+) -> NDArray[np.int64]:
+    """Code of each label: the upper 63 bits of a hash of its canonical text.
+
+    Two labels share a code by chance once in 10^6 tables of 4 million groups. A whole
+    number, a float and a text of the same digits are one label, and so are a time and
+    its text.
+
+    Parameters
+    ----------
+    labels : array or pyarrow.ChunkedArray of length n_rows
+        Labels of groups.
+    name : str
+        What holds them, for an error.
+    numbers : ndarray of shape (n_rows,), optional
+        Number of each row; one without a label is a group of its own.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    column = labels
+    if not isinstance(labels, (pa.Array, pa.ChunkedArray)):
+        # As a list, nanoseconds would be numbers.
+        is_time = getattr(labels, "dtype", np.dtype(object)).kind in "mM"
+        values = list(pd.Index(labels)) if is_time else np.asarray(labels).tolist()
+        column = pa.array([canonical_text(value) for value in values], pa.string())
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    try:
+        column = column if _has_codes(column) else column.dictionary_encode()
+        known, indices = column.dictionary, column.indices
+        is_label = not pa.types.is_nested(known.type)
+    except pa.ArrowNotImplementedError:
+        is_label = False
+    if not is_label:
+        raise BattlesError(
+            f"Column {name!r} of groups has the type {column.type}, whose values are "
+            "no labels. Convert it to text or numbers."
+        )
+    texts = known.cast(pa.string()) if pa.types.is_integer(known.type) else known
+    if not pa.types.is_integer(known.type) and not _is_canonical(known):
+        texts = [canonical_text(label) for label in known.to_pylist()]
+    texts = np.array(texts, dtype=object)
+    codes = pd.util.hash_array(texts, categorize=False) if len(texts) else texts
+    codes = (np.asarray(codes, dtype=np.uint64) >> np.uint64(1)).astype(np.int64)
+    lost = indices.is_null().to_numpy(zero_copy_only=False)
+    at = indices.fill_null(0).to_numpy(zero_copy_only=False)
+    found = codes[at] if len(codes) else np.zeros(len(at), dtype=np.int64)
+    if lost.any():
+        own = np.flatnonzero(lost) if numbers is None else numbers[lost]
+        found[lost] = label_codes([own_label(row) for row in own.tolist()], name)
+    return found
+
+
+def canonical_text(label: Any) -> str | None:
+    """Text by which a label is known, however a table or a file writes it."""
+    if label is None or label != label:
+        return None
+    if isinstance(label, str):
+        if not _TIME.match(label):
+            return label
+        time = pd.to_datetime(label, format="ISO8601", utc=True, errors="coerce")
+        return label if pd.isna(time) else str(time.tz_localize(None))
+    if isinstance(label, (datetime, date)):
+        return canonical_text(label_text(label))
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return label_text(label)
+
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\d")
+"""Beginning of a text that may be a time."""
+
+
+def _has_codes(column: pa.Array) -> bool:
+    return bool(pa.types.is_dictionary(column.type))
+
+
+def _is_canonical(known: pa.Array) -> bool:
+    """Whether labels are texts none of which may be a time."""
+    kind = known.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return False
+    return not pc.any(pc.match_substring_regex(known, _TIME.pattern)).as_py()
 
 
 def _group_values(groups: Any, table: Any, n_rows: int) -> NDArray[Any]:

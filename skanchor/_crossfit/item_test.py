@@ -144,6 +144,13 @@ class JudgeSums:
         first, second, third = pairs.reshape(3, n, n)
         return cls(rows.statistics(rows.weight, p), dispersion, (first, second, third))
 
+    def __add__(self, other: JudgeSums) -> JudgeSums:
+        first, second, third = (
+            mine + more for mine, more in zip(self.by_pair, other.by_pair, strict=True)
+        )
+        sums = self.sums + other.sums
+        return JudgeSums(sums, self.dispersion, (first, second, third))
+
     def pearson(self, error: Array, n_fitted: float) -> tuple[float, int]:
         """Chi-square over pairs and its degrees of freedom.
 

@@ -95,14 +95,13 @@ class StoredGroups:
     @classmethod
     def of(cls, folds: list[tuple[NDArray[np.int64], csr_array, csr_array]]) -> Self:
         """Put the sums of all folds together, each from :func:`sums_by_group`."""
-        codes, people, judges = zip(*folds, strict=True)
+        codes, people, judges = map(list, zip(*folds, strict=True))
         # Sums take memory: those of single folds make room.
         folds.clear()
         stops = np.cumsum([0, *map(len, codes)])
-        people = _narrow(vstack(people, format="csr"))
-        return cls(
-            np.concatenate(codes), stops, people, _narrow(vstack(judges, format="csr"))
-        )
+        of_people = _narrow(vstack(people, format="csr"))
+        of_judges = _narrow(vstack(judges, format="csr"))
+        return cls(np.concatenate(codes), stops, of_people, of_judges)
 
     def fold(self, number: int) -> tuple[NDArray[np.int64], csr_array, csr_array]:
         """Codes and sums of the groups that a fold holds out."""
@@ -145,19 +144,32 @@ def _narrow(sums: csr_array) -> csr_array:
     return sums
 
 
+def _joined(
+    parts: list[tuple[NDArray[np.intp], csr_array]],
+) -> tuple[NDArray[np.intp], csr_array]:
+    """Codes and sums of several parts as one."""
+    if len(parts) == 1:
+        return parts[0]
+    codes, sums = zip(*parts, strict=True)
+    return np.concatenate(codes), vstack(sums, format="csr")
+
+
 def _scores_by_group(
-    rows: SourceRows, residual: Array
+    rows: SourceRows, residual: Array, *, has_order: bool
 ) -> tuple[NDArray[np.intp], csr_array]:
     """Codes of groups, and residual times local columns of the rows in them."""
     rows, residual = rows[rows.group >= 0], residual[rows.group >= 0]
-    n, extra = len(rows), residual[:, None] * rows.extra
+    size = rows.n_items + rows.extra.shape[1]
+    # Without a position effect, nothing asks for the display order.
+    first = 0 if has_order else 1
+    n, extra = len(rows), residual[:, None] * rows.extra[:, first:]
     width = 2 + extra.shape[1]
-    columns = np.tile(rows.n_items - 2 + np.arange(width), (n, 1))
+    # Indices of half the size: there may be many rows.
+    columns = np.tile(size - width + np.arange(width, dtype=np.int32), (n, 1))
     columns[:, 0], columns[:, 1] = rows.left, rows.right
     entries = np.column_stack([residual, -residual, extra]).ravel()
-    starts = np.arange(0, n * width + 1, width)
-    shape = n, rows.n_items + width - 2
-    return rows.group, csr_array((entries, columns.ravel(), starts), shape)
+    starts = np.arange(0, n * width + 1, width, dtype=np.int32)
+    return rows.group, csr_array((entries, columns.ravel(), starts), (n, size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +192,99 @@ class PlacedFit:
     grams: list[Array]
     prior: Array
     folds: list[FoldResult]
+
+
+_MOST_PARTS = 16
+"""Parts of sums by group that are kept apart: many small arrays would leave holes."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedFold:
+    """Fit of the training rows of a fold, and their information by source."""
+
+    fit: Fit
+    grams: dict[int, Array]
+
+    @classmethod
+    def of(cls, full: FitOfAllRows, training: Sequence[Array]) -> TrainedFold:
+        """Fit rows with these weights, from the fit of all rows."""
+        fit = full.refitted(training)
+        return cls(fit, dict(grams_of(fit, full.sources, training)))
+
+    def moved(self, full: Fit, rows: Sequence[SourceRows]) -> TrainedFold:
+        """Move information that was taken at the fit of all rows to that of the fold.
+
+        The variances of outcomes differ between the two by one part in the root of the
+        number of rows, which some rows that stand for all tell well enough.
+
+        Parameters
+        ----------
+        full : Fit
+            Fit of all rows.
+        rows : sequence of SourceRows
+            The rows.
+
+        Returns
+        -------
+        TrainedFold
+        """
+        grams = dict(self.grams)
+        for one in rows:
+            there, here = (
+                one.information(one.weight, fit.probabilities(one))
+                for fit in (self.fit, full)
+            )
+            grams[one.source] = grams[one.source] + (there - here)
+        return TrainedFold(self.fit, grams)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Sums over the rows that a fold holds out, at the fit of the others.
+
+    Attributes
+    ----------
+    scores : dict of int to (score, outer)
+        By source, as :meth:`SourceRows.scores` gives them.
+    groups : dict of int to list of (codes, sums), or None
+        By source, code of the group of each row of a sparse matrix of scores by local
+        column, part by part; codes may repeat. None where each row is a group of its
+        own.
+    """
+
+    scores: dict[int, tuple[Array, Array]]
+    groups: dict[int, list[tuple[NDArray[np.intp], csr_array]]] | None
+
+    @classmethod
+    def of(
+        cls, fit: Fit, held_out: Sequence[SourceRows], *, is_grouped: bool
+    ) -> HeldOut:
+        """Sum up rows, of which each source has its own."""
+        tests = {rows.source: (rows, _residual(fit, rows)) for rows in held_out}
+        scores = {m: rows.scores(residual) for m, (rows, residual) in tests.items()}
+        groups = None
+        if is_grouped:
+            ordered = fit.layout.positions
+            groups = {
+                m: [_scores_by_group(*test, has_order=ordered[m])]
+                for m, test in tests.items()
+            }
+        return cls(scores, groups)
+
+    def __add__(self, other: HeldOut) -> HeldOut:
+        scores = dict(self.scores)
+        for m, (score, outer) in other.scores.items():
+            one = scores.get(m, (0.0, 0.0))
+            scores[m] = one[0] + score, one[1] + outer
+        if self.groups is None or other.groups is None:
+            return HeldOut(scores, None)
+        # The lists of one grow, as that is where many batches are added up.
+        for m, parts in other.groups.items():
+            own = self.groups.setdefault(m, [])
+            own.extend(parts)
+            if len(own) >= _MOST_PARTS:
+                own[:] = [_joined(own)]
+        return HeldOut(scores, self.groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,28 +343,61 @@ class StoredFits:
         -------
         StoredFits
         """
+        trained, tests = [], []
+        for training, held_out in folds:
+            trained.append(TrainedFold.of(full, training))
+            tests.append(HeldOut.of(trained[-1].fit, held_out, is_grouped=is_grouped))
+        return cls.stacked(full, x, trained, tests)
+
+    @classmethod
+    def stacked(
+        cls,
+        full: FitOfAllRows,
+        x: Array,
+        trained: Sequence[TrainedFold],
+        tests: list[HeldOut],
+    ) -> StoredFits:
+        """Stack what folds have fitted, and the sums of the rows that they hold out.
+
+        Parameters
+        ----------
+        full, x
+            As in :meth:`of`.
+        trained : sequence of TrainedFold
+            Fits of the folds.
+        tests : list of HeldOut
+            Sums of the rows that each fold holds out; emptied, to make room.
+
+        Returns
+        -------
+        StoredFits
+        """
         layout, whole = full.fit.layout, full.fit.moved(x)
         zeros = [np.zeros((layout.n_items + 1 + width,) * 2) for width in layout.widths]
-        none = [(np.zeros(0, dtype=np.intp), csr_array(zero[:0])) for zero in zeros]
         weights = [part.weight for part in full.sources]
-        fits, grams = [whole], [dict(grams_of(whole, full.sources, weights))]
-        residuals, groups = [], []
-        for training, held_out in folds:
-            fit = full.refitted(training)
-            fits.append(fit)
-            grams.append(dict(grams_of(fit, full.sources, training)))
-            tests = {rows.source: (rows, _residual(fit, rows)) for rows in held_out}
-            residuals.append({m: rows.scores(eps) for m, (rows, eps) in tests.items()})
-            if is_grouped:
-                totals = {m: _scores_by_group(*test) for m, test in tests.items()}
-                by_source = map(totals.get, range(len(none)), none)
-                groups.append(sums_by_group(list(by_source)))
+        grams = [dict(grams_of(whole, full.sources, weights))]
+        grams += [fold.grams for fold in trained]
         sources = []
         for source, zero in enumerate(zeros):
-            pairs = [one.get(source, (zero[0], zero)) for one in residuals]
+            pairs = [one.scores.get(source, (zero[0], zero)) for one in tests]
             scores, outers = zip(*pairs, strict=True)
             fitted = [one.get(source, zero) for one in grams]
             sources.append(StoredSource.of(source, fitted, scores, outers))
+        groups = None
+        if tests[0].groups is not None:
+            none = [(np.zeros(0, dtype=np.intp), csr_array(zero[:0])) for zero in zeros]
+            by_fold = []
+            while tests:
+                totals = tests.pop(0).groups or {}
+                by_fold.append(
+                    sums_by_group(
+                        [
+                            _joined(totals.pop(source, [nothing]))
+                            for source, nothing in enumerate(none)
+                        ]
+                    )
+                )
+            groups = StoredGroups.of(by_fold)
         at, n = layout.item_effects, layout.n_models
         shape = layout.n_sources - 1, n, layout.n_sources - 1, n
         precision = np.zeros((shape[0], shape[0]))
@@ -268,6 +406,7 @@ class StoredFits:
             precision = full.prior[at, at].reshape(shape)[:, 0, :, 0]
         ridge = full.prior.diagonal().copy()
         ridge[at] = 0.0
+        fits = [whole, *(fold.fit for fold in trained)]
         return cls(
             layout,
             np.array([fit.x for fit in fits]),
@@ -275,7 +414,7 @@ class StoredFits:
             ridge,
             precision,
             tuple(sources),
-            StoredGroups.of(groups) if is_grouped else None,
+            groups,
         )
 
     def gram(self, number: int, source: int) -> Array:

@@ -67,6 +67,11 @@ class HistoricalFeatures:
             sample.multiplicity_of(cut.rows[old]),
         )
 
+    def __add__(self, other: HistoricalFeatures) -> HistoricalFeatures:
+        contrasts = np.concatenate([self.contrasts, other.contrasts])
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return HistoricalFeatures(low, high, contrasts).thinned()
+
     def thinned(self) -> HistoricalFeatures:
         """The same with so few rows, evenly chosen, that they may be kept."""
         n = len(self.contrasts)

@@ -241,6 +241,15 @@ class FitSums:
             self.features,
         )
 
+    def __add__(self, other: FitSums) -> FitSums:
+        """Sums of other historical rows of the same models, stored, too, are added."""
+        total = self.plus(other, np.arange(len(self.verdicts)))
+        if self.features is None or other.features is None:
+            return total
+        pairs = zip(self.features, other.features, strict=True)
+        both = (one + more if one and more else one or more for one, more in pairs)
+        return replace(total, features=tuple(both))
+
     def stored(self, sample: Sample) -> FitSums:
         """The same sums, with what is kept of the features of their rows.
 

@@ -1,6 +1,6 @@
 """Folds by source, the fold plan as data, and the loop over it."""
 
-from skanchor._folds._draw import make_plans
+from skanchor._folds._draw import are_drawn, make_plans
 from skanchor._folds._plan import (
     DrawnPlan,
     Fold,
@@ -18,6 +18,7 @@ __all__ = [
     "Fold",
     "FoldPlan",
     "SourceKFold",
+    "are_drawn",
     "as_folds",
     "check_training_sets",
     "fold_of_rows",

@@ -61,8 +61,10 @@ def make_plans(
             _draw_plan(sample, int(cv), seed, cell, groups) for seed in seeds.tolist()
         ]
     if isinstance(cv, DrawnPlan):
-        cv = list(cv)
+        cv = [cv]
     if isinstance(cv, (list, tuple)):
+        if are_drawn(cv, sample, cell):
+            return list(cv)
         nested = len(cv) > 0 and not is_split(cv[0])
         plans = [list(plan) for plan in cv] if nested else [list(cv)]
     else:
@@ -76,6 +78,35 @@ def make_plans(
                 "None, or give cv a number of folds."
             )
     return [check_plan(plan, sample) for plan in plans]
+
+
+def are_drawn(cv: Any, sample: Sample, cell: NDArray[Any] | None = None) -> bool:
+    """Whether ``cv`` lists folds that were drawn for rows without groups like these.
+
+    They hold each row out once, so that no row needs a look.
+
+    Parameters
+    ----------
+    cv : object
+        As in :func:`make_plans`.
+    sample : Sample
+        Rows whose roles are decided.
+    cell : ndarray of shape (n_rows,), optional
+        As there.
+
+    Returns
+    -------
+    bool
+    """
+    if not isinstance(cv, (list, tuple)) or sample.is_grouped:
+        return False
+    counts = sample.counts if cell is None else look_up(sample.counts, cell)
+    return len(cv) > 0 and all(
+        isinstance(plan, DrawnPlan)
+        and len(plan.fold) == len(counts)
+        and bool((plan.fold >= 0).all() or (plan.fold[counts] >= 0).all())
+        for plan in cv
+    )
 
 
 def _draw_plan(

@@ -317,16 +317,31 @@ class JudgeCalibrator(ComparisonEstimator):
                 if len(cut):
                     biases[cut.rows] = self._contrast(judge, cut, complete)
         displayed = self.has_position_effect_.to_numpy(np.bool_)
-        if displayed.any() and not displayed.all():
-            # To what follows, the display of the others' rows is unknown.
-            X = X.without_order(self.judges_[~displayed])
-        return X.with_columns(
+        return self.with_fitted_orders(X).with_columns(
             sensitivities=self._by_judge(self.sensitivities_, X),
             position_effects=self._by_judge(self.position_effects_, X)
             if displayed.any()
             else None,
             biases=biases,
         )
+
+    def with_fitted_orders(self, X: Comparisons) -> Comparisons:
+        """Rows without the display orders that the fit does not use.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows.
+
+        Returns
+        -------
+        Comparisons
+        """
+        displayed = self.has_position_effect_.to_numpy(np.bool_)
+        if displayed.any() and not displayed.all():
+            # To what follows, the display of the others' rows is unknown.
+            return X.without_order(self.judges_[~displayed])
+        return X
 
     def _by_judge(self, values: pd.Series, X: Comparisons) -> Array:
         return np.asarray(align(values.to_numpy(float), self.judges_, X.judges))

@@ -59,19 +59,19 @@ class Fit:
     def _has_effects(self, source: int) -> bool:
         return self.layout.has_item_effects and source != PEOPLE
 
-    def logits(self, rows: SourceRows) -> Array:
-        """Logit of each row."""
-        layout, source = self.layout, rows.source
+    def coefficients(self, source: int) -> Array:
+        """Coefficients of the local columns of a source's rows in their logits."""
+        layout, x = self.layout, self.x
         by_item = self.sensitivity(source) * self.scores
         if self._has_effects(source):
-            effects = self.x[layout.parameters_of[source][-layout.n_models :]]
+            effects = x[layout.parameters_of[source][-layout.n_models :]]
             by_item = by_item + effects[layout.model]
-        position = self.x[layout.position_effects][source]
-        coefficients = np.concatenate([[position], self.x[layout.span(source)]])
-        logits = rows.differences(by_item)
-        logits += rows.extra @ coefficients
-        logits += rows.offset
-        return logits
+        position = x[layout.position_effects][source]
+        return np.concatenate([by_item, [position], x[layout.span(source)]])
+
+    def logits(self, rows: SourceRows) -> Array:
+        """Logit of each row."""
+        return rows.logits(self.coefficients(rows.source))
 
     def bias(self, rows: SourceRows) -> Array:
         """Part of the logit of each row that depends on its features."""
@@ -154,8 +154,7 @@ class Fit:
         """Weighted log loss of rows, and half the penalty of the prior."""
         total = 0.5 * float(self.x @ self.precision @ self.x)
         for rows, weight in zip(sources, weights, strict=True):
-            logits = self.logits(rows)
-            total += float(weight @ (np.logaddexp(0.0, logits) - rows.y * logits))
+            total += rows.loss(weight, self.logits(rows))
         return total
 
     def moved(self, x: Array, converged: bool = True) -> Fit:

@@ -481,33 +481,6 @@ class RowsOfHistory:
         return by_judge @ by_judge.T
 
 
-def spread_of(
-    matrix: Array,
-    free: NDArray[np.bool_],
-    at_effects: NDArray[np.bool_],
-    n_judges: int,
-) -> Array:
-    """Posterior covariance of the effects on a model, summed over models.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (size, size)
-        Information of all parameters, prior included.
-    free, at_effects : ndarray of shape (size,)
-        Masks of the parameters that are not fixed, and of the effects among them.
-    n_judges : int
-        Number of judges.
-
-    Returns
-    -------
-    ndarray of shape (n_judges, n_judges)
-    """
-    at = np.flatnonzero(free)
-    root = SymmetricSystem.of(matrix[at[:, None], at]).inverse_root[at_effects[at]]
-    by_judge = root.reshape(n_judges, -1)
-    return by_judge @ by_judge.T
-
-
 def count_independent(correlation: Array) -> float:
     """Number of judges without correlation that say as much of one variance."""
     n = len(correlation)

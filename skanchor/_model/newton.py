@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
 from skanchor._model.linalg import Array, SymmetricSystem
-from skanchor._model.link import sigmoid
 from skanchor._model.sources import SourceRows
 
 _ARMIJO = 1e-4
@@ -68,7 +67,7 @@ class _Problem:
     def gradient(self, point: _Point) -> Array:
         fit = point.fit
         sums = (
-            (rows.source, rows.sums(weight * (sigmoid(logits) - rows.y)))
+            (rows.source, rows.slope(weight, logits))
             for rows, weight, logits in self._rows(point)
         )
         return (fit.gradient(sums) + fit.precision @ fit.x)[self.free]
@@ -76,7 +75,7 @@ class _Problem:
     def hessian(self, point: _Point) -> Array:
         """Expected Hessian by the free parameters."""
         grams = (
-            (rows.source, rows.gram(weight * sigmoid(logits) * sigmoid(-logits)))
+            (rows.source, rows.curvature(weight, logits))
             for rows, weight, logits in self._rows(point)
         )
         fit = point.fit

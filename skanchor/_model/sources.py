@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from skanchor._model.graph import laplacian, pair_sums
 from skanchor._model.linalg import Array
+from skanchor._model.link import log_loss_terms, sigmoid
 
 _NOT_BY_ROW = ("source", "is_new", "n_items", "order", "span")
 """Attributes of :class:`SourceRows` that have no entry for each row, or are kept
@@ -142,6 +143,12 @@ class SourceRows:
         columns = self.extra.T.take(at, axis=1)
         return replace(self, order=columns[0], span=columns[1:].T, **found)
 
+    def in_blocks(self, block: NDArray[np.integer], n_blocks: int) -> list[SourceRows]:
+        """Rows of each block, given the block of each row."""
+        order = np.argsort(block, kind="stable")
+        stops = np.cumsum(np.bincount(block, minlength=n_blocks))
+        return [self[places] for places in np.split(order, stops[:-1])]
+
     @cached_property
     def _starts(self) -> NDArray[np.intp]:
         """First row of each ordered pair of items."""
@@ -220,6 +227,27 @@ class SourceRows:
         """Columns of each row times local weights, (n_columns, k): of shape (n, k)."""
         n = self.n_items
         return self.differences(local[:n]) + self.extra @ local[n:]
+
+    # ------------------------------------------- the loss, by local coefficients
+    def logits(self, coefficients: Array) -> Array:
+        """Logit of each row, from the coefficients of the local columns."""
+        n = self.n_items
+        logits = self.differences(coefficients[:n])
+        logits += self.extra @ coefficients[n:]
+        logits += self.offset
+        return logits
+
+    def loss(self, weight: Array, logits: Array) -> float:
+        """Weighted log loss."""
+        return float(weight @ log_loss_terms(self.y, logits))
+
+    def slope(self, weight: Array, logits: Array) -> Array:
+        """Derivative of the loss by the coefficients, (n_columns,)."""
+        return self.sums(weight * (sigmoid(logits) - self.y))
+
+    def curvature(self, weight: Array, logits: Array) -> Array:
+        """Expected second derivative of the loss, (n_columns, n_columns)."""
+        return self.gram(weight * sigmoid(logits) * sigmoid(-logits))
 
     def information(self, weight: Array, probability: Array) -> Array:
         """Gram matrix of rows with these weights, at these probabilities."""

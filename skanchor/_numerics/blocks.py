@@ -78,11 +78,6 @@ class Blocks:
         return np.concatenate([np.arange(self.size)[self[name]] for name in names])
 
 
-def item_columns(n_items: int) -> Blocks:
-    """Blocks of the local columns of people without a bias: ``items`` alone."""
-    return Blocks.of(items=n_items)
-
-
 @lru_cache(maxsize=64)
 def fitted_columns(n_items: int, n_span: int) -> Blocks:
     """Blocks of a judge's local columns that have coefficients in a fit.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 ASSUMED = 16 * 2**30
 """Bytes assumed to be available where the system does not report them."""
@@ -125,3 +128,11 @@ def _limit() -> int | None:
     except (OSError, ValueError):
         # Without a limit the file contains the word "max".
         return None
+
+
+def release_memory() -> None:
+    """Return memory to the system that Arrow and the C library keep for later use."""
+    pa.default_memory_pool().release_unused()
+    with suppress(AttributeError, OSError):
+        # Only the C library of GNU has it.
+        ctypes.CDLL(None).malloc_trim(0)

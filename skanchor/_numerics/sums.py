@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from skanchor._model.graph import laplacian
-from skanchor._model.sources import variance_of
 from skanchor._numerics.blocks import Blocks
 from skanchor._numerics.groups import ColumnTotals
 from skanchor._numerics.linalg import Columns
@@ -49,24 +48,6 @@ class ItemRows(Protocol):
 
     def item_sums(self, values: Array, factor: Array) -> Array:
         """Sum of ``factor * values`` over each item's rows, minus where second."""
-
-
-def information_weights(p: Array, weight: Array) -> Array:
-    """Weight of each row in the information, w V with V = p (1 - p).
-
-    Parameters
-    ----------
-    p : ndarray of shape (..., n)
-        Probability that the first item is preferred; NaN where it is not known.
-    weight : ndarray of shape (..., n)
-        Row weights.
-
-    Returns
-    -------
-    ndarray of shape (..., n)
-        Zero where the outcome is certain, or p is NaN.
-    """
-    return np.where(np.isnan(p), 0.0, weight * variance_of(p))
 
 
 def local_gram(cut: ItemRows, extra: Array | Columns, weight: Array) -> Array:
@@ -216,29 +197,6 @@ class SourceSums:
         """Sums at an index of the leading axes, such as those of one fold."""
         assert self.by_group is None
         return self._mapped(lambda values, axes: values[at])
-
-    def in_columns(self, blocks: Blocks, change: Array) -> SourceSums:
-        """The same sums by other columns, each a linear combination of these.
-
-        Parameters
-        ----------
-        blocks : Blocks
-            Blocks of the other columns.
-        change : ndarray of shape (n_columns, n_other_columns)
-            Matrix C of the combinations: the new columns of a row are ``C' x``.
-
-        Returns
-        -------
-        SourceSums
-        """
-
-        def changed(values: Array, axes: int) -> Array:
-            if axes == 0:
-                return values
-            # A sum of x becomes C' (sum of x), a sum of x x' becomes C' (sum) C.
-            return values @ change if axes == 1 else change.T @ values @ change
-
-        return self._mapped(changed, blocks)
 
     def _mapped(
         self, function: Callable[[Any, int], Any], blocks: Blocks | None = None

@@ -187,6 +187,11 @@ class RieszDebiaser(ComparisonEstimator):
         return self._weighing.learners
 
     @property
+    def weighing_(self) -> Weighing:
+        """Functions of the features in the weights of each source."""
+        return self._weighing
+
+    @property
     def has_projections(self) -> bool:
         """Whether the weights of some source are linear in no fixed columns."""
         return bool(self._weighing.projected)

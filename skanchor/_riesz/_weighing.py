@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -120,13 +120,19 @@ class Weighing:
 
     def prior(self, fit: Fit, X: Comparisons, curvature: Array) -> Array:
         """Precision that enters the weights: of item effects, and ridges of spans."""
+        totals = {}
+        for source in range(len(self.learners)):
+            cut = X.by_judge(source - 1)
+            totals[source] = curvature[cut.rows[~cut.involves(X.is_new)]].sum()
+        return self.prior_of(fit, totals)
+
+    def prior_of(self, fit: Fit, totals: Mapping[int, float]) -> Array:
+        """The same from the summed curvature of the historical rows of each source."""
         layout = fit.layout
         ridge, at = np.zeros(layout.size), layout.item_effects
         for source, one in enumerate(self.learners):
             if one.ridge is not None:
-                cut = X.by_judge(source - 1)
-                old = ~cut.involves(X.is_new)
-                ridge[layout.span(source)] = curvature[cut.rows[old]].sum() * one.ridge
+                ridge[layout.span(source)] = totals[source] * one.ridge
         prior = np.diag(ridge)
         prior[at, at] = fit.precision[at, at]
         return prior

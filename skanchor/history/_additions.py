@@ -10,8 +10,7 @@ import pandas as pd
 
 from skanchor._comparisons import Outcomes, as_frame
 from skanchor._comparisons.grouping import AUTO
-from skanchor._folds import FoldPlan
-from skanchor._typing import Array
+from skanchor._folds import DrawnPlan
 from skanchor.exceptions import BattlesError
 from skanchor.history._arrivals import deal, warn_of_features
 from skanchor.history._counts import RowCounts, rows_as_table
@@ -21,8 +20,8 @@ from skanchor.sample import Sample
 
 def with_rows(
     counts: RowCounts, late: Sample, random_state: Any, sizes: Sequence[int]
-) -> tuple[pd.DataFrame, Array, list[FoldPlan]]:
-    """Combine counted rows and new ones in a table; old rows stay in their folds.
+) -> tuple[Sample, list[DrawnPlan]]:
+    """Combine counted rows and new ones; old rows stay in their folds.
 
     Parameters
     ----------
@@ -37,12 +36,10 @@ def with_rows(
 
     Returns
     -------
-    table : DataFrame
-        Battles, old rows first.
-    outcomes : ndarray of shape (n_rows,)
-        Preferences for the first model.
-    plans : list of FoldPlan
-        Folds of each repeat.
+    sample : Sample
+        Kinds of old rows with their numbers, then the new rows.
+    plans : list of DrawnPlan
+        Folds of the rows in each repeat.
 
     Raises
     ------
@@ -56,24 +53,21 @@ def with_rows(
             "The history was fitted without groups and weights, so that rows that have "
             "any cannot be added to it."
         )
-    table, outcomes, folds = counts.rows()
-    joint = pd.concat([table, rows_as_table(late)], ignore_index=True)
-    both = np.concatenate([outcomes, late.y])
+    table = pd.concat([counts.table(), rows_as_table(late)], ignore_index=True)
+    number = np.append(counts.counts, np.ones(len(late), dtype=np.intp))
+    outcomes = np.append(counts.outcomes, late.y)
+    sample = Sample.admit(table, outcomes, number).counted()
     dealt = deal(late, sizes, random_state, np.empty((len(sizes), 0), dtype=np.intp))
     # Old rows that were left out may count now: they get a random fold.
     random = np.random.default_rng(0)
-    plans: list[FoldPlan] = []
-    for own, new, n_folds in zip(folds, dealt, sizes, strict=True):
-        # Fold of each row of the table in this repeat.
-        fold = np.concatenate([own, new])
+    plans = []
+    for own, new, n_folds in zip(counts.folds, dealt, sizes, strict=True):
+        # Fold of each of the rows that the sample counts, in this repeat.
+        fold = np.append(np.repeat(own, counts.counts), new).astype(np.int16)
         out = np.flatnonzero(fold < 0)
         fold[out] = random.permutation(len(out)) % n_folds
-        splits = [
-            (np.flatnonzero(fold != k), np.flatnonzero(fold == k))
-            for k in range(n_folds)
-        ]
-        plans.append(splits)
-    return joint, both, plans
+        plans.append(DrawnPlan(fold, n_folds))
+    return sample, plans
 
 
 def join_rows(one: Sequence[Any], other: Sequence[Any]) -> tuple[Any, Any, Any, Any]:

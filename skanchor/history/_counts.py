@@ -84,22 +84,15 @@ class RowCounts:
         kinds = kinds.astype(np.min_scalar_type(-int(kinds.max(initial=1)) - 1))
         return cls(X.models, X.judges, kinds, sample.y[at], kinds_of_rows.size)
 
-    def rows(self) -> tuple[pd.DataFrame, Array, NDArray[np.intp]]:
-        """List all rows again, sorted by kind and not in their first order.
+    @property
+    def folds(self) -> NDArray[np.integer]:
+        """Fold that holds the rows of each kind out, (n_repeats, n_kinds)."""
+        return self.kinds[:, 4:].T
 
-        Returns
-        -------
-        table : DataFrame
-            Battles.
-        outcomes : ndarray of shape (n_rows,)
-            Preferences for the first model.
-        folds : ndarray of shape (n_repeats, n_rows)
-            Fold that holds each row out.
-        """
-        kinds = np.repeat(self.kinds.astype(np.intp), self.counts, axis=0)
-        left, right, judge, order = kinds[:, :4].T
-        table = _table(self.models, self.judges, left, right, judge, order)
-        return table, np.repeat(self.outcomes, self.counts), kinds[:, 4:].T
+    def table(self) -> pd.DataFrame:
+        """Battles table with one row for each kind."""
+        left, right, judge, order = self.kinds[:, :4].astype(np.intp).T
+        return _table(self.models, self.judges, left, right, judge, order)
 
 
 def rows_as_table(sample: Sample) -> pd.DataFrame:

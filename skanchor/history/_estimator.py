@@ -17,7 +17,7 @@ from skanchor._comparisons import Comparisons, as_frame
 from skanchor._comparisons.grouping import AUTO
 from skanchor._comparisons.labels import is_in
 from skanchor._contexts import refuse_contexts
-from skanchor._folds import make_plans
+from skanchor._folds import FoldPlan, make_plans
 from skanchor._stages import Stages
 from skanchor._treatments import limited_to_inference
 from skanchor.exceptions import BattlesError
@@ -140,34 +140,59 @@ class AnchorHistory(BaseEstimator):
         LearnerError
             If a bias learner is not linear in fixed columns.
         """
-        anchor = self._anchor().set_params(new_models=[])
+        rules = HistoryRows.of(self.settings())
         with WarningLog() as log:
-            rules = HistoryRows.of(anchor)
-            sample, labels = rules.admit(X, y, sample_weight, groups)
-            self._fit_sample(anchor, sample, labels, fingerprints or {})
+            sample, labels = rules.admit(X, y, sample_weight, groups, lists_rows=False)
+            self.fit_sample(sample, labels, fingerprints)
         log.issue()
         return self
 
-    def _fit_sample(
+    def fit_sample(
         self,
-        anchor: AnchorPipeline,
         sample: Sample,
-        labels: NDArray[Any] | None,
-        fingerprints: Mapping[Any, str],
-    ) -> None:
-        """Fit on all rows of the history; ``labels`` are those of their groups."""
+        labels: NDArray[Any] | None = None,
+        fingerprints: Mapping[Any, str] | None = None,
+        *,
+        cv: Any = None,
+    ) -> Self:
+        """Fit rows that are admitted already, such as numbers of equal rows.
+
+        Parameters
+        ----------
+        sample : Sample
+            All rows of the history.
+        labels : ndarray, optional
+            Labels of their groups, by code.
+        fingerprints : mapping, optional
+            As in :meth:`fit`.
+        cv : list of plans, optional
+            Folds of the rows, in the place of those of the settings.
+
+        Returns
+        -------
+        self
+        """
+        anchor = self.settings().set_params(new_models=[])
+        if sample.multiplicity is not None:
+            sample = sample[np.flatnonzero(sample.multiplicity)]
+        if cv is not None:
+            anchor.set_params(cv=cv)
         _refuse_new_models(sample)
         with limited_to_inference(sample.X, anchor.item_effects):
             inference = anchor.prepare(sample, is_stored=True)
-            state = HistoryState.of(inference, labels, fingerprints)
+            state = HistoryState.of(inference, labels, fingerprints or {})
         self._set_state(state)
         self.fold_plan_ = inference.fold_plan
+        return self
 
     @classmethod
     def from_state(
-        cls, state: HistoryState, anchor: AnchorPipeline | None = None
+        cls,
+        state: HistoryState,
+        anchor: AnchorPipeline | None = None,
+        fold_plan: list[FoldPlan] | None = None,
     ) -> Self:
-        """Make a history from sums that were computed elsewhere, such as by a stream.
+        """Make a history from sums that were computed elsewhere, such as by batches.
 
         Parameters
         ----------
@@ -175,6 +200,8 @@ class AnchorHistory(BaseEstimator):
             Stored folds, sums for diagnostics, and the test for item effects.
         anchor : AnchorPipeline, optional
             The settings that the history was fitted with.
+        fold_plan : list of lists of (train, test), optional
+            Folds of the rows, if these are at hand.
 
         Returns
         -------
@@ -183,11 +210,13 @@ class AnchorHistory(BaseEstimator):
         """
         history = cls(anchor)
         history._set_state(state)
+        if fold_plan is not None:
+            history.fold_plan_ = fold_plan
         return history
 
     def _set_state(self, state: HistoryState) -> None:
         """Set all fitted attributes."""
-        anchor = self._anchor()
+        anchor = self.settings()
         self.state_, self._rules = state, HistoryRows.of(anchor)
         self._stages = anchor.stages()
         self.models_, self.judges_ = state.models, state.judges
@@ -195,8 +224,13 @@ class AnchorHistory(BaseEstimator):
         self.item_effects_ = state.treatment
         self.fingerprints_ = dict(state.fingerprints)
 
-    def _anchor(self) -> AnchorPipeline:
-        """Unfitted copy of the settings; refuse those that a history cannot have."""
+    def settings(self) -> AnchorPipeline:
+        """Unfitted copy of the settings; refuse those that a history cannot have.
+
+        Returns
+        -------
+        AnchorPipeline
+        """
         anchor = AnchorPipeline() if self.anchor is None else clone(self.anchor)
         refuse_contexts(anchor, "AnchorHistory")
         if anchor.new_models is not None:
@@ -255,25 +289,21 @@ class AnchorHistory(BaseEstimator):
                 "sums, not its rows as counts: it must be fitted on all rows. Give "
                 "the rows of the history, too, as past.",
             )
-        anchor = self._anchor().set_params(new_models=[])
+        rules = HistoryRows.of(self.settings())
         with WarningLog() as log:
             groups = groups_of_arrivals(groups, X, None)
-            late, _ = HistoryRows.of(anchor).admit(X, y, sample_weight, groups)
-            table, outcomes, plans = with_rows(
-                counts, late, anchor.random_state, self.state_.repeats
-            )
+            late, _ = rules.admit(X, y, sample_weight, groups)
             # With plans as ``cv``, every old row stays in its fold.
-            anchor.set_params(cv=plans)
-            sample = Sample.admit(table, outcomes)
-            self._fit_sample(anchor, sample, None, fingerprints)
+            sample, plans = with_rows(
+                counts, late, rules.random_state, self.state_.repeats
+            )
+            self.fit_sample(sample, None, fingerprints, cv=plans)
         self.updated_from_ = "counts"
         log.issue()
         return self
 
     def _reason_without_counts(self) -> str:
         """Reason why the history has no counts of rows, for an error."""
-        if self.state_.facts.get("streamed"):
-            return "was read as a stream"
         if len(self.features_):
             return "has features"
         if self.state_.groups is not None:
@@ -435,7 +465,7 @@ class AnchorHistory(BaseEstimator):
             If a learner, a label or a setting cannot be stored in a file.
         """
         check_is_fitted(self, "state_")
-        content = packed_history(self.state_, self._anchor())
+        content = packed_history(self.state_, self.settings())
         content.header["skanchor"] = version("skanchor")
         write_archive(
             path,

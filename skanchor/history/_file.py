@@ -326,9 +326,8 @@ def _check(state: HistoryState) -> None:
 def _check_groups(
     sums: StoredGroups, groups: GroupFolds, repeats: Sequence[int], columns: list[int]
 ) -> None:
-    size, n_groups = len(sums.codes), len(groups.labels)
-    _shapes(groups, labels=(n_groups,), folds=(len(repeats), n_groups))
-    _expect(groups.index.is_unique, "labels of groups")
+    size, n_groups = len(sums.codes), len(groups.codes)
+    _shapes(groups, codes=(n_groups,), folds=(len(repeats), n_groups))
     most = np.array(repeats)[:, None]
     _expect(((groups.folds >= -1) & (groups.folds < most)).all(), "folds of groups")
     _shapes(sums, codes=(size,), stops=(sum(repeats) + 1,), people=(size, columns[0]))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skanchor._anchor import AnchorPipeline
@@ -16,14 +14,12 @@ from skanchor._comparisons import Comparisons, as_frame
 from skanchor._comparisons.grouping import (
     AUTO,
     PROMPT_COLUMN,
-    as_texts_or_numbers,
     is_own_label,
     prompt_groups,
 )
 from skanchor._row_rules import RowRules
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.history._state import GroupFolds
-from skanchor.io.columns import shown_value
 from skanchor.sample import Battles, Sample
 from skanchor.warning_log import warn
 
@@ -58,7 +54,13 @@ class HistoryRows:
         return deepcopy(self.random_state)
 
     def admit(
-        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
+        self,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: Any,
+        groups: Any,
+        *,
+        lists_rows: bool = True,
     ) -> tuple[Sample, NDArray[Any] | None]:
         """Admit rows as the pipeline would.
 
@@ -66,6 +68,8 @@ class HistoryRows:
         ----------
         X, y, sample_weight, groups
             As in :meth:`skanchor.AnchorPipeline.fit`.
+        lists_rows : bool
+            Whether rows that weights count are listed; otherwise they have numbers.
 
         Returns
         -------
@@ -74,7 +78,6 @@ class HistoryRows:
             Labels of the groups, by code.
         """
         sample, labels = Sample.admit_with_labels(X, y, sample_weight, groups)
-        labels = None if labels is None else as_texts_or_numbers(labels)
         if sample.raters is not None:
             sample = sample.without_raters()
             warn(
@@ -86,7 +89,7 @@ class HistoryRows:
                     code="raters-ignored",
                 )
             )
-        return self.rules.apply(sample), labels
+        return self.rules.apply(sample, lists_rows=lists_rows), labels
 
 
 def groups_of_arrivals(groups: Any, X: Battles, known: GroupFolds | None) -> Any:
@@ -165,69 +168,12 @@ def among_groups(
             "The history was fitted without groups of dependent rows, so that these "
             "rows cannot have any. Fit the history again with all rows.",
         )
-    if known.are_whole_numbers and labels.dtype.kind in "iu":
-        code = known.index.get_indexer(pd.Index(labels))
-    else:
-        code = _codes_among(known, labels)
+    code = known.places(labels)
     # Rows without a prompt have labels by their number in their own table.
     is_new = np.zeros(len(labels), dtype=bool)
     if labels.dtype.kind in "OU":
         is_new[:] = [is_own_label(label) for label in labels.tolist()]
     # A group of the history none of whose rows was used has no fold: it counts as new.
     is_new |= (code < 0) | (known.folds[:, code] < 0).any(axis=0)
-    code[is_new] = len(known.labels) + np.arange(np.count_nonzero(is_new))
+    code[is_new] = len(known.codes) + np.arange(np.count_nonzero(is_new))
     return replace(sample, groups=code[sample.groups])
-
-
-def _codes_among(known: GroupFolds, labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Codes of labels in a history, in which they may be written differently.
-
-    Those that it does not have are -1.
-    """
-    code = known.index.get_indexer(pd.Index(labels, dtype=object))
-    lost = np.flatnonzero(code < 0)
-    others = list(map(_other_form, labels[lost].tolist()))
-    code[lost] = known.index.get_indexer(pd.Index(others, dtype=object))
-    lost = np.flatnonzero(code < 0)
-    others = labels[lost].tolist()
-    if any(map(_looks_like_a_time, others)):
-        times = _as_times(known.index.tolist())
-        code[lost] = _first_of_times(times, _as_times(others))
-    return code
-
-
-def _looks_like_a_time(label: Any) -> bool:
-    return isinstance(label, str) and label[4:5] == label[7:8] == "-"
-
-
-def _as_times(labels: list[Any]) -> pd.DatetimeIndex:
-    """Labels that are texts of times, as times; others are missing.
-
-    Programs write a time differently, such as without the seconds of a midnight.
-    """
-    texts = [label if _looks_like_a_time(label) else None for label in labels]
-    times = pd.to_datetime(
-        pd.Series(texts, dtype=object), format="ISO8601", utc=True, errors="coerce"
-    )
-    return pd.DatetimeIndex(times)
-
-
-def _first_of_times(
-    known: pd.DatetimeIndex, times: pd.DatetimeIndex
-) -> NDArray[np.intp]:
-    """Number of the first group with each time, -1 where none has it."""
-    at = np.flatnonzero(known.notna() & ~known.duplicated())
-    found = known[at].get_indexer(times)
-    return np.where(times.notna() & (found >= 0), at[found], -1)
-
-
-def _other_form(label: Any) -> Any:
-    """A number as a text, or a text as the whole number that it stands for.
-
-    Files of text, and commands, have the prompts as texts, which may be numbers
-    elsewhere.
-    """
-    if isinstance(label, str):
-        return int(label) if re.fullmatch(r"0|-?[1-9]\d*", label) else label
-    is_number = isinstance(label, (int, float)) and not isinstance(label, bool)
-    return shown_value(label) if is_number else label

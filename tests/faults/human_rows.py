@@ -188,12 +188,11 @@ see(
     "comparisons.test_oddities::test_look_alike_labels_are_told_where_they_count",
 )
 see(
-    "Other labels of people beside 'human' in a table that is not split, or in a "
-    "stream",
-    "streaming.test_stream::test_labels_of_people_are_named_where_they_count_as_judges",
+    "Other labels of people beside 'human' in a table that is not split",
+    "large.test_large::test_what_is_told_of_a_table_in_memory_is_told_here",
 )
 see(
-    "A stream whose people have another label",
+    "A large data set whose people have another label",
     "cli.test_history_files::test_other_labels_of_people_are_named",
 )
 see(

@@ -63,8 +63,6 @@ for title, where in {
         "test_prompts::test_a_table_given_several_times_is_no_surer",
     "A table some of whose rows are given twice, without an id that says so":
         "test_prompts::test_equal_rows_without_any_id_are_told",
-    "A stream some of whose rows are given twice, without an id that says so":
-        "streaming.test_copies::test_copies_without_any_id_are_told",
     "Fewer than 30 prompts":
         "test_prompts::test_few_prompts_are_told_and_rows_are_independent",
     "Rows without a prompt among others":
@@ -91,8 +89,8 @@ for title, where in {
         "test_updates_keep_what_each_row_says_of_the_display",
     "Counts of rows that are added to a history, by the command":
         "cli.test_history::test_counts_of_added_rows_mean_what_the_flag_says",
-    "A column of counts that is not used, in a stream":
-        "streaming.test_stream::test_counts_that_are_not_used_are_told",
+    "A column of counts that is not used, in a large data set":
+        "large.test_large::test_what_is_told_of_a_table_in_memory_is_told_here",
     "Prompts that are numbers in a history and texts in new rows, or the other way "
     "round":
         "history.test_anchor_history::"
@@ -100,33 +98,25 @@ for title, where in {
     "Rows with features, added to a history without":
         "history.test_anchor_history::"
         "test_updates_from_counts_name_features_that_are_not_used",
-    "Files of a stream of which one lacks a column":
-        "streaming.test_parts::test_files_that_lack_a_column_are_refused",
-    "Files of a stream with other types of a column, or of zero bytes":
-        "streaming.test_parts::test_files_with_other_types_or_no_content_are_refused",
-    "A judge called human in a stream, beside people of another label":
-        "streaming.test_parts::test_a_judge_called_human_beside_people_is_refused",
-    "Tables of a stream of which some lack a column":
-        "streaming.test_parts::"
-        "test_tables_that_differ_in_their_columns_are_refused",
-    "A stream with a flag of swapped sides, or with the loser as its outcome":
-        "streaming.test_parts::test_what_may_turn_outcomes_round_is_refused",
-    "A file of a stream without content, or damaged inside":
-        "streaming.test_parts::test_a_file_that_is_damaged_inside_is_named",
-    "A stream whose rows come in another order in each pass":
-        "streaming.test_parts::"
-        "test_rows_in_another_order_in_each_pass_are_refused",
-    "Tables without rows among those of a stream":
-        "streaming.test_parts::"
-        "test_tables_without_rows_among_others_change_nothing",
-    "Raters who vote repeatedly, in a stream":
-        "streaming.test_stream_groups::"
-        "test_raters_who_vote_repeatedly_are_not_ignored_in_silence",
-    "A bad table, given to the pipeline, a history or a stream":
+    "Files of a large data set of which one lacks a column, or has another type of it":
+        "large.test_large::test_parts_that_differ_are_refused_by_name",
+    "A judge called human in a large data set, beside people of another label":
         "test_entry::test_a_bad_table_is_refused_alike",
-    "An odd table, given to the pipeline, a history or a stream":
+    "A large data set with a flag of swapped sides":
+        "large.test_large::test_what_it_cannot_do_is_refused",
+    "A file of a large data set that is damaged":
+        "large.test_large::test_parts_that_differ_are_refused_by_name",
+    "A large data set that changes while it is read":
+        "large.test_large::test_a_data_set_that_changes_between_passes_is_refused",
+    "Parts without rows of a large data set, and a data set without any":
+        "large.test_large::test_a_data_set_without_rows_is_refused",
+    "Raters who vote repeatedly, in a large data set":
+        "large.test_large::test_prompts_decide_by_default",
+    "A bad table, given to the pipeline, a history or as a large data set":
+        "test_entry::test_a_bad_table_is_refused_alike",
+    "An odd table, given to the pipeline, a history or as a large data set":
         "test_entry::test_an_odd_table_is_warned_of_alike",
-    "A good table, given to the pipeline, a history or a stream":
+    "A good table, given to the pipeline, a history or as a large data set":
         "test_entry::test_a_good_table_gives_the_same_fit",
     "A judge that a fold's training rows separate, placed by a history in two steps":
         "test_entry::test_a_judge_separated_in_a_fold_is_placed_as_in_the_pipeline",
@@ -138,30 +128,23 @@ for title, where in {
         "test_entry::test_rows_that_are_people_s_by_default_are_told",
     "A table of judges alone":
         "test_entry::test_a_table_of_judges_alone_names_the_next_step",
-    "Prompts that repeat in a stream":
-        "streaming.test_stream_groups::test_streamed_groups_are_those_in_memory",
-    "Prompts that are numbers, with gaps, in a history or a stream":
+    "Prompts that repeat in a large data set":
+        "large.test_large::test_placed_is_fitted_is_larger_than_memory",
+    "Prompts that are numbers, with gaps, in a history":
         "history.test_anchor_history::test_prompts_that_are_numbers_with_gaps",
-    "Groups that are times, dates, decimals or bytes, in a history or a stream":
-        "history.test_anchor_history::"
-        "test_groups_that_are_times_or_the_like_meet_again",
-    "Groups that are periods, intervals, lists or structs, in a stream":
-        "streaming.test_stream_groups::"
-        "test_groups_that_are_no_labels_are_refused_by_name",
+    "Groups that are times, dates, decimals or bytes, in a history or a large data set":
+        "history.test_anchor_history::test_groups_that_are_times_or_the_like_meet_again",
+    "Groups that are lists or structs, in a large data set":
+        "large.test_large::test_prompts_decide_by_default",
     "New rows of fewer than 30 prompts, or of prompts that do not repeat, beside a "
     "history with groups":
         "history.test_anchor_history::"
         "test_few_prompts_of_new_rows_are_prompts_of_the_history",
-    "Prompts that are categories of numbers, in a stream":
-        "streaming.test_stream_groups::test_labels_are_those_that_arrivals_have",
-    "Rows of a stream with groups in another order":
-        "streaming.test_stream_groups::test_rows_with_prompts_may_come_in_any_order",
-    "A judge with so many groups in a stream that the dispersion of its residuals is "
-    "taken from a sample":
-        "streaming.test_stream_groups::"
-        "test_large_streams_take_the_dispersion_from_a_sample",
-    "More groups in a stream than memory has room for":
-        "streaming.test_stream_groups::test_sums_that_do_not_fit_are_refused",
+    "Rows of a large data set with groups in another order":
+        "large.test_large::test_groups_lie_in_their_folds_in_any_order",
+    "A judge with so many rows in a large data set that the dispersion of its "
+    "residuals is taken from a sample":
+        "large.test_large::test_a_sample_decides_shapes_alone",
     "Linear bias against the joint likelihood":
         "test_anchor::test_close_to_joint_maximum_likelihood",
     "A new model tied with all others":

@@ -21,8 +21,8 @@ for title, where in {
     "The user's own learner": LIFE + "parts_given_are_never_fitted",
     "n_jobs 1, 2 and -1, processes and threads": LIFE + "workers_change_nothing",
     "Networks fitted in threads": THREADS + "threads_change_nothing",
-    "A dask cluster": "streaming.test_cluster::test_"
-    "a_fit_on_a_cluster_is_that_of_this_process",
+    "A dask cluster": "large.test_large::test_"
+    "a_worker_of_four_is_killed_and_nothing_changes",
     "Another seed": LIFE + "seeds",
     "An interrupt in a fold": LIFE + "interrupt_leaves_nothing_fitted",
     "A learner that raises in a fold": LIFE + "exception_names_the_fold",

@@ -244,7 +244,7 @@ see(
 )
 see(
     "Verdicts that a judge grades on new models alone, or on historical ones alone, in "
-    "one table, a history or a stream",
+    "one table or a history",
     "comparisons.test_grades::test_a_history_knows_which_judges_graded",
 )
 see(

@@ -38,8 +38,8 @@ table(
     flags=("--groups", "topic"),
 )
 see(
-    "A group column that is a feature, in one table or a stream",
-    "streaming.test_stream_groups::test_groups_of_a_feature_are_told",
+    "A group column that is a feature",
+    "large.test_large::test_what_is_told_of_a_table_in_memory_is_told_here",
 )
 table(
     "Fewer groups than folds",

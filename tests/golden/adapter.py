@@ -32,9 +32,9 @@ from skanchor.baselines import BASELINES, ConformalRanking
 from skanchor.bootstrap import Bootstrapped, bootstrap
 from skanchor.evaluation import check_intervals, leave_one_model_out
 from skanchor.exceptions import BattlesError, LearnerError, SkanchorWarning
+from skanchor.large import fit_history
 from skanchor.planning import look_multiplier
 from skanchor.simulation import simulate_battles
-from skanchor.streaming import stream_history
 
 ERRORS = (BattlesError, LearnerError, ValueError)
 """Refusals that a case may end in."""
@@ -279,7 +279,7 @@ def history_of_files(anchor, tables, **settings):
     with tempfile.TemporaryDirectory() as folder:
         for number, table in enumerate(tables):
             table.to_parquet(Path(folder, f"part-{number}.parquet"))
-        return stored(stream_history(folder, anchor, **settings).history)
+        return stored(fit_history(folder, anchor, **settings))
 
 
 # ----------------------------------------------------------------------- command line

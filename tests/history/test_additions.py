@@ -27,8 +27,11 @@ def test_old_rows_keep_their_folds():
     fold = np.random.default_rng(2).integers(3, size=300)
     plan = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
     counts = RowCounts.of(sample, None, [plan])
-    table, outcomes, (found,) = with_rows(counts, late, 0, [3])
-    assert len(table) == len(outcomes) == 340
+    both, (found,) = with_rows(counts, late, 0, [3])
+    listed = both.listed()
+    X, outcomes = listed.X, listed.y
+    assert len(X) == 340
+    table = np.column_stack([X.models[X.left], X.models[X.right]])
     X = sample.X
     names = np.column_stack([X.models[X.left], X.models[X.right]])
 
@@ -38,7 +41,7 @@ def test_old_rows_keep_their_folds():
     for (train, test), (_, known) in zip(found, plan, strict=True):
         assert sorted([*train, *test]) == list(range(340))
         old = test[test < 300]
-        again = table.loc[old, ["model_a", "model_b"]].to_numpy()
+        again = table[old]
         assert kinds(again, outcomes[old]) == kinds(names[known], sample.y[known])
 
 

@@ -33,8 +33,8 @@ from skanchor.exceptions import (
     LearnerError,
 )
 from skanchor.io.archive import read_archive, write_archive
+from skanchor.large import fit_history
 from skanchor.simulation import simulate_battles
-from skanchor.streaming import StreamOptions, stream_history
 
 N_FOLDS = 3
 
@@ -450,6 +450,16 @@ def test_a_header_with_anything_else_in_it_is_refused_or_read(simple, tmp_path):
     assert refused > 70
 
 
+NO_PROMPT = "row {} without a prompt"
+
+
+def folds_of(groups, labels):
+    """Fold of each label that a history has rows of."""
+    places = groups.places(np.array(labels, dtype=object))
+    pairs = zip(labels, places.tolist(), strict=True)
+    return {label: int(groups.folds[0][at]) for label, at in pairs if at >= 0}
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_prompts_that_are_numbers_with_gaps(tmp_path):
     """Numbers match numbers; a row without a prompt matches no row of another table."""
@@ -463,15 +473,16 @@ def test_prompts_that_are_numbers_with_gaps(tmp_path):
     without = np.flatnonzero(rows["prompt_id"].isna())
     for one in (history, AnchorHistory.load(tmp_path / "history")):
         known = one.state_.groups
-        fold = dict(zip(known.labels.tolist(), known.folds[0].tolist(), strict=True))
-        assert {label for label in fold if type(label) is float} == set(old.dropna())
+        labels = [*old.dropna().unique(), *map(NO_PROMPT.format, range(len(old)))]
+        fold = folds_of(known, labels)
+        assert set(old.dropna()) <= {*fold}
         dealt = np.empty(len(rows), dtype=int)
         for number, (_, test) in enumerate(one.place(rows, outcomes).fold_plan[0]):
             dealt[test] = number
         # A row of a prompt of the history is in the fold that holds the others.
         for label, own in zip(rows["prompt_id"], dealt.tolist(), strict=True):
             assert fold.get(label, own) == own
-        same = [fold.get(f"row {row} without a prompt", -1) for row in without]
+        same = [fold.get(NO_PROMPT.format(row), -1) for row in without]
         assert np.mean(dealt[without] == same) < 0.7 and max(same) >= 0
 
 
@@ -494,8 +505,7 @@ def test_prompts_that_are_numbers_match_those_that_are_texts(as_text):
             old, rows = tables["texts"][~late], tables[name][late]
         history = AnchorHistory(anchor).fit(old, y[~late])
         known = history.state_.groups
-        names = [str(label).removesuffix(".0") for label in known.labels]
-        fold = dict(zip(names, known.folds[0].tolist(), strict=True))
+        fold = folds_of(known, [str(number) for number in range(600)])
         found = history.place(rows, y[late])
         seen = 0
         for number, (_, test) in enumerate(found.fold_plan[0]):
@@ -521,10 +531,10 @@ TYPED = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    ("kind", "streamed"),
+    ("kind", "by_batches"),
     [*((kind, True) for kind in TYPED), ("times", False), ("decimals", False)],
 )
-def test_groups_that_are_times_or_the_like_meet_again(kind, streamed, tmp_path):
+def test_groups_that_are_times_or_the_like_meet_again(kind, by_batches, tmp_path):
     """Their types differ between libraries, and files of text have texts."""
     X, y, new = table(n_new=1, features=False, seed=6)
     numbers = np.random.default_rng(0).integers(0, 500, len(X))
@@ -532,14 +542,12 @@ def test_groups_that_are_times_or_the_like_meet_again(kind, streamed, tmp_path):
     late = is_late(X, new)
     old, rows = X[~late], X[late]
     anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
-    if streamed:
-        options = StreamOptions(groups="session")
-        found = stream_history([old.assign(winner=y[~late])], anchor, options=options)
-        history = found.history
-        (plan,) = found.folds.plans(len(old), groups=old["session"])
+    if by_batches:
+        table_ = [old.assign(winner=y[~late])]
+        history = fit_history(table_, anchor, groups="session")
     else:
         history = AnchorHistory(anchor).fit(old, y[~late], groups="session")
-        (plan,) = history.fold_plan_
+    (plan,) = history.fold_plan_
     fold = {}
     for number, (_, test) in enumerate(plan):
         fold |= dict.fromkeys(numbers[~late][test].tolist(), number)
@@ -573,10 +581,14 @@ def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
         assert history.updated_from_ == "counts"
         placed = history.place(arrivals, outcomes)
         # The rows as the counts list them, in the folds that the history has.
-        table_, values, folds = history.state_.counts.rows()
+        counts = history.state_.counts
+        table_ = counts.table().loc[
+            np.repeat(np.arange(len(counts.counts)), counts.counts)
+        ]
+        values = np.repeat(counts.outcomes, counts.counts)
         plans = [
             [(np.flatnonzero(own != k), np.flatnonzero(own == k)) for k in range(3)]
-            for own in folds
+            for own in np.repeat(counts.folds, counts.counts, axis=1)
         ]
         again = AnchorHistory(clone(anchor).set_params(cv=plans)).fit(table_, values)
         fresh = again.place(arrivals, outcomes, cv=placed.fold_plan)
@@ -815,8 +827,7 @@ def test_groups_of_the_history_keep_their_fold(grouped):
     known = history.state_.groups
     for number, (_, test) in enumerate(result.fold_plan[0]):
         labels = groups[test]
-        place = np.searchsorted(np.sort(known.labels), labels)
-        own = known.folds[0][np.argsort(known.labels)[place]]
+        own = known.folds[0][known.places(labels)]
         assert set(own.tolist()) <= {number}
     with pytest.raises(BattlesError, match="give the groups of these rows"):
         history.place(rows, outcomes)

@@ -24,7 +24,7 @@ from skanchor._admission import admit_to_ranking
 from skanchor._chain import fit_stages
 from skanchor._historical import laid_out
 from skanchor._inference import satterthwaite, t_quantile
-from skanchor._items import fit_item_effects
+from skanchor._item_fit import fit_item_effects
 from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._model.item_effects import ITEM_PRIOR
 from skanchor._stages import Stages

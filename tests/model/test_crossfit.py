@@ -270,31 +270,3 @@ def test_the_engine_imports_nothing_of_the_code_that_it_replaces():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module.startswith("skanchor"):
                 assert node.module.startswith(IMPORTS), (path.name, node.module)
-
-
-STILL_OLD = {
-    "_items._likelihood": {"_items", "_items._free", "streaming._likelihood"},
-    "_items._free": {"_items._likelihood"},
-    "_numerics.arrow": {
-        "_items._free",
-        "_items._likelihood",
-        "_numerics.arrow_information",
-        "_numerics.newton",
-        "streaming._solve",
-    },
-    "_numerics.arrow_information": {"_items._likelihood", "streaming._likelihood"},
-    "_numerics.newton": {"_items._free", "_items._likelihood"},
-}
-"""Modules that streams alone need, and what imports them. The lists only shrink."""
-
-
-@pytest.mark.parametrize("module", STILL_OLD)
-def test_what_the_engine_replaces_is_imported_by_ever_fewer(module):
-    home = Path(skanchor.__file__).parent
-    found = set()
-    for path in home.rglob("*.py"):
-        name = ".".join(path.relative_to(home).with_suffix("").parts)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module == f"skanchor.{module}":
-                found.add(name.removesuffix(".__init__"))
-    assert found <= STILL_OLD[module]

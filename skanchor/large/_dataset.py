@@ -1,0 +1,297 @@
+"""A data set as parts that any worker reads, and a GROUP BY of its rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.acero as acero
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from numpy.typing import NDArray
+
+from skanchor._comparisons import as_frame
+from skanchor._comparisons.features import declared_label, feature_stems
+from skanchor._comparisons.grouping import other_side
+from skanchor._comparisons.suspects import DECLARED
+from skanchor._numerics.machine import release_memory
+from skanchor.exceptions import BattlesError
+from skanchor.io import may_be_swapped, split_battles
+from skanchor.warning_log import WarningLog
+
+KEYS = ("model_a", "model_b", "judge", "shown_first", "winner")
+"""Standard names of the columns that tell rows without features apart."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that one worker reads: a row group of a file, or a table.
+
+    Attributes
+    ----------
+    name : str
+        File, or number of the table.
+    rows : Fragment of pyarrow or pyarrow.Table
+        The rows.
+    """
+
+    name: str
+    rows: Any
+
+    def batches(self, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
+        """Read some columns, about ``size`` rows at a time."""
+        is_table = isinstance(self.rows, pa.Table)
+        rows = ds.dataset(self.rows) if is_table else self.rows
+        with reading(self.name):
+            found = rows.to_batches(columns=columns, batch_size=size, **_ALONE)
+            yield from (pa.Table.from_batches([batch]) for batch in found if len(batch))
+
+
+_ALONE = {"batch_readahead": 1, "fragment_readahead": 0, "use_threads": False}
+"""How a worker reads: parts are read in parallel, so that a part needs no threads."""
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Name a file that is damaged, in place of Arrow's own errors."""
+    try:
+        yield
+    except (pa.ArrowInvalid, OSError) as error:
+        said = str(error).partition("\n")[0]
+        raise BattlesError(
+            f"{name} cannot be read as Parquet, or has changed while it was read: "
+            f"{said}"
+        ) from error
+
+
+def open_dataset(data: Any) -> ds.Dataset:
+    """Open a file or folder of Parquet, a list of files or tables, or a data set."""
+    if isinstance(data, ds.Dataset):
+        return data
+    several = list(data) if isinstance(data, (list, tuple)) else [data]
+    if all(isinstance(one, (str, os.PathLike)) for one in several):
+        # Absolute, since a worker may run in another folder.
+        names = [os.fspath(one) for one in several]
+        names = [name if "://" in name else os.path.abspath(name) for name in names]
+        with reading(", ".join(names[:3])):
+            return ds.dataset(names if len(names) > 1 else names[0], format="parquet")
+    frames = [frame for frame in map(as_frame, several) if frame is not None]
+    if len(frames) < len(several):
+        raise TypeError(
+            "A large data set is a Parquet file or folder, a list of such files, a "
+            "data set of pyarrow, or tables in a list, got "
+            f"{type(data).__name__}."
+        )
+    tables = [frame.to_arrow() for frame in frames]
+    _check_alike([(f"Table {i}", one.schema) for i, one in enumerate(tables)])
+    return ds.dataset([one.cast(tables[0].schema) for one in tables])
+
+
+def parts_of(dataset: ds.Dataset) -> tuple[list[Part], list[int]]:
+    """Parts of a data set in their order, and rows of each; refuse files that differ.
+
+    pyarrow reads all files by the columns of the first: what that one lacks would be
+    dropped of all.
+    """
+    if not isinstance(dataset, ds.FileSystemDataset):
+        tables = [one.to_table() for one in dataset.get_fragments()]
+        parts = [Part(f"Table {i}", table) for i, table in enumerate(tables)]
+        return parts, list(map(len, tables))
+    parts, sizes, schemas = [], [], []
+    for file in dataset.get_fragments():
+        with reading(file.path):
+            schemas.append((file.path, file.physical_schema))
+            groups = file.split_by_row_group()
+        parts += [Part(file.path, group) for group in groups]
+        sizes += [sum(one.num_rows for one in part.row_groups) for part in groups]
+    _check_alike(schemas)
+    return parts, sizes
+
+
+def _check_alike(schemas: Sequence[tuple[str, pa.Schema]]) -> None:
+    """Refuse two parts whose columns, or the types of these, differ."""
+    kinds = [{name: _kind(s.field(name).type) for name in s.names} for _, s in schemas]
+    for (name, _), own in zip(schemas, kinds, strict=True):
+        for column in sorted({*own, *kinds[0]}):
+            one, other = kinds[0].get(column, "missing"), own.get(column, "missing")
+            if one != other:
+                raise BattlesError(
+                    f"Column {column!r} is {one} in {schemas[0][0]} and {other} in "
+                    f"{name}: all parts of a data set need the same columns of the "
+                    "same types. Write it with one type, or leave it out of all."
+                )
+
+
+def _kind(kind: pa.DataType) -> str:
+    """Type of a column; pyarrow turns one kind of text into another."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return str(kind).removeprefix("large_")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of a data set that are read, under the names that they have there.
+
+    Attributes
+    ----------
+    keys : dict of str to str
+        By standard name, of those of :data:`KEYS` that there are.
+    features : dict of str to list of str
+        By name of the feature, the columns of the two responses.
+    weight, groups : str or None
+        Columns of the weights, and of the groups of dependent rows.
+    """
+
+    keys: dict[str, str]
+    features: dict[str, list[str]]
+    weight: str | None
+    groups: str | None
+
+    @classmethod
+    def of(
+        cls, schema: pa.Schema, weight: str | None, groups: str | None, **how: Any
+    ) -> Columns:
+        """Find the columns; ``how`` has arguments of :func:`skanchor.split_battles`."""
+        renames, outcome = dict(how["columns"] or {}), how["outcome"]
+        names = {renames.get(name, name): name for name in schema.names}
+        swapped = [name for name in may_be_swapped(names) if name not in KEYS]
+        if swapped and "shown_first" not in names:
+            raise BattlesError(
+                f"Column {swapped[0]!r} may say which rows were shown swapped. Give "
+                "the order in a column 'shown_first', with outcomes about the columns, "
+                f"or rename it, as in columns={{{swapped[0]!r}: 'note'}}."
+            )
+        lost = [one for one in (weight, groups) if one and one not in schema.names]
+        if lost:
+            raise BattlesError(f"There is no column {lost[0]!r} in {schema.names[:20]}")
+        # A table without rows has the columns that a full one would have.
+        with WarningLog():
+            X, _ = split_battles(schema.empty_table(), **how)
+        apart = [n for n in (weight, groups) if n and other_side(n) not in schema.names]
+        X = X.drop_columns([name for name in apart if name in X.column_names])
+        features = {}
+        for stem in feature_stems(nw.from_native(X, eager_only=True)):
+            sides = [stem + side for side in ("_a", "_b")]
+            own = [names.get(s) or names[s.removeprefix(DECLARED)] for s in sides]
+            features[declared_label(stem)] = own
+        keys = {name: names[name] for name in KEYS[:-1] if name in names}
+        return cls({**keys, "winner": names[outcome]}, features, weight, groups)
+
+    @property
+    def all(self) -> list[str]:
+        """All columns that are read of every row."""
+        sides = [side for pair in self.features.values() for side in pair]
+        others = filter(None, [self.weight, self.groups])
+        return list(dict.fromkeys([*self.keys.values(), *sides, *others]))
+
+
+def group_by(
+    dataset: ds.Dataset,
+    keys: dict[str, str],
+    totals: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+) -> pa.Table:
+    """Count the rows of a data set by columns, batch by batch, and total others.
+
+    Parameters
+    ----------
+    dataset : pyarrow.dataset.Dataset
+        The rows.
+    keys : dict of str to str
+        Columns to group by, by the name that they are given.
+    totals : dict of str to (column, function)
+        Further columns, by the name of the total.
+
+    Returns
+    -------
+    pyarrow.Table
+        With the column ``number``, sorted.
+    """
+    read = [*keys.values(), *(column for column, _ in totals.values())]
+    fields = []
+    for name in read:
+        kind, column = dataset.schema.field(name).type, pc.field(name)
+        is_coded = pa.types.is_dictionary(kind)
+        fields.append(column.cast(kind.value_type) if is_coded else column)
+    for k in range(len(keys), len(read)):
+        # What is missing must not be left out of a total.
+        fields[k] = pc.coalesce(fields[k].cast(pa.float64()), pc.scalar(np.nan))
+    names, read = [*keys, *totals], list(dict.fromkeys(read))
+    how: list[Any] = [([], "hash_count_all", None, "number")]
+    how += [(name, f"hash_{one}", None, name) for name, (_, one) in totals.items()]
+    nodes = [
+        ("scan", acero.ScanNodeOptions(dataset, columns=read, batch_readahead=2)),
+        ("project", acero.ProjectNodeOptions(fields, names)),
+        ("aggregate", acero.AggregateNodeOptions(how, keys=list(keys))),
+    ]
+    try:
+        plan = acero.Declaration.from_sequence(
+            [acero.Declaration(*node) for node in nodes]
+        )
+        found = plan.to_table().sort_by([(key, "ascending") for key in keys])
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        raise BattlesError(
+            f"One of the columns {read} has values that cannot be counted or added up "
+            f"({str(error)[:200]}). Convert it to text or numbers."
+        ) from None
+    release_memory()
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Different rows without features, and the numbers of the rows of each.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        The different rows under standard names, ``number``, and maybe totals.
+    values : list of pyarrow.Array
+        Different values of each column of the rows.
+    codes : ndarray of shape (n_cells,)
+        Codes of the values of each cell as one number, ascending.
+    cell : ndarray of shape (n_cells,)
+        Cell of each of these numbers.
+    """
+
+    table: pa.Table
+    values: list[pa.Array]
+    codes: NDArray[np.int64]
+    cell: NDArray[np.intp]
+
+    @classmethod
+    def count(cls, dataset: ds.Dataset, columns: Columns) -> Cells:
+        """Count the rows of a data set; refuse one without rows."""
+        weight = columns.weight
+        totals = {"sum": (weight, "sum"), "min": (weight, "min")} if weight else {}
+        table = group_by(dataset, columns.keys, totals)
+        if not len(table):
+            names = getattr(dataset, "files", [])[:3]
+            raise BattlesError(f"The data set holds no rows {names or ''}".rstrip())
+        rows = table.select(list(columns.keys))
+        values = [pa.array(column.unique()) for column in rows.columns]
+        codes = _codes(rows, values)
+        order = np.argsort(codes)
+        return cls(table, values, codes[order], order)
+
+    def of_rows(self, table: pa.Table) -> NDArray[np.intp]:
+        """Cell of each row of a table with these columns; -1 where it has none."""
+        codes = _codes(table, self.values)
+        at = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
+        return np.where(self.codes[at] == codes, self.cell[at], -1)
+
+
+def _codes(table: pa.Table, values: Sequence[pa.Array]) -> NDArray[np.int64]:
+    """The values of each row as one number, -1 where one is not among them."""
+    code, lost = np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=bool)
+    for column, known in zip(table.columns, values, strict=True):
+        at = pc.index_in(column.cast(known.type), known).fill_null(-1).to_numpy()
+        lost |= at < 0
+        code = code * len(known) + at
+    return np.where(lost, -1, code)

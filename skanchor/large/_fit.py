@@ -1,0 +1,315 @@
+"""The fit of all rows from sums: passes about points near it, then one for folds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from skanchor import _treatments as treatments
+from skanchor._anchor import AnchorPipeline
+from skanchor._chain import Chain, fit_stages
+from skanchor._comparisons import Comparisons
+from skanchor._crossfit.engine import FitOfAllRows
+from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
+from skanchor._crossfit.state import HeldOut, StoredFits, TrainedFold
+from skanchor._diagnostics import FitSums
+from skanchor._engine import FullFit
+from skanchor._fold_fits import FoldFits
+from skanchor._judges import JudgeCalibrator
+from skanchor._model.dispersion import NO_DISPERSION
+from skanchor._model.expansion import ExpandedRows
+from skanchor._model.fit import Fit
+from skanchor._model.item_effects import ItemCovariance
+from skanchor._model.link import sigmoid
+from skanchor._model.sources import SourceRows
+from skanchor._pipeline_fit import PipelineFit
+from skanchor._source_rows import source_rows, spans_of
+from skanchor._typing import Array
+from skanchor.exceptions import ConvergenceWarning, LearnerError
+from skanchor.history import check_linear
+from skanchor.large._rows import Batch, Passes, Reader
+from skanchor.sample import Sample
+from skanchor.warning_log import warn
+
+MOST_PASSES = 8
+"""Most passes about points."""
+
+NEAR = 1.0
+"""Squared distance of a fit from the point of its sums, in squared standard errors, at
+which the sums stand for the rows. What they miss is of its order, divided by the root
+of the number of rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Fit of the sampled rows, from which the fit of all rows starts.
+
+    Attributes
+    ----------
+    sample : Sample
+        Sampled rows, each standing for several.
+    alone : Sample
+        The same rows, which show the dispersion of residuals: where there are groups,
+        each of its own weight.
+    plugged : Chain
+        Plug-in.
+    two_step : HistoricalFit, Chain or None
+        What the test for item effects is of; None where votes alone give no finite
+        scores.
+    full : FullFit
+        Complete fit, without item effects.
+    """
+
+    sample: Sample
+    alone: Sample
+    plugged: Chain
+    two_step: Any
+    full: FullFit
+
+    @classmethod
+    def of(cls, anchor: AnchorPipeline, sample: Sample, alone: Sample) -> Self:
+        """Fit the sampled rows; refuse settings under which sums stand for no rows."""
+        stages = anchor.stages()
+        plugged = fit_stages(stages, sample)
+        two_step = plugged.two_step if plugged.is_joint else plugged
+        full = FullFit.of(stages, sample, plugged, None)
+        check_linear(full)
+        known = sample.with_battles(full.chain.X)
+        if not FoldFits.of(stages, plugged, full.chain, known).is_shared:
+            raise LearnerError(
+                "The Riesz weights of a history must have the learner of the bias: set "
+                "the debiaser's learner to 'calibrator'."
+            )
+        return cls(sample, alone, plugged, two_step, full)
+
+    def laid_out(
+        self, X: Comparisons, calibrator: Any, items: ItemCovariance | None = None
+    ) -> PipelineFit:
+        """The parameters of fitted stages, with item effects of a covariance."""
+        stages = self.full.stages
+        known = PipelineFit.of(
+            self.sample.with_battles(X),
+            calibrator,
+            covariance=None if items is None else items.covariance,
+            alpha=stages.btl.alpha,
+        )
+        return known.with_score_bounds(stages.arrival.score_bounds)
+
+    def steps(self, known: PipelineFit, **settings: bool) -> Any:
+        """Minimisations of the fit, with these settings in the place of its own."""
+        settings = {"is_joint": self.plugged.is_joint, **settings}
+        return known.steps(self.plugged.excluded_judges, **settings)
+
+    def dispersions(self, known: PipelineFit, **settings: bool) -> Array:
+        """Dispersion of each source at a fit without its item effects."""
+        X = known.annotate(known.sample.X).with_columns(deviations=None)
+        rows = PipelineFit.of(self.alone.with_battles(X), known.calibrated())
+        return rows.dispersions(**settings)
+
+
+# ---------------------------------------------------------------------------- passes
+def _sources(
+    reader: Reader, batch: Batch, calibrator: JudgeCalibrator
+) -> tuple[Sample, list[SourceRows]]:
+    """Rows of a batch, and the same by source; rows of a group have its code."""
+    sample = reader.sampled(batch)
+    fitted = sample.with_battles(calibrator.with_fitted_orders(sample.X))
+    learners = [None, *map(calibrator.biases_.get, sample.X.judges.tolist())]
+    found = source_rows(fitted, spans_of(learners, fitted))
+    if reader.columns.groups is not None:
+        found = [replace(rows, group=batch.unit[rows.rows]) for rows in found]
+    return sample, found
+
+
+def all_rows(
+    reader: Reader,
+    batch: Batch,
+    calibrator: JudgeCalibrator,
+    points: Mapping[str, list[Array]],
+) -> dict[Any, Any]:
+    """Sums about points, which are local coefficients by source.
+
+    Those about ``"full"`` have a block for each fold of each repeat, and beside those
+    about ``"two-step"`` are the sums of the test for item effects.
+    """
+    totals: dict[Any, Any] = {}
+    folds_of_rows = reader.folds(batch.unit)
+    for rows in _sources(reader, batch, calibrator)[1]:
+        source = rows.source
+        for repeat, block in enumerate(folds_of_rows[:, rows.rows]):
+            at, n_blocks = points["full"][source], reader.n_splits
+            sums = ExpandedRows.of(rows, at, block, n_blocks)
+            totals["full", repeat, source] = sums
+        if "two-step" in points and source:
+            at, whole = points["two-step"][source], np.zeros(len(rows), dtype=np.intp)
+            totals["two-step", 0, source] = ExpandedRows.of(rows, at, whole, 1)
+            totals["test", source] = JudgeSums.of(rows, sigmoid(rows.logits(at)), 1.0)
+    return totals
+
+
+def folds(
+    reader: Reader,
+    batch: Batch,
+    calibrator: JudgeCalibrator,
+    fits: list[Fit],
+    full: Fit,
+    noise: Array,
+) -> dict[Any, Any]:
+    """Sums of the rows that each fold holds out at its fit, and for diagnostics.
+
+    ``full`` is the fit of all rows, with the judges of ``calibrator``, and ``noise``
+    the dispersion of each source.
+    """
+    found: dict[Any, Any] = {}
+    sample, sources = _sources(reader, batch, calibrator)
+    is_grouped, n = reader.columns.groups is not None, reader.n_splits
+    for repeat, of_rows in enumerate(reader.folds(batch.unit)):
+        tests = [rows.in_blocks(of_rows[rows.rows], n) for rows in sources]
+        for fold, test in enumerate(zip(*tests, strict=True)):
+            number = repeat * n + fold
+            one = HeldOut.of(fits[number], test, is_grouped=is_grouped)
+            found["test", number] = one
+    X = calibrator.transform(sample.X.with_columns(scores=full.scores.copy()))
+    if full.layout.has_item_effects:
+        effects = full.x[full.layout.item_effects].reshape(-1, full.layout.n_items)
+        X = X.with_columns(deviations=effects)
+    fitted = sample.with_battles(X)
+    sums = FitSums.of(fitted, sample.X.order, calibrator, noise)
+    found["sums"] = sums.stored(fitted)
+    plan = np.where(sample.counts, reader.folds(batch.unit), -1)
+    found["plan"] = [plan.astype(np.int16)]
+    return found
+
+
+# ---------------------------------------------------------------------------- all rows
+@dataclass(frozen=True, eq=False)
+class FittedSums:
+    """The fit of all rows, and the sums about a point near it.
+
+    Attributes
+    ----------
+    fit : PipelineFit
+        Fit of all rows; its rows are the sampled ones.
+    sources : list of list of ExpandedRows
+        Of each repeat, sums of all rows in the place of rows.
+    items : ItemCovariance or None
+        Covariance of the item effects.
+    test : ItemTest
+        Test for item effects.
+    treatment : str
+        What becomes of them.
+    """
+
+    fit: PipelineFit
+    sources: list[list[Any]]
+    items: ItemCovariance | None
+    test: ItemTest
+    treatment: str
+
+
+def fit_sums(
+    anchor: AnchorPipeline, start: Start, reader: Reader, passes: Passes
+) -> FittedSums:
+    """Newton's method over all rows, with one pass for each step."""
+    prior, items = treatments.read_prior(anchor.item_prior), None
+    full, two = start.laid_out(start.plugged.X, start.plugged.calibrator), None
+    if start.two_step is not None:
+        two = start.laid_out(start.two_step.X, start.two_step.calibrator)
+    n_repeats, test = reader.n_repeats, ItemTest()
+    for _ in range(MOST_PASSES):
+        points = {"full": full.coefficients()}
+        if two is not None:
+            points["two-step"] = two.coefficients()
+        totals = passes.run(all_rows, reader, start.plugged.calibrator, points)
+        sources = [_by_source(totals, "full", r) for r in range(n_repeats)]
+        if two is not None:
+            test, of_judges = (
+                _tested(start, two, totals),
+                start.steps(two, is_joint=False),
+            )
+            two = two.by_sums(_by_source(totals, "two-step", 0), of_judges[1:2])
+        choice = treatments.choose_item_effects(
+            anchor.item_effects, start.sample.X, test, prior
+        )
+        X, calibrator = full.annotate(full.sample.X), full.calibrated()
+        items = None
+        if choice.item_effects == "random":
+            noise = start.dispersions(full, without_items=True)
+            rows = replace(start.laid_out(X, calibrator), sources=sources[0])
+            items = treatments.item_covariance_of(rows, noise, prior)
+        full = start.laid_out(X, calibrator, items)
+        full = full.by_sums(sources[0], start.steps(full))
+        at = [(full, sources[0]), (two, _by_source(totals, "two-step", 0))]
+        if max(one.distance(sums) for one, sums in at if one is not None) <= NEAR:
+            break
+    else:
+        warn(
+            ConvergenceWarning(
+                "The fit of the history did not converge.",
+                code="history-not-converged",
+            )
+        )
+    if items is not None:
+        treatments.warn_of_covariance(items, prior, len(X.models))
+        items = items.for_judges(np.zeros(len(X.judges), dtype=bool))
+    return FittedSums(full, sources, items, test, choice.item_effects)
+
+
+def _by_source(totals: Mapping[Any, Any], name: str, repeat: int) -> list[Any]:
+    """Sums about a point in the place of rows."""
+    return [one for key, one in totals.items() if key[:2] == (name, repeat)]
+
+
+def _tested(start: Start, two: PipelineFit, totals: Mapping[Any, Any]) -> ItemTest:
+    """Test for item effects, from sums about a two-step fit."""
+    noise = start.dispersions(two, without_items=False)
+    judges = {
+        key[1]: replace(one, dispersion=float(noise[key[1] - 1]))
+        for key, one in totals.items()
+        if key[0] == "test"
+    }
+    btl, models = start.two_step.btl, two.sample.X.models
+    return item_test(two.fit, judges, treatments.score_error_of(btl, models))
+
+
+# ------------------------------------------------------------------------------- folds
+def fit_folds(
+    start: Start, known: FittedSums, reader: Reader, passes: Passes
+) -> tuple[StoredFits, dict[Any, Any]]:
+    """Fit every fold from the sums, and pass once over the rows that each holds out.
+
+    Parameters
+    ----------
+    start : Start
+        Fit of the sampled rows.
+    known : FittedSums
+        Fit of all rows.
+    reader, passes
+        The data set.
+
+    Returns
+    -------
+    fits : StoredFits
+        Fits, and sums of the rows that they hold out.
+    totals : dict
+        What else that pass has found.
+    """
+    fit, debiaser = known.fit, start.full.chain.debiaser
+    assert debiaser is not None
+    curvature = {rows.source: rows.curvature_of_rows for rows in known.sources[0]}
+    prior, trained = debiaser.weighing_.prior_of(fit.fit, curvature), []
+    for sources in known.sources:
+        steps = start.steps(fit)
+        full = FitOfAllRows.of(fit.fit, steps, sources, fit.bounds, prior)
+        for number in range(reader.n_splits):
+            fold = TrainedFold.of(full, [rows.training(number) for rows in sources])
+            trained.append(fold.moved(full.fit, fit.sources))
+    noise = start.dispersions(fit, without_items=True)
+    noise = np.where(noise < NO_DISPERSION, 1.0, noise)
+    fits, calibrator = [one.fit for one in trained], fit.calibrated()
+    totals = passes.run(folds, reader, calibrator, fits, full.fit, noise)
+    tests = [totals.pop(("test", number)) for number in range(len(fits))]
+    return StoredFits.stacked(full, full.fit.x, trained, tests), totals

@@ -1,0 +1,231 @@
+"""Batches of a data set as encoded rows with their folds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor._comparisons.features import LARGEST
+from skanchor._comparisons.grouping import label_codes
+from skanchor._folds import stream_plan
+from skanchor._numerics.machine import release_memory
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
+from skanchor.large._dataset import Cells, Columns, Part
+from skanchor.sample import Sample
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rows of one batch.
+
+    Attributes
+    ----------
+    cell : ndarray of shape (n_rows,)
+        Cell of each row.
+    weight : ndarray of shape (n_rows,)
+        Weights.
+    unit : ndarray of shape (n_rows,)
+        Number of the row, or code of its group: what goes into a fold as a whole.
+    features : ndarray of shape (2, n_rows, n_features)
+        Of the first and of the second responses.
+    """
+
+    cell: NDArray[np.intp]
+    weight: Array
+    unit: NDArray[np.int64]
+    features: Array
+
+    def __getitem__(self, rows: NDArray[Any]) -> Batch:
+        one = self.cell[rows], self.weight[rows], self.unit[rows]
+        return Batch(*one, self.features[:, rows])
+
+    def __add__(self, other: Batch) -> Batch:
+        return Batch(
+            np.append(self.cell, other.cell),
+            np.append(self.weight, other.weight),
+            np.append(self.unit, other.unit),
+            np.concatenate([self.features, other.features], axis=1),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """How batches are read: by columns, and by the cells that rows belong to.
+
+    Attributes
+    ----------
+    columns : Columns
+        Columns of the data set.
+    cells : Cells
+        Different rows without features.
+    sample : Sample
+        The same, in their roles.
+    counts : bool
+        Whether weights are numbers of equal rows.
+    n_splits, n_repeats, seed : int
+        Folds of each repeat, number of repeats, and seed.
+    size : int
+        Rows of a batch.
+    """
+
+    columns: Columns
+    cells: Cells
+    sample: Sample
+    counts: bool
+    n_splits: int
+    n_repeats: int
+    seed: int
+    size: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(self.columns.features)
+
+    def sampled(self, batch: Batch) -> Sample:
+        """The rows of a batch as a sample."""
+        found = replace(self.sample, multiplicity=None)[batch.cell]
+        left, right = batch.features
+        rows = found.X.with_rows(
+            features_left=left, features_right=right, feature_names=self.names
+        )
+        # Ties that are left out weigh nothing.
+        weight = np.where(found.weight > 0, batch.weight / found.unit, 0.0)
+        return replace(found, X=rows, weight=weight)
+
+    def draw(self, units: NDArray[np.integer], number: int) -> Array:
+        """Uniform number of each unit, a hash of it, the seed and a number."""
+        salt = np.uint64(self.seed * 1_000_003 + number + 1)
+        mixed = pd.util.hash_array(units.astype(np.uint64)) ^ salt
+        # 53 bits are those of a float below one.
+        return (pd.util.hash_array(mixed) >> np.uint64(11)) / float(1 << 53)
+
+    def folds(self, units: NDArray[np.integer]) -> NDArray[np.intp]:
+        """Fold of each unit in each repeat, (n_repeats, n_units)."""
+        draws = [self.draw(units, 1 + repeat) for repeat in range(self.n_repeats)]
+        return (np.array(draws) * self.n_splits).astype(np.intp)
+
+    def batches(self, part: Part, start: int) -> Iterator[Batch]:
+        """Read a part whose first row has the number ``start``."""
+        columns = self.columns
+        for table in part.batches(columns.all, self.size):
+            cell = self.cells.of_rows(table.select(list(columns.keys.values())))
+            if (cell < 0).any():
+                raise changed(part)
+            weight, unit = np.ones(len(table)), start + np.arange(len(table))
+            if columns.weight is not None:
+                weight = table[columns.weight].to_numpy().astype(np.float64)
+            if self.counts:
+                # A row has the number of the first one that it stands for.
+                unit = start + np.cumsum(weight).astype(np.int64) - weight.astype(int)
+            if columns.groups is not None:
+                unit = label_codes(table[columns.groups], columns.groups, unit)
+            features = np.empty((2, len(table), len(self.names)))
+            for k, pair in enumerate(columns.features.values()):
+                for side, name in zip(features, pair, strict=True):
+                    side[:, k] = table[name].to_numpy()
+            used = self.sample.counts[cell] & (self.sample.X.judge[cell] >= 0)
+            self._check(features, used, part)
+            batch = Batch(cell, weight, unit, features)
+            if self.counts:
+                # Equal rows may lie in different folds: they are listed.
+                batch = batch[np.repeat(np.arange(len(table)), weight.astype(np.intp))]
+                own = start + np.arange(len(batch.cell))
+                own = own if columns.groups is None else batch.unit
+                batch = replace(batch, weight=np.ones(len(batch.cell)), unit=own)
+            start += len(batch.cell)
+            yield batch
+
+    def _check(self, features: Array, used: NDArray[np.bool_], part: Part) -> None:
+        """Refuse rows of judges that lack a feature; set missing ones to zero."""
+        sound = np.abs(features) <= LARGEST
+        if sound.all():
+            return
+        is_bad = ~sound & (used[:, None] | ~np.isnan(features))
+        bad = np.flatnonzero(is_bad.any(axis=(0, 2)))
+        if len(bad):
+            name = self.names[int(np.argmin(sound[:, bad[0]].all(axis=0)))]
+            raise BattlesError(
+                f"Feature {name!r} is missing, infinite or too large in {len(bad)} "
+                f"rows of a batch of {part.name}, the first is row {bad[0]} of the "
+                "batch. Fill the values or drop the rows."
+            )
+        features[~sound] = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Passes:
+    """Runs tasks over all parts by joblib, and sees whether these stay the same.
+
+    Attributes
+    ----------
+    parts : list of Part
+        The data set.
+    starts : list of int
+        Number of the first row of each.
+    n_jobs, verbose
+        As in :class:`skanchor.AnchorPipeline`.
+    digests : list of int
+        Checksums of the parts by the first pass.
+    """
+
+    parts: list[Part]
+    starts: list[int]
+    n_jobs: int | None
+    verbose: int
+    digests: list[int] = field(default_factory=list)
+
+    def run(self, task: Callable[..., dict[Any, Any]], *args: Any) -> dict[Any, Any]:
+        """Add up, in their order, what a task finds in the batches of all parts.
+
+        The first argument is a :class:`Reader`. The task returns values that have
+        ``+``, by name.
+        """
+        jobs = [(task, args, *one) for one in zip(self.parts, self.starts, strict=True)]
+        totals: dict[Any, Any] = {}
+        how: dict[str, Any] = {"verbose": self.verbose, "description": task.__name__}
+        done = stream_plan(_of_part, jobs, n_jobs=self.n_jobs, **how)
+        for number, (found, mark) in enumerate(done):
+            if number == len(self.digests):
+                self.digests.append(mark)
+            if mark != self.digests[number]:
+                raise changed(self.parts[number])
+            _gain(totals, found)
+        return totals
+
+
+def _of_part(
+    task: Callable[..., dict[Any, Any]], args: Any, part: Part, start: int
+) -> tuple[dict[Any, Any], int]:
+    """What a task finds in a part, and the checksum of its rows."""
+    reader, *others = args
+    totals: dict[Any, Any] = {}
+    mark = 0
+    for batch in reader.batches(part, start):
+        # Sums show any changed feature, and some rows whether rows change places.
+        some, sums = batch.features[:, ::16], batch.features.sum(axis=1)
+        for one in (batch.cell, batch.weight, batch.unit, some, sums):
+            mark = crc32(np.ascontiguousarray(one).tobytes(), mark)
+        _gain(totals, task(reader, batch, *others))
+    release_memory()
+    return totals, mark
+
+
+def _gain(totals: dict[Any, Any], more: dict[Any, Any]) -> None:
+    for name, value in more.items():
+        totals[name] = totals[name] + value if name in totals else value
+
+
+def changed(part: Part) -> BattlesError:
+    """Error of a part that differs between two passes."""
+    return BattlesError(
+        f"The data set has changed while it was read: {part.name} has other rows than "
+        "before. Fit it again when nothing writes to it."
+    )
