@@ -8,9 +8,11 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from skanchor._admission import admit_to_inference, warn_of_no_judges
 from skanchor._arrivals import ArrivalScorer
@@ -21,7 +23,7 @@ from skanchor._chain import Chain, fit_stages
 from skanchor._comparisons import Comparisons, has_contexts, read_contexts
 from skanchor._contexts import context_mix
 from skanchor._crossfit.item_test import ItemTest
-from skanchor._diagnostics import ItemCheck
+from skanchor._diagnostics import ItemCheck, judge_table
 from skanchor._folds import (
     DrawnPlan,
     FoldPlan,
@@ -30,9 +32,9 @@ from skanchor._folds import (
     make_plans,
 )
 from skanchor._historical import laid_out
+from skanchor._inference import relative_spread
 from skanchor._judges import JudgeCalibrator
-from skanchor._ranking import RankingEstimator
-from skanchor._refitting import AnchorRefits
+from skanchor._ranking import RankingEstimator, of_result
 from skanchor._riesz import RieszDebiaser
 from skanchor._row_rules import TIES
 from skanchor._stages import Stages
@@ -43,17 +45,19 @@ from skanchor._treatments import (
     read_prior,
     run_item_test,
 )
-from skanchor._typing import Split, Splitter
+from skanchor._typing import Array, Split, Splitter
 from skanchor._weight_checks import check_weights_and_groups, mean_weight
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
+from skanchor.readouts import fragility
+from skanchor.results import AnchorResult, ContextResult
 from skanchor.sample import WEIGHTS, Battles, Sample
 
 MOST_REPEATS = 10_000
 """Most repeats of the cross-fit."""
 
 
-class AnchorPipeline(AnchorRefits):
+class AnchorPipeline(RankingEstimator):
     """Human scores of new models from their judge comparisons, with inference.
 
     For each fold, fits the chain ``btl -> calibrator -> arrival -> debiaser`` to the
@@ -232,6 +236,7 @@ class AnchorPipeline(AnchorRefits):
         "debiaser": lambda value: RieszDebiaser(learner="calibrator"),
         "human_bias": lambda value: None if value is None else make_learner(value),
     }
+    result_: AnchorResult
     _fits_cells = _allows_for_raters = True
     _parameter_constraints: ClassVar = {
         **RankingEstimator._parameter_constraints,
@@ -304,6 +309,76 @@ class AnchorPipeline(AnchorRefits):
         self.context = context
         self.context_mix = context_mix
         self.disagreement = disagreement
+
+    # --------------------------------------------------------------------- the results
+    @property
+    def comparisons_(self) -> Comparisons:
+        """Rows that were admitted, with all estimated columns."""
+        return self._inference.cells.to_rows(self._learned)
+
+    @property
+    def _sample(self) -> Sample:
+        """Rows that were admitted, with estimated columns, outcomes and weights."""
+        self._result()
+        return self._inference.cells.rows.with_battles(self.comparisons_)
+
+    @property
+    def _distinct_sample(self) -> Sample:
+        """The rows of `_sample` as fitted: equal ones may be merged, with a number."""
+        self._result()
+        return self._inference.admitted.with_battles(self._learned)
+
+    @property
+    def variance_(self) -> pd.DataFrame:
+        """Human, judge, cross and item parts of the variance, and its lower bound."""
+        return self._result().variance
+
+    @property
+    def influence_(self) -> Array:
+        """Influence of each row on each score, in logits."""
+        return self._result().influence
+
+    @property
+    def _cells(self) -> AnchorResult:
+        """Result by the models of the rows: with contexts, of models in contexts."""
+        result = self._result()
+        return result.cells if isinstance(result, ContextResult) else result
+
+    sensitivity = of_result(AnchorResult.sensitivity)
+    breakdown = of_result(AnchorResult.breakdown)
+    benchmarks = of_result(AnchorResult.benchmarks)
+    worth = of_result(AnchorResult.worth)
+    outlook = of_result(AnchorResult.outlook)
+    design = of_result(AnchorResult.design)
+    fragility = fragility
+
+    def summary(self) -> pd.DataFrame:
+        """Describe each judge: its rows, agreement, sensitivity and diagnostics.
+
+        Returns
+        -------
+        DataFrame
+            By judge:
+
+            - ``rows``: number of rows.
+            - ``ties``: number of outcomes of exactly one half. If ties are left out,
+              they are not among the ``rows``.
+            - ``both_bad``: number of ties that call both responses bad.
+            - ``first_side_rate``: how often the side shown first is preferred.
+            - ``agreement``: how often the judge prefers the model with the higher final
+              score, in historical rows.
+            - ``sensitivity``, ``position_effect``, and ``has_position_effect``, whether
+              it was fitted.
+            - With an automatic choice of the bias learner, the chosen ``bias`` and the
+              ``loss`` of each candidate.
+            - The columns of ``result_.diagnostics.judges``.
+        """
+        check_is_fitted(self)
+        diagnostics = self._result().diagnostics
+        admitted = self._inference.admitted
+        scores = self._cells.all_scores.reindex(admitted.X.models)
+        table = judge_table(admitted, scores.to_numpy(np.float64), self.calibrator_)
+        return table if diagnostics is None else table.join(diagnostics.judges)
 
     # ----------------------------------------------------------------------------- fit
     def _admitted(
@@ -459,3 +534,35 @@ class AnchorPipeline(AnchorRefits):
         if self.context is None or has_contexts(encoded):
             return encoded
         return encoded.in_contexts(read_contexts(self.context, X))
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        for stage in (self.btl_, self.calibrator_, self.arrival_):
+            X = stage.transform(X)
+        # The plug-in scores of the stages are replaced by the corrected ones.
+        known = self._cells.all_scores
+        scores = known.reindex(X.models).to_numpy(dtype=np.float64)
+        slopes = X.sensitivities
+        # With a ridge, judges were calibrated to shrunken scores.
+        if self.btl_.alpha and slopes is not None:
+            slopes = slopes * self._shrinkage()
+        learned = self._learned
+        new = learned.new_models
+        X = X.with_columns(scores=scores, sensitivities=slopes, new_models=new)
+        if learned.deviations is None:
+            return X
+        # Item effects by judge and model; zero for judges or models without them.
+        u = pd.DataFrame(learned.deviations, self.judges_, learned.models)
+        u = u.reindex(index=X.judges, columns=X.models, fill_value=0.0)
+        return X.with_columns(deviations=u.to_numpy())
+
+    def _shrinkage(self) -> float:
+        """Ratio of the scale of the ``btl_`` scores to that of the corrected scores.
+
+        A ridge shrinks the scores that judges were calibrated to, and the correction
+        undoes this. Sensitivities are multiplied by the ratio, so that the products of
+        sensitivity and score, which verdicts depend on, stay the same.
+        """
+        result = self._cells
+        corrected = result.all_scores[~result.is_new]
+        shrunken = self.btl_.scores_.reindex(corrected.index)
+        return relative_spread(shrunken.to_numpy(), corrected.to_numpy())

@@ -14,7 +14,6 @@ from skanchor._checks import check_bounds
 from skanchor._comparisons import Comparisons, align, usable_features
 from skanchor._comparisons.labels import label_index
 from skanchor._model.logistic import fit_logistic
-from skanchor._numerics.arrivals import ArrivalRows
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, BoundWarning
 from skanchor.sample import Sample
@@ -115,6 +114,11 @@ class ArrivalScorer(ComparisonEstimator):
         if start is not None:
             first = start.scores_for(self.new_models_)
             first = None if np.isnan(first).any() else first
+        if self.equation == "unweighted":
+            # A residual has the sensitivity as a factor in the derivative of the loss.
+            # A judge without any has no say.
+            size = np.abs(factor)
+            weight = np.divide(weight, size, out=np.zeros(len(rows)), where=size > 0)
         # Maximum of eq:arrival-estimation-v2, within the bounds.
         values = fit_logistic(
             signs * factor[:, None],
@@ -125,11 +129,6 @@ class ArrivalScorer(ComparisonEstimator):
             upper=np.full(len(new), high),
             start=first,
         ).coef
-        if self.equation == "unweighted":
-            # The sum of w (y - p) by new model is zero, without the sensitivity as a
-            # factor of the residual. The maximum is the start.
-            known = ArrivalRows(signs, weight, y, factor, offset)
-            values = known.root("equal", values, bounds=bounds)
         self._take(values)
 
     def with_scores(self, models: NDArray[Any], scores: Array) -> Self:

@@ -32,7 +32,6 @@ from skanchor._engine import (
     RowInfluence,
     cross_fit,
 )
-from skanchor._exposures import exposures_of
 from skanchor._fold_fits import FoldFits
 from skanchor._folds import Fold, FoldPlan, as_folds
 from skanchor._historical import laid_out
@@ -44,6 +43,7 @@ from skanchor._stages import Stages
 from skanchor._treatments import ItemChoice, judges_of_arrivals
 from skanchor._typing import Array
 from skanchor.exceptions import InstabilityWarning
+from skanchor.readouts import FittedRows
 from skanchor.results import AnchorResult, ContextResult
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
@@ -95,7 +95,11 @@ class Inference:
         """Fit all rows."""
         sample = self.admitted
         items = self.choice.covariance(laid_out(self.stages, self.plugged, sample))
-        return FullFit.of(self.stages, sample, self.plugged, items)
+        return self.fit_with(items)
+
+    def fit_with(self, items: ItemCovariance | None) -> FullFit:
+        """Fit all rows with a covariance of the item effects; None leaves them out."""
+        return FullFit.of(self.stages, self.admitted, self.plugged, items)
 
     def result(self, full: FullFit) -> AnchorResult:
         """Cross-fit, and assemble the result."""
@@ -193,6 +197,7 @@ class Inference:
             plug_in=scores,
             fold_plan=self.fold_plan,
             inputs=_inputs(full),
+            fitted=_fitted_rows(full),
         )
 
 
@@ -382,7 +387,7 @@ def assemble(
         lower_bound=debiaser.solution_.lower_bound,
         plug_in=plug_in,
         fold_plan=fold_plan,
-        exposures=exposures_of(X, sums, solution, chain.calibrator),
+        fitted=_fitted_rows(full),
         inputs=_inputs(full),
     )
     fitted = full.sample.with_battles(X)
@@ -462,6 +467,12 @@ def _ridge_share(chain: Chain, result: AnchorResult) -> float:
         return 1.0
     old = ~result.is_new
     return relative_spread(chain.scores[old], result.moments[0][old])
+
+
+def _fitted_rows(full: FullFit) -> FittedRows:
+    """What read-outs are computed from."""
+    chain, sample = full.chain, full.sample.with_battles(full.chain.X)
+    return FittedRows(sample, chain.learners, chain.debiaser, full.items)
 
 
 def _inputs(full: FullFit) -> Inputs:

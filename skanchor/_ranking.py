@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from numbers import Integral
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._base import ComparisonEstimator
@@ -25,7 +28,7 @@ P = ParamSpec("P")
 Found = TypeVar("Found")
 
 
-def _of_result(
+def of_result(
     method: Callable[Concatenate[Any, P], Found],
 ) -> Callable[Concatenate[Any, P], Found]:
     """A method of a result, as one of the fitted estimator that has the result."""
@@ -120,6 +123,36 @@ class RankOnlyEstimator(_Ranked):
         return self.result_.leaderboard("win_rate")
 
 
+class AroundMethod(_Scored):
+    """An estimator whose scores are those of another, its parameter ``estimator``."""
+
+    estimator: Any
+    estimator_: Any
+    new_models: Any
+    _parameter_constraints: ClassVar = {
+        **_Ranked._parameter_constraints,
+        "estimator": [HasMethods(["fit", "get_params"]), None],
+        "n_jobs": [Integral, None],
+    }
+
+    def _method(self) -> Any:
+        """The other estimator, unfitted, with the new models of this one."""
+        method = clone(self._part("estimator"))
+        if isinstance(method, RankOnlyEstimator):
+            raise TypeError(
+                f"{type(method).__name__} only ranks: it has no scores to bound. For "
+                "intervals of ranks call skanchor.bootstrap.bootstrap, then "
+                "rank_intervals(), or give a method with scores."
+            )
+        if self.new_models is not None:
+            method.set_params(new_models=self.new_models)
+        return method
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        annotated: Comparisons = self.estimator_.transform(X)
+        return annotated
+
+
 class RankingEstimator(_Scored):
     """An estimator whose fitted ``result_`` ranks new models with intervals.
 
@@ -135,9 +168,9 @@ class RankingEstimator(_Scored):
         """Standard error of each new model's score, in logits."""
         return self._result().standard_errors
 
-    conf_int = _of_result(RankingResult.conf_int)
-    contrasts = _of_result(RankingResult.contrasts)
-    rank_sets = _of_result(RankingResult.rank_sets)
-    best_set = _of_result(RankingResult.best_set)
-    prob_best = _of_result(RankingResult.prob_best)
-    leaderboard = _of_result(RankingResult.leaderboard)
+    conf_int = of_result(RankingResult.conf_int)
+    contrasts = of_result(RankingResult.contrasts)
+    rank_sets = of_result(RankingResult.rank_sets)
+    best_set = of_result(RankingResult.best_set)
+    prob_best = of_result(RankingResult.prob_best)
+    leaderboard = of_result(RankingResult.leaderboard)

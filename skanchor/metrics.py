@@ -149,12 +149,10 @@ def spearman(true: ArrayLike, estimate: ArrayLike) -> float:
     >>> spearman([0.0, 1.0, 2.0], [0.1, 0.9, 0.8])
     0.5
     """
-    true, estimate = _pair("true", true, "estimate", estimate)
-    # Pearson's correlation r1'r2 / (|r1| |r2|) of the centred mid-ranks.
-    ranks = np.array([rankdata(true), rankdata(estimate)])
-    ranks -= ranks.mean(axis=1, keepdims=True)
-    norms = np.sqrt((ranks**2).sum(axis=1).prod())
-    return float(ranks[0] @ ranks[1] / norms) if norms > 0 else float("nan")
+    ranks = np.array([rankdata(x) for x in _pair("true", true, "estimate", estimate)])
+    # Pearson's correlation of the mid-ranks, which 0 / 0 makes NaN.
+    with np.errstate(invalid="ignore"):
+        return float(np.corrcoef(ranks)[0, 1])
 
 
 def coverage(true: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
@@ -224,9 +222,7 @@ def rank_set_size(low: ArrayLike, high: ArrayLike) -> float:
     >>> rank_set_size([1, 3], [1, 5])
     2.0
     """
-    low, high = _pair("low", low, "high", high)
-    low, high = _limits(low, high)
-    return float(np.mean(high - low + 1))
+    return interval_width(*_pair("low", low, "high", high)) + 1.0
 
 
 def _finite_numbers(name: str, values: ArrayLike) -> Array:

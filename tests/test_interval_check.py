@@ -6,12 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom
+from sklearn.base import clone
 
 from skanchor import AnchorPipeline
 from skanchor._diagnostics import _interval_check
 from skanchor.baselines import HistoricalPPI, JointBTL
-from skanchor.evaluation import IntervalCheck, _errors, check_intervals
-from skanchor.evaluation._left_out import models_left_out
+from skanchor.evaluation import (
+    IntervalCheck,
+    _errors,
+    check_intervals,
+    leave_one_model_out,
+)
 from skanchor.exceptions import DataWarning
 from skanchor.reports.interval_check import interval_verdict
 from skanchor.reports.records import check_json
@@ -41,75 +46,38 @@ def table_of(score, true_score, error, human):
 
 
 # -------------------------------------------------------------------- parts of errors
+PLAIN = AnchorPipeline(cv=2, item_effects="none", random_state=0)
+
+
 @pytest.mark.parametrize("grouped", [False, True])
-def test_parts_add_up_to_the_error_of_each_score(grouped):
+def test_the_error_of_a_difference_is_about_that_of_both_scores(grouped):
     X, y = small()
     groups = np.arange(len(y)) // 2 if grouped else None
-    rows = models_left_out(
-        AnchorPipeline(cv=2, item_effects="none", random_state=0),
-        X,
-        y,
-        groups=groups,
-        models=["model-01", "model-04"],
-        with_errors=True,
-    )
-    for row in rows.values():
-        parts = np.array(row["row_parts"])
-        # Score and human score share votes between other models, and few of those.
-        together = np.hypot(row["standard_error"], row["true_error"])
-        assert np.sqrt(parts @ parts) == pytest.approx(together, rel=0.15)
-        assert not np.any(row["item_parts"])
+    table = check_intervals(PLAIN, X, y, groups=groups).table
+    # Score and human score share votes between other models, and few of those.
+    both = np.hypot(table["standard_error"], table["true_error"])
+    np.testing.assert_allclose(table["difference_error"], both, rtol=0.15)
 
 
-def test_human_parts_are_those_of_the_human_error():
+@pytest.mark.filterwarnings("ignore:.* equal an earlier one in all columns")
+def test_counted_rows_are_checked_like_the_rows_that_they_count():
     X, y = small()
-    whole = np.tile([1.0, 2.0, 3.0], len(y))[: len(y)]
-    kept = {}
-    parts = _errors.DifferenceErrors.parts
-
-    def remember(self, fitted, model, *rest):
-        kept[model] = self._in_parts(self._human_influence(model))
-        return parts(self, fitted, model, *rest)
-
-    for counted in (False, True):
-        meaning = "frequency" if counted else "importance"
-        weight = whole if counted else whole / 1.7
-        anchor = AnchorPipeline(cv=2, item_effects="none", weights=meaning)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_errors.DifferenceErrors, "parts", remember)
-            rows = models_left_out(
-                anchor.set_params(random_state=0),
-                X,
-                y,
-                sample_weight=weight,
-                models=["model-01"],
-                with_errors=True,
-            )
-        known = kept["model-01"]
-        assert np.sqrt(known @ known) == pytest.approx(
-            rows["model-01"]["true_error"], rel=1e-6
-        )
-        expected = int(weight.sum()) if counted else len(y)
-        assert len(rows["model-01"]["row_parts"]) == min(expected, _errors.PARTS)
+    times = np.tile([1, 2, 3], len(y))[: len(y)]
+    anchor = clone(PLAIN).set_params(weights="frequency")
+    counted = check_intervals(anchor, X, y, sample_weight=times)
+    at = np.repeat(np.arange(len(y)), times)
+    listed = check_intervals(PLAIN, X.iloc[at].reset_index(drop=True), y[at])
+    pd.testing.assert_frame_equal(counted.table, listed.table, rtol=0.01)
+    assert counted.p_value == pytest.approx(listed.p_value, abs=0.02)
 
 
-def test_many_rows_are_added_up_in_sets_with_the_same_products(monkeypatch):
+def test_many_rows_are_added_up_in_sets_with_the_same_squares(monkeypatch):
     X, y = small()
-    anchor = AnchorPipeline(cv=2, item_effects="none", random_state=0)
-    options = {"models": ["model-01", "model-04"], "with_errors": True}
-
-    def covariance():
-        rows = models_left_out(anchor, X, y, **options)
-        parts = np.array([row["row_parts"] for row in rows.values()])
-        return parts.shape[1], parts @ parts.T
-
-    n_rows, exact = covariance()
+    exact = check_intervals(PLAIN, X, y).table["difference_error"]
     monkeypatch.setattr(_errors, "PARTS", 500)
-    n_sets, found = covariance()
-    assert (n_rows, n_sets) == (len(y), 500)
-    scale = np.sqrt(np.outer(np.diag(exact), np.diag(exact)))
-    # Each product is off by its scale over the root of the sets; five times that.
-    assert np.abs((found - exact) / scale).max() < 5 / np.sqrt(500)
+    found = check_intervals(PLAIN, X, y).table["difference_error"]
+    # Each square is off by its size over the root of the sets; five times that.
+    assert np.abs((found / exact) ** 2 - 1.0).max() < 5 / np.sqrt(500)
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
@@ -304,13 +272,13 @@ class Loud(JointBTL):
 def test_fits_of_models_left_out_warn_once():
     X, y = small()
     with pytest.warns(DataWarning) as issued:
-        models_left_out(Loud(), X, y, models=["model-01", "model-02"])
+        leave_one_model_out(Loud(), X, y, models=["model-01", "model-02"])
     assert [str(each.message) for each in issued] == [
         "Leaving out models ['model-01', 'model-02']: Judge 'one' has 3 rows."
     ]
     # What is known of the fit of all rows is not repeated, whatever its numbers.
-    known = [DataWarning("Judge 'one' has 4 rows.")]
-    models_left_out(Loud(), X, y, models=["model-01"], issued=known)
+    issued = [DataWarning("Judge 'one' has 4 rows.")]
+    check_intervals(Loud(), X, y, models=["model-01"], issued=issued)
 
 
 def test_a_method_without_errors_has_no_intervals_to_test():

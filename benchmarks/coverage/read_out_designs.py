@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from skanchor import JudgeCalibrator
 from skanchor.evaluation import check_intervals
-from skanchor.planning import look_multiplier
+from skanchor.readouts import look_multiplier
 
 ITEMS = {"n_historical": 4000, "rho": 0.0, "item_sd": 0.3, "item_corr": 0.6}
 PAPER = {

@@ -16,25 +16,16 @@ if TYPE_CHECKING:
     from skanchor._diagnostics import IntervalCheck
 
 
-def models_left_out_of(
-    task: Task, method: Any, options: argparse.Namespace, **more: Any
-) -> dict[str, dict[str, Any]]:
-    """Treat each historical model, or each of ``--models``, in turn as if it were new.
-
-    Returns a row for each model; ``more`` goes to ``models_left_out``.
-    """
-    from skanchor.evaluation import models_left_out
-
-    return models_left_out(
-        method,
+def settings_of_left_out(task: Task, options: argparse.Namespace) -> dict[str, Any]:
+    """Arguments by which models with votes, or ``--models``, are left out in turn."""
+    return {
         **task.rows,
-        weights=task.pipeline.weights,
-        models=options.models,
-        level=options.level,
-        n_jobs=options.n_jobs,
-        verbose=int(is_watched()),
-        **more,
-    )
+        "weights": task.pipeline.weights,
+        "models": options.models,
+        "level": options.level,
+        "n_jobs": options.n_jobs,
+        "verbose": int(is_watched()),
+    }
 
 
 def add_models(flags: Flags) -> None:
@@ -56,14 +47,9 @@ def _run_check(options: argparse.Namespace) -> None:
     task = load_task(options)
     fitted = _as_ranked(task)
 
-    from skanchor.evaluation import as_reported, check_of_rows
+    from skanchor.evaluation import check_intervals
 
-    # Fits of different models run in parallel, so each fit itself uses one core.
-    method = as_reported(fitted).set_params(n_jobs=None, verbose=0)
-    rows = models_left_out_of(
-        task, method, options, with_errors=True, issued=fitted.warnings_
-    )
-    found = check_of_rows(rows, options.level, fitted.item_effects_)
+    found = check_intervals(fitted, **settings_of_left_out(task, options))
     deliver(_check_forms(found), options)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.check import add_models, models_left_out_of
+from skanchor._cli.check import add_models, settings_of_left_out
 from skanchor._cli.command import BadInputError, Command, Flags, require_at_least
 from skanchor._cli.method import Task, add_method, check_flags, load_task
 from skanchor._cli.methods import (
@@ -81,13 +81,15 @@ def _compare(options: argparse.Namespace) -> None:
     task.pipeline.set_params(n_jobs=None, verbose=0)
     import pandas as pd
 
+    from skanchor.evaluation import leave_one_model_out
+
     accuracy, places = {}, {}
     for name in names:
         method = make_method(name, task.pipeline, options.n_resamples)
         # Without new models, methods are compared on historical models only.
         places[name] = {} if options.no_new else _places(method, task, options.level)
-        rows = models_left_out_of(task, method, options)
-        accuracy[name] = _accuracy(pd.DataFrame.from_dict(rows, "index"))
+        settings = settings_of_left_out(task, options)
+        accuracy[name] = _accuracy(leave_one_model_out(method, **settings))
 
     table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")
     shown = pd.DataFrame.from_dict(places, "index").rename_axis("method")

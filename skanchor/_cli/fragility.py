@@ -12,7 +12,7 @@ from skanchor._cli.output import Forms
 from skanchor._cli.table import typed_label
 
 if TYPE_CHECKING:
-    from skanchor.fragility import Fragility
+    from skanchor.readouts import Fragility
 
 # Listed here, since importing the search is slow.
 ROWS = ("any", "human", "arrival", "history")
@@ -96,7 +96,9 @@ def _forms(found: Fragility, options: argparse.Namespace) -> Forms:
     tables: list[Any] = [(model, fragility_table(found, model)) for model in models]
     if len(found.table) == 1:
         tables.append(("Which rows", rows_table(found, *found.table.index[0])))
-    statements = [(row, (row["model"], row["opponent"])) for row in found.to_dict()]
+    statements = [
+        (row, (row["model"], row["opponent"])) for row in found.to_dict()["rows"]
+    ]
     rows = [
         {
             **row,
@@ -117,7 +119,7 @@ def _forms(found: Fragility, options: argparse.Namespace) -> Forms:
         found.table.reset_index("opponent"),
         record,
         _NOTE,
-        lines=found.lines(),
+        lines=found.sentences,
         tables=tables,
     )
 

@@ -20,7 +20,7 @@ from skanchor._cli.table import add_table, typed_label
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
-    from skanchor.planning import Outlook, Worth
+    from skanchor.readouts import Answer
     from skanchor.reports.document import Table
 
 
@@ -107,7 +107,7 @@ def _worth(
 
     model = typed_label(anchor.new_models_, options.model)
     found = anchor.worth(costs or None, model)
-    record = {"worth": found.to_dict()}
+    record = {"worth": found.to_dict()["rows"]}
     return _forms_by_model(found, worth_table, record, _WORTH_NOTE)
 
 
@@ -123,7 +123,7 @@ def _outlook(
 
 
 def _forms_by_model(
-    found: Worth | Outlook,
+    found: Answer,
     table_of_model: Callable[..., Table],
     record: dict[str, Any],
     note: str,
@@ -137,7 +137,7 @@ def _forms_by_model(
         found.table.reset_index().set_index("model"),
         {"schema_version": SCHEMA_VERSION, **record},
         note,
-        lines=found.lines(),
+        lines=found.sentences,
         tables=[(model, table_of_model(found, model)) for model in models],
     )
 
@@ -159,7 +159,7 @@ def _design(
         found.table,
         {"schema_version": SCHEMA_VERSION, **found.to_dict()},
         _PILOT_NOTE if found.is_pilot else _DESIGN_NOTE,
-        lines=found.lines(),
+        lines=found.sentences,
         tables=[
             ("What to buy", shown),
             *(

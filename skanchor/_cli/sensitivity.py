@@ -75,7 +75,7 @@ def _favour_forms(options: argparse.Namespace) -> Forms:
     }
     broken = anchor.breakdown(**chosen)
     sizes = [] if options.gamma is None else options.gamma
-    widened = anchor.sensitivity(sizes, **chosen) if sizes else None
+    widened = anchor.sensitivity(sizes, **chosen).table if sizes else None
 
     def records(table: pd.DataFrame | None) -> list[Any]:
         return [] if table is None else table.reset_index().to_dict("records")

@@ -213,7 +213,7 @@ def fitted(
             slopes = [fit.sensitivity(sources[number].source) for number in chosen]
             # A judge without any has no say.
             shares = [
-                one / c if c else 0.0 * one
+                one / abs(c) if c else 0.0 * one
                 for one, c in zip(shares, slopes, strict=True)
             ]
         fit, end = minimise(

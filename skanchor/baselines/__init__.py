@@ -13,23 +13,20 @@ True
 """
 
 from skanchor._base import ComparisonEstimator
-from skanchor.baselines._conformal import ConformalRanking
-from skanchor.baselines._direct_score import DirectScore
-from skanchor.baselines._historical_ppi import HistoricalPPI
-from skanchor.baselines._historical_ppr import HistoricalPPR
-from skanchor.baselines._human_only import HumanOnly
 from skanchor.baselines._ipw_only import IPWOnly
-from skanchor.baselines._joint_btl import JointBTL
-from skanchor.baselines._joint_mle import JointMLE
-from skanchor.baselines._judge_arena_elo import JudgeArenaElo
-from skanchor.baselines._judge_aware_btl import JudgeAwareBTL
-from skanchor.baselines._logistic_judge import LogisticJudge
-from skanchor.baselines._mean_shift import MeanShift
+from skanchor.baselines._joint import HumanOnly, JointBTL, JointMLE, JudgeAwareBTL
 from skanchor.baselines._oracle import Oracle
-from skanchor.baselines._per_judge_btl import PerJudgeBTL
-from skanchor.baselines._pooled_llm import PooledLLM
-from skanchor.baselines._scalar_judge import ScalarJudge
-from skanchor.baselines._soft_elo import SoftElo
+from skanchor.baselines._ranks import HistoricalPPR, LogisticJudge
+from skanchor.baselines._soft_elo import ConformalRanking, SoftElo
+from skanchor.baselines._two_steps import (
+    DirectScore,
+    HistoricalPPI,
+    JudgeArenaElo,
+    MeanShift,
+    PerJudgeBTL,
+    PooledLLM,
+    ScalarJudge,
+)
 
 __all__ = [
     "BASELINES",
@@ -52,26 +49,13 @@ __all__ = [
     "SoftElo",
 ]
 
-_ALL: list[type[ComparisonEstimator]] = [
-    HumanOnly,
-    Oracle,
-    JointBTL,
-    PooledLLM,
-    ScalarJudge,
-    MeanShift,
-    PerJudgeBTL,
-    DirectScore,
-    IPWOnly,
-    HistoricalPPI,
-    HistoricalPPR,
-    LogisticJudge,
-    JointMLE,
-    JudgeArenaElo,
-    JudgeAwareBTL,
-    SoftElo,
-]
+_REFERENCES = (HumanOnly, Oracle, JointBTL)
+_SUPPLEMENT = (PooledLLM, ScalarJudge, MeanShift, PerJudgeBTL)
+_CORRECTED = (DirectScore, IPWOnly, HistoricalPPI, HistoricalPPR, LogisticJudge)
+_FURTHER = (JointMLE, JudgeArenaElo, JudgeAwareBTL, SoftElo)
 
 BASELINES: dict[str, type[ComparisonEstimator]] = {
-    method.__name__: method for method in _ALL
+    method.__name__: method
+    for method in (*_REFERENCES, *_SUPPLEMENT, *_CORRECTED, *_FURTHER)
 }
 """Baselines by name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from numbers import Real
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,8 @@ from skanchor._btl import BTLRegressor
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.logistic import fit_logistic
 from skanchor._typing import Array
-from skanchor.baselines._base import PlugIn
-from skanchor.baselines._fits import Arrivals, Fits
+from skanchor.baselines._two_steps import TwoSteps
+from skanchor.sample import Sample
 
 RIDGE = 1e-4
 """Ridge of the default classifier, added to the mean loss.
@@ -27,7 +27,7 @@ row weights are measured.
 """
 
 
-class IPWOnly(PlugIn):
+class IPWOnly(TwoSteps):
     """Plug-in with judges refitted on historical rows weighted to resemble arrivals.
 
     For each judge a classifier distinguishes pairs of responses ``(x_new, x_j)`` of
@@ -78,8 +78,9 @@ class IPWOnly(PlugIn):
     True
     """
 
-    _parameter_constraints: ClassVar = {
-        **PlugIn._parameter_constraints,
+    _is_unweighted = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TwoSteps._parameter_constraints,
         "classifier": [HasMethods(["fit", "predict_proba"]), None],
         "clip": [Interval(Real, 0, None, closed="neither")],
     }
@@ -98,64 +99,55 @@ class IPWOnly(PlugIn):
         self.classifier = classifier
         self.clip = clip
 
-    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
-        return arrivals.root("equal")
-
-    def _weights(self, fits: Fits) -> Array:
-        weight, sizes = fits.weight.copy(), {}
-        for m, judge in enumerate(fits.X.judges.tolist()):
-            history = np.flatnonzero(fits.verdicts & (fits.X.judge == m))
-            weight[history] *= self._ratios(fits, m, history)
+    def _weights(self, sample: Sample) -> Array:
+        X, weight, sizes = sample.X, sample.weight.copy(), {}
+        verdicts = sample.counts & ~X.is_human
+        for m, judge in enumerate(X.judges.tolist()):
+            rows = verdicts & (X.judge == m)
+            history = np.flatnonzero(rows & ~X.involves_new)
+            arrived = np.flatnonzero(rows & X.involves_new)
+            if X.features_left.shape[1] and len(arrived):
+                weight[history] *= self._ratios(sample, history, arrived)
             # Scaled so that the largest is one: squares of tiny weights would be zero.
-            w = weight[history]
-            w = w / w.max(initial=np.finfo(float).tiny)
+            w = weight[history] / weight[history].max(initial=np.finfo(float).tiny)
             sizes[judge] = w.sum() ** 2 / (w**2).sum() if w.any() else np.nan
         found = pd.Series(sizes, name="effective_sample_size")
         self.effective_sample_sizes_ = found.rename_axis("judge")
         return weight
 
-    def _ratios(self, fits: Fits, judge: int, history: NDArray[np.intp]) -> Array:
+    def _ratios(
+        self, sample: Sample, history: NDArray[np.intp], arrived: NDArray[np.intp]
+    ) -> Array:
         """Density ratios of the historical rows of a judge, of mean one."""
-        X = fits.X
-        arrived = np.flatnonzero(fits.arrived & (X.judge == judge))
-        if not X.features_left.shape[1] or not len(arrived):
-            return np.ones(len(history))
+        X = sample.X
         # Features of arrival rows, of shape (n_arrivals, 2 n_features), with the new
         # model's response first. A row of two new models enters as it is recorded.
         turned = ~X.is_new[X.left[arrived]][:, None]
         left, right = X.features_left, X.features_right
-        arrivals = np.hstack(
-            [
-                np.where(turned, right[arrived], left[arrived]),
-                np.where(turned, left[arrived], right[arrived]),
-            ]
-        )
+        sides = left[arrived], right[arrived]
+        arrivals = np.where(turned, np.hstack(sides[::-1]), np.hstack(sides))
         # Pairs to classify: arrivals (label 1), then historical rows in both orders
         # (label 0), each with the weight of its row.
         both = left[history], right[history]
         pairs = np.vstack([arrivals, np.hstack(both), np.hstack(both[::-1])])
         label = np.repeat([1, 0], [len(arrived), 2 * len(history)])
-        weight = fits.weight[np.concatenate([arrived, history, history])]
+        weight = sample.weight[np.concatenate([arrived, history, history])]
         odds = self._odds(pairs, label, weight)[len(arrived) :]
-        return self._clipped(odds, fits.weight[history])
+        return self._clipped(odds, sample.weight[history])
 
     def _odds(self, pairs: Array, label: NDArray[np.intp], weight: Array) -> Array:
         """Odds that a pair is of an arrival row, of shape (n_pairs,)."""
-        if self.classifier is not None:
-            return self._classify(pairs, label, weight)
-        design = np.column_stack([np.ones(len(pairs)), pairs])
-        penalty = np.append(0.0, np.full(pairs.shape[1], RIDGE))
-        fit = fit_logistic(design, label.astype(np.float64), weight, penalty=penalty)
-        # Odds are exp(logit); the clip prevents overflow.
-        return np.exp(np.clip(design @ fit.coef, -30.0, 30.0))
-
-    def _classify(self, pairs: Array, label: NDArray[np.intp], weight: Array) -> Array:
-        """Odds from the user's classifier, of shape (n_pairs,)."""
-        options = {}
-        if (weight != weight[0]).any():
-            # With weights of mean one, a penalty of the classifier means what it means
-            # for unweighted rows, whatever the unit of the weights.
-            options["sample_weight"] = weight / weight.mean()
+        if self.classifier is None:
+            design = np.column_stack([np.ones(len(pairs)), pairs])
+            penalty = np.append(0.0, np.full(pairs.shape[1], RIDGE))
+            y = label.astype(np.float64)
+            fit = fit_logistic(design, y, weight, penalty=penalty)
+            # Odds are exp(logit); the clip prevents overflow.
+            return np.exp(np.clip(design @ fit.coef, -30.0, 30.0))
+        # With weights of mean one, a penalty of the classifier means what it means for
+        # unweighted rows, whatever the unit of the weights.
+        is_equal = (weight == weight[0]).all()
+        options = {} if is_equal else {"sample_weight": weight / weight.mean()}
         classifier = clone(self.classifier).fit(pairs, label, **options)
         p = classifier.predict_proba(pairs)[:, 1]
         if p.shape != (len(pairs),) or not ((p >= 0) & (p <= 1)).all():

@@ -1,73 +1,240 @@
-"""Joint maximum likelihood of all rows, with biases linear in their coefficients."""
+"""Maximum likelihood of all scores at once: by one BTL model, or with all else."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons import Comparisons, FeaturePairs, count_rows
-from skanchor._model.btl_errors import LEAST_NOISE
+from skanchor._admission import check_ranking
+from skanchor._comparisons import Comparisons, decide_roles
 from skanchor._model.fit import Fit
-from skanchor._model.layout import PEOPLE, Layout
-from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.newton import minimise
-from skanchor._model.sources import SourceRows
-from skanchor._numerics.arrivals import SCORE_BOUND
-from skanchor._numerics.groups import Membership
+from skanchor._model.layout import PEOPLE
+from skanchor._pipeline_fit import PipelineFit
 from skanchor._ranking import RankingEstimator
-from skanchor._typing import Array
-from skanchor.baselines._base import TwoStages, check_scores
-from skanchor.baselines._fits import Fits
+from skanchor.baselines._base import OfJudges, OfVotes
+from skanchor.baselines._likelihood import (
+    FARTHEST,
+    SCORE_BOUND,
+    check_scores,
+    in_mean_units,
+    minimum,
+    placed,
+    sandwich,
+)
 from skanchor.bias.protocol import linearity
-from skanchor.exceptions import BattlesError, ConvergenceWarning, DataWarning
-from skanchor.results import RankingResult
+from skanchor.exceptions import BattlesError, ConvergenceWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-# Largest error in J J^+ t = t, by which a target t counts as determined.
-_LOST = 1e-6
-
-# Smallest mean sensitivity of a calibration from which the joint fit may start.
-_LEAST_SCALE = 0.1
-
-# Bound on all parameters: it keeps the exponentials of separated ones finite.
-_FARTHEST = 100.0
-
 # Squared Newton decrement of the last step, in squared standard errors: of a fit, and
 # of one of many on nearly the same rows, which differ by about one.
-_EXACT, _NEAR = 1e-18, 1e-10
+_EXACT, _NEAR = 1e-16, 1e-12
 
 
-class JointLikelihood(TwoStages, RankingEstimator):
-    """Scores, sensitivities and biases fitted at once, with the sandwich covariance."""
+class JointBTL(OfVotes, RankingEstimator):  # numpydoc ignore=PR02
+    """One BTL model of all human and judge rows, including those of the new models.
 
-    # Whether human rows are in the likelihood. If not, mean sensitivity one fixes the
-    # scale.
-    _human: ClassVar[bool] = True
+    Treats every judge as one more human: it "pools human and judge comparisons under
+    a common BTL model, ignoring judge-specific sensitivities and feature-dependent
+    bias" (the paper, Section 5). The errors assume that this model holds.
+
+    Parameters
+    ----------
+    btl : BTLRegressor, optional
+        The model; None stands for ``BTLRegressor()``.
+    new_models : sequence of labels, optional
+        New models to rank; None means all models without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_, new_models_ : ndarray
+        Labels of all models, and of the new ones.
+    btl_ : BTLRegressor
+        The fitted model.
+    result_ : RankingResult
+        Scores re-centred over the historical models, with the sandwich covariance.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import JointBTL
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> JointBTL().fit(data.X, data.y).scores_.index.tolist()
+    ['new-model']
+    """
+
+    def _admit(self, sample: Sample) -> Sample:
+        X = decide_roles(sample.X, sample.weight, self.new_models)
+        check_ranking(X, self.new_models)
+        return sample.with_battles(X)
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         sample = self._admit(sample)
         X = sample.X
-        fits = Fits(sample, self._part("btl"), self._part("calibrator"), start)
-        # The two-step plug-in, from which the joint likelihood is maximised.
-        known = fits.calibrate(features=self.uses_features)
-        plug_in = fits.scores.copy()
-        plug_in[X.is_new] = fits.arrivals(known).root("sensitivity")
-        self._keep(sample, fits)
-        check_scores(X, plug_in)
-        sources = self._sources(sample)
-        first = self._plugged_in(X, sources, plug_in)
-        bound = np.full(len(first.x), _FARTHEST)
-        fit, _ = minimise(
-            first,
-            sources,
-            [rows.weight for rows in sources],
-            first.layout.estimated,
-            bounds=(-bound, bound),
-            tolerance=_EXACT if start is None else _NEAR,
+        self._fit_votes(sample.with_battles(X.as_human()), start)
+        covariance = self.btl_.covariance_.copy()
+        # Infinite variances would turn R C R' into NaN; the mask reports them instead.
+        unbounded = ~np.isfinite(np.diag(covariance))
+        covariance[unbounded, unbounded] = 0.0
+        # BTLRegressor centres over all models. R = I - 1 h', with h one over the number
+        # of historical models with a finite error there and zero at the others, centres
+        # over those.
+        centre = np.where(X.is_new | unbounded, 0.0, 1.0)
+        if not centre.any():
+            centre = np.where(X.is_new, 0.0, 1.0)
+        recentre = np.eye(len(X.models)) - centre / centre.sum()
+        self._conclude(
+            sample.without_features(),
+            recentre @ self.btl_.scores_.to_numpy(),
+            recentre @ covariance @ recentre.T,
+            unbounded,
+            self.btl_.open_rows_,
         )
+
+
+class HumanOnly(JointBTL):  # numpydoc ignore=PR02
+    """BTL fitted to human rows alone, including those of the new models.
+
+    A reference for the information in votes: it needs human rows of the models in
+    ``new_models``, such as the extra rows of ``simulate_battles``, and uses no judge
+    row. The errors come from the joint information of all human rows, so that they
+    account "for both human samples" (the paper, Section 5).
+
+    Parameters
+    ----------
+    btl : BTLRegressor, optional
+        The model; None stands for ``BTLRegressor()``.
+    new_models : sequence of labels, optional
+        New models to rank. They must be named, because they have human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_, new_models_ : ndarray
+        Labels of all models, and of the new ones.
+    btl_ : BTLRegressor
+        The fitted model.
+    result_ : RankingResult
+        Scores re-centred over the historical models, with the sandwich covariance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from skanchor.baselines import HumanOnly
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> X = pd.concat([data.X, data.extra_X], ignore_index=True)
+    >>> y = np.append(data.y, data.extra_y)
+    >>> human = HumanOnly(new_models=["new-model"]).fit(X, y)
+    >>> bool(0.1 < human.standard_errors_["new-model"] < 0.3)
+    True
+    """
+
+    def _admit(self, sample: Sample) -> Sample:
+        X = sample.X
+        # Judge rows stay in the sample with weight zero.
+        sample = sample.weighted(np.where(X.is_human, sample.weight, 0.0))
+        voted = X.models[X.rows.appearances(sample.counts) > 0].tolist()
+        lost = [model for model in self.new_models or () if model not in voted]
+        if lost:
+            raise BattlesError(
+                f"HumanOnly needs human rows of the new models, and {lost} have none. "
+                "Add them to X and y."
+            )
+        return super()._admit(sample)
+
+    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
+        # Judge rows, as for every method, so that scores compare; else human rows.
+        judge = super()._scored_rows(X)
+        return judge if judge.any() else X.is_human
+
+
+class JointMLE(OfJudges, RankingEstimator):  # numpydoc ignore=PR02
+    """Scores, sensitivities and linear biases from one likelihood of all rows.
+
+    Human rows have probability ``sigma(theta_a - theta_b)``, judge rows ``sigma(c_m
+    (theta_a - theta_b) + b_m' (phi(x_a) - phi(x_b)) + o p_m)``, arrivals included
+    (eq:human-model-new, eq:hist-surrogate-model-new, eq:arrival-surrogate-model-new).
+    If the biases are linear, the estimate is efficient, and ``AnchorPipeline`` agrees
+    with it to first order.
+
+    Parameters
+    ----------
+    btl : BTLRegressor, optional
+        Estimator of the historical models' scores from which the joint fit starts; None
+        stands for ``BTLRegressor()``.
+    calibrator : JudgeCalibrator, optional
+        Defines linear biases and position effects; None stands for
+        ``JudgeCalibrator()``.
+    new_models : sequence of labels, optional
+        New models to rank; None means all models without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels of all models, of the new ones, and of the judges.
+    btl_ : BTLRegressor
+        The fit of human rows alone, from which the joint fit started.
+    calibrator_ : JudgeCalibrator
+        Sensitivities and biases of the joint fit.
+    result_ : RankingResult
+        Scores in logits, centred over the historical models, with the sandwich
+        covariance.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import JointMLE
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=1)
+    >>> joint = JointMLE().fit(data.X, data.y)
+    >>> bool(joint.standard_errors_["new-model"] < 0.15)
+    True
+    """
+
+    # Whether human rows are in the likelihood. If not, mean sensitivity one fixes the
+    # scale.
+    _has_votes: ClassVar[bool] = True
+
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        sample = in_mean_units(self._admit(sample))
+        X = sample.X
+        if start is None:
+            # The two-step plug-in, from which the joint likelihood is maximised.
+            known = self._fit_judges(sample, None)
+            scores = placed(known)
+            check_scores(X, scores)
+            known = known.with_battles(known.X.with_columns(scores=scores))
+        else:
+            self._fit_votes(sample, start)
+            self.calibrator_ = start.calibrator_
+            known = sample.with_battles(start._annotate(X))
+        for judge, learner in self.calibrator_.biases_.items():
+            if X.features_left.shape[1] and linearity(learner) != "fixed":
+                raise BattlesError(
+                    f"{type(self).__name__} needs biases that are linear in their "
+                    f"coefficients, such as LinearBias, got {learner!r} for judge "
+                    f"{judge!r}."
+                )
+        stages = PipelineFit.of(known, self.calibrator_)
+        sources, first = stages.sources, stages.fit
+        if not self._has_votes:
+            sources = [rows for rows in sources if rows.source != PEOPLE]
+            if start is None:
+                # What votes say of the scores is no start: judges may contradict them,
+                # and the likelihood has further maxima.
+                first = Fit.start(first.layout, first.precision)
+            first = _of_mean_sensitivity_one(first, sum(map(len, sources)))
+        layout, tolerance = first.layout, _EXACT if start is None else _NEAR
+        fit = minimum(first, sources, layout.estimated, FARTHEST, tolerance=tolerance)
         if not fit.converged:
             warn(
                 ConvergenceWarning(
@@ -76,188 +243,72 @@ class JointLikelihood(TwoStages, RankingEstimator):
                     code="joint-not-converged",
                 )
             )
-        self._update_calibrator(fit)
+        self.calibrator_ = stages.moved(fit).calibrated()
         if start is None:
-            covariance, undetermined = self._sandwich(fit, sources, sample.groups)
+            covariance, unbounded = sandwich(fit, sources, layout.estimated)
         else:
             # Of refits only the scores are read.
-            covariance = np.full((len(X.models),) * 2, np.nan)
-            undetermined = np.zeros(len(X.models), dtype=bool)
-        unbounded = undetermined | (np.abs(fit.scores) >= SCORE_BOUND)
-        self.result_ = RankingResult(
-            X.models,
-            X.is_new,
-            np.clip(fit.scores, -SCORE_BOUND, SCORE_BOUND)[None],
-            covariance[None],
-            unbounded | (not fit.converged),
-            *count_rows(X, sample.weight),
-            inputs=sample.inputs,
-        )
+            covariance = np.full((layout.n_items, layout.n_items), np.nan)
+            unbounded = np.zeros(layout.n_items, dtype=bool)
+        unbounded |= np.abs(fit.scores) >= SCORE_BOUND
+        scores = np.clip(fit.scores, -SCORE_BOUND, SCORE_BOUND)
+        unbounded |= not fit.converged
+        self._conclude(sample, scores, covariance, unbounded)
 
-    def _sources(self, sample: Sample) -> list[SourceRows]:
-        """Rows of people, if they take part, and of each judge."""
-        X, judges = sample.X, sample.X.judges.tolist()
-        # Only their proportions matter, and squares of tiny weights would be zero.
-        weight = sample.weight / sample.weight[sample.counts].mean()
-        sources = []
-        for source in range(0 if self._human else 1, 1 + len(judges)):
-            cut = X.by_judge(source - 1)
-            used = weight[cut.rows] > 0
-            rows, span = cut.rows[used], np.empty((np.count_nonzero(used), 0))
-            if source != PEOPLE and self.uses_features:
-                span = self._linear(judges[source - 1]).span(cut.pairs[used])
-            alone = np.full(len(rows), -1)
-            sources.append(
-                SourceRows(
-                    source=source,
-                    is_new=False,
-                    rows=rows,
-                    left=cut.left[used],
-                    right=cut.right[used],
-                    order=cut.order[used],
-                    span=span,
-                    offset=np.zeros(len(rows)),
-                    y=sample.y[rows],
-                    weight=weight[rows],
-                    count=np.ones(len(rows)),
-                    group=alone,
-                    rater=alone,
-                    n_items=len(X.models),
-                )
-            )
-        return sources
 
-    def _plugged_in(
-        self, X: Comparisons, sources: list[SourceRows], scores: Array
-    ) -> Fit:
-        """Give the parameters of the two-step plug-in, and the ridge of the biases."""
-        judges, fitted = X.judges.tolist(), self.calibrator_
-        widths = [rows.span.shape[1] for rows in sources if rows.source != PEOPLE]
-        layout = Layout(
-            X.is_new,
-            np.zeros(len(X.models), dtype=np.intp),
-            np.arange(len(X.models)),
-            (0, *widths),
-            (False, *fitted.has_position_effect_[judges]),
-        )
-        x, ridge = np.zeros((2, layout.size))
-        x[layout.scores] = scores
-        slopes = fitted.sensitivities_[judges].to_numpy()
-        if not self._human:
-            scale = slopes.mean()
-            if scale < _LEAST_SCALE:
-                # If judges contradict the votes on average, dividing by the mean would
-                # turn their signs. Start from equal judges and equal scores instead.
-                x[layout.scores], slopes, scale = 0.0, np.ones(len(judges)), 1.0
-            # The products c_m delta stay the same; the mean of c_m becomes one.
-            x[layout.scores] *= scale
-            slopes = slopes / scale
-        x[layout.sensitivities] = [1.0, *slopes]
-        x[layout.position_effects] = [0.0, *fitted.position_effects_[judges]]
-        for rows in sources:
-            if rows.source != PEOPLE and self.uses_features:
-                learner = self._linear(judges[rows.source - 1])
-                pairs = FeaturePairs(X.features_left, X.features_right, rows=rows.rows)
-                own = layout.span(rows.source)
-                x[own] = learner.coef_
-                # The ridge of the mean loss becomes one of the sum of losses.
-                ridge[own] = rows.weight.sum() * learner.ridge(pairs, rows.weight)
-        precision = np.diag(ridge)
-        if not self._human:
-            # The likelihood is flat along the scale, so that any penalty fixes it: here
-            # half the square of mean sensitivity - 1. The one is that of people, which
-            # is not fitted.
-            gap = np.zeros(layout.size)
-            gap[layout.sensitivities] = [-1.0, *np.full(len(judges), 1.0 / len(judges))]
-            precision += sum(rows.weight.sum() for rows in sources) * np.outer(gap, gap)
-        return Fit(layout, x, precision)
+class JudgeAwareBTL(JointMLE):  # numpydoc ignore=PR02
+    """One ranking of all models by the judges, each with its own sensitivity.
 
-    def _linear(self, judge: Any) -> Any:
-        """The fitted learner of a judge, which must be linear in its coefficients."""
-        learner = self.calibrator_.biases_[judge]
-        if not (linearity(learner) == "fixed" and hasattr(learner, "ridge")):
-            raise BattlesError(
-                f"{type(self).__name__} needs biases that are linear in their "
-                f"coefficients, such as LinearBias, got {learner!r}."
-            )
-        return learner
+    Fits ``sigma(c_m (theta_a - theta_b))`` to all judge rows by maximum likelihood.
+    Human rows only decide which models are historical. The scale is fixed by a mean
+    sensitivity of one. The method follows the judge-aware rankings cited in the paper's
+    introduction (Xu et al., 2026). Features are not used.
 
-    def _update_calibrator(self, fit: Fit) -> None:
-        """Write the joint estimates into the calibrator, which predictions use."""
-        fitted, layout = self.calibrator_, fit.layout
-        positions = fit.x[layout.position_effects]
-        for m, (judge, learner) in enumerate(fitted.biases_.items(), start=1):
-            own: Any = learner
-            known = [fit.sensitivity(m), positions[m]]
-            own.parametric_coef_ = np.array(known[: 1 + layout.positions[m]])
-            own.coef_ = fit.x[layout.span(m)]
-            fitted.sensitivities_[judge], fitted.position_effects_[judge] = known
+    Parameters
+    ----------
+    btl : BTLRegressor, optional
+        Estimator of the scores from which the joint fit starts; None stands for
+        ``BTLRegressor()``.
+    calibrator : JudgeCalibrator, optional
+        Defines position effects (its bias is not used); None stands for
+        ``JudgeCalibrator()``.
+    new_models : sequence of labels, optional
+        New models to rank; None means all models without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
 
-    def _sandwich(
-        self, fit: Fit, sources: list[SourceRows], groups: NDArray[np.intp] | None
-    ) -> tuple[Array, NDArray[np.bool_]]:
-        """Sandwich covariance of all scores, from the influence of rows or groups.
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels of all models, of the new ones, and of the judges.
+    btl_ : BTLRegressor
+        The fit of human rows alone, from which the joint fit started.
+    calibrator_ : JudgeCalibrator
+        Sensitivities of the joint fit, of mean one.
+    result_ : RankingResult
+        Scores in logits of the mean judge, centred over the historical models, with
+        the sandwich covariance.
 
-        Returns
-        -------
-        covariance : ndarray of shape (n_models, n_models)
-        undetermined : ndarray of shape (n_models,)
-            Scores that the rows do not determine.
-        """
-        layout, n_models = fit.layout, fit.layout.n_items
-        chances = {rows.source: fit.probabilities(rows) for rows in sources}
-        # J, minus the second derivative of the log likelihood of all parameters.
-        second = fit.penalised(
-            fit.information(
-                (rows.source, rows.information(rows.weight, chances[rows.source]))
-                for rows in sources
-            )
-        )
-        slopes = np.arange(layout.sensitivities.start, layout.sensitivities.stop)
-        for rows in sources:
-            if rows.source != PEOPLE:
-                # The coefficients c s of the items have a second derivative by c and s,
-                # which the residuals multiply.
-                residual = rows.weight * (rows.y - chances[rows.source])
-                mixed = rows.sums(residual)[:n_models]
-                second[layout.scores, slopes[rows.source]] -= mixed
-                second[slopes[rows.source], layout.scores] -= mixed
-        free = np.flatnonzero(layout.estimated)
-        second, targets = second[free[:, None], free], layout.targets[free]
-        # J^+ targets. A target outside the range of J is not determined.
-        solved = np.zeros((layout.size, n_models))
-        solved[free] = SymmetricSystem.of(second).solve(targets)
-        undetermined = np.abs(second @ solved[free] - targets).max(axis=0) > _LOST
-        # Influence of each row on each score, w (y - p) xi' J^-1 targets, and its
-        # standard deviation under the model; xi is the gradient of the row's logit.
-        n_rows = sum(map(len, sources))
-        influence, chance = np.zeros((2, n_rows, n_models))
-        start = 0
-        for rows in sources:
-            p, at = chances[rows.source], slice(start, start + len(rows))
-            lever = rows.products(fit.local_weights(rows.source, solved))
-            influence[at] = (rows.weight * (rows.y - p))[:, None] * lever
-            chance[at] = (rows.weight * np.sqrt(p * (1.0 - p)))[:, None] * lever
-            start = at.stop
-        if groups is not None:
-            # Rows of a group depend on each other: sum their influences, then square.
-            group = groups[np.concatenate([rows.rows for rows in sources])]
-            influence = Membership.of(group).totals(influence).totals
-        # If rows are independent, sums over groups have the same expected squares as
-        # single rows: ``expected`` is due with and without groups.
-        covariance, expected = influence.T @ influence, chance.T @ chance
-        # Outcomes that equal their probabilities, or residuals that cancel within each
-        # group, would give errors of almost zero.
-        found, due = covariance.diagonal(), expected.diagonal()
-        if ((due > 0) & (found <= LEAST_NOISE * due)).any():
-            why = "The rows show no noise: every outcome is what the fit predicts."
-            if groups is not None:
-                why = "The residuals of the rows cancel within their groups."
-            warn(
-                DataWarning(
-                    f"{why} The errors are those that independent rows would have.",
-                    code="no-noise" if groups is None else "residuals-cancel",
-                )
-            )
-            covariance = expected
-        return covariance, undetermined
+    Examples
+    --------
+    >>> from skanchor.baselines import JudgeAwareBTL
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> aware = JudgeAwareBTL().fit(data.X, data.y)
+    >>> float(aware.calibrator_.sensitivities_.mean().round(6))
+    1.0
+    """
+
+    _features = False
+    _has_votes = False
+
+
+def _of_mean_sensitivity_one(fit: Fit, size: float) -> Fit:
+    """The same fit with a penalty of this size on another mean sensitivity."""
+    # The likelihood is flat along the scale, so that any penalty fixes it: here half
+    # the square of mean sensitivity - 1. The one is that of people, which is not
+    # fitted.
+    layout, gap = fit.layout, np.zeros(fit.layout.size)
+    n_judges = layout.n_sources - 1
+    gap[layout.sensitivities] = [-1.0, *np.full(n_judges, 1.0 / n_judges)]
+    return replace(fit, precision=fit.precision + size * np.outer(gap, gap))

@@ -1,4 +1,4 @@
-"""Soft wins from the margins of verdicts, placed against anchored scores."""
+"""Soft wins from margins of verdicts, and intervals from how far a method misses."""
 
 from __future__ import annotations
 
@@ -6,25 +6,28 @@ from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
 
-from skanchor._admission import admit_to_ranking
 from skanchor._btl import BTLRegressor
+from skanchor._checks import check_level
 from skanchor._comparisons import Comparisons
 from skanchor._model.logistic import fit_logistic
-from skanchor._ranking import ScoreEstimator
+from skanchor._ranking import AroundMethod, ScoreEstimator
 from skanchor._typing import Array
-from skanchor.baselines._base import check_scores, point_result, with_fitted_scores
-from skanchor.baselines._fits import Fits
+from skanchor.baselines._base import OfVotes
+from skanchor.baselines._likelihood import placed, wins_of, with_outcomes
+from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError
+from skanchor.results import PointResult
 from skanchor.sample import Sample
 
-_MARGINS = ("verdict", "features")
 
-
-class SoftElo(ScoreEstimator):
+class SoftElo(OfVotes, ScoreEstimator):
     """Scores fitted to soft wins, which are computed from the margins of verdicts.
 
     A verdict has a margin g. One slope b for all judges is fitted to the human votes
@@ -76,11 +79,9 @@ class SoftElo(ScoreEstimator):
     ['new-model']
     """
 
-    _stands_for: ClassVar = {"btl": lambda value: BTLRegressor()}
-    _parameter_constraints: ClassVar = {
-        **ScoreEstimator._parameter_constraints,
-        "margin": [StrOptions(set(_MARGINS))],
-        "btl": [BTLRegressor, None],
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OfVotes._parameter_constraints,
+        "margin": [StrOptions({"verdict", "features"})],
     }
 
     def __init__(
@@ -91,10 +92,8 @@ class SoftElo(ScoreEstimator):
         new_models: Sequence[Hashable] | None = None,
         unseen: Literal["warn", "raise"] = "warn",
     ):
+        super().__init__(btl, new_models=new_models, unseen=unseen)
         self.margin = margin
-        self.btl = btl
-        self.new_models = new_models
-        self.unseen = unseen
 
     @property
     def uses_features(self) -> bool:
@@ -102,40 +101,30 @@ class SoftElo(ScoreEstimator):
         return self.margin == "features"
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
-        if not self.uses_features:
-            sample = sample.without_features()
-        sample = admit_to_ranking(sample, self.new_models)
-        X = sample.X
-        fits = Fits(sample, self._part("btl"), start=start)
-        self.slope_ = self._slope(fits)
-        # Verdicts are as if by people without a bias.
-        arrivals = fits.arrivals()
-        judged = arrivals.judge >= 0
-        wins = arrivals.y.copy()
-        wins[judged] = expit(self.slope_ * self._margins(X, sample.y, fits.arrived))
-        scores = fits.scores.copy()
-        scores[X.is_new] = arrivals.root("equal", y=wins)
-        check_scores(X, scores)
-        self.btl_ = fits.btl_
-        self.models_, self.judges_ = X.models, X.judges
-        self.new_models_ = X.models[X.is_new]
-        self.result_ = point_result(sample, scores)
+        known = self._fit_votes(self._admit(sample), start)
+        X = known.X
+        self.slope_ = self._slope(known)
+        arrived = np.flatnonzero(known.counts & ~X.is_human & X.involves_new)
+        if self.uses_features:
+            margins = _feature_margins(X, arrived)
+        else:
+            margins = 2.0 * known.y[arrived] - 1.0
+        wins = known.y.copy()
+        wins[arrived] = expit(self.slope_ * margins)
+        # Soft wins are as if by people without a bias.
+        X = X.with_columns(sensitivities=np.ones(len(X.judges)))
+        self._conclude(known, placed(with_outcomes(known.with_battles(X), wins)))
 
-    def _margins(self, X: Comparisons, y: Array, rows: NDArray[np.bool_]) -> Array:
-        """Margins of judge rows, of shape (n_rows,)."""
-        if self.margin == "verdict":
-            return 2.0 * y[rows] - 1.0
-        return _feature_margins(X, rows)
-
-    def _slope(self, fits: Fits) -> float:
+    def _slope(self, sample: Sample) -> float:
         """Slope of the votes on their margins."""
-        X, y = fits.X, fits.y
-        rows = fits.votes & (y != 0.5)
-        if self.margin == "features":
+        X, y = sample.X, sample.y
+        votes = sample.counts & X.is_human & ~X.involves_new
+        rows = np.flatnonzero(votes & (y != 0.5))
+        if self.uses_features:
             x = _feature_margins(X, rows)
         else:
             # Mean verdict of each pair of models, NaN where there is none.
-            wins = fits.wins(fits.verdicts)
+            wins = wins_of(sample, ~X.is_human & ~X.involves_new)
             with np.errstate(invalid="ignore"):
                 means = 2.0 * wins / (wins + wins.T) - 1.0
             x = means[X.left[rows], X.right[rows]]
@@ -147,17 +136,132 @@ class SoftElo(ScoreEstimator):
                 "verdicts on pairs of models that people have voted on, "
                 "margin='features' features in the rows of people."
             )
-        votes = np.flatnonzero(rows)[known]
-        fit = fit_logistic(x[known, None], y[votes], fits.weight[votes])
+        rows = rows[known]
+        fit = fit_logistic(x[known, None], y[rows], sample.weight[rows])
         return float(fit.coef[0])
 
-    def _annotate(self, X: Comparisons) -> Comparisons:
-        return with_fitted_scores(X, self)
 
-
-def _feature_margins(X: Comparisons, rows: NDArray[np.bool_]) -> Array:
+def _feature_margins(X: Comparisons, rows: NDArray[np.intp]) -> Array:
     """Mean difference of the features of rows, NaN where one is missing."""
     if not len(X.feature_names):
         raise BattlesError("margin='features' needs features of the responses.")
     left, right = X.features_left[rows], X.features_right[rows]
     return np.asarray((left - right).mean(axis=1))
+
+
+class ConformalRanking(AroundMethod, ScoreEstimator):
+    """A method with conformal intervals over models.
+
+    Each historical model with votes is left out in turn and placed as if it were new.
+    The interval of a new model is its score, plus and minus the k-th smallest of the K
+    distances from the human scores, ``k = ceil((K + 1) level)``. If the new model is
+    exchangeable with the historical ones, the interval contains the human score that a
+    fit to votes would estimate with probability ``level``, whether or not the
+    assumptions of the method hold. All intervals have the same width. They need at
+    least ``1 / (1 - level) - 1`` historical models.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        The method, which must give scores; None stands for ``SoftElo()``.
+    n_jobs : int, optional
+        Models that are left out in parallel, as in joblib.
+    new_models : sequence of labels, optional
+        Models to place; None leaves the choice to the method.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_, new_models_ : ndarray
+        Labels of all models, and of the new ones.
+    estimator_ : estimator
+        The method fitted on all rows.
+    left_out_ : DataFrame
+        Result of :func:`skanchor.evaluation.leave_one_model_out`, by model.
+    result_ : PointResult
+        Scores of the method.
+
+    Raises
+    ------
+    BattlesError
+        If intervals are asked for at a level that needs more historical models.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import ConformalRanking, DirectScore
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(n_historical=3000, random_state=0)
+    >>> method = ConformalRanking(DirectScore()).fit(data.X, data.y)
+    >>> method.conf_int(level=0.9).columns.tolist()
+    ['low', 'high']
+    """
+
+    _stands_for: ClassVar = {"estimator": lambda value: SoftElo()}
+
+    def __init__(
+        self,
+        estimator: BaseEstimator | None = None,
+        *,
+        n_jobs: int | None = None,
+        new_models: Sequence[Hashable] | None = None,
+        unseen: Literal["warn", "raise"] = "warn",
+    ):
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+        self.new_models = new_models
+        self.unseen = unseen
+
+    @property
+    def distances_(self) -> pd.Series:
+        """Distance of each historical model's score from its human score, in logits."""
+        check_is_fitted(self)
+        table = self.left_out_
+        return (table["score"] - table["true_score"]).abs().rename("distance")
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Conformal intervals of the new models' scores.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            Columns ``low`` and ``high`` in logits, by new model.
+        """
+        check_level(level)
+        distances = np.sort(self.distances_.to_numpy())
+        # Rounding must not turn 19 of 20 at level .95 into 20.
+        k = int(np.ceil((len(distances) + 1) * level - 1e-9))
+        if k > len(distances):
+            needed = int(np.ceil(level / (1.0 - level) - 1e-9))
+            most = len(distances) / (len(distances) + 1)
+            raise BattlesError(
+                f"Conformal intervals at level {level:g} need {needed} historical "
+                f"models with votes, and there are {len(distances)}: ask for a level "
+                f"of at most {np.floor(most * 1000) / 1000:g}."
+            )
+        scores = self.scores_
+        return pd.DataFrame(
+            {"low": scores - distances[k - 1], "high": scores + distances[k - 1]}
+        )
+
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        method = self._method()
+        # The outcomes of a sample are preferences in [0, 1], no longer labels.
+        rows = sample.X.as_preferences(), sample.y, sample.weight, sample.groups
+        self.estimator_ = clone(method).fit(*rows)
+        X, y, weight, groups = rows
+        self.left_out_ = leave_one_model_out(
+            method, X, y, sample_weight=weight, groups=groups, n_jobs=self.n_jobs
+        )
+        inner = self.estimator_.result_
+        self.models_, self.new_models_ = inner.models, inner.models[inner.is_new]
+        scores = inner.all_scores.to_numpy(dtype=np.float64)
+        counts = inner.n_human, inner.n_judge
+        self.result_ = PointResult(
+            inner.models, inner.is_new, scores, *counts, inner.inputs
+        )

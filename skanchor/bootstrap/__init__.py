@@ -6,8 +6,8 @@ weights, from where its fit of all rows has ended.
 """
 
 from skanchor.bootstrap._bootstrapped import Bootstrapped
+from skanchor.bootstrap._refit import Resampler as Resampler
 from skanchor.bootstrap._refit import bootstrap
-from skanchor.bootstrap._resampler import Resampler as Resampler
 from skanchor.bootstrap._result import BootstrapResult
 
 __all__ = ["BootstrapResult", "Bootstrapped", "bootstrap"]

@@ -2,81 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-import pandas as pd
-from scipy.special import expit
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from skanchor._comparisons import Comparisons
-from skanchor._ranking import RankingEstimator, RankOnlyEstimator
-from skanchor._typing import Array, Seed
+from skanchor._ranking import AroundMethod, RankingEstimator
+from skanchor._typing import Seed
 from skanchor.baselines import DirectScore
 from skanchor.bootstrap._refit import bootstrap
-from skanchor.bootstrap._result import KINDS, BootstrapResult, Kind
-from skanchor.results import RankingResult
+from skanchor.bootstrap._result import KINDS, BootstrapRanking, Kind
 from skanchor.sample import WEIGHTS, Sample
 
 _AT_BOUND = 1e-9
 """Standard error in logits up to which a score lies on its bound in every resample."""
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class BootstrapRanking(RankingResult):
-    """Scores with the covariance of their refits, and intervals from their quantiles.
-
-    Attributes
-    ----------
-    refits : BootstrapResult
-        The refits.
-    kind : str
-        Kind of the intervals.
-    """
-
-    refits: BootstrapResult
-    kind: Kind
-
-    def _place(self, table: pd.DataFrame, targets: Array, level: float) -> None:
-        """Write the limits of linear targets, (n_models, n_targets), into a table."""
-        low, high = self.refits.limits(targets, level, self.kind)
-        # A target that includes an unbounded score has an infinite interval.
-        known = ~(targets[self.unbounded] != 0).any(axis=0)
-        table["low"] = np.where(known, low, -np.inf)
-        table["high"] = np.where(known, high, np.inf)
-
-    def intervals(
-        self, level: float = 0.95, relative_to: Hashable | None = None
-    ) -> pd.DataFrame:
-        """As the base class, with intervals from quantiles of the refits."""
-        table = super().intervals(level, relative_to)
-        # One target for each score; relative to a model, the score minus that model's.
-        targets = np.eye(len(self.models))
-        if relative_to is not None:
-            targets[table.index.get_loc(relative_to)] -= 1.0
-        self._place(table, targets, level)
-        return table
-
-    def contrasts(self, level: float = 0.95) -> pd.DataFrame:
-        """As the base class, with intervals from quantiles of the refits."""
-        table = super().contrasts(level)
-        index = pd.Index(self.models)
-        eye = np.eye(len(self.models))
-        first, second = (
-            index.get_indexer(table.index.get_level_values(name))
-            for name in ("model", "opponent")
-        )
-        self._place(table, eye[:, first] - eye[:, second], level)
-        # The probability of a win is a monotone function of the contrast.
-        table["win_low"], table["win_high"] = expit(table["low"]), expit(table["high"])
-        return table
-
-
-class Bootstrapped(RankingEstimator):
+class Bootstrapped(AroundMethod, RankingEstimator):
     """A method with bootstrap intervals from full refits.
 
     It gives a method that estimates scores the results of ``AnchorPipeline``: standard
@@ -126,15 +69,11 @@ class Bootstrapped(RankingEstimator):
     ['low', 'high']
     """
 
-    _stands_for: ClassVar = {"estimator": lambda value: DirectScore()}
-
-    _parameter_constraints: ClassVar = {
-        **RankingEstimator._parameter_constraints,
-        "estimator": [HasMethods(["fit", "get_params"]), None],
+    _stands_for: ClassVar[dict[str, Any]] = {"estimator": lambda value: DirectScore()}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **AroundMethod._parameter_constraints,
         "n_resamples": [Interval(Integral, 2, None, closed="left")],
-        # ``_fit`` checks the value, with a message that lists the kinds.
-        "kind": [str],
-        "n_jobs": [Integral, None],
+        "kind": [StrOptions(set(KINDS))],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "weights": [StrOptions(set(WEIGHTS))],
@@ -164,16 +103,7 @@ class Bootstrapped(RankingEstimator):
         self.weights = weights
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"kind must be one of {list(KINDS)}, got {self.kind!r}.")
-        method = clone(self._part("estimator"))
-        if isinstance(method, RankOnlyEstimator):
-            raise TypeError(
-                f"{type(method).__name__} only ranks: it has no scores to bound. Call "
-                "skanchor.bootstrap.bootstrap and rank_intervals()."
-            )
-        if self.new_models is not None:
-            method.set_params(new_models=self.new_models)
+        method = self._method()
         (refits,) = bootstrap(
             {type(method).__name__: method},
             # The outcomes of a sample are preferences in [0, 1], no longer labels.
@@ -188,29 +118,22 @@ class Bootstrapped(RankingEstimator):
             verbose=self.verbose,
         ).values()
         self.estimator_, self.refits_ = refits.estimator, refits
-        self.models_, self.new_models_ = refits.models, self.estimator_.new_models_
-        inner = self.estimator_.result_
+        self.models_, self.new_models_ = refits.models, refits.models[refits.is_new]
+        inner, inputs = self.estimator_.result_, sample.inputs
         # A score that is the same in all resamples lies on a bound. Its standard error
         # is unknown, and not zero.
         at_bound = refits.standard_errors.to_numpy() <= _AT_BOUND
-        unbounded = at_bound | getattr(inner, "unbounded", False)
         # The method was fitted on encoded battles: the names of the columns that were
         # given are those of the sample.
-        inputs = sample.inputs
-        if not inner.inputs.features:
-            inputs = inputs.without_features()
         self.result_ = BootstrapRanking(
             refits.models,
             refits.is_new,
             refits.estimates[None],
             refits.covariance[None],
-            unbounded,
+            at_bound | getattr(inner, "unbounded", False),
             inner.n_human,
             inner.n_judge,
-            inputs=inputs,
+            inputs=inputs if inner.inputs.features else inputs.without_features(),
             refits=refits,
             kind=self.kind,
         )
-
-    def _annotate(self, X: Comparisons) -> Comparisons:
-        return self.estimator_.transform(X)

@@ -1,38 +1,37 @@
-"""The loop over resamples: every method is fitted again to each of them."""
+"""Resamples as row weights, and the loop over them that fits every method again."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from skanchor._comparisons import decide_roles
+from skanchor._comparisons import align, decide_roles
 from skanchor._folds import run_plan
 from skanchor._row_rules import RowRules
 from skanchor._typing import Array, Seed
-from skanchor.bootstrap._resampler import Resampler
-from skanchor.bootstrap._result import BootstrapResult
+from skanchor.bootstrap._result import BootstrapResult, values_of
 from skanchor.exceptions import DataWarning
 from skanchor.sample import WEIGHTS, Battles, Sample
 from skanchor.warning_log import WarningLog, unheard
 
 
-@dataclass(frozen=True, eq=False)
-class _RefitTask:
-    """Arguments of all blocks; ``fitted`` has the methods fitted on all rows."""
-
-    sample: Sample
-    fitted: dict[str, Any]
-    resampler: Resampler
-
-
+@validate_params(
+    {
+        "methods": [Mapping, list, tuple],
+        "weights": [StrOptions(set(WEIGHTS))],
+        "n_resamples": [Interval(Integral, 2, None, closed="left")],
+    },
+    prefer_skip_nested_validation=False,
+)
 def bootstrap(
     methods: Mapping[str, BaseEstimator] | Sequence[BaseEstimator],
     X: Battles,
@@ -98,10 +97,13 @@ def bootstrap(
     >>> bool(0.05 < refits["PPI"].standard_errors["new-model"] < 0.2)
     True
     """
-    _check_number(n_resamples)
-    if weights not in WEIGHTS:
-        raise ValueError(f"weights must be one of {WEIGHTS}, got {weights!r}.")
-    methods = _by_name(methods)
+    if not isinstance(methods, Mapping):
+        listed, methods = methods, {type(one).__name__: one for one in methods}
+        if len(methods) < len(listed):
+            raise ValueError(
+                "Methods of one class cannot be told apart by it; give a dict from "
+                "names to estimators."
+            )
     with WarningLog() as log:
         # Prompts are drawn, or rows, and raters are not.
         sample = Sample.admit(X, y, sample_weight, groups).without_raters()
@@ -112,7 +114,11 @@ def bootstrap(
             y = _safe_indexing(y, sample.copies)
         sample = rules.apply(sample)
     log.issue()
-    fitted = _fit_on_all_rows(methods, sample, y)
+    extra = {} if sample.groups is None else {"groups": sample.groups}
+    fitted = {
+        name: clone(method).fit(sample.X, y, sample_weight=sample.weight, **extra)
+        for name, method in methods.items()
+    }
     if not fitted:
         return {}
     new_models = next(iter(fitted.values())).new_models_.tolist()
@@ -122,60 +128,18 @@ def bootstrap(
     resampler = Resampler(sample, seed)
     # The outcomes of a sample are preferences in [0, 1], no longer labels.
     rows = sample.with_battles(sample.X.as_preferences())
-    task = _RefitTask(rows, fitted, resampler)
-    sizes = _block_sizes(int(n_resamples), resampler.block)
+    starts = range(0, n_resamples, resampler.block)
     blocks = run_plan(
         _run_block,
-        [(task, number, size) for number, size in enumerate(sizes)],
+        [(rows, fitted, resampler, k, n_resamples - at) for k, at in enumerate(starts)],
         n_jobs=n_jobs,
         verbose=verbose,
         description="resamples",
     )
     return {
-        name: _collect(method, np.concatenate([block[name] for block in blocks]), name)
+        name: _collected(name, method, np.concatenate([each[name] for each in blocks]))
         for name, method in fitted.items()
     }
-
-
-def _block_sizes(n: int, block: int) -> list[int]:
-    """Number of resamples of each block."""
-    return [min(block, n - begin) for begin in range(0, n, block)]
-
-
-def _check_number(n_resamples: Any) -> None:
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, (int, np.integer)):
-        raise ValueError(f"n_resamples must be an integer, got {n_resamples!r}.")
-    if n_resamples < 2:
-        raise ValueError(f"n_resamples must be at least 2, got {n_resamples}.")
-
-
-def _fit_on_all_rows(
-    methods: Mapping[str, Any], sample: Sample, y: ArrayLike
-) -> dict[str, Any]:
-    """Fit a clone of each method to all rows."""
-    extra = {} if sample.groups is None else {"groups": sample.groups}
-    return {
-        name: clone(method).fit(sample.X, y, sample_weight=sample.weight, **extra)
-        for name, method in methods.items()
-    }
-
-
-def _by_name(methods: Any) -> Mapping[str, Any]:
-    """Methods by name; those of a list by the name of their class."""
-    if isinstance(methods, Mapping):
-        return methods
-    if not isinstance(methods, (list, tuple)):
-        raise TypeError(
-            "methods must be a dict from names to estimators, or a list of estimators, "
-            f"got {type(methods).__name__}."
-        )
-    named = {type(method).__name__: method for method in methods}
-    if len(named) < len(methods):
-        raise ValueError(
-            "Methods of one class cannot be told apart by it; give a dict from names "
-            "to estimators."
-        )
-    return named
 
 
 def _side_by_side(sample: Sample) -> NDArray[np.intp]:
@@ -189,53 +153,35 @@ def _side_by_side(sample: Sample) -> NDArray[np.intp]:
     return used[np.lexsort([key[used] for key in keys])]
 
 
-def _run_block(task: _RefitTask, number: int, size: int) -> dict[str, Array]:
-    """Values (size, n_models) of every method on the first resamples of one block."""
-    weights = task.resampler.draw(number)[:size]
+def _run_block(
+    sample: Sample, fitted: dict[str, Any], resampler: Resampler, number: int, most: int
+) -> dict[str, Array]:
+    """Values (n, n_models) of every method on the first resamples of a block."""
+    weights = resampler.draw(number)[:most]
     # Warnings of a refit are about a resample, and not about the data.
     with warnings.catch_warnings(), unheard(Warning):
         warnings.simplefilter("ignore")
         return {
-            name: np.array([_refit(task.sample, method, w) for w in weights])
-            for name, method in task.fitted.items()
+            name: np.array([_refit(sample.weighted(w), method) for w in weights])
+            for name, method in fitted.items()
         }
 
 
-def _refit(sample: Sample, fitted: Any, weight: Array) -> Array:
-    """Values of a method fitted again; NaN where its rows do not allow a fit."""
-    again = clone(fitted)
-    if "new_models" in again.get_params(deep=False):
-        again.set_params(new_models=fitted.new_models_.tolist())
+def _refit(sample: Sample, fitted: Any) -> Array:
+    """Values of a method fitted again, from its fit of all rows; NaN where refused."""
+    again = clone(fitted).set_params(new_models=fitted.new_models_.tolist())
     try:
-        if hasattr(again, "fit_sample"):
-            again.fit_sample(sample.weighted(weight), fitted)
-        else:
-            extra = {} if sample.groups is None else {"groups": sample.groups}
-            again.fit(sample.X, sample.y, sample_weight=weight, **extra)
+        again.fit_sample(sample, fitted)
     except ValueError:
         return np.full(len(fitted.models_), np.nan)
-    return _fitted_values(again).reindex(fitted.models_).to_numpy(dtype=np.float64)
+    return np.asarray(align(values_of(again), again.models_, fitted.models_))
 
 
-def _fitted_values(fitted: Any) -> pd.Series:
-    """Values of all models of a fitted method: scores, or win rates if rank-only."""
-    result = fitted.result_
-    values: pd.Series = (
-        result.values if hasattr(result, "values") else (result.all_scores)
-    )
-    return values
-
-
-def _collect(fitted: Any, replicates: Array, name: str) -> BootstrapResult:
+def _collected(name: str, fitted: Any, replicates: Array) -> BootstrapResult:
     """Result of one method from its refits; warn of resamples that failed."""
     models, n = fitted.models_, len(replicates)
-    result = BootstrapResult(
-        fitted,
-        models,
-        np.isin(models, fitted.new_models_),
-        _fitted_values(fitted).to_numpy(dtype=np.float64),
-        replicates,
-    )
+    is_new = np.isin(models, fitted.new_models_)
+    result = BootstrapResult(fitted, models, is_new, values_of(fitted), replicates)
     if n - result.failed < 2:
         raise ValueError(
             f"{name} could not be fitted on any of {n} resamples; some model or judge "
@@ -252,3 +198,94 @@ def _collect(fitted: Any, replicates: Array, name: str) -> BootstrapResult:
             stacklevel=3,
         )
     return result
+
+
+LEAST_STRATUM = 20
+"""Smallest number of groups in a stratum that is resampled by itself."""
+
+
+class Resampler:
+    """Draw row weights: rows, or whole groups, with replacement within each source.
+
+    A stratum is a source, or, with groups, the groups that have rows in the same set of
+    sources. Groups are drawn as wholes, so that dependent rows stay together. Strata of
+    fewer than twenty groups are pooled, since few groups would hardly vary.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows with decided roles; rows without weight are not drawn.
+    seed : int
+        Seed. Every block of resamples has its own random stream, so that resamples do
+        not depend on which process draws them, nor on the order.
+    """
+
+    def __init__(self, sample: Sample, seed: int):
+        weight, groups = sample.weight, sample.groups
+        self.weight, self.seed = weight, seed
+        used = np.flatnonzero(sample.counts)
+        source = sample.X.rows.sources[used]
+        if groups is None:
+            unit, stratum = np.arange(len(used)), source
+        else:
+            # spans[g, s]: whether group g has rows of source s. Equal rows of this
+            # table are one kind of group.
+            _, unit = np.unique(groups[used], return_inverse=True)
+            spans = np.zeros((unit.max() + 1, source.max() + 1), dtype=bool)
+            spans[unit, source] = True
+            _, kind, sizes = np.unique(
+                spans, axis=0, return_inverse=True, return_counts=True
+            )
+            stratum = _pooled(sizes)[kind.ravel()]
+        # Units of each stratum.
+        self._strata = [np.flatnonzero(stratum == k) for k in np.unique(stratum)]
+        # Unit of each row. Rows that are not used have the number n_units, whose count
+        # is always zero.
+        self._unit = np.full(len(weight), len(stratum))
+        self._unit[used] = unit
+
+    @property
+    def block(self) -> int:
+        """Number of resamples of a block: few enough that its weights stay small."""
+        return int(np.clip(500_000 // max(len(self.weight), 1), 2, 64))
+
+    def draw(self, number: int) -> Array:
+        """Draw one block.
+
+        Parameters
+        ----------
+        number : int
+            Number of the block.
+
+        Returns
+        -------
+        ndarray of shape (block, n_rows)
+            Weights of the resamples.
+        """
+        stream = np.random.SeedSequence(self.seed, spawn_key=(number, 0))
+        rng = np.random.default_rng(stream)
+        # How often each unit was drawn; the last column, of unused rows, stays zero.
+        n_units = sum(map(len, self._strata))
+        counts = np.zeros((self.block, n_units + 1))
+        for members in self._strata:
+            # Small integers are drawn faster.
+            size = len(members)
+            kind = np.uint16 if size < 2**16 else np.uint32
+            drawn = rng.integers(size, size=(self.block, size), dtype=kind)
+            for count, units in zip(counts, drawn, strict=True):
+                count[members] = np.bincount(units, minlength=size)
+        return np.asarray(counts[:, self._unit] * self.weight)
+
+
+def _pooled(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Stratum of each kind of group: its own, or a common one of all rare kinds.
+
+    ``sizes`` has the number of groups of each kind.
+    """
+    rare = sizes < LEAST_STRATUM
+    # If the rare kinds are too few even together, the most frequent kind joins them.
+    if sizes[rare].sum() < LEAST_STRATUM and rare.any():
+        rare[np.argmax(sizes)] = True
+    stratum = np.arange(len(sizes))
+    # The common stratum has the number of the first of its kinds.
+    return np.where(rare, np.argmax(rare), stratum)

@@ -1,4 +1,4 @@
-"""Result of refits: replicates, their covariance, and intervals of two kinds."""
+"""Results of refits: replicates, their covariance, and intervals of two kinds."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from skanchor._checks import check_level
 from skanchor._typing import Array
+from skanchor.results import PointResult, RankingResult
 
 Kind = Literal["basic", "percentile"]
 KINDS: tuple[Kind, ...] = ("basic", "percentile")
@@ -169,3 +170,42 @@ class BootstrapResult:
             {"rank": ranks[:, 0], "low": low.astype(int), "high": high.astype(int)},
             index=self._index[self.is_new],
         )
+
+
+def values_of(fitted: Any) -> Array:
+    """Values of all models of a fitted method: scores, or win rates if rank-only."""
+    result = fitted.result_
+    point = isinstance(result, PointResult)
+    values: pd.Series = result.values if point else result.all_scores
+    return values.to_numpy(dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class BootstrapRanking(RankingResult):
+    """Scores with the covariance of their refits, and intervals from their quantiles.
+
+    Attributes
+    ----------
+    refits : BootstrapResult
+        The refits.
+    kind : str
+        Kind of the intervals.
+    """
+
+    refits: BootstrapResult
+    kind: Kind
+
+    def _with_limits(
+        self,
+        first: NDArray[np.intp],
+        second: NDArray[np.intp] | None,
+        limits: tuple[Array, Array],
+        level: float,
+    ) -> tuple[Array, Array]:
+        """Limits of scores, or of their differences, from quantiles of the refits."""
+        each = np.eye(len(self.models))
+        targets = each[:, first] - (0.0 if second is None else each[:, second])
+        low, high = self.refits.limits(targets, level, self.kind)
+        # A target that includes an unbounded score has an infinite interval.
+        is_open = (targets[self.unbounded] != 0).any(axis=0)
+        return np.where(is_open, -np.inf, low), np.where(is_open, np.inf, high)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from skanchor._diagnostics import IntervalCheck
 from skanchor.evaluation._left_out import models_left_out
 from skanchor.sample import Battles
-
-_PARTS = ("row_parts", "item_parts", "item_df")
 
 
 def check_intervals(
@@ -81,77 +78,31 @@ def check_intervals(
     >>> found.n_models, bool(found.p_value > 0.01)
     (6, True)
     """
-    rows = models_left_out(
-        as_reported(estimator),
-        X,
-        y,
-        sample_weight=sample_weight,
-        groups=groups,
-        weights=weights,
-        models=models,
-        with_errors=True,
-        issued=[*issued, *getattr(estimator, "warnings_", ())],
-        level=level,
-        n_jobs=n_jobs,
-        verbose=verbose,
-    )
-    return check_of_rows(rows, level, getattr(estimator, "item_effects_", None))
-
-
-def as_reported(estimator: Any) -> Any:
-    """Clone with the treatment of item effects that a fitted pipeline reports."""
     treatment = getattr(estimator, "item_effects_", None)
     unfitted = clone(estimator)
     if treatment in ("none", "random"):
-        unfitted.set_params(item_effects=treatment)
-    return unfitted
-
-
-def check_of_rows(
-    rows: Mapping[Any, Mapping[str, Any]],
-    level: float,
-    item_effects: str | None = None,
-) -> IntervalCheck:
-    """Test the rows of :func:`models_left_out`.
-
-    Parameters
-    ----------
-    rows : mapping from label to mapping
-        By model left out, its row, with or without the parts of its error.
-    level : float
-        Level of the intervals.
-    item_effects : str, optional
-        Treatment of the item effects in all fits.
-
-    Returns
-    -------
-    IntervalCheck
-    """
-    index = pd.Index(list(rows), name="model")
-    plain = [
-        {name: value for name, value in row.items() if name not in _PARTS}
-        for row in rows.values()
-    ]
-    table = pd.DataFrame(plain, index=index).sort_index()
+        # As the fitted pipeline reports. Fits of different models run in parallel, so
+        # that each fit itself uses one core.
+        unfitted.set_params(item_effects=treatment, n_jobs=None, verbose=0)
+    table, parts = models_left_out(
+        unfitted, X, y, sample_weight, groups, weights, models, level, n_jobs, verbose,
+        with_errors=True, issued=[*issued, *getattr(estimator, "warnings_", ())],
+    )  # fmt: skip
     if "standard_error" not in table:
         raise TypeError(
             "Intervals can only be tested of a method with standard errors; use "
             "leave_one_model_out for one without."
         )
-    ordered = [rows[model] for model in table.index]
+    order = table.index.argsort()
+    table, parts = table.iloc[order], [parts[k] for k in order]
     # A score that is not determined has no parts, and is not tested.
-    tested = [row for row in ordered if np.isfinite(row["standard_error"])]
-    if not tested or not all("row_parts" in row for row in tested):
-        return IntervalCheck.of(table, level=level, item_effects=item_effects)
-    none = {name: np.zeros_like(tested[0][name]) for name in _PARTS}
-    row_parts, item_parts = (
-        [row.get(name, none[name]) for row in ordered] for name in _PARTS[:2]
+    tested = [part for part in parts if part]
+    is_finite = np.isfinite(table["standard_error"].to_numpy(np.float64))
+    if not tested or len(tested) < is_finite.sum():
+        return IntervalCheck.of(table, level=level, item_effects=treatment)
+    none = {name: np.zeros_like(value) for name, value in tested[0].items()}
+    rows, items = (
+        [(part or none)[name] for part in parts] for name in ("row_parts", "item_parts")
     )
-    return IntervalCheck.of(
-        table,
-        row_parts,
-        item_parts,
-        float(np.median([row["item_df"] for row in tested])),
-        level,
-        item_effects,
-    )
+    df = float(np.median([part["item_df"] for part in tested]))
+    return IntervalCheck.of(table, rows, items, df, level, treatment)

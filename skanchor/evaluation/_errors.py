@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._btl import BTLRegressor
+from skanchor._comparisons import decide_roles
 from skanchor._comparisons.labels import positions
-from skanchor._model.graph import laplacian, pair_sums
-from skanchor._model.link import sigmoid
-from skanchor._riesz import RieszDebiaser
+from skanchor._crossfit.influence import residuals, row_influence
+from skanchor._crossfit.riesz import RieszWeights
+from skanchor._pipeline_fit import carried_by
+from skanchor._source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample
@@ -42,18 +44,24 @@ class DifferenceErrors:
     """
 
     def __init__(self, sample: Sample, human: BTLRegressor, counted: bool):
-        self.sample, self.human, self.counted = sample, human, counted
-        weight = sample.weight.astype(np.intp) if counted else np.ones(len(sample), int)
-        self._times = np.broadcast_to(weight, len(sample))
-        self._first = np.cumsum(self._times) - self._times
+        self.sample, self.has_bias = sample, human.bias_ is not None
+        weight = sample.weight.astype(np.intp)
+        self._times = weight if counted else np.ones(len(sample), dtype=np.intp)
+        X = decide_roles(sample.X, sample.weight, None)
+        X = X.with_columns(scores=human.scores_for(X.models))
+        rows = sample.with_battles(X)
+        fit, sources = carried_by(X), source_rows(rows, spans_of([None], rows))
+        votes = next(part for part in sources if not part.is_new)
+        gram = votes.information(votes.weight, fit.probabilities(votes))
+        weights = RieszWeights.solve(fit, [(votes.source, gram)], fit.precision)
+        influence = row_influence(weights, votes, residuals(weights, votes))
+        # A score less the mean of all is (K - 1) / K of that less the mean of others.
+        n_old = len(human.models_)
+        self._of_votes = self._in_parts(influence, votes.rows) * n_old / (n_old - 1)
 
     def parts(
-        self,
-        fitted: Any,
-        model: Any,
-        rows: NDArray[np.intp],
-        human_error: float,
-    ) -> dict[str, list[float] | float]:
+        self, fitted: Any, model: Any, rows: NDArray[np.intp], human_error: float
+    ) -> dict[str, Any]:
         """Parts of the error of one model's difference.
 
         Parameters
@@ -76,90 +84,55 @@ class DifferenceErrors:
         """
         result = getattr(fitted, "result_", None)
         debiaser = getattr(fitted, "debiaser_", None)
-        if not isinstance(result, AnchorResult) or self.human.bias_ is not None:
+        if self.has_bias or debiaser is None or not isinstance(result, AnchorResult):
             return {}
         error = float(result.standard_errors[model])
-        if debiaser is None or not np.isfinite(error):
+        if not np.isfinite(error):
             return {}
-        at = result.models.tolist().index(model)
-        judged, items = result.influence[:, at], self._items(debiaser, model)
-        judged = self._in_parts(judged, rows)
-        own = judged @ judged + np.sum(items**2)
+        # Copies of a row that counts several times are rows of the fit.
+        influence = result.influence[:, result.models.tolist().index(model)]
+        copy = np.repeat(np.arange(len(rows)), self._times[rows])
+        total = np.bincount(copy, influence).astype(np.float64)
+        judged = self._in_parts(total[:, None], rows)[:, 0]
+        X, known = self.sample.X, debiaser.solution_.item_errors
+        items = np.zeros((len(X.judges), len(X.models)))
+        if known is not None:
+            judges = positions(debiaser.judges_, X.judges)
+            models = positions(debiaser.models_, X.models)
+            target = debiaser.models_.tolist().index(model)
+            items[np.ix_(judges, models)] = known[..., target]
+        size = np.sqrt(judged @ judged + np.sum(items**2))
         # Reported errors may be larger: where judges disagree about the model, by the
         # inflation of the item part, or where errors allow for raters.
-        scale = error / np.sqrt(own) if own > 0 else 0.0
-        human = self._in_parts(self._human_influence(model))
+        scale = error / size if size > 0 else 0.0
+        human = self._of_votes[:, X.models.tolist().index(model)]
         size = np.sqrt(human @ human)
         human = human * (human_error / size if size > 0 else 0.0)
-        difference = scale * judged - human
         return {
-            "row_parts": difference.tolist(),
-            "item_parts": (scale * items).ravel().tolist(),
+            "row_parts": scale * judged - human,
+            "item_parts": (scale * items).ravel(),
             "item_df": float(result.item_df),
         }
 
-    def _items(self, debiaser: RieszDebiaser, model: Any) -> Array:
-        """Parts from item effects, of shape (n_judges, n_models)."""
-        X = self.sample.X
-        parts = np.zeros((len(X.judges), len(X.models)))
-        known = debiaser.solution_.item_errors
-        if known is not None:
-            target = debiaser.models_.tolist().index(model)
-            judges, models = (
-                [every.tolist().index(name) for name in own.tolist()]
-                for every, own in (
-                    (X.judges, debiaser.judges_),
-                    (X.models, debiaser.models_),
-                )
-            )
-            parts[np.ix_(judges, models)] = known[..., target]
-        return parts
+    def _in_parts(self, influence: Array, rows: NDArray[np.intp]) -> Array:
+        """Add influence of rows up by group, and groups in at most `PARTS` sets.
 
-    def _human_influence(self, model: Any) -> Array:
-        """Influence of each row on the human score, less the mean of the others."""
-        X, human = self.sample.X, self.human
-        n_models = len(human.models_)
-        place = np.append(positions(X.models, human.models_), -1)
-        left, right = place[X.left], place[X.right]
-        votes = X.is_human & (left >= 0) & (right >= 0) & self.sample.counts
-        votes &= left != right
-        at = np.flatnonzero(votes)
-        left, right, weight = left[at], right[at], self.sample.weight[at]
-        scores = human.scores_.to_numpy()
-        p = sigmoid(scores[left] - scores[right])
-        # Information J = sum w V (e_l - e_r)(e_l - e_r)'; its null space is the mean.
-        curvature = weight * p * (1.0 - p)
-        information = laplacian(pair_sums(left, right, curvature, n_models))
-        contrast = np.full(n_models, -1.0 / (n_models - 1))
-        contrast[human.models_.tolist().index(model)] = 1.0
-        direction = np.linalg.pinv(information, hermitian=True) @ contrast
-        influence = np.zeros(len(X))
-        each = np.ones(len(at)) if self.counted else weight
-        residual = self.sample.y[at] - p
-        influence[at] = each * residual * (direction[left] - direction[right])
-        return np.repeat(influence, self._times)
-
-    def _in_parts(
-        self, influence: Array, rows: NDArray[np.intp] | None = None
-    ) -> Array:
-        """Add influence values up by group, and groups in at most `PARTS` sets."""
-        if rows is None:
-            rows = np.arange(len(self.sample))
-        groups = self.sample.groups
-        if groups is not None:
-            unit = np.repeat(groups[rows], self._times[rows])
-            n_units = int(groups.max()) + 1
+        The shapes are (n_chosen, k) and (n_parts, k).
+        """
+        unit, groups = rows, self.sample.groups
+        if groups is None:
+            # Copies of a row are independent: k of them with influence s together have
+            # the square s^2 / k.
+            influence = influence / np.sqrt(self._times[rows])[:, None]
         else:
-            # Copies of a row that counts several times are independent rows.
-            times = self._times[rows]
-            start = np.repeat(self._first[rows] - (np.cumsum(times) - times), times)
-            unit = start + np.arange(len(start))
-            n_units = int(self._times.sum())
-        totals = np.bincount(unit, influence, minlength=n_units)
-        if n_units <= PARTS:
-            return np.asarray(totals)
-        # The same sets and signs for every model.
-        rng = np.random.default_rng(0)
-        part = rng.integers(PARTS, size=n_units)
-        sign = rng.choice([-1.0, 1.0], size=n_units)
-        return np.asarray(np.bincount(part, sign * totals, minlength=PARTS))
+            unit = groups[rows]
+        n_units = len(self.sample) if groups is None else int(groups.max()) + 1
+        if n_units > PARTS:
+            # The same sets and signs for every model.
+            rng = np.random.default_rng(0)
+            part = rng.integers(PARTS, size=n_units)
+            sign = rng.choice([-1.0, 1.0], size=n_units)
+            influence, unit = influence * sign[unit, None], part[unit]
+        size = min(n_units, PARTS)
+        sums = [np.bincount(unit, column, minlength=size) for column in influence.T]
+        return np.asarray(sums, dtype=np.float64).T

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -16,17 +17,13 @@ from sklearn.utils import _safe_indexing
 
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import label_list
+from skanchor._comparisons.labels import positions
 from skanchor._contexts import refuse_contexts
 from skanchor._folds import run_plan
 from skanchor._row_rules import RowRules, treat_ties
 from skanchor._typing import Array
 from skanchor.evaluation._errors import DifferenceErrors
-from skanchor.exceptions import (
-    BattlesError,
-    DataWarning,
-    DiagnosticWarning,
-    located,
-)
+from skanchor.exceptions import BattlesError, DataWarning, DiagnosticWarning, located
 from skanchor.metrics import insertion_rank
 from skanchor.sample import Battles, Sample, warn_of_counts
 from skanchor.warning_log import WarningLog, unheard, warn, warn_of_parts
@@ -124,54 +121,43 @@ def leave_one_model_out(
     >>> bool(abs(table.score - table.true_score).iloc[0] < 0.5)
     True
     """
-    done = models_left_out(
-        estimator,
-        X,
-        y,
-        sample_weight=sample_weight,
-        groups=groups,
-        weights=weights,
-        models=models,
-        level=level,
-        n_jobs=n_jobs,
-        verbose=verbose,
+    table, _ = models_left_out(
+        estimator, X, y, sample_weight, groups, weights, models, level, n_jobs, verbose
     )
-    return pd.DataFrame(list(done.values()), index=pd.Index(list(done), name="model"))
+    return table
 
 
 def models_left_out(
-    estimator: BaseEstimator,
+    estimator: Any,
     X: Battles,
     y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | str | None,
+    weights: str | None,
+    models: Sequence[Hashable] | None,
+    level: float,
+    n_jobs: int | None,
+    verbose: int,
     *,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | str | None = "auto",
-    weights: Literal["importance", "frequency"] | None = None,
-    models: Sequence[Hashable] | None = None,
     with_errors: bool = False,
     issued: Iterable[Warning] = (),
-    level: float = 0.95,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-) -> dict[Any, dict[str, Any]]:
-    """Rows of :func:`leave_one_model_out`, maybe with the parts of their errors.
+) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
+    """Result of :func:`leave_one_model_out`, whose arguments come first.
 
     Parameters
     ----------
-    estimator, X, y, sample_weight, groups, weights, models
-        As in :func:`leave_one_model_out`.
-    level, n_jobs, verbose
-        As in :func:`leave_one_model_out`.
-    with_errors : bool, default=False
-        Whether rows have the parts of their errors, by which models are correlated:
-        those of :meth:`skanchor.evaluation._errors.DifferenceErrors.parts`.
-    issued : iterable of Warning, default=()
+    estimator, X, y, sample_weight, groups, weights, models, level, n_jobs, verbose
+        As there.
+    with_errors : bool
+        Whether to return the parts of the errors.
+    issued : iterable of Warning
         Warnings of the fit of all rows, which are not issued again.
 
     Returns
     -------
-    dict of dict
-        By model left out, its row of the table.
+    table : DataFrame
+    parts : list of dict
+        By model, what :meth:`DifferenceErrors.parts` returns; empty without errors.
     """
     refuse_contexts(estimator, "leave_one_model_out")
     with WarningLog() as log:
@@ -181,143 +167,140 @@ def models_left_out(
         if not counted:
             warn_of_counts(sample)
         sample = treat_ties(sample, drop=rules.drops_ties)
-        bias = _bias_of_truth(estimator)
-        sample, human = _true_scores(sample, counted, bias)
+        sample, human = _true_scores(sample, counted, _bias_of_truth(estimator))
     log.issue()
-    battles = sample.X
-    known = human.models_.tolist()
-    models = known if models is None else label_list("models", models)
-    strangers = [model for model in models if model not in known]
+    voted = human.models_.tolist()
+    models = voted if models is None else label_list("models", models)
+    strangers = [model for model in models if model not in voted]
     if strangers:
         raise BattlesError(
             f"Models {strangers} have no human rows that give them a true score."
         )
-    # Rows of two models with votes. Code -1 of an unknown model reads the last entry.
-    with_votes = np.append([m in known for m in battles.models.tolist()], False)
-    rows = with_votes[battles.left] & with_votes[battles.right] & sample.counts
-    table = X if isinstance(estimator, Pipeline) else None
     errors = None
     if with_errors and counted == rules.counts:
         errors = DifferenceErrors(sample, human, counted)
-    jobs = [
-        (estimator, table, sample, rows, model, human, level, errors)
-        for model in models
-    ]
+    table = X if isinstance(estimator, Pipeline) else None
+    left_out = _LeftOut(estimator, table, sample, human, level, errors)
     done = run_plan(
-        _place_left_out,
-        jobs,
+        left_out.row,
+        [(model,) for model in models],
         n_jobs=n_jobs,
         verbose=verbose,
         description="models left out",
     )
-    by_model = dict(zip(models, done, strict=True))
+    rows, parts, found = zip(*done, strict=True)
     # Fits of nearly the same rows warn of the same: each warning is issued once.
     with WarningLog() as log:
-        found = {model: warned for model, (_, warned) in by_model.items()}
-        warn_of_parts(found, "Leaving out models {}", issued)
+        by_model = dict(zip(models, found, strict=True))
+        warn_of_parts(by_model, "Leaving out models {}", issued)
     log.issue()
-    return {model: row for model, (row, _) in by_model.items()}
+    return pd.DataFrame(list(rows), index=pd.Index(models, name="model")), list(parts)
 
 
-def _place_left_out(
-    estimator: Any,
-    table: Any,
-    sample: Sample,
-    rows: NDArray[np.bool_],
-    model: Any,
-    human: BTLRegressor,
-    level: float,
-    errors: DifferenceErrors | None,
-) -> tuple[dict[str, Any], list[Warning]]:
-    """Row of the table for one model, ranked without its human rows, and warnings."""
-    X = sample.X
-    code = X.models.tolist().index(model)
-    involved = (X.left == code) | (X.right == code)
-    # All rows but the votes on this model; its verdicts become arrival rows.
-    kept = rows & ~(X.is_human & involved)
-    at = np.flatnonzero(kept)
-    left = sample[at]
-    # The transformers of a pipeline need the table itself; its last step gets weights,
-    # groups and new models by prefixed names.
-    battles = left.X.as_preferences() if table is None else _safe_indexing(table, at)
-    step = "" if table is None else f"{estimator.steps[-1][0]}__"
-    fitted = clone(estimator)
-    if f"{step}new_models" in fitted.get_params():
-        fitted.set_params(**{f"{step}new_models": [model]})
-    extra: dict[str, Any] = {
-        f"{step}sample_weight": left.weight,
-        f"{step}groups": left.row_groups,
-    }
-    others = _without(human.scores_, model)
-    with (
-        warnings.catch_warnings(record=True) as issued,
-        # The table returned here shows what a diagnostic could only suspect.
-        unheard(DiagnosticWarning),
-        located(f"Leaving out model {model!r}"),
-    ):
-        warnings.simplefilter("always")
-        # Outcomes are encoded in [0, 1] by now, whatever their labels were.
-        fitted.fit(battles, left.y, **extra)
-    found = [each.message for each in issued if isinstance(each.message, Warning)]
-    if table is not None:
-        fitted = fitted[-1]
-    with WarningLog():
-        # Human scores of the other models alone; the fit above has warned already. Near
-        # a fit of nearly the same votes, no errors are estimated.
-        votes = sample[np.flatnonzero(kept & X.is_human)]
-        reference = BTLRegressor(bias=human.bias).fit_sample(votes, human)
-    result: dict[str, Any] = {
-        "true_score": human.scores_[model] - others.mean(),
-        "true_error": _centred_error(human, model),
-    }
-    if hasattr(fitted, "scores_"):
-        result["score"] = float(fitted.scores_[model])
-    if hasattr(fitted, "standard_errors_"):
-        result["standard_error"] = fitted.standard_errors_[model]
-    if hasattr(fitted, "conf_int"):
-        interval = fitted.conf_int(level).loc[model]
-        result["low"], result["high"] = interval["low"], interval["high"]
-        result["covered"] = bool(
-            result["low"] <= result["true_score"] <= result["high"]
-        )
-    if "standard_error" in result:
-        # Other intervals, such as conformal ones, allow for the human error already.
-        result["compatible"] = _compatible(level=level, **result)
-    result["true_rank"] = insertion_rank(human.scores_[model], others)
-    if "score" in result:
-        result["rank"] = insertion_rank(result["score"], reference.scores_)
-        if hasattr(fitted, "result_"):
-            own = _without(fitted.result_.all_scores, model)
-            result["fitted_rank"] = insertion_rank(result["score"], own)
-    else:
-        result["rank"] = int(fitted.ranks_[model])
-    if hasattr(fitted, "rank_sets"):
-        sets = fitted.rank_sets(level).loc[model]
-        result["rank_low"], result["rank_high"] = int(sets["low"]), int(sets["high"])
-    if errors is not None:
-        result |= errors.parts(fitted, model, at, result["true_error"])
-    return result, found
+@dataclass(frozen=True, eq=False)
+class _LeftOut:
+    """What all fits without the votes on a model share.
+
+    ``table`` is what the transformers of a pipeline are fitted to, ``human`` the fit of
+    all votes.
+    """
+
+    estimator: Any
+    table: Any
+    sample: Sample
+    human: BTLRegressor
+    level: float
+    errors: DifferenceErrors | None
+
+    def row(self, model: Any) -> tuple[dict[str, Any], dict[str, Any], list[Warning]]:
+        """Row of the table of a model, parts of its error, and warnings."""
+        human, X = self.human, self.sample.X
+        voted = positions(X.models, human.models_) >= 0
+        # All rows of models with votes but the votes on this one; its verdicts become
+        # arrival rows. Code -1 of an unknown model reads the last entry.
+        usable, code = np.append(voted, False), X.models.tolist().index(model)
+        involved = (X.left == code) | (X.right == code)
+        kept = usable[X.left] & usable[X.right] & self.sample.counts
+        at = np.flatnonzero(kept & ~(X.is_human & involved))
+        fitted, found = self._fitted(model, at)
+        with WarningLog():
+            # Human scores of the other models alone; the fit above has warned already.
+            # Near a fit of nearly the same votes, no errors are estimated.
+            votes = self.sample[at[X.is_human[at]]]
+            reference = BTLRegressor(bias=human.bias).fit_sample(votes, human)
+        others, size = _without(human.scores_, model), len(human.models_)
+        # Contrast l with 1 at the model and -1 / (K - 1) elsewhere: sqrt(l' C l).
+        contrast = np.full(size, -1.0 / (size - 1))
+        contrast[human.scores_.index.get_loc(model)] = 1.0
+        row: dict[str, Any] = {
+            "true_score": human.scores_[model] - others.mean(),
+            "true_error": float(np.sqrt(contrast @ human.covariance_ @ contrast)),
+        }
+        if hasattr(fitted, "scores_"):
+            row["score"] = float(fitted.scores_[model])
+        if hasattr(fitted, "standard_errors_"):
+            row["standard_error"] = fitted.standard_errors_[model]
+        if hasattr(fitted, "conf_int"):
+            row["low"], row["high"] = fitted.conf_int(self.level).loc[model]
+            row["covered"] = bool(row["low"] <= row["true_score"] <= row["high"])
+        if "standard_error" in row:
+            # Other intervals, such as conformal ones, allow for the human error.
+            row["compatible"] = is_compatible(row, self.level)
+        row["true_rank"] = insertion_rank(human.scores_[model], others)
+        if "score" not in row:
+            row["rank"] = int(fitted.ranks_[model])
+        else:
+            row["rank"] = insertion_rank(row["score"], reference.scores_)
+            if hasattr(fitted, "result_"):
+                fellows = _without(fitted.result_.all_scores, model)
+                row["fitted_rank"] = insertion_rank(row["score"], fellows)
+        if hasattr(fitted, "rank_sets"):
+            sets = fitted.rank_sets(self.level).loc[model]
+            row["rank_low"], row["rank_high"] = int(sets["low"]), int(sets["high"])
+        parts = {}
+        if self.errors is not None:
+            parts = self.errors.parts(fitted, model, at, row["true_error"])
+        return row, parts, found
+
+    def _fitted(self, model: Any, rows: NDArray[np.intp]) -> tuple[Any, list[Warning]]:
+        """Estimator fitted to some rows with one new model, and its warnings."""
+        chosen, step, battles = self.sample[rows], "", None
+        fitted = clone(self.estimator)
+        if self.table is not None:
+            # The transformers of a pipeline need the table itself; its last step gets
+            # weights, groups and new models by prefixed names.
+            step = f"{fitted.steps[-1][0]}__"
+            battles = _safe_indexing(self.table, rows)
+        if f"{step}new_models" in fitted.get_params():
+            fitted.set_params(**{f"{step}new_models": [model]})
+        with (
+            warnings.catch_warnings(record=True) as issued,
+            # The table returned here shows what a diagnostic could only suspect.
+            unheard(DiagnosticWarning),
+            located(f"Leaving out model {model!r}"),
+        ):
+            warnings.simplefilter("always")
+            # Outcomes are encoded in [0, 1] by now, whatever their labels were.
+            fitted.fit(
+                chosen.X.as_preferences() if battles is None else battles,
+                chosen.y,
+                **{
+                    f"{step}sample_weight": chosen.weight,
+                    f"{step}groups": chosen.row_groups,
+                },
+            )
+        found = [each.message for each in issued if isinstance(each.message, Warning)]
+        return fitted if battles is None else fitted[-1], found
 
 
-def _compatible(
-    *,
-    true_score: float,
-    true_error: float,
-    score: float,
-    standard_error: float,
-    low: float,
-    high: float,
-    level: float,
-    **_: Any,
-) -> bool:
+def is_compatible(row: dict[str, Any], level: float) -> bool:
     """Whether two scores differ by no more than their combined error allows."""
-    if 0 < standard_error < np.inf:
+    error, quantile = row["standard_error"], ndtri(0.5 + level / 2.0)
+    if 0 < error < np.inf:
         # The quantile of the interval: half its width, in standard errors.
-        quantile = (high - low) / 2.0 / standard_error
-    else:
-        quantile = ndtri(0.5 + level / 2.0)
-    error = np.hypot(standard_error, true_error)
-    return bool(abs(score - true_score) <= quantile * error)
+        quantile = (row["high"] - row["low"]) / 2.0 / error
+    most = quantile * np.hypot(error, row["true_error"])
+    return bool(abs(row["score"] - row["true_score"]) <= most)
 
 
 def _bias_of_truth(estimator: Any) -> Any:
@@ -326,14 +309,10 @@ def _bias_of_truth(estimator: Any) -> Any:
     Scores at equal style must be compared with human scores at equal style.
     """
     staged = isinstance(estimator, Pipeline)
-    last = estimator.steps[-1][1] if staged else estimator
-    params = last.get_params() if hasattr(last, "get_params") else {}
+    params = (estimator.steps[-1][1] if staged else estimator).get_params()
     bias = params.get("human_bias")
-    if bias is None:
-        bias = params.get("btl__bias")
-    if bias is None:
-        return None
-    if staged:
+    bias = params.get("btl__bias") if bias is None else bias
+    if staged and bias is not None:
         raise ValueError(
             "leave_one_model_out cannot fit human scores at equal style to a table "
             "whose features a Pipeline makes: transform the table first."
@@ -345,42 +324,28 @@ def _true_scores(
     sample: Sample, counted: bool, bias: Any
 ) -> tuple[Sample, BTLRegressor]:
     """BTL fit to all human rows, and the sample without models of infinite score."""
-    human = _human_fit(sample, counted, bias)
-    if human.unbounded_.any():
-        # Their bounded stand-ins for infinite scores would move the mean of the others.
-        without = human.models_[human.unbounded_].tolist()
-        warn(
-            DataWarning(
-                f"Models {without} have no true score that is finite; they and their "
-                "rows are left out.",
-                code="no-true-score",
-                subject=without,
-            )
-        )
-        bounded = human.models_[~human.unbounded_]
-        sample = sample.with_battles(sample.X.relabel(bounded, sample.X.judges))
-        with WarningLog():
-            human = _human_fit(sample, counted, bias)
-    return sample, human
-
-
-def _human_fit(sample: Sample, counted: bool, bias: Any) -> BTLRegressor:
-    """BTL fit to the human rows, with errors that allow for groups and counts."""
     # A count of n stands for n rows, so that errors are those of the expanded table.
     rows = sample.expanded() if counted else sample
-    return BTLRegressor(bias=bias).fit_sample(rows)
+    human = BTLRegressor(bias=bias).fit_sample(rows)
+    if not human.unbounded_.any():
+        return sample, human
+    # Their bounded stand-ins for infinite scores would move the mean of the others.
+    without = human.models_[human.unbounded_].tolist()
+    warn(
+        DataWarning(
+            f"Models {without} have no true score that is finite; they and their rows "
+            "are left out.",
+            code="no-true-score",
+            subject=without,
+        )
+    )
+    bounded = human.models_[~human.unbounded_]
+    sample = sample.with_battles(sample.X.relabel(bounded, sample.X.judges))
+    rows = sample.expanded() if counted else sample
+    with WarningLog():
+        return sample, BTLRegressor(bias=bias).fit_sample(rows)
 
 
 def _without(scores: pd.Series, model: Any) -> Array:
     """Scores of all other models, much faster than by ``drop``."""
     return np.delete(scores.to_numpy(), scores.index.get_loc(model))
-
-
-def _centred_error(human: BTLRegressor, model: Any) -> float:
-    """Standard error of a score after re-centring over the other models."""
-    # Contrast l with 1 at the model and -1 / (K - 1) elsewhere: sqrt(l' C l).
-    place = human.models_.tolist().index(model)
-    size = len(human.models_)
-    contrast = np.full(size, -1.0 / (size - 1))
-    contrast[place] = 1.0
-    return float(np.sqrt(contrast @ human.covariance_ @ contrast))

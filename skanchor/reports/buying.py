@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import HUMAN
 from skanchor.exceptions import BattlesError
-from skanchor.planning import Forecast, Worth, design_of, worth_of
+from skanchor.readouts import Answer
 from skanchor.reports.answers import joined_names, label
 from skanchor.reports.document import Block, Points, Text
 from skanchor.reports.readouts import worth_table
@@ -39,7 +38,7 @@ def buying_blocks(fitted: Any, models: list[Any]) -> list[Block]:
     Parameters
     ----------
     fitted : RankingEstimator or RankingResult
-        A fitted method, or a result; others than pipelines plan nothing.
+        A fitted method, or a result.
     models : list of label
         New models that are described, whose scores are determined.
 
@@ -48,25 +47,18 @@ def buying_blocks(fitted: Any, models: list[Any]) -> list[Block]:
     list of Block
         Empty where no closed form says what further rows would do.
     """
-    if not isinstance(fitted, AnchorPipeline):
+    if not hasattr(fitted, "worth"):
         return []
     try:
-        forecast = Forecast.of(
-            fitted.result_,
-            fitted._distinct_sample,
-            fitted.btl_,
-            fitted.calibrator_,
-            fitted.debiaser_,
-        )
-        worth = worth_of(forecast)
+        worth = fitted.worth()
     except BattlesError:
         return []
-    lines = [_best_spent(forecast, model, worth.table.loc[model]) for model in models]
+    lines = [_best_spent(fitted, model, worth.table.loc[model]) for model in models]
     shown = worth.table.index.isin(models, level="model")
     return [
         Text("What to buy next:"),
         Points([(line, "") for line in lines]),
-        worth_table(Worth(worth.table[shown])),
+        worth_table(Answer(worth.table[shown], ())),
         Text(
             "Worth is in votes on the new model. One more: the worth of the judge's "
             "next verdict; divided by its price it says which judge to buy from. "
@@ -79,7 +71,7 @@ def buying_blocks(fitted: Any, models: list[Any]) -> list[Block]:
     ]
 
 
-def _best_spent(forecast: Forecast, model: Any, worth: pd.DataFrame) -> str:
+def _best_spent(fitted: Any, model: Any, worth: pd.DataFrame) -> str:
     """Where the first rows on a model are best spent, and what verdicts are worth."""
     name = label(model)
     # All judges together come last, where there are several.
@@ -87,18 +79,18 @@ def _best_spent(forecast: Forecast, model: Any, worth: pd.DataFrame) -> str:
     best, size = by_judge.idxmax(), float(by_judge.max())
     text = (
         f"A vote on {name} narrows its interval most against "
-        f"{_opponents(forecast, model, HUMAN)}."
+        f"{_opponents(fitted, model, HUMAN)}."
     )
     if not size >= LITTLE:
         return f"{text} A further verdict on it is worth hardly any vote."
     return (
         f"{text} The next verdict of {label(best)} is worth {size:.2g} votes, most "
-        f"against {_opponents(forecast, model, best)}: do not pay more for it."
+        f"against {_opponents(fitted, model, best)}: do not pay more for it."
     )
 
 
-def _opponents(forecast: Forecast, model: Any, source: Any) -> str:
+def _opponents(fitted: Any, model: Any, source: Any) -> str:
     """Opponents on which the first rows of a source are best spent."""
-    bought = design_of(forecast, PROBE, {source: 1.0}, [model], floor=0.0).table
+    bought = fitted.design(PROBE, {source: 1.0}, [model], floor=0.0).table
     first = bought.nlargest(OPPONENTS, "rows")["opponent"]
     return joined_names([label(one) for one in np.asarray(first, dtype=object)])

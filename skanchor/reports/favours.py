@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
-from skanchor.reports.answers import joined_names, label, percent
+from skanchor.readouts import breakdown_sentences, reversals
+from skanchor.reports.answers import label, percent
 from skanchor.reports.buying import buying_blocks
 from skanchor.reports.document import (
     Block,
@@ -28,13 +28,6 @@ from skanchor.results import new_by_score
 
 IN_FULL = 3
 """Largest number of new models that have sentences and tables of their own."""
-
-_MARKS = {
-    "item_sd": ("the usual item effect of these judges", "item_sd"),
-    "favour": ("the largest favour that recorded features give it", "favour"),
-    "position": ("the largest position effect", "position_effect"),
-}
-"""Benchmarks of a sentence, in the order in which they are named."""
 
 
 def change_lines(
@@ -57,13 +50,10 @@ def change_lines(
         For each model, one or two sentences on the statements that the smallest favour
         would undo; the best model comes first.
     """
-    found, sizes = reversals(fitted, level), fitted.benchmarks().abs()
-    models = found.index.unique("model")[:most]
-    return [
-        in_words(model, opponent, found.loc[(model, opponent)], sizes.loc[model].max())
-        for model, opponent in found.index
-        if model in models
-    ]
+    table = fitted.breakdown(level=level)
+    models = reversals(table).index.unique("model")[:most]
+    chosen = table[table.index.isin(models, level="model")]
+    return list(breakdown_sentences(chosen, fitted.benchmarks()))
 
 
 def change_table(fitted: Any, level: float = 0.95, name: str = "change") -> Table:
@@ -80,7 +70,7 @@ def change_table(fitted: Any, level: float = 0.95, name: str = "change") -> Tabl
     -------
     Table
     """
-    found = reversals(fitted, level)
+    found = reversals(fitted.breakdown(level=level))
     # The statement with the smallest favour; of equal ones the first.
     first = found["gamma_interval"].groupby(level="model", sort=False).idxmin()
     table = found.loc[first].reset_index("opponent")
@@ -96,89 +86,6 @@ def change_table(fitted: Any, level: float = 0.95, name: str = "change") -> Tabl
         "gamma_sign": ("Turned from", _favour),
     }
     return table_of(table, caption, columns, name=name)
-
-
-def reversals(fitted: Any, level: float) -> pd.DataFrame:
-    """Statements on new models that would be the first to fall.
-
-    Parameters
-    ----------
-    fitted : AnchorPipeline or AnchorResult
-        Fitted.
-    level : float
-        Confidence level.
-
-    Returns
-    -------
-    DataFrame
-        Rows of :meth:`skanchor.AnchorResult.breakdown`, the best model first: for each
-        model the clear statement with the smallest breakdown above it and below it;
-        where none is clear, the one that would turn first.
-    """
-    table = fitted.breakdown(level=level)
-    table = table[table["gamma_sign"].notna()]
-    mean = table["difference"].groupby(level="model").mean()
-    chosen = [table.iloc[:0]]
-    for model in mean.sort_values(ascending=False, kind="stable").index:
-        own = table.loc[[model]]
-        clear = own[own["gamma_interval"] > 0]
-        up = clear["difference"] > 0
-        chosen += (
-            [own.nsmallest(1, "gamma_sign")]
-            if clear.empty
-            else [clear[side].nsmallest(1, "gamma_interval") for side in (up, ~up)]
-        )
-    return pd.concat(chosen)
-
-
-def in_words(model: Any, opponent: Any, row: pd.Series, sizes: pd.Series) -> str:
-    """Say what would undo a statement.
-
-    Parameters
-    ----------
-    model, opponent : label
-        The new model, and the other one.
-    row : Series
-        Their row of :meth:`skanchor.AnchorResult.breakdown`.
-    sizes : Series
-        Largest recorded effects on the model, by the columns of
-        :meth:`skanchor.AnchorResult.benchmarks`.
-
-    Returns
-    -------
-    str
-    """
-    gamma, is_above = row["gamma_interval"], row["difference"] > 0
-    side = "above" if is_above else "below"
-    names = f"{label(model)} is {side} {label(opponent)}"
-    if gamma == 0:
-        text = (
-            f"{names} by the estimate alone. A favour or disfavour of "
-            f"{row['gamma_sign']:.2f} judge logits, for reasons not recorded, reverses "
-            "this order."
-        )
-    elif math.isinf(gamma):
-        return f"{names}, with any favour of judges."
-    else:
-        verb = "favour" if is_above else "disfavour"
-        text = (
-            f"{names} unless judges {verb} it by {_more_than(gamma)} judge "
-            "logits for reasons not recorded."
-        )
-        ratios = [
-            f"{row[f'ratio_{name}']:.1f} times {words} ({sizes[column]:.2f})"
-            for name, (words, column) in _MARKS.items()
-            if sizes[column] > 0
-        ]
-        if ratios:
-            text += f" That is {joined_names(ratios)}."
-    if not pd.isna(row["weakest_judge"]):
-        text += f" The judge with the largest effect is {label(row['weakest_judge'])}."
-    return text
-
-
-def _more_than(size: float) -> str:
-    return "less than 0.01" if size < 0.01 else f"more than {size:.2f}"
 
 
 def breakdown_table(

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
-from skanchor.fragility import Fragility
-from skanchor.planning import Design, Outlook, Worth
+from skanchor.readouts import Answer, Design, Fragility, Outlook
 from skanchor.reports.document import Table
 from skanchor.reports.tables import table_of
 
@@ -61,12 +60,12 @@ _ROWS: dict[str, tuple[str, int | str]] = {
 }
 
 
-def worth_table(worth: Worth, model: Any = None) -> Table:
+def worth_table(worth: Answer, model: Any = None) -> Table:
     """Lay out what verdicts are worth.
 
     Parameters
     ----------
-    worth : Worth
+    worth : Answer
         Of :meth:`skanchor.AnchorPipeline.worth`.
     model : label, optional
         One of its models, whose rows are then named by judge; None shows all.
@@ -193,7 +192,7 @@ def influence_lines(fitted: Any, models: list[Any], level: float) -> list[str]:
     list of str
         A sentence for each model with a clear difference. No refit confirms it.
     """
-    if not hasattr(fitted, "fragility_by_influence"):
+    if not hasattr(fitted, "fragility"):
         return []
     lines = []
     contrasts = fitted.contrasts(level)
@@ -204,13 +203,13 @@ def influence_lines(fitted: Any, models: list[Any], level: float) -> list[str]:
             continue
         opponent = ratio.xs(model, level="model").idxmin()
         try:
-            found = fitted.fragility_by_influence(
-                opponent, "interval", model=model, level=level
+            found = fitted.fragility(
+                opponent=opponent, goal="interval", model=model, level=level
             )
         except BattlesError:
             # Contexts, and styles that are included, have none.
             return []
-        lines += found.lines()
+        lines += found.sentences
     return lines
 
 
@@ -228,7 +227,10 @@ def rows_table(found: Fragility, model: Any, opponent: Any) -> Table:
     -------
     Table
     """
-    cells: pd.DataFrame = found.cells(model, opponent).set_index("model_a")
+    columns = ["model_a", "model_b", "judge", "outcome"]
+    count = found.rows(model, opponent).groupby(columns, sort=True)["count"].sum()
+    count = count.sort_values(ascending=False, kind="stable")
+    cells = count.reset_index().set_index("model_a")
     return table_of(cells, "Which rows", _ROWS, name="fragile-rows")
 
 

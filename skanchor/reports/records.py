@@ -8,11 +8,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from skanchor.exceptions import BattlesError
+from skanchor.readouts import FAVOUR_OF
 from skanchor.reports.interval_check import interval_verdict
 from skanchor.reports.summary import result_with_errors, summarize
 from skanchor.reports.tables import records_of
 from skanchor.results import (
-    FAVOUR_OF,
     AnchorResult,
     ContextResult,
     RankingResult,

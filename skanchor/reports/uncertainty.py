@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor._anchor import AnchorPipeline
 from skanchor.exceptions import BattlesError
-from skanchor.planning import Outlook
+from skanchor.readouts import Outlook
 from skanchor.reports.answers import label, percent
 from skanchor.reports.document import Block, Cell, Section, Table, Text, number
 from skanchor.reports.summary import result_with_errors
@@ -85,10 +84,11 @@ def limits_of_errors(fitted: Any, level: float = 0.95) -> pd.DataFrame:
 
 def _outlook_or_none(fitted: Any, level: float) -> Outlook | None:
     """How many rows narrow the intervals; None where no closed form says."""
-    if not isinstance(fitted, AnchorPipeline):
+    if not hasattr(fitted, "outlook"):
         return None
     try:
-        return fitted.outlook(level=level)
+        found: Outlook = fitted.outlook(level=level)
+        return found
     except BattlesError:
         return None
 

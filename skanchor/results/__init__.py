@@ -7,9 +7,6 @@ from skanchor.results._board import strongest_first as strongest_first
 from skanchor.results._contexts import ContextResult
 from skanchor.results._contexts import Mixture as Mixture
 from skanchor.results._contexts import check_mix as check_mix
-from skanchor.results._exposures import FAVOUR_OF as FAVOUR_OF
-from skanchor.results._exposures import Exposures as Exposures
-from skanchor.results._exposures import Unrecorded as Unrecorded
 from skanchor.results._point import PointResult
 from skanchor.results._ranking import RankingResult
 from skanchor.results._scale import ELO_PER_LOGIT as ELO_PER_LOGIT

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor import readouts
 from skanchor._comparisons import Comparisons
 from skanchor._typing import Array
-from skanchor.results._exposed import ExposedResult
-from skanchor.results._exposures import Exposures, pad_scores
+from skanchor.results._ranking import RankingResult
 
 if TYPE_CHECKING:
     from skanchor._diagnostics import Diagnostics
     from skanchor._folds import FoldPlan
+
+
+def pad_scores(
+    values: NDArray[Any], place: NDArray[np.intp], size: int, fill: float = 0.0
+) -> Array:
+    """Values by score, the last axis, at their places among ``size`` scores."""
+    result = np.full((*values.shape[:-1], size), fill)
+    result[..., place] = values
+    return result
 
 
 class InfluenceSource(Protocol):
@@ -41,7 +50,7 @@ class PaddedInfluence:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class AnchorResult(ExposedResult):
+class AnchorResult(RankingResult):
     """Result of :class:`AnchorPipeline`: scores, covariance and influence values.
 
     Attributes
@@ -63,9 +72,9 @@ class AnchorResult(ExposedResult):
         The folds of each repeat.
     diagnostics : Diagnostics or None
         Signs that an interval is unreliable; None for a plug-in.
-    exposures : Exposures or None
-        How much favours of the judges would change each score; None for a plug-in, and
-        if this cannot be computed from sums.
+    fitted : FittedRows
+        Rows and learners of the fit, and its Riesz system, from which read-outs are
+        computed.
 
     Examples
     --------
@@ -85,8 +94,31 @@ class AnchorResult(ExposedResult):
     lower_bound: Array
     plug_in: Array
     fold_plan: list[FoldPlan]
+    fitted: readouts.FittedRows
     diagnostics: Diagnostics | None = None
-    exposures: Exposures | None = None
+
+    # ----------------------------------------------------------------------- read-outs
+    sensitivity = readouts.sensitivity
+    breakdown = readouts.breakdown
+    benchmarks = readouts.benchmarks
+    worth = readouts.worth
+    outlook = readouts.outlook
+    design = readouts.design
+
+    @cached_property
+    def exposures(self) -> readouts.Exposures | None:
+        """How much favours of the judges change each score; None for a plug-in."""
+        if self.fitted.debiaser is None:
+            return None
+        # Models that were left out take no part.
+        place = np.flatnonzero(np.isin(self.models, self.fitted.sample.X.models))
+        pad = partial(pad_scores, place=place, size=len(self.models))
+        return readouts.Exposures.of(self.fitted).mapped(pad, pad, pad)
+
+    @cached_property
+    def plan(self) -> readouts.Plan:
+        """Predicted errors with other numbers of rows."""
+        return readouts.Plan.of(self)
 
     def extended(
         self,
@@ -146,9 +178,6 @@ class AnchorResult(ExposedResult):
             part_covariances=square(self.part_covariances, np.nan),
             lower_bound=padded(self.lower_bound, fill=np.nan),
             plug_in=plug_in,
-            exposures=None
-            if self.exposures is None
-            else self.exposures.padded(place, size),
             open_rows=None
             if self.open_rows is None
             else self.open_rows.padded(place, size),

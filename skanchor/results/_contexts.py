@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from skanchor._comparisons import Items
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
+from skanchor.readouts import Exposures
 from skanchor.results._anchor import AnchorResult, InfluenceSource
-from skanchor.results._exposures import Exposures
 from skanchor.results._ranking import RankingResult
 
 ROUNDING = 1e-6
@@ -133,34 +133,15 @@ class Mixture:
 
     def mean(self, values: Array) -> Array:
         """Means by the shares of what the last axis has by model in context."""
-        total = self._weighted(values)
+        total = self.weighted(values)
         if self.common is not None:
             total = total - total[..., self.common].mean(axis=-1, keepdims=True)
         return total
 
-    def _weighted(self, values: Array) -> Array:
+    def weighted(self, values: Array) -> Array:
         """Means before those of the common models are subtracted."""
         parts = zip(self.shares, self.places, strict=True)
         return np.asarray(sum(share * values[..., at] for share, at in parts))
-
-    def exposures(self, cells: Exposures, labels: NDArray[Any]) -> Exposures:
-        """Exposures of these means, to favours for a model in every context.
-
-        Parameters
-        ----------
-        cells : Exposures
-            Scores of every model in every context.
-        labels : ndarray of shape (n_items,)
-            These models.
-
-        Returns
-        -------
-        Exposures
-        """
-        items = Items.of(labels)
-        # owned[i, j]: item i is model j of the mix in some context, of the mix or not.
-        owned = np.equal.outer(items.models[items.model], self.models).astype(float)
-        return cells.mixed(self.mean, lambda values: values @ owned, self._weighted)
 
     def covariance(self, values: Array) -> Array:
         """Covariances of these means, by the last two axes."""
@@ -245,13 +226,24 @@ class ContextResult(AnchorResult):
             lower_bound=mixture.mean(root) ** 2,
             plug_in=mixture.mean(cells.plug_in),
             fold_plan=cells.fold_plan,
-            exposures=None
-            if cells.exposures is None
-            else mixture.exposures(cells.exposures, cells.models),
+            fitted=cells.fitted,
             diagnostics=cells.diagnostics,
             cells=cells,
             mix=shares,
         )
+
+    @cached_property
+    def exposures(self) -> Exposures | None:
+        """Exposures to favours for a model in every context; None for a plug-in."""
+        cells = self.cells.exposures
+        if cells is None:
+            return None
+        mixture, items = _mixed_fields(self.cells, self.mix)[0], self.cells.models
+        labels = Items.of(items)
+        # owned[i, j]: item i is model j of the mix in some context, of the mix or not.
+        owned = np.equal.outer(labels.models[labels.model], mixture.models)
+        owned = owned.astype(np.float64)
+        return cells.mapped(mixture.mean, lambda x: x @ owned, mixture.weighted)
 
     @property
     def contexts(self) -> list[Any]:

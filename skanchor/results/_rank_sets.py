@@ -62,10 +62,10 @@ class BetterTests:
         Difference, standard error and degrees of freedom of pairs of models.
     errors : JointErrors or None
         Draws for Romano and Wolf's procedure; Holm's needs none.
-    bias : callable or None
-        Largest bias that may favour the first of pairs of models, in logits. It is
-        taken off their difference: with the draws as they are, a larger bias then never
-        proves more.
+    bias : ndarray of shape (n_models, n_models) or None
+        Largest bias that may favour the first of two models, in logits. It is taken off
+        their difference: with the draws as they are, a larger bias then never proves
+        more.
     open_scores : OpenScores or None
         Tests of models without a finite estimate; nothing is proven of them where there
         may be a bias.
@@ -73,7 +73,7 @@ class BetterTests:
 
     pairs: Callable[[Indices, Indices], tuple[Array, Array, Array]]
     errors: JointErrors | None
-    bias: Callable[[Indices, Indices], Array] | None = None
+    bias: Array | None = None
     open_scores: OpenScores | None = None
 
     def __call__(
@@ -82,7 +82,7 @@ class BetterTests:
         """Which of these hypotheses are proven, as one family at level alpha."""
         difference, error, df = self.pairs(better, worse)
         if self.bias is not None:
-            difference = difference - self.bias(better, worse)
+            difference = difference - self.bias[better, worse]
         _, p = one_sided_p(difference, error, df)
         is_drawn = np.isfinite(error) & (error > 0)
         if self.open_scores is not None and self.bias is None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,7 +15,10 @@ from scipy.special import expit
 from skanchor._checks import check_level
 from skanchor._comparisons import Inputs
 from skanchor._inference import (
+    bias_aware_quantile,
     combine_targets,
+    half_width_to_zero,
+    largest_bias,
     limits_on_log_scale,
     one_sided_p,
     satterthwaite,
@@ -149,8 +152,14 @@ class RankingResult(ModelResult):
         covariance = self.covariances.mean(axis=0) + spread.T @ spread / len(spread)
         return scores, np.where(np.isfinite(covariance), covariance, 0.0)
 
-    def _new_pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Each new model, and every other model beside it."""
+    def new_pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Each new model, and every other model beside it.
+
+        Returns
+        -------
+        first, second : ndarray of shape (n_pairs,)
+            Their places among the models, in the order of :meth:`contrasts`.
+        """
         new, n_models = np.flatnonzero(self.is_new), len(self.models)
         first = np.repeat(new, n_models)
         second = np.tile(np.arange(n_models), len(new))
@@ -298,7 +307,7 @@ class RankingResult(ModelResult):
             the two Holm-adjusted one-sided p-values. Those of a model that won, or
             lost, all its rows are by likelihood ratio.
         """
-        first, second = self._new_pairs()
+        first, second = self.new_pairs()
         difference, error, df = self._pairs(first, second)
         limits = self._interval(difference, error, df, level)
         low, high = self._with_limits(first, second, limits, level)
@@ -320,6 +329,79 @@ class RankingResult(ModelResult):
                 "win_high": expit(high),
                 "p_adjusted": np.minimum(p, 1.0),
             },
+            index=self._pair_index(first, second),
+        )
+
+    # ---------------------------------------------------------------------- with a bias
+    def within_bias(
+        self, bias: Array, sizes: Sequence[float], level: float, method: str
+    ) -> pd.DataFrame:
+        """Intervals and rank sets that hold whatever bias differences have, to a bound.
+
+        Parameters
+        ----------
+        bias : ndarray of shape (n_models, n_models)
+            Largest bias of the difference of two models for a size of one, either way.
+        sizes : sequence of float
+            Sizes, by which it is multiplied.
+        level, method
+            As in :meth:`rank_sets`.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by (``model``, ``opponent``, ``gamma``), the size: ``bias``; ``low``
+            and ``high`` of the difference (Armstrong and Kolesar); ``rank_low`` and
+            ``rank_high`` of the model among the historical ones.
+        """
+        tests = self._tests(level, method, None)
+        first, second = self.new_pairs()
+        estimate, error, df = self._pairs(first, second)
+        new, old = np.flatnonzero(self.is_new), np.flatnonzero(~self.is_new)
+        others, place = np.tile(old, (len(new), 1)), np.searchsorted(new, first)
+        parts = {}
+        for size in sizes:
+            own = size * bias[first, second]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = np.where(error > 0, own / error, 0.0)
+            half = bias_aware_quantile(share, level, df) * error
+            half = np.where(error > 0, half, own)
+            low, high = self._limits(estimate, error, half, level)
+            biased = replace(tests, bias=size * bias)
+            best, worst = insertion_sets(biased, new, others, level)
+            columns: dict[str, Any] = {"bias": own, "low": low, "high": high}
+            columns |= {"rank_low": best[place], "rank_high": worst[place]}
+            parts[size] = pd.DataFrame(columns, self._pair_index(first, second))
+        table = pd.concat(parts, names=["gamma"]).reorder_levels([1, 2, 0])
+        # Sizes of a pair side by side, pairs in the order of the contrasts.
+        return table.iloc[np.arange(len(table)).reshape(len(sizes), -1).T.ravel()]
+
+    def bias_margins(self, level: float) -> pd.DataFrame:
+        """How large a bias of each difference may be before a statement falls.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            By pair as :meth:`contrasts`: the ``difference``; ``margin``, the bias that
+            makes it zero, NaN where it has no finite error; and ``room``, the largest
+            bias with which its interval excludes zero.
+        """
+        first, second = self.new_pairs()
+        estimate, error, df = self._pairs(first, second)
+        margin = np.where(np.isfinite(error), np.abs(estimate), np.nan)
+        half = half_width_to_zero(estimate, error, level, self.scale_z)
+        # All of the difference where it has no error.
+        some, room = np.isfinite(error) & (error > 0), margin.copy()
+        room[some] = error[some] * largest_bias(
+            half[some] / error[some], level, df[some]
+        )
+        return pd.DataFrame(
+            {"difference": estimate, "margin": margin, "room": room},
             index=self._pair_index(first, second),
         )
 

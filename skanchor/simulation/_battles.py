@@ -4,64 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from skanchor.simulation._biases import (
+from skanchor.simulation._checks import finite_array, model_numbers
+from skanchor.simulation._law import (
     BiasMaker,
     LinearResponseBias,
     draw_biases,
-    given_biases,
-)
-from skanchor.simulation._checks import check_rows_among_new, check_together
-from skanchor.simulation._law import (
-    Law,
     draw_item_effects,
-    draw_outcomes,
-    draw_scores,
-    draw_sensitivities,
+    logits_of,
 )
-from skanchor.simulation._responses import Responders
-from skanchor.simulation._rows import (
-    HUMAN,
-    Graph,
-    Labels,
-    SimulatedRows,
-    arrival_rows,
-    historical_rows,
-    rows_among_new,
-)
+from skanchor.simulation._rows import HUMAN, Design, joined
+
+_N_STREAMS = 9
+_AT_LEAST_1, _COUNT = ([Interval(Integral, n, None, closed="left")] for n in (1, 0))
+_SIZE = [Interval(Real, 0, None, closed="left")]
+_NUMBERS = ("n_historical", "n_judges", "n_new_models", "n_features")
+_FURTHER = ("n_new", "n_extra_human", "n_new_votes", "n_new_verdicts")
 
 
+# Arrays are checked where they are read.
 @validate_params(
     {
-        "n_historical": [Interval(Integral, 1, None, closed="left")],
-        "n_new": [Interval(Integral, 0, None, closed="left")],
+        **dict.fromkeys(_NUMBERS, _AT_LEAST_1),
+        **dict.fromkeys(_FURTHER, _COUNT),
+        **dict.fromkeys(("rho", "tau", "item_sd"), _SIZE),
         "n_models": [Interval(Integral, 2, None, closed="left")],
-        "n_judges": [Interval(Integral, 1, None, closed="left")],
-        "n_new_models": [Interval(Integral, 1, None, closed="left")],
-        "n_features": [Interval(Integral, 1, None, closed="left")],
+        "n_human": [*_COUNT, None],
         "human_fraction": [Interval(Real, 0, 1, closed="both")],
-        "n_human": [Interval(Integral, 0, None, closed="left"), None],
-        "rho": [Interval(Real, 0, None, closed="left")],
-        "tau": [Interval(Real, 0, None, closed="left")],
-        "new_score": [Interval(Real, None, None, closed="neither"), "array-like"],
-        "n_extra_human": [Interval(Integral, 0, None, closed="left")],
         "bias": [StrOptions({"linear", "curved"}), callable],
-        "scores": ["array-like", None],
-        "sensitivities": ["array-like", None],
-        "bias_coef": ["array-like", None],
-        "item_sd": [Interval(Real, 0, None, closed="left")],
         "item_corr": [Interval(Real, -1, 1, closed="both")],
-        "human_pairs": ["array-like", None],
-        "opponents": ["array-like", None],
-        "n_new_votes": [Interval(Integral, 0, None, closed="left")],
-        "n_new_verdicts": [Interval(Integral, 0, None, closed="left")],
-        "random_state": ["random_state"],
     },
     prefer_skip_nested_validation=True,
 )
@@ -172,98 +149,96 @@ def simulate_battles(
     >>> data.X.shape, data.truth.new_models
     ((220, 9), ['new-model'])
     """
-    check_together(
-        n_historical, n_human, n_judges, item_corr, bias, bias_coef, n_features
-    )
-    graph = Graph.of(human_pairs, opponents, n_models)
-    check_rows_among_new(n_new_votes + n_new_verdicts, n_new_models)
-    labels = Labels.numbered(n_models, n_new_models, n_judges)
-    rng = _Streams.of(random_state)
+    if n_human is not None and n_human > n_historical:
+        raise ValueError(f"n_human={n_human} exceeds n_historical={n_historical}.")
+    # An equicorrelation matrix of M judges has the eigenvalue 1 + (M - 1) r.
+    if 1 + (n_judges - 1) * item_corr < 0:
+        raise ValueError(
+            f"item_corr={item_corr} is below -1/(n_judges - 1), the least correlation "
+            f"that {n_judges} judges can all have with one another."
+        )
+    if bias == "curved" and n_features % 3:
+        raise ValueError(
+            f"bias='curved' needs n_features to be a multiple of 3, got {n_features}."
+        )
+    if bias_coef is not None and bias != "linear":
+        raise ValueError("bias_coef needs bias='linear'.")
+    if n_new_votes + n_new_verdicts and n_new_models < 2:
+        raise ValueError(
+            "n_new_votes and n_new_verdicts compare new models with each other, which "
+            f"needs n_new_models of at least 2, got {n_new_models}."
+        )
+    pairs = model_numbers("human_pairs", human_pairs, n_models, n_columns=2)
+    meets = model_numbers("opponents", opponents, n_models)
+    historical = [f"model-{i + 1:02d}" for i in range(n_models)]
+    new = [f"new-model-{g + 1}" for g in range(n_new_models)]
+    new = ["new-model"] if n_new_models == 1 else new
+    items, judges = historical + new, [f"judge-{m + 1}" for m in range(n_judges)]
+    # Independent random streams, so that fixing one part leaves the others as they are.
+    seed = check_random_state(random_state).randint(2**31 - 1)
+    streams = np.random.default_rng(seed).spawn(_N_STREAMS)
+    for_scores, for_slopes, for_networks, for_biases, for_effects, *of_rows = streams
+    for_history, for_arrivals, for_extra, for_new = of_rows
+
+    drawn = for_scores.normal(size=n_models)
+    old = drawn if scores is None else scores
+    old = finite_array("scores", old, (n_models,), "one per historical model")
+    each = [new_score] * n_new_models if np.ndim(new_score) == 0 else new_score
+    added = finite_array("new_score", each, (n_new_models,), "one per new model")
     # Items are the historical models, then the new ones: theta has shape (n_items,).
-    theta = draw_scores(rng.scores, labels, scores, new_score)
-    c = draw_sensitivities(rng.sensitivities, n_judges, sensitivities)
-    responders = Responders.draw(rng.networks, n_models, n_new_models, tau, n_features)
-    old = historical_rows(
-        rng.historical, n_historical, labels, responders, human_fraction, n_human, graph
-    )
-    new = arrival_rows(rng.arrival, n_new, labels, responders, graph)
-    extra = arrival_rows(
-        rng.extra, n_extra_human, labels, responders, graph, human=True
-    )
-    among = rows_among_new(rng.among, n_new_votes, n_new_verdicts, labels, responders)
+    theta = np.concatenate([old - old.mean(), added])
+    drawn = for_slopes.uniform(0.5, 2.0, size=n_judges)
+    slopes = drawn if sensitivities is None else sensitivities
+    c = finite_array("sensitivities", slopes, (n_judges,), "one per judge")
+
+    sizes = n_judges, n_models, n_new_models, n_features
+    design = Design.draw(for_networks, sizes, tau)
+    people = float(human_fraction) if n_human is None else n_human
+    history = design.history(for_history, n_historical, people, pairs)
+    arrivals = design.arrivals(for_arrivals, n_new, meets)
+    extra = design.arrivals(for_extra, n_extra_human, meets, by_people=True)
+    among = design.among_new(for_new, n_new_votes, n_new_verdicts)
+
     if bias_coef is None:
         # Biases are scaled by the contrasts that occur in the historical rows.
-        biases = draw_biases(rng.biases, bias, rho, labels.judges, theta, c, old)
+        delta = theta[history.left] - theta[history.right]
+        ratios = rho * np.abs(c)
+        biases = draw_biases(for_biases, bias, judges, history, delta, ratios)
     else:
-        biases = given_biases(bias_coef, labels.judges, n_features)
-    effects = draw_item_effects(rng.item_effects, labels, item_sd, item_corr)
-    law = Law(theta, c, biases, effects)
+        shape = n_judges, n_features
+        coefs = finite_array("bias_coef", bias_coef, shape, "a row per judge")
+        biases = dict(zip(judges, map(LinearResponseBias, coefs), strict=True))
+    shape = len(items), n_judges
+    effects = draw_item_effects(for_effects, shape, item_sd, item_corr)
+
     # Outcomes come last, from the streams of their rows.
-    logits = [law.logits(rows) for rows in (old, new, among, extra)]
-    streams = (rng.historical, rng.arrival, rng.among, rng.extra)
-    *outcomes, extra_y = map(draw_outcomes, streams, logits)
-    logits_of_X = np.concatenate(logits[:3])
-    return Bunch(
-        X=SimulatedRows.joined([old, new, among]).table(labels),
-        y=np.concatenate(outcomes),
-        extra_X=extra.table(labels),
-        extra_y=extra_y,
-        truth=_truth(labels, law, responders, logits_of_X, linear=bias == "linear"),
-    )
-
-
-class _Streams(NamedTuple):
-    """Independent random streams, so that fixing one part leaves the others as is."""
-
-    scores: np.random.Generator
-    sensitivities: np.random.Generator
-    networks: np.random.Generator
-    biases: np.random.Generator
-    item_effects: np.random.Generator
-    historical: np.random.Generator
-    arrival: np.random.Generator
-    extra: np.random.Generator
-    among: np.random.Generator
-
-    @classmethod
-    def of(cls, random_state: int | np.random.RandomState | None) -> _Streams:
-        """One stream for each field, in their order, from one seed."""
-        seed = check_random_state(random_state).randint(2**31 - 1)
-        return cls(*np.random.default_rng(seed).spawn(len(cls._fields)))
-
-
-def _truth(
-    labels: Labels,
-    law: Law,
-    responders: Responders,
-    logits: np.ndarray,
-    *,
-    linear: bool,
-) -> Bunch:
-    """The true parameters, indexed by names of models and judges."""
-    historical, new, judges = labels.historical, labels.new, labels.judges
-    n_models = len(historical)
-    shift = responders.shift[n_models:]
-    names = [f"x{k + 1}" for k in range(shift.shape[1])]
+    parts, outcomes = (history, arrivals, among, extra), []
+    logits = [logits_of(rows, theta, c, biases, effects) for rows in parts]
+    for rng, eta in zip((*of_rows[:2], for_new, for_extra), logits, strict=True):
+        outcomes.append((rng.random(eta.size) < expit(eta)).astype(int))
+    names = [f"x{k + 1}" for k in range(n_features)]
     coef = None
-    if linear:
-        rows = [
-            psi.coef
-            for psi in law.biases.values()
-            if isinstance(psi, LinearResponseBias)
-        ]
-        coef = pd.DataFrame(rows, index=judges, columns=names)
-    return Bunch(
-        scores=pd.Series(law.scores[:n_models], index=historical, name="score"),
-        new_scores=pd.Series(law.scores[n_models:], index=new, name="score"),
-        sensitivities=pd.Series(law.sensitivities, index=judges, name="sensitivity"),
-        bias=law.biases,
+    if bias == "linear":
+        table = np.array([psi(np.eye(n_features)) for psi in biases.values()])
+        coef = pd.DataFrame(table, index=judges, columns=names)
+    truth = Bunch(
+        scores=pd.Series(theta[:n_models], index=historical, name="score"),
+        new_scores=pd.Series(added, index=new, name="score"),
+        sensitivities=pd.Series(c, index=judges, name="sensitivity"),
+        bias=biases,
         bias_coef=coef,
-        item_effects=pd.DataFrame(law.item_effects, index=labels.items, columns=judges),
-        feature_shift=pd.DataFrame(shift, index=new, columns=names),
-        logits=logits,
+        item_effects=pd.DataFrame(effects, index=items, columns=judges),
+        feature_shift=pd.DataFrame(design.shift, index=new, columns=names),
+        logits=np.concatenate(logits[:3]),
         historical_models=historical,
         new_models=new,
         judges=judges,
         human=HUMAN,
+    )
+    return Bunch(
+        X=joined(*parts[:3]).table(items, judges),
+        y=np.concatenate(outcomes[:3]),
+        extra_X=extra.table(items, judges),
+        extra_y=outcomes[3],
+        truth=truth,
     )

@@ -1,84 +1,126 @@
-"""Distribution of the outcomes: scores, sensitivities, biases and item effects."""
+"""Distribution of the outcomes: biases of judges, item effects, and logits of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit
 
-from skanchor.simulation._biases import ResponseBias
-from skanchor.simulation._checks import finite_array
-from skanchor.simulation._rows import Labels, SimulatedRows
+from skanchor.simulation._rows import Array, Rng, Rows
+
+ResponseBias = Callable[[Array], Array]
+BiasMaker = Callable[[Rng, int], ResponseBias]
 
 
 @dataclass(frozen=True)
-class Law:
-    """Parameters of all comparisons; items and judges are indexed by their codes."""
+class LinearResponseBias:
+    """``psi(x) = x @ coef``; `coef` has shape (n_features,)."""
 
-    scores: np.ndarray  # (n_items,)
-    sensitivities: np.ndarray  # (n_judges,)
-    biases: dict[str, ResponseBias]
-    item_effects: np.ndarray  # (n_items, n_judges)
+    coef: Array
 
-    def logits(self, rows: SimulatedRows) -> np.ndarray:
-        """Log-odds that the left side wins, of shape (n_rows,).
+    def __call__(self, x) -> Array:
+        return np.asarray(x, dtype=float) @ self.coef
 
-        Human rows follow eq:human-model-new, judge rows eq:hist-surrogate-model-new and
-        eq:arrival-surrogate-model-new with item effects.
-        """
-        # delta on human rows, which stay so; judges' rows are changed below to
-        # c_m delta + psi_m(x) - psi_m(x') + u_m,left - u_m,right.
-        eta = self.scores[rows.left] - self.scores[rows.right]
-        for m, psi in enumerate(self.biases.values()):
+
+@dataclass(frozen=True)
+class CurvedResponseBias:
+    """``psi(x) = coef @ (sin 2 x1, x2^2 / 2, x1 x3)``; `coef` has shape (3,).
+
+    With more than three features, each further three add three such terms.
+    """
+
+    coef: Array
+
+    def __call__(self, x) -> Array:
+        x1, x2, x3 = (np.asarray(x, dtype=float)[:, k::3] for k in range(3))
+        # (n, n_features / 3, 3): the terms of each three features.
+        terms = np.stack([np.sin(2 * x1), x2**2 / 2, x1 * x3], axis=2)
+        return terms.reshape(np.shape(x)) @ self.coef
+
+
+@dataclass(frozen=True)
+class ScaledBias:
+    """``psi(x) = scale * shape(x)``."""
+
+    shape: ResponseBias
+    scale: float
+
+    def __call__(self, x) -> Array:
+        return self.scale * self.shape(x)
+
+
+def draw_biases(
+    rng: Rng,
+    bias: str | BiasMaker,
+    judges: Sequence[str],
+    rows: Rows,
+    delta: Array,
+    ratios: Array,
+) -> dict[str, ResponseBias]:
+    """Draw a bias function for each judge.
+
+    Over the rows of judge m its contrast has the standard deviation ``ratios[m]
+    sd(delta)``, where ``delta`` are their score differences.
+    """
+    family: dict[str, BiasMaker] = {
+        "linear": lambda rng, size: LinearResponseBias(rng.normal(size=size)),
+        "curved": lambda rng, size: CurvedResponseBias(rng.normal(size=size)),
+    }
+    maker = family[bias] if isinstance(bias, str) else bias
+    biases: dict[str, ResponseBias] = {}
+    for m, judge in enumerate(judges):
+        shape, factor = maker(rng, rows.x_left.shape[1]), 0.0
+        if ratios[m] > 0:
             mine = rows.judge == m
-            u = self.item_effects[:, m]
-            eta[mine] *= self.sensitivities[m]
-            eta[mine] += psi(rows.x_left[mine]) - psi(rows.x_right[mine])
-            eta[mine] += u[rows.left[mine]] - u[rows.right[mine]]
-        return eta
-
-
-def draw_outcomes(rng: np.random.Generator, logits: np.ndarray) -> np.ndarray:
-    """Bernoulli outcomes, 1 where the left side wins."""
-    return (rng.random(logits.size) < expit(logits)).astype(int)
-
-
-def draw_scores(
-    rng: np.random.Generator,
-    labels: Labels,
-    scores: Sequence[float] | None,
-    new_score: float | Sequence[float],
-) -> np.ndarray:
-    """Scores of all items, historical ones (of mean zero) first: shape (n_items,)."""
-    n_models, n_new = len(labels.historical), len(labels.new)
-    drawn = rng.normal(size=n_models) if scores is None else scores
-    old = finite_array("scores", drawn, (n_models,), "one per historical model")
-    given = [new_score] * n_new if np.ndim(new_score) == 0 else new_score
-    new = finite_array("new_score", given, (n_new,), "one per new model")
-    return np.concatenate([old - old.mean(), new])
-
-
-def draw_sensitivities(
-    rng: np.random.Generator, n_judges: int, sensitivities: Sequence[float] | None
-) -> np.ndarray:
-    """Sensitivities of the judges: the given ones, or draws from U(0.5, 2)."""
-    drawn = (
-        rng.uniform(0.5, 2.0, size=n_judges) if sensitivities is None else sensitivities
-    )
-    return finite_array("sensitivities", drawn, (n_judges,), "one per judge")
+            contrast = shape(rows.x_left[mine]) - shape(rows.x_right[mine])
+            size = np.std(contrast) if contrast.size else 0.0
+            if not size > 0:
+                raise ValueError(
+                    f"The bias of {judge!r} cannot be scaled by rho: it does not vary "
+                    f"over its {contrast.size} historical rows. Increase n_historical, "
+                    "decrease human_fraction or n_human, or set rho=0."
+                )
+            factor = ratios[m] * np.std(delta[mine]) / size
+        if isinstance(shape, LinearResponseBias | CurvedResponseBias):
+            biases[judge] = replace(shape, coef=factor * shape.coef)
+        else:
+            biases[judge] = ScaledBias(shape, factor)
+    return biases
 
 
 def draw_item_effects(
-    rng: np.random.Generator, labels: Labels, item_sd: float, item_corr: float
-) -> np.ndarray:
+    rng: Rng, shape: tuple[int, int], item_sd: float, item_corr: float
+) -> Array:
     """Item effects u of shape (n_items, n_judges), equicorrelated between judges."""
-    n_items, n_judges = len(labels.items), len(labels.judges)
-    unit = rng.normal(size=(n_items, n_judges))
+    unit = rng.normal(size=shape)
     # Multiply by the symmetric root of (1 - r) I + r 11', in closed form. A numerical
     # decomposition would not do: eigenvectors of equal eigenvalues are arbitrary, so
     # the draws would depend on the machine.
-    own = np.sqrt(1.0 - item_corr)
-    common = np.sqrt(max(1.0 + (n_judges - 1) * item_corr, 0.0))
-    return item_sd * (own * unit + (common - own) * unit.mean(axis=1, keepdims=True))
+    single = np.sqrt(1.0 - item_corr)
+    common = np.sqrt(max(1.0 + (shape[1] - 1) * item_corr, 0.0))
+    mean = unit.mean(axis=1, keepdims=True)
+    return item_sd * (single * unit + (common - single) * mean)
+
+
+def logits_of(
+    rows: Rows,
+    scores: Array,
+    sensitivities: Array,
+    biases: Mapping[str, ResponseBias],
+    item_effects: Array,
+) -> Array:
+    """Log-odds that the left side wins, of shape (n_rows,).
+
+    Human rows follow eq:human-model-new, judge rows eq:hist-surrogate-model-new and
+    eq:arrival-surrogate-model-new with item effects.
+    """
+    # delta on human rows, which stay so; judges' rows are changed below to
+    # c_m delta + psi_m(x) - psi_m(x') + u_m,left - u_m,right.
+    eta = scores[rows.left] - scores[rows.right]
+    for m, psi in enumerate(biases.values()):
+        mine, u = rows.judge == m, item_effects[:, m]
+        eta[mine] *= sensitivities[m]
+        eta[mine] += psi(rows.x_left[mine]) - psi(rows.x_right[mine])
+        eta[mine] += u[rows.left[mine]] - u[rows.right[mine]]
+    return eta

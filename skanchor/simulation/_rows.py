@@ -2,226 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from numbers import Integral
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
-from skanchor.simulation._checks import model_numbers
-from skanchor.simulation._responses import N_PROMPT, Responders
+Rng = np.random.Generator
+Array = np.ndarray
 
 HUMAN = "human"
 HUMAN_CODE = -1
 
-Pairs = tuple[np.ndarray, np.ndarray]
+N_PROMPT, N_HIDDEN = 2, 5
+FEATURE_NOISE = 0.3
 
-_NO_ROWS = np.empty(0, dtype=np.intp)
+OFFSET_SD = 0.5
+"""Standard deviation of the offsets of hidden units.
 
-
-@dataclass(frozen=True)
-class Labels:
-    """Names of the models and of the judges."""
-
-    historical: list[str]
-    new: list[str]
-    judges: list[str]
-
-    @classmethod
-    def numbered(cls, n_models: int, n_new_models: int, n_judges: int) -> Labels:
-        """Labels with kind and number; a single new model has no number."""
-        new = [f"new-model-{g + 1}" for g in range(n_new_models)]
-        return cls(
-            [f"model-{i + 1:02d}" for i in range(n_models)],
-            ["new-model"] if n_new_models == 1 else new,
-            [f"judge-{m + 1}" for m in range(n_judges)],
-        )
-
-    @property
-    def items(self) -> list[str]:
-        """All models, in the order of their codes."""
-        return [*self.historical, *self.new]
+It decides how much models differ in mean features, and so how large the errors of
+methods without features are. Its value reproduces their published errors.
+"""
 
 
-@dataclass(frozen=True)
-class SimulatedRows:
-    """Comparisons as item codes (new models last), judge codes and features."""
+class Rows(NamedTuple):
+    """Comparisons as codes of items (new models last) and judges, and features."""
 
-    left: np.ndarray  # (n,)
-    right: np.ndarray  # (n,)
-    judge: np.ndarray  # (n,), HUMAN_CODE for a human
-    x_left: np.ndarray  # (n, n_features)
-    x_right: np.ndarray  # (n, n_features)
+    left: Array  # (n,)
+    right: Array  # (n,)
+    judge: Array  # (n,), HUMAN_CODE for people
+    x_left: Array  # (n, n_features)
+    x_right: Array  # (n, n_features)
 
-    @classmethod
-    def answered(
-        cls,
-        rng: np.random.Generator,
-        pairs: Pairs,
-        judge: np.ndarray,
-        responders: Responders,
-    ) -> SimulatedRows:
-        """Rows in which both models of a pair respond to the same prompt."""
-        left, right = pairs
-        prompts = rng.normal(size=(left.size, N_PROMPT))
-        x_left = responders.respond(rng, left, prompts)
-        x_right = responders.respond(rng, right, prompts)
-        return cls(left, right, judge, x_left, x_right)
-
-    @classmethod
-    def joined(cls, parts: Sequence[SimulatedRows]) -> SimulatedRows:
-        """Rows of all parts, one part after the other."""
-        by_column = zip(*(part._columns for part in parts), strict=True)
-        return cls(*map(np.concatenate, by_column))
-
-    @property
-    def _columns(self) -> list[np.ndarray]:
-        """The attributes, in order; all have a value for each row."""
-        return [getattr(self, column.name) for column in fields(self)]
-
-    @property
-    def n_features(self) -> int:
-        """Number of features of a response."""
-        return self.x_left.shape[1]
-
-    def of_judge(self, code: int) -> SimulatedRows:
-        """Rows of one judge."""
-        mine = self.judge == code
-        return SimulatedRows(*(column[mine] for column in self._columns))
-
-    def table(self, labels: Labels) -> pd.DataFrame:
+    def table(self, items: list[str], judges: list[str]) -> pd.DataFrame:
         """Return the rows as a battles table."""
-        items = np.asarray(labels.items, dtype=object)
-        # The human code is -1, so that it reads the last label.
-        judges = np.asarray([*labels.judges, HUMAN], dtype=object)
-        columns = {
-            "model_a": items[self.left],
-            "model_b": items[self.right],
-            "judge": judges[self.judge],
-        }
-        features = range(self.n_features)
-        columns |= {f"x{k + 1}_a": self.x_left[:, k] for k in features}
-        columns |= {f"x{k + 1}_b": self.x_right[:, k] for k in features}
+        names = np.asarray(items, dtype=object)
+        # The code of people is -1, so that it reads the last label.
+        raters = np.asarray([*judges, HUMAN], dtype=object)
+        columns = {"model_a": names[self.left], "model_b": names[self.right]}
+        columns["judge"] = raters[self.judge]
+        for side, x in (("a", self.x_left), ("b", self.x_right)):
+            columns |= {f"x{k + 1}_{side}": x[:, k] for k in range(x.shape[1])}
         return pd.DataFrame(columns)
 
 
-@dataclass(frozen=True)
-class Graph:
-    """Which historical models people compare, and which ones new models meet."""
+def joined(*parts: Rows) -> Rows:
+    """Rows of all parts, one part after the other."""
+    return Rows(*map(np.concatenate, zip(*parts, strict=True)))
 
-    human_pairs: np.ndarray | None  # (n_pairs, 2); None for all pairs
-    opponents: np.ndarray  # (n_opponents,)
+
+@dataclass(frozen=True)
+class Design:
+    """Judges, and models that each respond to a prompt by a tanh network."""
+
+    n_models: int
+    n_judges: int
+    hidden: Array  # (n_items, N_HIDDEN, N_PROMPT)
+    offset: Array  # (n_items, N_HIDDEN)
+    output: Array  # (n_items, n_features, N_HIDDEN)
+    shift: Array  # (n_new, n_features)
 
     @classmethod
-    def of(
-        cls, human_pairs: ArrayLike | None, opponents: ArrayLike | None, n_models: int
-    ) -> Graph:
-        """Check the pairs and the opponents; None stands for all."""
-        if opponents is None:
-            meets = np.arange(n_models)
+    def draw(cls, rng: Rng, sizes: tuple[int, int, int, int], tau: float) -> Design:
+        """Draw the networks, and one shift of length tau sqrt(5) per new model.
+
+        ``sizes`` are the numbers of judges, historical and new models, and features.
+        """
+        n_judges, n_models, n_new, width = sizes
+        n = n_models + n_new
+        # A uniform direction for each new model; historical models are not shifted.
+        direction = rng.normal(size=(n_new, width))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        return cls(
+            n_models,
+            n_judges,
+            hidden=rng.normal(size=(n, N_HIDDEN, N_PROMPT)),
+            offset=rng.normal(0, OFFSET_SD, size=(n, N_HIDDEN)),
+            output=rng.normal(size=(n, width, N_HIDDEN)) / np.sqrt(N_HIDDEN),
+            shift=tau * np.sqrt(5) * direction,
+        )
+
+    def history(self, rng: Rng, n: int, people: float, pairs: Array | None) -> Rows:
+        """Draw comparisons of historical models by people and judges.
+
+        ``people`` is the probability that a row is by people or, an integer, their
+        number of rows; they vote on these pairs, or on all.
+        """
+        left, right = _pairs(rng, n, self.n_models)
+        if isinstance(people, Integral):
+            # Exactly so many rows, at random positions.
+            is_human = rng.permutation(n) < people
         else:
-            meets = model_numbers("opponents", opponents, n_models)
-            if meets.ndim != 1:
-                raise ValueError(f"opponents must be a list, got shape {meets.shape}.")
-        if human_pairs is None:
-            return cls(None, meets)
-        pairs = model_numbers("human_pairs", human_pairs, n_models)
-        if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs[:, 0] == pairs[:, 1]).any():
-            raise ValueError(
-                "human_pairs must have two different models in each row, as in "
-                "[(0, 1), (1, 2)]."
-            )
-        return cls(pairs, meets)
+            is_human = rng.random(n) < people
+        judge = np.where(is_human, HUMAN_CODE, rng.integers(self.n_judges, size=n))
+        if pairs is not None:
+            drawn = pairs[rng.integers(len(pairs), size=is_human.sum())]
+            # Sides at random, as in all other rows.
+            left[is_human], right[is_human] = rng.permuted(drawn, axis=1).T
+        return self._answered(rng, left, right, judge)
+
+    def arrivals(self, rng: Rng, n: int, met: Array, by_people: bool = False) -> Rows:
+        """Draw ``n`` rows of each new model against models that it has met."""
+        new = np.repeat(self.n_models + np.arange(len(self.shift)), n)
+        opponent = met[rng.integers(len(met), size=new.size)]
+        is_left = rng.random(new.size) < 0.5
+        left, right = np.where(is_left, [new, opponent], [opponent, new])
+        judge = np.full(new.size, HUMAN_CODE)
+        if not by_people:
+            judge = rng.integers(self.n_judges, size=new.size)
+        return self._answered(rng, left, right, judge)
+
+    def among_new(self, rng: Rng, n_votes: int, n_verdicts: int) -> Rows:
+        """Draw comparisons of new models with each other, those by people first."""
+        n = n_votes + n_verdicts
+        left, right = np.zeros((2, 0), dtype=np.intp)
+        if n:
+            left, right = self.n_models + np.array(_pairs(rng, n, len(self.shift)))
+        judge = rng.integers(self.n_judges, size=n)
+        judge[:n_votes] = HUMAN_CODE
+        return self._answered(rng, left, right, judge)
+
+    def _answered(self, rng: Rng, left: Array, right: Array, judge: Array) -> Rows:
+        """Rows in which both models of a pair respond to the same prompt."""
+        prompts, features = rng.normal(size=(left.size, N_PROMPT)), []
+        for items in (left, right):
+            # Each row: output @ tanh(hidden @ prompt + offset) + shift, plus noise.
+            inner = np.einsum("nhp,np->nh", self.hidden[items], prompts)
+            active = np.tanh(inner + self.offset[items])
+            mean = np.einsum("nfh,nh->nf", self.output[items], active)
+            is_new = items >= self.n_models
+            mean[is_new] += self.shift[items[is_new] - self.n_models]
+            features.append(mean + rng.normal(0, FEATURE_NOISE, mean.shape))
+        return Rows(left, right, judge, *features)
 
 
-def historical_rows(
-    rng: np.random.Generator,
-    n: int,
-    labels: Labels,
-    responders: Responders,
-    human_fraction: float,
-    n_human: int | None,
-    graph: Graph,
-) -> SimulatedRows:
-    """Draw comparisons of historical models by people and judges."""
-    left, right = _historical_pairs(rng, n, len(labels.historical))
-    judge = _historical_judges(rng, n, len(labels.judges), human_fraction, n_human)
-    if graph.human_pairs is not None:
-        voted = judge == HUMAN_CODE
-        drawn = graph.human_pairs[
-            rng.integers(len(graph.human_pairs), size=voted.sum())
-        ]
-        # Sides at random, as in all other rows.
-        left[voted], right[voted] = rng.permuted(drawn, axis=1).T
-    pairs = left, right
-    return SimulatedRows.answered(rng, pairs, judge, responders)
-
-
-def arrival_rows(
-    rng: np.random.Generator,
-    n: int,
-    labels: Labels,
-    responders: Responders,
-    graph: Graph,
-    *,
-    human: bool = False,
-) -> SimulatedRows:
-    """Draw `n` comparisons of each new model, all by judges or all by people."""
-    pairs = _arrival_pairs(rng, n, labels, graph.opponents)
-    size = pairs[0].size
-    if human:
-        judge = np.full(size, HUMAN_CODE)
-    else:
-        judge = rng.integers(len(labels.judges), size=size)
-    return SimulatedRows.answered(rng, pairs, judge, responders)
-
-
-def rows_among_new(
-    rng: np.random.Generator,
-    n_votes: int,
-    n_verdicts: int,
-    labels: Labels,
-    responders: Responders,
-) -> SimulatedRows:
-    """Draw comparisons of new models with each other, those by people first."""
-    n = n_votes + n_verdicts
-    left, right = _historical_pairs(rng, n, len(labels.new)) if n else 2 * (_NO_ROWS,)
-    judge = rng.integers(len(labels.judges), size=n)
-    judge[:n_votes] = HUMAN_CODE
-    pairs = len(labels.historical) + left, len(labels.historical) + right
-    return SimulatedRows.answered(rng, pairs, judge, responders)
-
-
-def _historical_pairs(rng: np.random.Generator, n: int, n_models: int) -> Pairs:
+def _pairs(rng: Rng, n: int, n_models: int) -> tuple[Array, Array]:
     """Uniform pairs of distinct models, with uniform sides."""
     left = rng.integers(n_models, size=n)
     # A step of 1 to n_models - 1 around the circle of models never returns to `left`.
     return left, (left + rng.integers(1, n_models, size=n)) % n_models
-
-
-def _arrival_pairs(
-    rng: np.random.Generator, n: int, labels: Labels, opponents: np.ndarray
-) -> Pairs:
-    """`n` rows per new model against uniform opponents, uniform sides."""
-    new = np.repeat(len(labels.historical) + np.arange(len(labels.new)), n)
-    opponent = opponents[rng.integers(len(opponents), size=new.size)]
-    new_is_left = rng.random(new.size) < 0.5
-    left = np.where(new_is_left, new, opponent)
-    return left, np.where(new_is_left, opponent, new)
-
-
-def _historical_judges(
-    rng: np.random.Generator,
-    n: int,
-    n_judges: int,
-    human_fraction: float,
-    n_human: int | None,
-) -> np.ndarray:
-    """Judge codes: humans by probability or by number, and uniformly drawn judges."""
-    if n_human is None:
-        is_human = rng.random(n) < human_fraction
-    else:
-        # Exactly n_human rows, at random positions.
-        is_human = rng.permutation(n) < n_human
-    return np.where(is_human, HUMAN_CODE, rng.integers(n_judges, size=n))

@@ -14,6 +14,7 @@ from scipy.special import expit
 from skanchor import BTLRegressor, JudgeCalibrator
 from skanchor.baselines import (
     HumanOnly,
+    JointBTL,
     JointMLE,
     JudgeAwareBTL,
     Oracle,
@@ -87,7 +88,7 @@ def test_residuals_that_cancel_within_groups_leave_the_errors_of_independent_row
     X.pop("p")
     exact = JointMLE().fit(X, np.r_[p, p])
     y, pairs = np.r_[p + 0.03, p - 0.03], np.tile(np.arange(len(p)), 2)
-    with pytest.warns(DataWarning, match="The residuals of the rows cancel within"):
+    with pytest.warns(DataWarning, match="residuals cancel within groups"):
         cancelling = JointMLE().fit(X, y, groups=pairs)
     for found in (exact, cancelling):
         assert found.scores_["new"] == pytest.approx(0.2, abs=1e-6)
@@ -154,6 +155,16 @@ def test_judge_aware_btl_of_judges_that_contradict_the_votes(seed, n_judges):
     assert_allclose(other.standard_errors_, one.standard_errors_, atol=1e-5)
     for method in (one, other):
         assert not any(isinstance(w, ConvergenceWarning) for w in method.warnings_)
+
+
+def test_joint_btl_is_btl_on_all_rows(data):
+    joint = JointBTL().fit(data.X, data.y)
+    alike = BTLRegressor().fit(data.X.drop(columns="judge"), data.y)
+    historical = alike.scores_.drop("new-model")
+    expected = alike.scores_["new-model"] - historical.mean()
+    assert joint.scores_["new-model"] == pytest.approx(expected)
+    gap = alike.scores_[data.X.model_a].array - alike.scores_[data.X.model_b].array
+    assert_allclose(joint.win_probability(data.X), expit(gap))
 
 
 def test_human_only(data):

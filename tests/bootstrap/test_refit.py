@@ -21,7 +21,6 @@ from skanchor.baselines import (
     JointMLE,
     MeanShift,
     PerJudgeBTL,
-    ScalarJudge,
     SoftElo,
 )
 from skanchor.bias import LinearBias
@@ -72,29 +71,14 @@ def test_refits_are_fits_with_the_weights_of_the_resample(data):
     "method",
     [
         MeanShift(calibrator=JudgeCalibrator(position_effect=False)),
-        DirectScore(calibrator=JudgeCalibrator(LinearBias(alpha=0.05))),
         DirectScore(btl=BTLRegressor(alpha=0.01)),
-        ScalarJudge(calibrator=JudgeCalibrator(position_effect=False)),
         IPWOnly(clip=2.0),
         IPWOnly(classifier=LogisticRegression(C=0.1, tol=1e-8)),
-        JointMLE(
-            calibrator=JudgeCalibrator(LinearBias(alpha=0.05), position_effect=False)
-        ),
         # A penalty for each of the three features.
         DirectScore(calibrator=JudgeCalibrator(LinearBias(alpha=(0.05, 0.0, 0.2)))),
         JointMLE(calibrator=JudgeCalibrator(LinearBias(alpha=(0.05, 0.0, 0.2)))),
     ],
-    ids=[
-        "position",
-        "ridge",
-        "btl-ridge",
-        "scalar-position",
-        "clip",
-        "user",
-        "joint",
-        "ridges",
-        "joint-ridges",
-    ],
+    ids=["position", "btl-ridge", "clip", "user", "ridges", "joint-ridges"],
 )
 @QUIET
 def test_settings_reach_the_refits(method, data):
@@ -163,7 +147,9 @@ def test_a_list_of_methods_is_named_by_class(data):
     assert_allclose(listed["DirectScore"].replicates, named.replicates, atol=1e-12)
     with pytest.raises(ValueError, match=r"Methods of one class .* give a dict"):
         bootstrap([JointBTL(), JointBTL()], data.X, data.y, **options)
-    with pytest.raises(TypeError, match=r"must be a dict .* got JointBTL"):
+    with pytest.raises(
+        TypeError, match=r"'methods' parameter of bootstrap .* JointBTL"
+    ):
         bootstrap(JointBTL(), data.X, data.y, **options)
 
 
@@ -201,5 +187,5 @@ def test_resamples_that_cannot_be_fitted_are_left_out_and_told():
 
 @pytest.mark.parametrize("bad", [1, -3, 2.5, True])
 def test_bad_numbers(bad, data):
-    with pytest.raises(ValueError, match="n_resamples must be"):
+    with pytest.raises(ValueError, match="'n_resamples' parameter"):
         bootstrap({"m": JointBTL()}, data.X, data.y, n_resamples=bad)

@@ -1,11 +1,8 @@
 """Intervals and errors of the replicates."""
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import binom
 
 from skanchor.baselines import (
     DirectScore,
@@ -15,7 +12,6 @@ from skanchor.baselines import (
     JointMLE,
 )
 from skanchor.bootstrap import Bootstrapped, bootstrap
-from skanchor.simulation import simulate_battles
 
 
 def test_limits_are_the_quantiles_they_say(data):
@@ -59,24 +55,3 @@ def test_rank_only_methods_get_rank_intervals(data):
     assert 1 <= row["low"] <= row["high"] <= 7
     with pytest.raises(TypeError, match="HistoricalPPR only ranks"):
         Bootstrapped(HistoricalPPR()).fit(data.X, data.y)
-
-
-@pytest.mark.slow
-def test_coverage_on_the_default_simulation():
-    methods = {"d": DirectScore(), "p": HistoricalPPI(), "j": JointBTL()}
-    n, held = 100, dict.fromkeys(methods, 0)
-    for seed in range(n):
-        data = simulate_battles(random_state=seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            refits = bootstrap(
-                methods, data.X, data.y, n_resamples=200, random_state=seed
-            )
-        for name, result in refits.items():
-            low, high = result.conf_int().iloc[0]
-            held[name] += low <= 0.5 <= high
-    # False alarm once in 10 000 runs at the nominal level.
-    lower, upper = binom.interval(1 - 1e-4, n, 0.95)
-    assert lower <= held["d"] <= upper
-    assert lower <= held["p"] <= upper
-    assert held["j"] < 0.8 * n

@@ -27,7 +27,7 @@ def test_worth(run, anchor, tmp_path):
     code, out, err = run("plan", *FAST)
     assert (code, err) == (0, [])
     found = anchor.worth()
-    assert all(line in words_of(out) for line in found.lines())
+    assert all(line in words_of(out) for line in found.sentences)
     assert "ivory-lynx" in out and "all judges" in out and "Cost of" not in out
     costs = {judge: 0.05 for judge in anchor.judges_} | {"judge-beta": 1.0}
     code, out, _ = run(
@@ -35,7 +35,7 @@ def test_worth(run, anchor, tmp_path):
         "jade-finch", "--json",
     )  # fmt: skip
     record = json.loads(out)
-    due = anchor.worth(costs, "jade-finch").to_dict()
+    due = anchor.worth(costs, "jade-finch").to_dict()["rows"]
     assert record["worth"] == as_json_value(due)
     assert record["schema_version"] >= 2
     path = tmp_path / "worth.csv"
@@ -69,7 +69,7 @@ def test_design(run, anchor, fitted, tmp_path):
     code, out, err = run("plan", *FAST, "--budget", 30, *PRICES)
     assert (code, err) == (0, [])
     found = anchor.design(30, {"human": 1.0, "judges": 0.05})
-    assert all(line in words_of(out) for line in found.lines())
+    assert all(line in words_of(out) for line in found.sentences)
     assert "Separated from ivory-lynx?" in out and "Gain (1e-6)" in out
     code, out, _ = run("plan", *FAST, "--budget", 30, *PRICES, "--json")
     assert json.loads(out)["rows"] == as_json_value(found.to_dict())["rows"]
@@ -99,9 +99,9 @@ def test_a_pilot(run, tmp_path):
     [
         (["--costs", "judges"], "--costs takes SOURCE=PRICE"),
         (["--costs", "judges=-1"], "prices above zero, got 'judges=-1'"),
-        (["--costs", "owl=1"], "'owl', which is no source of rows"),
+        (["--costs", "owl=1"], "no sources of rows ['owl']"),
         (["--costs", "a=1", "a=2"], "--costs has a twice"),
-        (["--model", "owl"], "'owl' is none of the new models"),
+        (["--model", "owl"], "no new models ['owl']"),
         (["--level", "0.9"], "--level does not go with the worth of verdicts"),
         (["--floor", "0"], "--floor goes with --budget"),
         (["--widths", "0"], "--widths takes half widths"),
@@ -110,7 +110,7 @@ def test_a_pilot(run, tmp_path):
         (["--budget", "-3", *PRICES], "--budget takes the money available"),
         (["--budget", "3"], "--budget needs the price of a row"),
         (["--budget", "0.01", *PRICES], "A budget of 0.01 buys no row"),
-        (["--budget", "9", *PRICES, "--floor", "2"], "floor must be between"),
+        (["--budget", "9", *PRICES, "--floor", "2"], "floor must be a number between"),
         (["--budget", "9", *PRICES, "--widths"], "--widths does not go with --budget"),
         (["--budget", "9", *PRICES, "--model", "x"], "--model does not go with"),
     ],
@@ -129,8 +129,8 @@ def test_bad_input_costs_one_line(run, fitted, flags, said):
          "they replace follows from the prices of verdicts: give that of a judge, such "
          "as 'judge-alpha', or of 'judges'."),
         (["plan", "--budget", "9", "--costs", "crowd=1"],
-         "costs names 'crowd', which is no source of rows; sources are ['human', "
-         "'judge-alpha', 'judge-beta', 'judge-gamma']. People are 'human'."),
+         "no sources of rows ['crowd']; there are ['human', 'judge-alpha', "
+         "'judge-beta', 'judge-gamma']."),
         (["rank", "--pool", "human"],
          "pool is the name that all judges get, such as 'judges', got "
          "'human', which is a label of people."),

@@ -32,7 +32,7 @@ def test_json_and_files_have_all_numbers(run, fitted, anchor, tmp_path):
     code, out, _ = run("sensitivity", *FAST, "--gamma", 0, 0.2, "--json")
     found = json.loads(out)
     assert code == 0 and found["kind"] == "favour"
-    due = anchor.sensitivity([0, 0.2])
+    due = anchor.sensitivity([0, 0.2]).table
     assert [row["low"] for row in found["sensitivity"]] == due["low"].tolist()
     known = anchor.breakdown()
     assert [row["gamma_sign"] for row in found["breakdown"]] == pytest.approx(
@@ -68,8 +68,8 @@ def test_families_and_judges(run, fitted, anchor):
         (["--kind", "frown"], "invalid choice: 'frown'"),
         (["--kind", "family"], "--kind family and --family go together"),
         (["--family", "ivory-lynx"], "--kind family and --family go together"),
-        (["--favouring", "nobody"], "judges ['nobody'] are none of this fit"),
-        (["--kind", "family", "--family", "owl"], "family names ['owl']"),
+        (["--favouring", "nobody"], "no judges ['nobody']"),
+        (["--kind", "family", "--family", "owl"], "no models ['owl']"),
     ],
 )
 def test_bad_flags_are_refused(run, fitted, flags, says):

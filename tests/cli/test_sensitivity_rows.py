@@ -27,7 +27,7 @@ def test_it_says_how_few_rows_and_which(run, demo):
     assert (code, err) == (0, [])
     found = anchor.fragility(X, y, nearest, model=NEW, rows="arrival")
     said = " ".join(out.split())
-    assert found.lines()[0] in said
+    assert found.sentences[0] in said
     assert "Which rows" in said and "re-solved" in said.lower()
     code, out, _ = run("sensitivity", *FAST, *asked, "--json")
     record = json.loads(out)
@@ -56,8 +56,8 @@ def test_files_and_a_limit_of_time(run, tmp_path):
     ("flags", "why"),
     [
         (["--max-seconds", "-1"], "--max-seconds takes a number of seconds"),
-        (["--opponent", "owl"], "opponent='owl' is no model of this fit"),
-        (["--model", "owl"], "'owl' is none of the new models"),
+        (["--opponent", "owl"], "no models ['owl']"),
+        (["--model", "owl"], "no new models ['owl']"),
         (["--by", "group", "--groups", "none"], "none"),
         (["--level", "0.9"], "--level does not go with --goal sign"),
         (["--gamma", "0.1"], "--gamma does not go with --rows"),

@@ -187,41 +187,42 @@ for title, where in {
         "test_interval_check::test_fits_of_models_left_out_warn_once",
     "Worth, outlook or design of a plug-in, of contexts, or of a learner without a "
     "span":
-        "planning.test_refusals::test_methods_without_a_closed_form",
+        "readouts.test_answers::"
+        "test_every_question_is_answered_or_refused_by_name",
     "Worth, outlook or design of a score that is not determined, or without a new "
     "model":
-        "planning.test_refusals::test_a_model_that_is_not_determined",
+        "readouts.test_answers::test_a_model_that_is_not_determined",
     "Costs, budgets, half widths, floors, sources or targets that are none":
-        "planning.test_design::test_bad_input",
+        "readouts.test_design::test_bad_input",
     "A half width that no number of verdicts reaches":
-        "planning.test_outlook::"
+        "readouts.test_outlook::"
         "test_verdicts_never_do_where_judges_share_their_errors",
     "A ratio of variances below one, or no looks at all":
-        "planning.test_looks::test_bad_input",
+        "readouts.test_looks::test_bad_input",
     "Fragility of a plug-in, of contexts, or without a new model":
-        "fragility.test_fragility::test_methods_that_are_refused",
+        "readouts.test_fragility::test_methods_that_are_refused",
     "Fragility where a new model is not determined":
-        "fragility.test_fragility::test_a_model_that_is_not_determined",
+        "readouts.test_fragility::test_a_model_that_is_not_determined",
     "Fragility of other rows than those of the fit, of models, goals, rows or units "
     "that there are none of":
-        "fragility.test_fragility::test_what_is_refused",
+        "readouts.test_fragility::test_what_is_refused",
     "Rows whose loss breaks the fit":
-        "fragility.test_fragility::test_breaking_is_not_flipping",
+        "readouts.test_fragility::test_breaking_is_not_flipping",
     "A search for few rows that runs out of time, or is interrupted":
-        "fragility.test_fragility::test_an_interrupt_returns_what_was_found",
+        "readouts.test_fragility::test_an_interrupt_returns_what_was_found",
     "A favour that is negative or no number, a kind, judge or family that there is "
     "none of":
-        "test_sensitivity::test_bad_input_is_refused",
+        "readouts.test_sensitivity::test_bad_input_is_refused",
     "A favour larger than any that refits were compared with":
-        "test_sensitivity::test_large_favours_are_warned_of",
+        "readouts.test_sensitivity::test_large_favours_are_warned_of",
     "Favours in a plug-in, or without a new model":
-        "test_sensitivity::test_a_plug_in_has_nothing_to_break",
+        "readouts.test_sensitivity::test_a_plug_in_has_nothing_to_break",
     "Favours for a new model that its rows do not determine":
-        "test_sensitivity::test_models_that_are_not_determined",
+        "readouts.test_sensitivity::test_models_that_are_not_determined",
     "Favours where weights have no fixed columns":
-        "test_sensitivity::test_weights_without_a_span_have_the_same_exposures",
+        "readouts.test_sensitivity::test_weights_without_a_span_have_the_same_exposures",
     "Favours in contexts, where weights have no fixed columns":
-        "test_sensitivity::test_exposures_are_mixed_as_scores_are",
+        "readouts.test_sensitivity::test_exposures_are_mixed_as_scores_are",
     "Conformal intervals with too few historical models":
         "baselines.test_soft_elo::test_conformal_intervals_by_hand",
     "Soft wins without a margin in any vote":

@@ -33,7 +33,7 @@ from skanchor.bootstrap import Bootstrapped, bootstrap
 from skanchor.evaluation import check_intervals, leave_one_model_out
 from skanchor.exceptions import BattlesError, LearnerError, SkanchorWarning
 from skanchor.large import fit_history
-from skanchor.planning import look_multiplier
+from skanchor.readouts import look_multiplier
 from skanchor.simulation import simulate_battles
 
 ERRORS = (BattlesError, LearnerError, ValueError)
@@ -183,8 +183,8 @@ def of_sensitivity(method, family):
     return {
         "breakdown": numbers(method.breakdown()),
         "breakdown family": numbers(method.breakdown("family", family=family)),
-        "favours": numbers(method.sensitivity([0.0, 0.1, 0.4])),
-        "family": numbers(method.sensitivity([0.1], "family", family=family)),
+        "favours": numbers(method.sensitivity([0.0, 0.1, 0.4]).table),
+        "family": numbers(method.sensitivity([0.1], "family", family=family).table),
         "benchmarks": numbers(method.benchmarks()),
     }
 

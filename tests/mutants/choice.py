@@ -26,7 +26,7 @@ PUBLIC = """
 golden/test_golden.py test_invariance*.py test_btl*.py test_ties.py test_counts.py
 test_raters.py test_prompts.py test_ranking.py test_multiplicity.py
 test_weight_units.py test_arrivals.py test_anchor*.py test_human_bias.py test_people.py
-test_inference.py test_families.py test_sensitivity.py test_judges.py
+test_inference.py test_families.py test_judges.py
 test_evaluation.py test_interval_check.py test_many_judges.py test_undetermined.py
 test_metrics.py test_one_sided.py test_votes_alone.py test_simulation.py
 test_sample.py test_shared_contexts.py
@@ -35,10 +35,10 @@ bias/test_linear.py bootstrap/*.py comparisons/test_features.py
 comparisons/test_grades.py comparisons/test_oddities.py comparisons/test_outcomes.py
 comparisons/test_roles.py comparisons/test_table.py comparisons/test_equal_rows.py
 diagnostics/*.py faults/test_answers.py features/*.py folds/test_plan.py
-folds/test_source_kfold.py fragility/*.py history/*.py io/test_degrees.py
+folds/test_source_kfold.py history/*.py io/test_degrees.py
 io/test_generic.py io/test_odd_tables.py io/test_order.py io/test_tools.py
 io/test_who_decided.py
-planning/*.py results/*.py riesz/*.py reports/test_records.py cli/test_rank.py
+readouts/*.py results/*.py riesz/*.py reports/test_records.py cli/test_rank.py
 """.split()
 
 

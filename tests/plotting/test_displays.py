@@ -478,5 +478,5 @@ def test_cost_is_the_half_width_of_designs(anchor):
     assert few.table.index[1] >= 0.1
     with pytest.raises(ValueError, match="buys no row"):
         CostDisplay.from_estimator(anchor, 0.05, prices)
-    with pytest.raises(ValueError, match="none of the new models"):
+    with pytest.raises(ValueError, match="no new models"):
         CostDisplay.from_estimator(anchor, 5, prices, "owl")

@@ -10,13 +10,13 @@ import pytest
 from skanchor import AnchorPipeline
 from skanchor.baselines import JointBTL
 from skanchor.datasets import load_demo
+from skanchor.readouts._sensitivity import in_words
 from skanchor.reports import to_dict
 from skanchor.reports.document import Table
 from skanchor.reports.favours import (
     change_lines,
     change_section,
     change_table,
-    in_words,
 )
 from skanchor.reports.page import to_html
 from skanchor.reports.sections import report_document

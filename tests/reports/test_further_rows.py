@@ -87,8 +87,9 @@ def test_the_limit_of_verdicts_is_reached_by_very_many(item_effects, request):
     assert found.judges <= found.verdicts
 
 
-def test_of_a_result_alone_the_limit_beside_item_effects_is_unknown(with_items):
-    table = limits_of_errors(with_items.result_)
+def test_the_limit_beside_item_effects_may_be_unknown(with_items):
+    unknown = replace(with_items.result_.fitted, debiaser=None)
+    table = limits_of_errors(replace(with_items.result_, fitted=unknown))
     assert table["verdicts"].isna().all()
     words = limits_in_words(table.iloc[0])
     assert "verdicts of these judges" not in words and "New judges narrow" in words
@@ -134,4 +135,4 @@ def test_sentences_say_whom_to_ask_about_whom(anchor):
     for source in ("human", best):
         bought = anchor.design(100, {source: 1.0}, [MODEL], floor=0.0).table
         assert bought.nlargest(1, "rows")["opponent"].iloc[0] in line
-    assert buying_blocks(anchor.result_, [MODEL]) == []
+    assert buying_blocks(anchor.result_, [MODEL])[1].items[0][0] == line

@@ -28,11 +28,7 @@ NAMES = [(module, name) for module in modules() for name in own_names(module)]
 CATEGORY = (
     "a category is only named in a filter, as the example of SkanchorWarning does"
 )
-PARTS = "it takes parts of a fit; AnchorPipeline.fragility has the example"
 NO_EXAMPLE = {
-    "skanchor.fragility.fragility_of": PARTS,
-}
-NO_EXAMPLE |= {
     f"skanchor.exceptions.{kind}Warning": CATEGORY
     for kind in (
         "Assumption",

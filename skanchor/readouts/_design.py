@@ -1,0 +1,433 @@
+"""What to buy next: rows on new models that lower their errors most for the money."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+
+from skanchor._checks import check_level, is_number
+from skanchor._comparisons import HUMAN
+from skanchor._model.layout import PEOPLE
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
+from skanchor.readouts._allocation import allocate, round_to_budget
+from skanchor.readouts._answer import Answer
+from skanchor.readouts._fitted import check_labels, determined_models
+from skanchor.readouts._plan import Plan, check_costs
+
+if TYPE_CHECKING:
+    from skanchor import AnchorResult
+
+FLOOR = 0.1
+"""Least share of each judge in the spend on verdicts where there are item effects."""
+
+PILOT_ROWS = 5
+"""Verdicts of a pilot for each historical model."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Design(Answer):
+    """What to buy next within a budget, and how much it would help.
+
+    Attributes
+    ----------
+    table : DataFrame
+        By ``model``: ``source`` (a judge, or "human"), ``opponent``, number of
+        ``rows``, their ``spend``, and the ``gain`` of the first of them: the decrease
+        of the variance of the targets, in squared logits. Sorted by ``spend``, largest
+        first.
+    sentences : tuple of str
+        What to buy, and how much it would help.
+    half_widths : DataFrame
+        Half width of the interval by target, in logits: ``now``, with the ``design``,
+        and with the same money spent evenly on ``verdicts`` or on ``votes``; NaN for
+        rows that are not offered. A target is a new model's score, or its difference to
+        another model.
+    separation : DataFrame
+        By ``model`` and historical ``opponent``: the ``difference`` of their scores;
+        whether its interval excludes zero ``now``; and the ``probability`` that it does
+        with the rows of the design.
+    certificate : float
+        Upper bound on the excess of the variance over the smallest possible one, before
+        numbers of rows are rounded, as a share of the smallest.
+    same_precision : float
+        Cost of evenly divided verdicts that give the same mean variance; infinite if no
+        number does, NaN if none are offered.
+    budget, spent : float
+        The money available, and the cost of the rows of the table.
+    floor : float
+        Smallest share of each judge in the spend on verdicts.
+    level : float
+        Confidence level.
+    is_pilot : bool
+        True if there is no new model yet; the table then has a few first verdicts.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> costs = {judge: 0.02 for judge in anchor.calibrator_.judges_}
+    >>> design = anchor.design(10.0, {"human": 1.0, **costs})
+    >>> design.table.columns.tolist()
+    ['source', 'opponent', 'rows', 'spend', 'gain']
+    >>> round(design.certificate, 2) >= 0
+    True
+    """
+
+    half_widths: pd.DataFrame = field(default_factory=pd.DataFrame)
+    separation: pd.DataFrame = field(default_factory=pd.DataFrame)
+    certificate: float = np.nan
+    same_precision: float = np.nan
+    budget: float = 0.0
+    spent: float = 0.0
+    floor: float = 0.0
+    level: float = 0.95
+    is_pilot: bool = False
+
+
+def design(
+    result: AnchorResult,
+    budget: float,
+    costs: Mapping[Any, float],
+    targets: str | Sequence[Any] = "scores",
+    sources: Sequence[Hashable] | None = None,
+    floor: float | None = None,
+    level: float = 0.95,
+) -> Design:
+    """What to buy next: rows on new models that lower their errors most.
+
+    Parameters
+    ----------
+    budget : float
+        The money available, in the unit of the costs.
+    costs : mapping of label to float
+        Cost of a row by source: ``"human"`` for a vote, the label of a judge for its
+        verdicts, ``"judges"`` for all judges that are not named. Sources without a cost
+        are not offered.
+    targets : {"scores", "neighbours"} or sequence, default="scores"
+        What should become more precise: the scores of the new models, their differences
+        to the historical models next to them in rank, or a list of new models and of
+        pairs (new model, other model). The sum of the variances is minimised.
+    sources : sequence of label, optional
+        Sources that are offered; None means all that have a cost.
+    floor : float, optional
+        Smallest share of each offered judge in the spend on verdicts. None means .1
+        with item effects, because their correlation between judges is estimated from
+        few models, and 0 without.
+    level : float, default=0.95
+        Confidence level of the half widths and of what counts as separated.
+
+    Returns
+    -------
+    Design
+        ``table`` of rows to buy, the half widths with them, and an upper bound on the
+        distance of the allocation from the best one. Without a new model
+        (``new_models=[]``) a pilot: about five verdicts for each historical model,
+        divided evenly.
+
+    Raises
+    ------
+    BattlesError
+        As for :meth:`worth`, and if the budget is too small for one row.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=1)
+    >>> anchor = AnchorPipeline(random_state=0).fit(data.X, data.y)
+    >>> design = anchor.design(20, {"human": 1.0, "judge-2": 0.1})
+    >>> design.spent <= 20, design.certificate <= 1e-3
+    (True, True)
+    """
+    if not result.is_new.any():
+        return _pilot(result, budget, costs, level)
+    level, plan = check_level(level), result.plan
+    prices = plan.prices(costs)
+    if sources is not None:
+        priced = {plan.sources[m]: m for m in prices}
+        check_labels(list(sources) or [None], list(priced), "sources with a cost")
+        prices = {priced[label]: prices[priced[label]] for label in sources}
+    budget = _check_budget(budget, min(prices.values()))
+    pairs = _target_pairs(plan, targets)
+    models = list(dict.fromkeys(model for model, _ in pairs))
+    judges = [m for m in prices if m != PEOPLE]
+    floor = _check_floor(floor, plan, len(judges))
+    wanted, kinds = plan.targets(pairs), plan.kinds
+    offered = plan.offered(models, list(prices))
+    if not len(offered):
+        raise BattlesError(
+            "Nothing can be bought: no source that is offered has responses of the new "
+            "model with features."
+        )
+    source = kinds.source[offered]
+    each = np.array([prices[m] for m in source.tolist()])
+    spend, gap = allocate(
+        lambda rows: plan.weights(wanted, kinds.information(rows, offered)),
+        wanted.vectors,
+        lambda weights: kinds.gains(weights)[offered],
+        each,
+        budget,
+        np.where(source == PEOPLE, -1, source),
+        floor,
+    )
+    rows = round_to_budget(spend, each, budget)
+    bought, now = kinds.information(rows, offered), plan.weights(wanted)
+    labels = np.array(plan.models, dtype=object)
+    table = _listed(
+        labels[kinds.model[offered]],
+        np.array(plan.sources, dtype=object)[source],
+        labels[kinds.opponent[offered]],
+        rows,
+        each,
+        kinds.gains(now)[offered],
+    )
+    names = [str(a) if b is None else f"{a} minus {b}" for a, b in pairs]
+    after = {"now": now, "design": plan.weights(wanted, bought)}
+    by_money = {"verdicts": judges, "votes": [PEOPLE]}
+    unit: dict[str, Array] = {}
+    for way, some in by_money.items():
+        if some and prices.keys() >= set(some):
+            # Information for a unit of money, divided evenly over models and sources.
+            price = len(models) * float(np.mean([prices[m] for m in some]))
+            units = [plan.evenly(one, some) for one in models]
+            unit[way] = np.sum(units, axis=0) / price
+            after[way] = plan.weights(wanted, budget * unit[way])
+    half = pd.DataFrame(
+        {
+            way: wanted.half_widths(*wanted.variances(w), level)
+            for way, w in after.items()
+        },
+        index=pd.Index(names, name="target"),
+    ).reindex(columns=["now", "design", "verdicts", "votes"])
+
+    def total(weights: Array) -> float:
+        return float(wanted.variances(weights)[0].sum())
+
+    same = np.nan
+    if "verdicts" in unit:
+        same = plan.rows_until(wanted, unit["verdicts"], total)(total(after["design"]))
+    return Design(
+        table,
+        tuple(_sentences(table, half, budget, level)),
+        half,
+        _separation(plan, models, bought, level),
+        gap,
+        same,
+        budget,
+        _total(table),
+        floor,
+        level,
+    )
+
+
+def _listed(
+    model: Any, source: Any, opponent: Any, rows: Any, costs: Array, gain: Any
+) -> pd.DataFrame:
+    """Rows that are bought, most spend first."""
+    table = pd.DataFrame(
+        {
+            "source": source,
+            "opponent": opponent,
+            "rows": rows,
+            "spend": rows * costs,
+            "gain": gain,
+        },
+        index=pd.Index(model, name="model", dtype=object),
+    )
+    table = table.sort_values("spend", ascending=False, kind="stable")
+    return table[table["rows"] > 0]
+
+
+def _total(table: pd.DataFrame) -> float:
+    """Cost of rows, without what a sum of many products by 0.1 adds by rounding."""
+    return round(float(table["spend"].sum()), 9)
+
+
+def _separation(
+    plan: Plan, models: list[Any], bought: Array, level: float
+) -> pd.DataFrame:
+    """Probability that the design separates new models from historical ones."""
+    result = plan.result
+    old = result.models[~result.is_new & ~result.unbounded].tolist()
+    pairs = [(model, other) for model in models for other in old]
+    targets = plan.targets(pairs)
+    size, variance = np.abs(targets.estimate), targets.variance
+    later, items = targets.variances(plan.weights(targets, bought))
+    half = targets.half_widths(later, items, level)
+    return pd.DataFrame(
+        {
+            "difference": targets.estimate,
+            "now": size > targets.half_widths(variance, targets.items, level),
+            "probability": separation_probability(size, variance, later, half),
+        },
+        index=pd.MultiIndex.from_tuples(pairs, names=["model", "opponent"]),
+    )
+
+
+def separation_probability(
+    size: Array, variance: Array, later: Array, half: Array
+) -> Array:
+    """Probability that an interval excludes zero once it has become shorter.
+
+    Given today's estimate T, the later one is normal about it with variance
+    ``v^2 - v_n^2``, as estimates from more and more rows have independent increments.
+
+    Parameters
+    ----------
+    size : ndarray
+        Today's estimates, without their signs.
+    variance, later : ndarray
+        Variance today, v^2, and later, v_n^2.
+    half : ndarray
+        Half width of the later interval.
+
+    Returns
+    -------
+    ndarray
+    """
+    # Nothing bought, nothing changed: a step at the half width.
+    step = np.sqrt(np.maximum(variance - later, 1e-12 * variance))
+    return np.asarray(ndtr((size - half) / step) + ndtr((-size - half) / step))
+
+
+# --------------------------------------------------------------------------- arguments
+def _check_budget(budget: Any, least: float) -> float:
+    """A budget as a float; refuse what buys no row."""
+    if not is_number(budget) or not least <= budget < np.inf:
+        raise BattlesError(
+            f"A budget of {budget!r} buys no row: it must be a number, and the "
+            f"cheapest row costs {least:g}."
+        )
+    return float(budget)
+
+
+def _check_floor(floor: float | None, plan: Plan, n_judges: int) -> float:
+    """Share of each judge; the default where item effects make one advisable."""
+    if floor is None:
+        floor = FLOOR * plan.fit.layout.has_item_effects
+        floor = min(floor, 0.5 / max(n_judges, 1))
+    if not is_number(floor) or not 0.0 <= floor * max(n_judges, 1) <= 1.0:
+        raise BattlesError(
+            "floor must be a number between 0 and 1 over the number of judges that are "
+            f"offered ({n_judges}), got {floor!r}."
+        )
+    return float(floor)
+
+
+def _target_pairs(plan: Plan, targets: str | Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Targets as pairs of model and opponent, None for a score."""
+    result = plan.result
+    if targets == "scores":
+        return [(model, None) for model in determined_models(result)]
+    if targets == "neighbours":
+        models = determined_models(result)
+        return [pair for model in models for pair in _neighbours(plan, model)]
+    if isinstance(targets, str) or not targets:
+        raise BattlesError(
+            "targets must be 'scores', 'neighbours' or a list of new models and of "
+            f"pairs (model, opponent), got {targets!r}."
+        )
+    pairs = [each if isinstance(each, tuple) else (each, None) for each in targets]
+    for model, opponent in pairs:
+        determined_models(result, model)
+        others = [None, *(one for one in plan.models if one != model)]
+        check_labels([opponent], others, f"opponents of {model!r}")
+    return pairs
+
+
+def _neighbours(plan: Plan, model: Any) -> list[tuple[Any, Any]]:
+    """Contrasts of a model with the historical ones next to its point rank."""
+    result, scores = plan.result, plan.result.all_scores
+    old = scores[~result.is_new & ~result.unbounded].sort_values()
+    place = int(np.searchsorted(old.to_numpy(), scores[model]))
+    return [(model, one) for one in old.index[max(place - 1, 0) : place + 1][::-1]]
+
+
+# ----------------------------------------------------------------------------- a pilot
+def _pilot(
+    result: AnchorResult, budget: float, costs: Mapping[Any, float], level: float
+) -> Design:
+    """About five verdicts on a model that has none yet for each historical model.
+
+    They are divided evenly over judges and opponents; fewer if the budget is smaller.
+    """
+    judges = result.fitted.sample.X.judges.tolist()
+    prices, models = check_costs(costs, [HUMAN, *judges]), result.models
+    paid = [judge for judge in judges if judge in prices]
+    if not paid:
+        raise BattlesError(
+            "A new model needs verdicts: give the cost of a judge's verdict; judges "
+            f"are {judges[:10]}."
+        )
+    # Round by round every opponent meets another judge, so that rows that are left over
+    # go to all of them alike.
+    opponent = np.tile(np.arange(len(models)), len(paid))
+    judge = (opponent + np.repeat(np.arange(len(paid)), len(models))) % len(paid)
+    each = np.array([prices[one] for one in paid])[judge]
+    budget = _check_budget(budget, float(each.min()))
+    total = min(budget, PILOT_ROWS * len(models) * float(each.mean()))
+    rows = round_to_budget(total * each / each.sum(), each, total)
+    source = np.array(paid, dtype=object)[judge]
+    names = ["new model"] * len(rows)
+    table = _listed(names, source, models[opponent], rows, each, np.nan)
+    sentence = (
+        f"There is no new model yet. A pilot of {_bought(table)}, divided evenly over "
+        "the historical models, is enough to plan by: fit again with its rows, and ask "
+        "for a design."
+    )
+    pairs = pd.MultiIndex.from_arrays([[], []], names=["model", "opponent"])
+    return Design(
+        table,
+        (sentence,),
+        separation=pd.DataFrame(index=pairs),
+        budget=budget,
+        spent=_total(table),
+        level=level,
+        is_pilot=True,
+    )
+
+
+# ------------------------------------------------------------------------------- words
+def _bought(table: pd.DataFrame) -> str:
+    """What is bought by source, in words."""
+    by_source = table.groupby("source", sort=False)["rows"].sum()
+    *most, last = [
+        f"{rows:,.0f} "
+        + ("human votes" if source == HUMAN else f"verdicts of {source}")
+        for source, rows in by_source.items()
+    ]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _sentences(
+    table: pd.DataFrame, half_widths: pd.DataFrame, budget: float, level: float
+) -> Iterator[str]:
+    yield f"A budget of {budget:g} is best spent on {_bought(table)}."
+    for what, row in half_widths.iterrows():
+        others = [
+            f"{name} divided evenly ±{row[name]:.3f}"
+            for name in ("verdicts", "votes")
+            if np.isfinite(row[name])
+        ]
+        beside = f" (for the same money: {', '.join(others)})" if others else ""
+        yield (
+            f"The {100 * level:g} % interval of {what} shrinks from "
+            f"±{row['now']:.3f} to about ±{row['design']:.3f}{beside}."
+        )
+    yield (
+        "Buy at most a third of these rows, fit again, and ask for a new design: what "
+        "a row is worth depends on where the new model stands."
+    )
+    if (table["source"] == HUMAN).any():
+        yield (
+            "A new model with votes no longer counts as new by itself: name it when "
+            "you fit again (new_models, or --new)."
+        )

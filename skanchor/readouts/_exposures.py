@@ -1,0 +1,200 @@
+"""How far favours that no column records would move each score, to first order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from skanchor._model.layout import PEOPLE
+from skanchor._model.sources import variance_of
+from skanchor._source_rows import source_rows, spans_of
+from skanchor._typing import Array
+from skanchor.bias.protocol import linearity, span_names
+from skanchor.readouts._fitted import FittedRows, check_labels
+
+KINDS = ("favour", "family")
+"""What an unrecorded favour may be."""
+
+FAVOUR_OF = "favour_"
+"""Beginning of the name of a column with the mean favour that a feature gives."""
+
+MOST_FEATURES = 32
+"""Most columns of a judge's bias whose favours are recorded one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exposures:
+    """What favours of each judge do to each score, and favours that are recorded.
+
+    The exposure of a score to a shift of the logits of some rows is the sum of ``a V``
+    over them, with a the Riesz weight and V the variance of the outcome: the score
+    moves by minus the shift times it once the shift is taken into account.
+
+    Attributes
+    ----------
+    judges : DataFrame
+        By judge: its ``sensitivity``, its ``position_effect`` in size, the standard
+        deviation of its item effects ``item_sd``, and its largest item effect of a
+        historical model in size, ``largest_deviation``. NaN where there is none.
+    favour : ndarray of shape (n_judges + 1, n_items, n_scores)
+        Exposure of each score to a favour for each item on all rows of the source,
+        which is positive where the item is shown as ``model_a``; people last.
+    recorded : ndarray of shape (n_judges, n_items, 1 + n_features)
+        Mean favour that the features together, and each of them, give a new model, in
+        judge logits: of its rows, which weigh by V. NaN where there are none.
+    features : tuple of str
+        What favours are recorded of.
+    """
+
+    judges: pd.DataFrame
+    favour: Array
+    recorded: Array
+    features: tuple[str, ...]
+
+    @classmethod
+    def of(cls, fitted: FittedRows) -> Exposures:
+        """Read exposures off the Riesz system of a fit, whose weights there are."""
+        assert fitted.debiaser is not None
+        X, solution = fitted.sample.X, fitted.debiaser.solution_
+        none = np.full(len(X.judges), np.nan)
+        position, effects = X.position_effects, X.deviations
+        covariance, old = X.item_covariance, ~X.is_new
+        judges = {
+            "sensitivity": solution.fit.x[solution.layout.sensitivities][1:],
+            "position_effect": none if position is None else np.abs(position),
+            "item_sd": none if covariance is None else np.sqrt(np.diagonal(covariance)),
+            "largest_deviation": none
+            if effects is None
+            else np.abs(effects[:, old]).max(axis=1),
+        }
+        index = pd.Index(X.judges.tolist(), name="judge", dtype=object)
+        # In a result the judges come first, and people last.
+        favour = np.roll(solution.exposures(), -1, axis=0)
+        return cls(pd.DataFrame(judges, index), favour, *_recorded_favours(fitted))
+
+    def mapped(
+        self,
+        scores: Callable[[Array], Array],
+        items: Callable[[Array], Array],
+        recorded: Callable[[Array], Array],
+    ) -> Exposures:
+        """The same for other scores, which are linear in these.
+
+        Parameters
+        ----------
+        scores, items, recorded : callable
+            Take arrays whose last axis is of scores, of items that are liked, and of
+            items with recorded favours, to that axis of the other scores.
+
+        Returns
+        -------
+        Exposures
+        """
+        favour = np.swapaxes(items(np.swapaxes(scores(self.favour), 1, 2)), 1, 2)
+        means = np.swapaxes(recorded(np.swapaxes(self.recorded, 1, 2)), 1, 2)
+        return replace(self, favour=favour, recorded=means)
+
+    def of_differences(
+        self,
+        is_new: NDArray[np.bool_],
+        kind: str,
+        judges: Sequence[Hashable] | None,
+        family: NDArray[np.bool_] | None,
+    ) -> tuple[list[Any], Array]:
+        """Size of the exposures of the differences of new models to other models.
+
+        Parameters
+        ----------
+        is_new : ndarray of shape (n_models,)
+            Which models are new.
+        kind : {"favour", "family"}
+            What may be favoured.
+        judges : sequence of labels or None
+            Judges that may favour; None means all.
+        family : ndarray of shape (n_models,) or None
+            Models that are liked together, with ``kind="family"``.
+
+        Returns
+        -------
+        judges : list of label
+        sizes : ndarray of shape (n_judges, n_models, n_models)
+            By new model and other model, and the other way round. Of two new models
+            the first is the favoured one.
+        """
+        if kind not in KINDS:
+            raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}.")
+        if (kind == "family") != (family is not None and family.any()):
+            raise ValueError(
+                "family names the models that judges may like together: it goes with "
+                "kind='family', and with no other kind."
+            )
+        known = self.judges.index.tolist()
+        labels = known if judges is None else list(dict.fromkeys(judges)) or [None]
+        check_labels(labels, known, "judges")
+        # moved[m, i, j]: of score j by what is liked where model i is concerned.
+        moved = self.favour[[known.index(name) for name in labels]]
+        if family is not None:
+            moved = np.broadcast_to(
+                moved[:, family].sum(axis=1, keepdims=True), moved.shape
+            )
+        own = np.diagonal(moved, axis1=1, axis2=2)[..., None]
+        sizes = np.where(is_new[:, None], np.abs(own - moved), 0.0)
+        mirrored = np.swapaxes(sizes, 1, 2)
+        return labels, np.where(is_new[:, None], sizes, mirrored)
+
+    def benchmarks(
+        self, models: NDArray[Any], is_new: NDArray[np.bool_]
+    ) -> pd.DataFrame:
+        """Recorded sizes beside which a favour may be held, by new model and judge."""
+        new, parts = np.flatnonzero(is_new), {}
+        for i, model in zip(new.tolist(), models[new].tolist(), strict=True):
+            favours = pd.DataFrame(
+                self.recorded[:, i],
+                self.judges.index,
+                ["favour", *(f"{FAVOUR_OF}{name}" for name in self.features)],
+            )
+            favours.insert(0, "exposure", self.favour[:-1, i, i])
+            sensitivity, others = self.judges[["sensitivity"]], self.judges.iloc[:, 1:]
+            parts[model] = pd.concat([sensitivity, favours, others], axis=1)
+        return pd.concat(parts, names=["model"])
+
+
+def _recorded_favours(fitted: FittedRows) -> tuple[Array, tuple[str, ...]]:
+    """Mean favours that features give new models by judge, and the features' names."""
+    sample, learners = fitted.sample, fitted.learners
+    X, eta, n = sample.X, sample.X.logits(), len(sample.X.models)
+    used = X.involves_new & np.isfinite(eta)
+    sample = sample.weighted(np.where(used, sample.weight, 0.0))
+    spans, means = spans_of(learners, sample), []
+    for part in source_rows(sample, spans):
+        learner = learners[part.source]
+        if part.source == PEOPLE or learner is None or not X.feature_names:
+            continue
+        by_column = part.span * spans[part.source].coef
+        whole, names, width = (
+            by_column.sum(axis=1) + part.offset,
+            [],
+            part.span.shape[1],
+        )
+        if linearity(learner) == "fixed" and width <= MOST_FEATURES:
+            own = len(learner.coef_)
+            names = span_names(learner, tuple(X.feature_names), own)
+            names += [f"further column {i}" for i in range(width - own)]
+        value = part.weight * variance_of(expit(eta[part.rows]))
+        columns = np.column_stack([whole, by_column])[:, : 1 + len(names)]
+        sums = np.array([part.sums(value * column)[:n] for column in columns.T])
+        total = part.gram(value).diagonal()[:n]
+        mean = np.divide(sums, total, out=np.full(sums.shape, np.nan), where=total > 0)
+        means.append((part.source - 1, names, mean))
+    features = tuple(dict.fromkeys(name for _, names, _ in means for name in names))
+    recorded = np.full((len(X.judges), n, 1 + len(features)), np.nan)
+    for m, names, mean in means:
+        at = [0, *(1 + features.index(name) for name in names)]
+        recorded[m][:, at] = mean.T
+    return recorded, features

@@ -1,0 +1,405 @@
+"""How few rows change a statement about a new model, confirmed by refits."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from skanchor._checks import check_level
+from skanchor._comparisons import HUMAN
+from skanchor._treatments import limited_to_inference
+from skanchor.exceptions import BattlesError
+from skanchor.readouts._answer import Answer, records_of, table_by
+from skanchor.readouts._fitted import check_labels, determined_models
+from skanchor.readouts._refits import refit_without, rows_of_fit
+from skanchor.readouts._search import Dropping, Search
+from skanchor.readouts._units import Indices, Units
+from skanchor.sample import Battles, Sample
+
+if TYPE_CHECKING:
+    from skanchor import AnchorPipeline, AnchorResult
+
+CHOICES = {
+    "goal": ("sign", "interval"),
+    "rows": ("any", "human", "arrival", "history"),
+    "by": ("row", "group"),
+}
+"""Values of the arguments of :func:`fragility`."""
+
+WORDS = {
+    "confirmed": "Dropping {k:,.0f} {of_all} ({percent:.2g} %) {what}.",
+    "fit fails first": "The fit fails before the loss of {units} {what}.",
+    "not fragile": "Dropping up to {most} {of_all}{also} does not {plain}.",
+    "re-solved": "With weights solved again, dropping {k:,.0f} {of_all} {what}; {but}.",
+    "first": "By influence alone, dropping {first_order:,.0f} {of_all} {what}; {but}.",
+    "neither": "By influence alone, dropping rows does not {plain}; {but}.",
+}
+"""Sentences by the outcome of a search."""
+
+BUT = {
+    "not confirmed": "refits did not confirm it",
+    "first order": "no refit confirms it",
+    "stopped": "the search was stopped before a refit confirmed it",
+}
+"""What else is said where no refit confirms a number."""
+
+OF_ROWS = {
+    "any": "rows",
+    "human": "human votes",
+    "arrival": "verdicts on {model}",
+    "history": "verdicts on historical models",
+}
+"""What is dropped, by the choice of rows."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fragility(Answer):
+    """How few rows change the statements about new models, if they are dropped.
+
+    Attributes
+    ----------
+    table : DataFrame
+        By ``model`` and ``opponent``. A unit is a row or a group of rows.
+
+        - ``difference``: score of the model minus that of the opponent, in logits.
+        - ``t``: the difference over its standard error.
+        - ``side``: 1 if the statement "the model is better" changes, -1 if it is "the
+          model is worse".
+        - ``gains``: True if the statement becomes significant, False if it ceases to
+          be.
+        - ``allowed``: number of units that may be dropped (verdicts, votes, groups).
+        - ``first_order``, ``re_solved``, ``k``: how many units suffice, by their
+          influence, with Riesz weights solved again, and by refits. Infinite means more
+          than may be dropped, NaN that this was not searched for. If no refit confirms
+          a number, ``k`` equals ``re_solved``.
+        - ``share``: k over ``allowed``.
+        - ``confirmed``: whether a refit confirms k.
+        - ``status``: "confirmed", "not confirmed" by refits, "not fragile", "fit fails
+          first", "first order", or "stopped".
+        - ``after``: the difference in the refit.
+        - ``anew``: the difference in a refit that also estimates the covariance of item
+          effects again, and ``anew_confirmed``, whether this refit changes the
+          statement, too.
+    sentences : tuple of str
+        One for each statement.
+    goal, source, by : str
+        The request: the goal, which rows may be dropped, and the unit.
+    dropped : dict of (model, opponent) to DataFrame
+        The ``k`` units, indexed by row number of the table: ``model_a``, ``model_b``,
+        ``judge``, ``outcome`` and ``count``, the number of equal rows.
+    paths : dict of (model, opponent) to DataFrame
+        The number of ``dropped`` units, the remaining ``difference``, and ``by``, which
+        is "re-solved" or "refit".
+    finished : bool
+        False if the search was stopped, by its time limit or by Ctrl-C.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> found = anchor.fragility(X, y, "cedar-fox", model="ivory-lynx", rows="arrival")
+    >>> found.table["confirmed"].tolist()
+    [True]
+    """
+
+    goal: str
+    source: str
+    by: str
+    dropped: dict[tuple[Any, Any], pd.DataFrame]
+    paths: dict[tuple[Any, Any], pd.DataFrame]
+    finished: bool = True
+
+    def rows(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
+        """Rows whose loss changes the statement about a model and an opponent.
+
+        Parameters
+        ----------
+        model : label
+            A new model.
+        opponent : label, optional
+            None means the one that needs the fewest rows.
+
+        Returns
+        -------
+        DataFrame
+            As in ``dropped``; empty where no number of rows was found.
+        """
+        return self.dropped[self._key(model, opponent)]
+
+    def path(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
+        """Remaining difference after each number of dropped units.
+
+        Parameters
+        ----------
+        model, opponent : label
+            As in :meth:`rows`.
+
+        Returns
+        -------
+        DataFrame
+            As in ``paths``.
+        """
+        return self.paths[self._key(model, opponent)]
+
+    def _key(self, model: Hashable, opponent: Hashable | None) -> tuple[Any, Any]:
+        """Statement on a model and an opponent, as in the index of ``table``."""
+        keys = [
+            key
+            for key in self.dropped
+            if key[0] == model and opponent in (None, key[1])
+        ]
+        if not keys:
+            raise KeyError(f"There is no statement on {model!r} and {opponent!r}.")
+        number = self.table["k"].fillna(np.inf)
+        return min(keys, key=lambda key: number[key])
+
+
+def fragility(
+    anchor: AnchorPipeline,
+    X: Battles | None = None,
+    y: ArrayLike | None = None,
+    opponent: Hashable | None = None,
+    goal: Literal["sign", "interval"] = "sign",
+    rows: Literal["any", "human", "arrival", "history"] = "any",
+    by: Literal["row", "group"] = "row",
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | str | None = "auto",
+    model: Hashable | None = None,
+    level: float = 0.95,
+    max_seconds: float | None = None,
+) -> Fragility:
+    """How few rows change the statements about new models, if they are dropped.
+
+    The search chooses rows by their influence and solves the Riesz weights again after
+    each block of rows. It confirms the result by fits without these rows.
+
+    Parameters
+    ----------
+    X, y, sample_weight, groups
+        The data that the pipeline was fitted on. Without them nothing is solved again
+        or refitted: the answer is that of influence alone, ``first_order``.
+    opponent : label, optional
+        The model that a new model is compared with; None means each in turn.
+    goal : {"sign", "interval"}, default="sign"
+        The statement to change: which of the two models is better, or whether the
+        interval of their difference contains zero.
+    rows : {"any", "human", "arrival", "history"}, default="any"
+        Which rows may be chosen: all; votes; verdicts on the new model and its
+        opponent; verdicts on historical models. The search drops at most a tenth of the
+        votes, a tenth of the historical verdicts, and a quarter of the verdicts on new
+        models.
+    by : {"row", "group"}, default="row"
+        Whether single rows are dropped, or whole groups of dependent rows.
+    model : label, optional
+        The new model; None means all of them.
+    level : float, default=0.95
+        Confidence level of intervals.
+    max_seconds : float, optional
+        Time limit. The search then stops and returns what it has found, as it does with
+        Ctrl-C. None means no limit.
+
+    Returns
+    -------
+    Fragility
+        ``table`` by model and opponent, ``rows()`` and ``path()``.
+
+    Raises
+    ------
+    BattlesError
+        If the rows are not those of the fit; if a label is unknown; if the score of a
+        new model is not determined; if there is no new model, or no row or group of the
+        kind that is asked for; for plug-ins; and with contexts.
+
+    Notes
+    -----
+    The first-order search is AMIP (Broderick, Giordano and Meager). It overstates k
+    beyond a few rows, because dropping rows also removes information. The rows that are
+    found are not always the fewest. Refits have the folds and item effects of the fit.
+    If a model loses its finite error in a refit, this does not count as a change of the
+    statement.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> anchor = AnchorPipeline(random_state=0).fit(data.X, data.y)
+    >>> found = anchor.fragility(data.X, data.y, "model-04", rows="arrival")
+    >>> bool(found.table["confirmed"].all())
+    True
+    >>> print(anchor.fragility(opponent="model-04").sentences[0])
+    By influence alone, dropping 5 of the 8,500 rows puts new-model above model-04; no
+    refit confirms it.
+    """
+    for name, value in (("goal", goal), ("rows", rows), ("by", by)):
+        if value not in CHOICES[name]:
+            known = list(CHOICES[name])
+            raise ValueError(f"{name} must be one of {known}, got {value!r}.")
+    check_level(level)
+    if max_seconds is not None and not 0 <= max_seconds < np.inf:
+        raise ValueError(
+            f"max_seconds must be a number of seconds or None, got {max_seconds!r}."
+        )
+    check_is_fitted(anchor)
+    result, inference = anchor.result_, anchor._inference
+    fitted, cells = result.fitted, inference.cells
+    debiaser = fitted.served("fragility", in_closed_form=False)
+    # Cells of equal rows may hold rows of several groups.
+    X_fitted, admitted = cells.to_rows(fitted.sample.X), inference.admitted
+    sample = cells.rows_of(admitted).with_battles(X_fitted)
+    sample = sample.in_units(admitted.unit / sample.unit)
+    origin, status = np.arange(len(cells.rows)), "first order"
+    if X is not None:
+        origin = rows_of_fit(anchor, X, y, sample_weight, groups)
+        status = "stopped"
+    inflation = 1.0 if fitted.items is None else fitted.items.inflation
+    new = result.models[result.is_new].tolist()
+    fits: dict[tuple[Any, ...], Dropping] = {}
+    searches: dict[tuple[Any, Any], Search] = {}
+    with limited_to_inference(admitted.X, anchor.item_effects):
+        for one, other in _pairs(result, model, opponent):
+            # Verdicts on another new model arrive, too.
+            about = (one, other) if other in new else (one,)
+            if about not in fits:
+                units = Units.of(sample, about, rows, by)
+                fits[about] = Dropping(result, debiaser, units, inflation)
+            found = Search(fits[about], one, other, goal, level, status)
+            searches[one, other] = found
+        finished = X is None or _run(anchor, list(searches.values()), max_seconds)
+    table = table_by(["model", "opponent"], {at: o.row for at, o in searches.items()})
+    table["share"] = (table["k"] / table["allowed"]).where(np.isfinite(table["k"]))
+    dropped = {at: _listed_rows(o, cells.rows, origin) for at, o in searches.items()}
+    paths = {
+        at: pd.DataFrame(
+            sorted(one.path, key=itemgetter(2, 0)),
+            columns=["dropped", "difference", "by"],
+        )
+        for at, one in searches.items()
+    }
+    sentences = tuple(_sentences(table, goal, rows, by))
+    return Fragility(table, sentences, goal, rows, by, dropped, paths, finished)
+
+
+def _pairs(
+    result: AnchorResult, model: Hashable | None, opponent: Hashable | None
+) -> list[tuple[Any, Any]]:
+    """Pairs of a new model and an opponent; refuse what has no statement."""
+    models, known = determined_models(result, model), result.models.tolist()
+    lost = result.models[result.unbounded].tolist()
+    others = [one for one in known if one not in lost]
+    if opponent is not None:
+        check_labels([opponent], known, "models")
+        others = [opponent]
+    # A refit needs all new models.
+    for one in [*result.models[result.is_new & result.unbounded], *others]:
+        if one in lost:
+            raise BattlesError(
+                f"The scores of {[one]} are not determined: their errors are infinite, "
+                "so no row can change a statement. Fit again without such models."
+            )
+    pairs = [(one, other) for one in models for other in others if one != other]
+    if not pairs:
+        raise BattlesError(f"{opponent!r} is the only new model itself.")
+    return pairs
+
+
+# ------------------------------------------------------------------ searches and refits
+def _run(
+    anchor: AnchorPipeline, searches: list[Search], max_seconds: float | None
+) -> bool:
+    """Search and refit, the cheapest for all statements first; whether all was done."""
+    end = np.inf if max_seconds is None else monotonic() + max_seconds
+    has_item_effects = anchor.result_.item_covariances is not None
+    refit = partial(refit_without, anchor)
+
+    def steps() -> Iterator[None]:
+        for one in searches:
+            yield from one.search()
+        for one in _watched(searches, anchor.verbose):
+            if np.isfinite(one.row["re_solved"]):
+                yield from one.confirm(refit, has_item_effects)
+
+    try:
+        return not any(monotonic() >= end for _ in steps())
+    except KeyboardInterrupt:
+        return False
+
+
+def _watched(searches: list[Search], verbose: int) -> Iterable[Search]:
+    """The searches, with a progress bar on the standard error if asked for."""
+    if verbose <= 0:
+        return searches
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    return track(searches, "refits", console=console, transient=True)
+
+
+# -------------------------------------------------------------------------- the answer
+def _listed_rows(search: Search, rows: Sample, origin: Indices) -> pd.DataFrame:
+    """Rows that are dropped, in the labels of the user."""
+    k = search.row["k"]
+    gone = search.order[: int(k) if np.isfinite(k) else 0]
+    X, at = rows.X, search.fit.units.rows(gone)
+    table = pd.DataFrame(
+        {
+            "model_a": X.models[X.left[at]],
+            "model_b": X.models[X.right[at]],
+            "judge": [HUMAN if m < 0 else X.judges[m] for m in X.judge[at].tolist()],
+            "outcome": rows.y[at],
+        },
+        index=pd.Index(origin[at], name="row"),
+    )
+    count = table.groupby(level="row").size()
+    first = table[~table.index.duplicated()]
+    return first.assign(count=count.reindex(first.index))
+
+
+def _sentences(table: pd.DataFrame, goal: str, rows: str, by: str) -> Iterator[str]:
+    for row in records_of(table):
+        status, what = row["status"], _change(row, goal)
+        units = "groups of rows" if by == "group" else OF_ROWS[rows].format(**row)
+        if status in BUT:
+            # Neither number is known, or the first one alone, or both.
+            first = "first" if row["first_order"] < np.inf else "neither"
+            status = "re-solved" if row["k"] < np.inf else first
+        both = rows == "any" and by == "row"
+        yield WORDS[status].format(
+            **row,
+            percent=100 * row["share"],
+            of_all=f"of the {row['allowed']:,} {units}",
+            units=units,
+            most="25 %" if rows == "arrival" else "10 %",
+            also=f" (25 % of the verdicts on {row['model']})" if both else "",
+            what=what,
+            # Verbs are in the third person: "puts it above".
+            plain=what.replace("s ", " ", 1),
+            but=BUT.get(row["status"]),
+        )
+        if np.isfinite(row["anew"]) and not row["anew_confirmed"]:
+            yield (
+                "They are not enough in a refit that also estimates the covariance of "
+                f"the item effects again: the difference is then {row['anew']:+.2f}."
+            )
+
+
+def _change(row: dict[str, Any], goal: str) -> str:
+    """What changes, in words that follow a number of rows."""
+    model, opponent, up = row["model"], row["opponent"], row["side"] > 0
+    if goal == "sign":
+        return f"puts {model} {'below' if up else 'above'} {opponent}"
+    claim = f"{model} is {'better' if up else 'worse'} than {opponent}"
+    verb = "makes it significant that" if row["gains"] else "leaves it open whether"
+    return f"{verb} {claim}"

@@ -1,0 +1,178 @@
+"""What a judge's verdicts on a new model are worth, in human votes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from skanchor._comparisons import HUMAN
+from skanchor._model.layout import PEOPLE
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
+from skanchor.readouts._answer import Answer, records_of, table_by
+from skanchor.readouts._fitted import determined_models
+from skanchor.readouts._plan import EVERY_JUDGE, Plan
+
+if TYPE_CHECKING:
+    from skanchor import AnchorResult
+
+ALL_JUDGES = "all judges"
+"""In place of a judge, for all of them together."""
+
+_NONE_YET = (
+    "{judge} has no verdict on {model} yet. The first is worth {next_verdict}, and no "
+    "number of them more than {never_more}."
+)
+_TOGETHER = (
+    "All {verdicts:,.0f} verdicts on {model} do the work of {replaces}; no number of "
+    "them is worth more than {never_more}."
+)
+_ALONE = (
+    "The {verdicts:,.0f} verdicts of {judge} on {model} do the work of {replaces} "
+    "beside the other judges (alone: {alone}). One more is worth {next_verdict}, and "
+    "alone no number of them is worth more than {never_more}."
+)
+
+
+def worth(
+    result: AnchorResult,
+    costs: Mapping[Any, float] | None = None,
+    model: Hashable | None = None,
+) -> Answer:
+    """The worth of verdicts on new models, in human votes.
+
+    Verdicts are replaced by votes on the same model, against the opponents of its
+    verdicts in the same proportions. The worth is the number of votes that gives the
+    same reported variance. Votes on historical models are not changed.
+
+    Parameters
+    ----------
+    costs : mapping of label to float, optional
+        Cost of a verdict by judge, for the cost of a replaced vote; ``"judges"`` means
+        all judges that are not named.
+    model : label, optional
+        A new model; None means all whose score is determined.
+
+    Returns
+    -------
+    Answer
+        By ``model`` and ``judge``, with a row for all judges together:
+
+        - ``verdicts``: number of verdicts.
+        - ``replaces``: number of votes that would give the same variance if these
+          verdicts were missing and those of the other judges were not.
+        - ``alone``: number of votes that these verdicts are worth without other judges.
+        - ``next_verdict``: number of votes that one more verdict is worth.
+        - ``never_more``: number of votes that even infinitely many of these verdicts
+          are worth, without other judges.
+        - ``cost_per_vote``, if costs are given: cost of the verdicts over ``replaces``.
+
+        Infinite if no number of votes gives this variance; NaN if there is no verdict.
+
+    Raises
+    ------
+    BattlesError
+        If there is no new model, or none with a determined score; if a label is unknown
+        or a cost is not valid; or if the method has no closed form for further rows:
+        plug-ins, contexts, and learners without a linear span.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=1)
+    >>> anchor = AnchorPipeline(random_state=0).fit(data.X, data.y)
+    >>> anchor.worth().table.columns.tolist()
+    ['verdicts', 'replaces', 'alone', 'next_verdict', 'never_more']
+    """
+    plan = result.plan
+    prices, judges = None if costs is None else plan.prices(costs), plan.judges
+    if not judges:
+        raise BattlesError(
+            "There is no judge, so there are no verdicts whose worth could be computed."
+        )
+    if prices is not None and prices.keys() == {PEOPLE}:
+        raise BattlesError(
+            f"costs has the price of a vote ({HUMAN!r}) alone. What verdicts cost for "
+            "each vote that they replace follows from the prices of verdicts: give "
+            f"that of a judge, such as {plan.sources[judges[0]]!r}, or of "
+            f"{EVERY_JUDGE!r}."
+        )
+    rows: dict[tuple[Any, Any], dict[str, float]] = {}
+    for label in determined_models(result, model):
+        rows.update(_exchange(plan, label, judges, prices))
+    table = table_by(["model", "judge"], rows)
+    return Answer(table, tuple(_sentences(table)))
+
+
+def _exchange(
+    plan: Plan, model: Any, judges: list[int], prices: Mapping[int, float] | None
+) -> Iterator[tuple[tuple[Any, Any], dict[str, float]]]:
+    """Rows of the table of one model, by model and judge."""
+    target = plan.targets([(model, None)])
+    seen, verdict, n_rows = {}, {}, {}
+    met = np.zeros(len(plan.models))
+    for m in judges:
+        seen[m], by_opponent = plan.verdicts(model, m)
+        n_rows[m] = float(by_opponent.sum())
+        met += by_opponent
+        # One verdict is the mean of those that there are.
+        verdict[m] = seen[m] / n_rows[m] if n_rows[m] else plan.evenly(model, [m])
+    if not met.any():
+        met[~plan.fit.layout.is_new] = 1.0
+    kinds = plan.kinds
+    is_vote = (kinds.source == PEOPLE) & (kinds.model == plan.models.index(model))
+    share = np.where(is_vote, met[kinds.opponent], 0.0)
+    vote = kinds.information(share / share.sum())
+
+    def variance(weights: Array) -> float:
+        return float(target.variances(weights)[0][0])
+
+    def votes(base: Array) -> Callable[[float], float]:
+        """Number of votes, beside a base, that bring the variance to a value."""
+        return plan.rows_until(target, vote, variance, base)
+
+    without = -np.sum([seen[m] for m in judges], axis=0)
+    votes_alone, now = votes(without), plan.weights(target)
+    together = [judges] if len(judges) > 1 else []
+    for some in [*([m] for m in judges), *together]:
+        own = np.sum([seen[m] for m in some], axis=0)
+        endless = np.sum([verdict[m] for m in some], axis=0)
+        n = sum(n_rows[m] for m in some)
+        following = own / n if n else endless / len(some)
+        gains = ((now.T @ one @ now).item() for one in (following, vote))
+        row = {
+            "verdicts": n,
+            "replaces": votes(-own)(variance(now)) if n else np.nan,
+            "alone": votes_alone(variance(plan.weights(target, without + own)))
+            if n
+            else np.nan,
+            "next_verdict": next(gains) / next(gains),
+            "never_more": votes_alone(variance(plan.limit(target, endless, without))),
+        }
+        if prices is not None:
+            cost = sum(n_rows[m] * prices.get(m, np.nan) for m in some)
+            row["cost_per_vote"] = (
+                cost / row["replaces"] if row["replaces"] > 0 else np.inf
+            )
+        yield (model, plan.sources[some[0]] if len(some) == 1 else ALL_JUDGES), row
+
+
+def _sentences(table: pd.DataFrame) -> Iterator[str]:
+    for row in records_of(table):
+        text = _NONE_YET if not row["verdicts"] else _ALONE
+        text = _TOGETHER if row["judge"] == ALL_JUDGES and row["verdicts"] else text
+        names = "replaces", "alone", "next_verdict", "never_more"
+        yield text.format(**row | {name: _worded(row[name]) for name in names})
+
+
+def _worded(number: float) -> str:
+    """A number of votes in words."""
+    if np.isinf(number):
+        return "more human votes than there can be"
+    if number < 0.005:
+        return "hardly any human vote"
+    return f"{number:{',.0f' if number >= 10 else '.2g'}} human votes"

@@ -1,0 +1,251 @@
+"""What to buy next."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from readout_fits import NAMES, fitted, plan
+from scipy.stats import norm
+
+from skanchor.exceptions import BattlesError
+from skanchor.readouts._design import separation_probability
+
+PRICES = {"human": 1.0, "judge-1": 0.1, "judge-2": 0.1, "judge-3": 0.1}
+
+
+def shares(design):
+    """Share of each source in the spend."""
+    spend = design.table.groupby("source")["spend"].sum()
+    return spend / spend.sum()
+
+
+@pytest.mark.parametrize(
+    ("budget", "width"), [(10, 0.0841), (50, 0.0619), (200, 0.0422)]
+)
+def test_the_reference_design(budget, width):
+    """Errors that another implementation found, by the sum of information alone."""
+    design = fitted("paper").design(budget, PRICES)
+    factor = plan("paper").targets([("new-model", None)]).factors[0, 0]
+    half = design.half_widths.loc["new-model"]
+    assert_allclose(
+        half["design"] / norm.ppf(0.975) / np.sqrt(factor), width, atol=1e-4
+    )
+    assert set(design.table["source"]) == {"judge-2"}
+    assert design.spent == pytest.approx(budget)
+    assert 0 <= design.certificate <= 1e-3
+    if budget == 10:
+        rows = design.table.set_index("opponent")["rows"]
+        assert rows["model-01"] == pytest.approx(60, abs=2)
+        assert rows["model-04"] == pytest.approx(38, abs=2)
+        assert rows.sum() == 100
+        even = {"verdicts": 0.0915, "votes": 0.0982}
+        for way, error in even.items():
+            assert_allclose(
+                half[way] / norm.ppf(0.975) / np.sqrt(factor), error, atol=1e-4
+            )
+        assert_allclose(design.table["gain"].max(), 43.4e-6, atol=0.1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("floor", [0.0, None])
+def test_no_other_allocation_is_better(name, floor):
+    """Against random ones that respect the floor; the certificate bounds the rest."""
+    design = fitted(name).design(30.0, PRICES, floor=floor)
+    has_items = "items" in name
+    assert design.floor == (0.1 if has_items and floor is None else 0.0)
+    found, rng = plan(name), np.random.default_rng(0)
+    models, kinds = fitted(name).new_models_.tolist(), found.kinds
+    target = found.targets([(model, None) for model in models])
+    price = np.array([PRICES[label] for label in found.sources])[kinds.source]
+
+    def total(spend):
+        more = kinds.information(spend / price)
+        return target.parts(found.weights(target, more)).sum()
+
+    spend = np.zeros(len(kinds))
+    for model, row in design.table.iterrows():
+        spend += row["spend"] * (
+            (kinds.source == found.sources.index(row["source"]))
+            & (kinds.model == found.models.index(model))
+            & (kinds.opponent == found.models.index(row["opponent"]))
+        )
+    best = total(spend)
+    assert design.certificate <= 1e-3
+    for _ in range(20):
+        weights = rng.exponential(size=len(kinds))
+        weights[found.fit.layout.is_new[kinds.opponent]] = 0.0
+        weights /= np.bincount(kinds.source, weights)[kinds.source]
+        shares = rng.dirichlet(np.full(4, 0.5))
+        judges = (1 - design.floor * 3) * shares[1:] + design.floor * shares[1:].sum()
+        by_source = np.append(shares[0], judges)
+        # Rounding to whole rows costs a little.
+        assert total(30.0 * by_source[kinds.source] * weights) > best * (1 - 2e-3)
+
+
+def test_the_floor():
+    design = fitted("items").design(30, PRICES)
+    kept = shares(design).drop("human", errors="ignore")
+    assert (kept / kept.sum() > 0.09).all() and len(kept) == 3
+    free = shares(fitted("items").design(30, PRICES, floor=0.0))
+    assert len(free.drop("human", errors="ignore")) < 3
+    third = fitted("items").design(30, PRICES, floor=1 / 3, sources=list(PRICES)[1:])
+    assert_allclose(shares(third), 1 / 3, atol=0.02)
+
+
+def test_targets():
+    anchor = fitted("default")
+    new = "new-model"
+    near = anchor.design(20, PRICES, targets="neighbours")
+    scores = anchor.result_.all_scores.drop(new).sort_values()
+    place = int(np.searchsorted(scores, anchor.result_.all_scores[new]))
+    expected = {f"{new} minus {scores.index[k]}" for k in (place - 1, place)}
+    assert set(near.half_widths.index) == expected
+    pair = anchor.design(20, PRICES, targets=[(new, "model-03")])
+    score = anchor.design(20, PRICES, targets=[new])
+    at = (new, "model-03")
+    # What a design is made for, it separates best.
+    assert pair.separation.loc[at, "probability"] > (
+        score.separation.loc[at, "probability"] + 0.01
+    )
+    assert set(pair.table["opponent"]) == {"model-03"}
+    assert score.half_widths.index.tolist() == [new]
+
+
+def test_several_new_models_share_the_budget():
+    anchor = fitted("two new models")
+    design = anchor.design(40, PRICES)
+    assert set(design.table.index) == set(anchor.new_models_)
+    assert design.half_widths.index.tolist() == anchor.new_models_.tolist()
+    one = anchor.design(40, PRICES, targets=[anchor.new_models_[0]])
+    assert set(one.table.index) == {anchor.new_models_[0]}
+    # No row between two new models is offered.
+    assert not set(design.table["opponent"]) & set(anchor.new_models_)
+
+
+def test_what_the_same_money_does_evenly():
+    design = fitted("default").design(50, PRICES)
+    half = design.half_widths.loc["new-model"]
+    assert half["design"] < half["verdicts"] < half["votes"] < half["now"]
+    # So much on verdicts divided evenly is as good.
+    assert 1.3 * 50 < design.same_precision < 3.0 * 50
+    votes = fitted("default").design(50, {"human": 1.0})
+    assert np.isnan(votes.same_precision)
+    assert np.isnan(votes.half_widths.loc["new-model", "verdicts"])
+    assert set(votes.table["source"]) == {"human"}
+
+
+def test_sentences_and_record():
+    design = fitted("default").design(10, PRICES)
+    first, second, third = design.sentences
+    assert first == "A budget of 10 is best spent on 100 verdicts of judge-2."
+    assert second.startswith("The 95 % interval of new-model shrinks from ±0.184 to")
+    assert "fit again" in third
+    assert first in repr(design)
+    record = design.to_dict()
+    assert record["spent"] == pytest.approx(10) and not record["is_pilot"]
+    assert sum(row["rows"] for row in record["rows"]) == 100
+    assert len(fitted("default").design(10, PRICES).sentences) == 3
+    both = fitted("items").design(60, PRICES).sentences
+    assert " and " in both[0] and "verdicts of judge-1" in both[0]
+    assert "human votes" in both[0] and "name it when you fit again" in both[-1]
+
+
+def test_separation_probability():
+    """Against draws of a later estimate given today's."""
+    rng = np.random.default_rng(1)
+    size = np.array([0.0, 0.1, 0.2, 0.3])
+    variance, later, quantile = 0.01, 0.004, 1.96
+    found = separation_probability(
+        size, np.full(4, variance), np.full(4, later), quantile * np.full(4, later**0.5)
+    )
+    drawn = size + np.sqrt(variance - later) * rng.standard_normal((40_000, 4))
+    share = (np.abs(drawn) > quantile * np.sqrt(later)).mean(axis=0)
+    assert (np.abs(found - share) < 4 * np.sqrt(share * (1 - share) / 40_000)).all()
+    # Where nothing is bought, what is separated stays so.
+    same = separation_probability(
+        np.array([0.1, 0.3]), np.full(2, 0.01), np.full(2, 0.01), np.full(2, 0.196)
+    )
+    assert same.tolist() == [0.0, 1.0]
+
+
+def test_separation_table():
+    anchor = fitted("default")
+    table = anchor.design(20, PRICES).separation
+    contrasts = anchor.contrasts().loc[table.index]
+    assert_allclose(table["difference"], contrasts["difference"])
+    # Even intervals, of the same errors.
+    excludes = (contrasts["difference"] / contrasts["standard_error"]).abs() > 1.96
+    assert table["now"].tolist() == excludes.tolist()
+    assert table["probability"].between(0, 1).all()
+    assert table.loc[table["now"], "probability"].min() > 0.5
+
+
+def test_a_pilot_where_nothing_is_bought_yet():
+    design = fitted("history").design(20, PRICES)
+    assert design.is_pilot and np.isnan(design.certificate)
+    # Five verdicts for each of ten models; of judges alone, and evenly.
+    rows = design.table.groupby("source")["rows"].sum()
+    assert rows.index.tolist() == ["judge-1", "judge-2", "judge-3"]
+    assert rows.sum() == 50 and rows.max() - rows.min() <= 1
+    assert design.table.groupby("opponent")["rows"].sum().tolist() == [5] * 10
+    assert design.spent == pytest.approx(5.0)
+    assert "There is no new model yet." in design.sentences[0]
+    short = fitted("history").design(0.75, PRICES)
+    assert short.table["rows"].sum() == 7 and short.spent <= 0.75
+    assert short.to_dict()["half_widths"] == []
+    with pytest.raises(BattlesError, match=r"verdict; judges are \['judge-1'"):
+        fitted("history").design(5, {"human": 1.0})
+    with pytest.raises(BattlesError, match="buys no row"):
+        fitted("history").design(0.05, PRICES)
+
+
+@pytest.mark.parametrize(
+    ("asked", "match"),
+    [
+        (dict(budget=-5), "A budget of -5 buys no row"),
+        (dict(budget=0.05), "A budget of 0.05 buys no row: .* cheapest row costs 0.1"),
+        (dict(budget=np.nan), "budget of nan buys no row"),
+        (dict(budget="ten"), "budget of 'ten' buys no row"),
+        (dict(costs={"owl": 1.0}), r"no sources of rows \['owl'\]"),
+        (dict(costs={"human": -1.0}), "'human' must be a number above zero, got -1"),
+        (dict(costs=None), "costs must map sources"),
+        (dict(targets="best"), "targets must be 'scores', 'neighbours'"),
+        (dict(targets=[]), "targets must be"),
+        (dict(targets=["model-01"]), r"no new models \['model-01'\]"),
+        (dict(targets=[("new-model", "owl")]), "no opponents of 'new-model' .'owl'."),
+        (dict(targets=[("new-model", "new-model")]), "no opponents of"),
+        (dict(sources=["owl"]), r"no sources with a cost \['owl'\]"),
+        (dict(sources=[]), "no sources with a cost"),
+        (dict(sources=["human"], costs={"judge-1": 1.0}), "with a cost .'human'."),
+        (dict(floor=0.5), "between 0 and 1 over the number of judges"),
+        (dict(floor=-0.1), "floor must be a number between"),
+        (dict(floor="some"), "floor must be a number"),
+        (dict(level=0), "level must"),
+    ],
+)
+def test_bad_input(asked, match):
+    settings = dict(budget=10, costs=PRICES) | asked
+    with pytest.raises(ValueError, match=match):
+        fitted("default").design(**settings)
+
+
+def test_one_price_for_all_judges():
+    every = fitted("default").design(20, {"human": 1.0, "judges": 0.1})
+    pd.testing.assert_frame_equal(
+        every.table, fitted("default").design(20, PRICES).table
+    )
+    own = {"human": 1.0, "judges": 0.1, "judge-2": 0.5}
+    pd.testing.assert_frame_equal(
+        fitted("default").design(50, own).table,
+        fitted("default").design(50, PRICES | {"judge-2": 0.5}).table,
+    )
+
+
+def test_dearer_rows_are_bought_less():
+    cheap = fitted("default").design(50, PRICES)
+    dear = fitted("default").design(50, PRICES | {"judge-2": 0.5})
+    assert shares(cheap)["judge-2"] == 1.0
+    assert "judge-2" not in shares(dear)
+    pd.testing.assert_frame_equal(
+        cheap.separation[["difference"]], dear.separation[["difference"]]
+    )

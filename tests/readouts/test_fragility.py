@@ -1,0 +1,358 @@
+"""How few rows change a statement: against refits by hand, and what is refused."""
+
+from html import unescape
+
+import numpy as np
+import pandas as pd
+import pytest
+from item_battles import set_covariance
+from numpy.testing import assert_allclose
+from readout_fits import fitted, plain_table
+from sklearn.base import clone
+
+from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor.bias import BoostedBias
+from skanchor.exceptions import BattlesError
+from skanchor.readouts._refits import refit as refit_rows
+from skanchor.reports.page import to_html
+from skanchor.reports.sections import report_document
+from skanchor.simulation import simulate_battles
+
+NEW = "new-model"
+
+# Rows that were chosen by their outcomes look odd to the diagnostics of a refit.
+pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+
+
+@pytest.fixture(scope="module")
+def table():
+    data = simulate_battles(random_state=0)
+    return data.X, data.y
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return fitted("paper")
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Few rows and folds, for refits of each row."""
+    data = simulate_battles(n_models=5, n_new=150, n_historical=900, random_state=0)
+    anchor = AnchorPipeline(cv=3, item_effects=None, random_state=0)
+    return anchor.fit(data.X, data.y), data.X, data.y
+
+
+def refit(anchor, X, y, gone, **changes):
+    """The fit that a user would make without some rows."""
+    weight = np.ones(len(X))
+    weight[gone] = 0.0
+    again = clone(anchor).set_params(cv=anchor.fold_plan_, **changes)
+    return again.fit(X, y, sample_weight=weight)
+
+
+def difference(anchor, opponent):
+    return anchor.contrasts().loc[(NEW, opponent), "difference"]
+
+
+# --------------------------------------------------------------------- first things
+def test_a_refit_of_all_rows_is_the_fit():
+    """So that all that a refit differs in is due to the rows that it lacks."""
+    for name in ("paper", "items"):
+        anchor = fitted(name)
+        again = refit_rows(anchor, anchor._inference.cells.rows)
+        assert_allclose(again.estimates, anchor.result_.estimates, atol=1e-12)
+        assert_allclose(again.covariances, anchor.result_.covariances, atol=1e-12)
+        assert again.item_df == anchor.result_.item_df
+
+
+def test_the_reference_design(paper, table):
+    """About as many rows as for the table of the design, of a different draw.
+
+    There: first order, re-solved and refits for sign and interval.
+    """
+    X, y = table
+    # opponent, rows, goal: first order, re-solved, confirmed.
+    there = {
+        ("model-04", "arrival", "sign"): (6, 6, 6),
+        ("model-04", "history", "sign"): (23, 22, 21),
+        ("model-10", "arrival", "interval"): (28, 24, 25),
+        ("model-03", "history", "sign"): (86, 73, 73),
+    }
+    for (opponent, rows, goal), expected in there.items():
+        found = paper.fragility(X, y, opponent, goal, rows=rows).table.iloc[0]
+        assert found["status"] == "confirmed"
+        known = found[["first_order", "re_solved", "k"]].to_numpy(float)
+        assert_allclose(known, expected, rtol=0.12, atol=1.0)
+    # Of all rows it is those on the new model that matter, but for a few.
+    anything = paper.fragility(X, y, "model-10")
+    judged = anything.rows(NEW)
+    arrivals = (judged[["model_a", "model_b"]] == NEW).any(axis=1)
+    assert arrivals.mean() > 0.9
+    far = paper.fragility(X, y, "model-10", rows="human").table.iloc[0]
+    assert far["status"] == "not fragile"
+    assert far["first_order"] == far["re_solved"] == far["k"] == np.inf
+
+
+def test_first_order_alone_needs_no_rows(small):
+    """The same numbers at once, said to be unconfirmed, also in reports."""
+    anchor, X, y = small
+    whole = anchor.fragility(X, y, goal="interval").table
+    found = anchor.fragility(goal="interval")
+    assert_allclose(found.table["first_order"], whole["first_order"])
+    assert set(found.table["status"]) == {"first order"} and found.finished
+    assert found.table["k"].isna().all() and not found.table["confirmed"].any()
+    assert all(line.startswith("By influence alone") for line in found.sentences)
+    assert all(line.endswith("no refit confirms it.") for line in found.sentences)
+    lost = found.table[~found.table["gains"].astype(bool)]
+    weakest = lost["t"].abs().idxmin()[1]
+    (line,) = anchor.fragility(opponent=weakest, goal="interval").sentences
+    assert line in unescape(to_html(report_document(anchor)))
+    assert line not in unescape(to_html(report_document(anchor.result_)))
+
+
+# ---------------------------------------------------------------------- by brute force
+
+
+def test_what_is_confirmed_is_a_fit_of_the_user(small):
+    """The same difference, by public means, of the rows that are named."""
+    anchor, X, y = small
+    found = anchor.fragility(X, y, goal="sign", rows="arrival")
+    confirmed = found.table[found.table["confirmed"]]
+    assert len(confirmed) >= 2
+    for (model, opponent), row in confirmed.iterrows():
+        gone = found.rows(model, opponent)
+        assert row["k"] == gone["count"].sum() == len(gone)
+        assert (gone[["model_a", "model_b"]] == NEW).any(axis=1).all()
+        again = refit(anchor, X, y, gone.index)
+        assert_allclose(difference(again, opponent), row["after"], atol=1e-10)
+        assert row["after"] * row["difference"] < 0
+        assert row["share"] == row["k"] / row["allowed"]
+
+
+def test_item_effects_are_those_of_the_fit(monkeypatch):
+    """With the covariance of the fit; a refit that estimates it anew stands beside."""
+    X, y = plain_table()
+    anchor = fitted("items")
+    opponent = "model-03"
+    found = anchor.fragility(X, y, opponent)
+    row = found.table.iloc[0]
+    gone = found.rows(NEW)
+    with monkeypatch.context() as patch:
+        set_covariance(patch, anchor.item_covariance_)
+        given = refit(anchor, X, y, gone.index)
+    assert_allclose(difference(given, opponent), row["after"], atol=1e-9)
+    anew = refit(anchor, X, y, gone.index)
+    assert_allclose(difference(anew, opponent), row["anew"], atol=1e-9)
+    assert row["anew_confirmed"] == (row["anew"] > 0)
+    assert len(gone) == row["k"]
+
+
+# ------------------------------------------------------------------------------- goals
+def test_an_interval_gains_or_loses_significance(small):
+    anchor, X, y = small
+    now = anchor.contrasts()
+    found = anchor.fragility(X, y, goal="interval")
+    for (model, opponent), row in found.table.iterrows():
+        limits = now.loc[(model, opponent), ["low", "high"]]
+        significant = limits["low"] > 0 or limits["high"] < 0
+        assert row["gains"] == (not significant)
+        if not row["confirmed"]:
+            continue
+        again = refit(anchor, X, y, found.rows(model, opponent).index).contrasts()
+        after = again.loc[(model, opponent)]
+        assert (after["low"] > 0 or after["high"] < 0) == row["gains"]
+    assert found.table["gains"].nunique() == 2
+    assert found.table["confirmed"].sum() >= 2
+
+
+# --------------------------------------------------------------- units of other kinds
+def test_groups_go_as_a_whole():
+    data = simulate_battles(n_models=5, n_new=150, n_historical=900, random_state=0)
+    groups = np.arange(len(data.X)) // 3
+    anchor = AnchorPipeline(cv=3, item_effects=None, random_state=0)
+    anchor.fit(data.X, data.y, groups=groups)
+    found = anchor.fragility(data.X, data.y, groups=groups, by="group", goal="interval")
+    row = found.table[found.table["confirmed"]].iloc[0]
+    gone = found.rows(*row.name)
+    assert len(np.unique(groups[gone.index])) == row["k"]
+    assert len(gone) == 3 * row["k"]
+    assert row["allowed"] == len(np.unique(groups))
+    assert "groups of rows" in " ".join(found.sentences)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
+def test_a_row_that_counts_several_can_go_in_part():
+    """A table of counts, and the table with each of them listed."""
+    X, y = plain_table()
+    counted = X.assign(y=y).groupby([*X.columns, "y"]).size().reset_index()
+    C, outcome, n = counted[X.columns], counted["y"], counted[0]
+    settings = dict(item_effects=None, cv=3, random_state=0)
+    few = AnchorPipeline(weights="frequency", **settings).fit(C, outcome, n)
+    at = np.repeat(np.arange(len(C)), n)
+    L, each = C.iloc[at].reset_index(drop=True), outcome.iloc[at].to_numpy()
+    many = AnchorPipeline(**settings).fit(L, each)
+    asked = dict(opponent="model-05", rows="arrival")
+    found = few.fragility(C, outcome, sample_weight=n, **asked)
+    listed = many.fragility(L, each, **asked)
+    columns = ["difference", "first_order", "re_solved", "k", "after"]
+    assert_allclose(found.table[columns], listed.table[columns], atol=1e-9)
+    gone = found.rows(NEW)
+    assert gone["count"].sum() == found.table["k"].iloc[0]
+    assert (gone["count"] <= n.to_numpy()[gone.index]).all()
+    assert (gone["count"] < n.to_numpy()[gone.index]).any()
+    columns = ["model_a", "model_b", "judge", "outcome"]
+    cells, others = (
+        one.rows(NEW).groupby(columns)["count"].sum() for one in (found, listed)
+    )
+    pd.testing.assert_series_equal(cells, others)
+
+
+def test_two_new_models_and_the_difference_of_both():
+    data = simulate_battles(
+        n_historical=2000, n_new_models=2, new_score=[0.2, -0.4], random_state=3
+    )
+    anchor = fitted("two new models")
+    found = anchor.fragility(data.X, data.y, "new-model-2", model="new-model-1")
+    (row,) = found.table.to_dict("records")
+    assert row["confirmed"]
+    arrivals = anchor.fragility(
+        data.X, data.y, "new-model-2", model="new-model-1", rows="arrival"
+    )
+    new = data.X[["model_a", "model_b"]].isin(["new-model-1", "new-model-2"])
+    assert arrivals.table["allowed"].iloc[0] == new.any(axis=1).sum()
+    assert arrivals.rows("new-model-1")[["model_a", "model_b"]].isin(
+        ["new-model-1", "new-model-2"]
+    ).any(axis=1).all()  # fmt: skip
+    everything = anchor.fragility(data.X, data.y, max_seconds=0.0)
+    assert set(everything.table.index.get_level_values("model")) == {
+        "new-model-1", "new-model-2",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(n_repeats=2),
+        # A learner without a span: each step of the search fits it anew.
+        dict(calibrator=JudgeCalibrator(bias=BoostedBias(max_rounds=2))),
+        # A model with votes that is named as new keeps its role in refits.
+        dict(new_models=[NEW, "model-04"]),
+    ],
+    ids=["repeats", "boosted", "warm"],
+)
+def test_other_settings_are_served(settings):
+    data = simulate_battles(n_models=4, n_new=90, n_historical=500, random_state=0)
+    X, y = data.X, data.y
+    anchor = AnchorPipeline(cv=2, item_effects=None, random_state=0, **settings)
+    anchor.fit(X, y)
+    opponent = anchor.contrasts().loc[NEW, "difference"].abs().idxmin()
+    found = anchor.fragility(X, y, opponent, model=NEW)
+    row = found.table.iloc[0]
+    assert row["confirmed"]
+    again = refit(anchor, X, y, found.rows(NEW).index)
+    assert_allclose(difference(again, opponent), row["after"], atol=1e-9)
+
+
+# ----------------------------------------------------------------- what is no change
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+def test_breaking_is_not_flipping(paper, table, monkeypatch):
+    """Without its votes against others a model falls without limit, with no error."""
+    X, y = table
+    opponent = "model-04"
+    side = np.where(y > 0.5, X["model_a"], X["model_b"])
+    won = np.flatnonzero(X["judge"].eq("human") & (side == opponent))
+    lost = refit(paper, X, y, won).result_
+    assert np.isinf(lost.all_standard_errors[opponent])
+    # The difference, -.07, would be far above zero in a refit without these votes.
+    monkeypatch.setattr("skanchor.readouts._refits.refit", lambda *_, **__: lost)
+    row = paper.fragility(X, y, opponent, rows="human").table.iloc[0]
+    assert row["status"] == "fit fails first" and not row["confirmed"]
+    assert row["re_solved"] < row["k"] == np.inf
+
+
+def test_time_is_up(paper, table):
+    """What was found is there, and marked as not confirmed."""
+    X, y = table
+    found = paper.fragility(X, y, max_seconds=0)
+    assert not found.finished
+    assert set(found.table["status"]) == {"stopped"}
+    assert found.table["first_order"].notna().all()
+    assert found.table["k"].isna().all()
+    assert not found.table["confirmed"].any()
+    assert all("the search was stopped" in line for line in found.sentences)
+
+
+def test_an_interrupt_returns_what_was_found(paper, table, monkeypatch):
+    X, y = table
+    calls = []
+
+    def interrupted(self, sample, *, anew=False):
+        calls.append(1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skanchor.readouts._refits.refit", interrupted)
+    found = paper.fragility(X, y, "model-04")
+    assert calls == [1] and not found.finished
+    row = found.table.iloc[0]
+    assert row["status"] == "stopped" and not row["confirmed"]
+    assert row["k"] == row["re_solved"] == len(found.rows(NEW))
+    assert "stopped before a refit confirmed it" in found.sentences[0]
+
+
+# ------------------------------------------------------------------------- bad input
+def test_what_is_refused(paper, table):
+    X, y = table
+    for changes, why in (
+        (dict(opponent="nobody"), "no models .'nobody'."),
+        (dict(model="nobody"), "no new models .'nobody'."),
+        (dict(opponent=NEW), "is the only new model itself"),
+        (dict(by="group"), "have none"),
+        (dict(goal="score"), r"goal must be one of \['sign', 'interval'\]"),
+        (dict(rows="all"), "rows must be one of"),
+        (dict(by="judge"), "by must be one of"),
+        (dict(max_seconds=-1.0), "max_seconds must be a number of seconds"),
+        (dict(level=1.0), "level"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            paper.fragility(X, y, **changes)
+    with pytest.raises(BattlesError, match="are not those that this pipeline was"):
+        paper.fragility(X.iloc[:-1], y[:-1])
+    turned = np.array(y)
+    turned[0] = 1 - turned[0]
+    with pytest.raises(BattlesError, match="are not those that this pipeline was"):
+        paper.fragility(X, turned)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        (dict(debiaser="passthrough"), "a plug-in"),
+        (dict(context="kind"), "with contexts"),
+        (dict(new_models=[]), "There is no new model"),
+    ],
+)
+def test_methods_that_are_refused(settings, why):
+    data = simulate_battles(n_models=5, n_new=150, n_historical=900, random_state=0)
+    X, y = data.X, np.asarray(data.y)
+    if "context" in settings:
+        X = X.assign(kind=np.where(np.arange(len(X)) % 2, "code", "chat"))
+    if "new_models" in settings:
+        old = ~(X[["model_a", "model_b"]] == NEW).any(axis=1)
+        X, y = X[old], y[old]
+    anchor = AnchorPipeline(cv=2, item_effects=None, random_state=0, **settings)
+    anchor.fit(X, y)
+    with pytest.raises(BattlesError, match=why):
+        anchor.fragility(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+def test_a_model_that_is_not_determined():
+    X, y = plain_table(n_new_models=2, new_score=[0.0, 0.3])
+    y = np.asarray(y, dtype=float).copy()
+    lost = (X == "new-model-1").any(axis=1).to_numpy()
+    y[lost] = (X["model_a"] == "new-model-1").to_numpy()[lost]
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None).fit(X, y)
+    with pytest.raises(BattlesError, match=r"\['new-model-1'\] are not determined"):
+        anchor.fragility(X, y)

@@ -1,0 +1,239 @@
+"""Information of all parameters: the identities, and a dense reference."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from readout_fits import NAMES, fitted, plan
+from scipy.special import expit
+
+from skanchor import AnchorPipeline
+from skanchor._comparisons import FeaturePairs
+from skanchor._numerics.linalg import covariance_factor
+from skanchor.readouts import Plan
+from skanchor.simulation import simulate_battles
+
+
+def dense_rows(anchor):
+    """Columns of all rows on all parameters, w V, and the rows they are of."""
+    sample = anchor._distinct_sample
+    X = sample.X
+    K, M, n = len(X.models), len(X.judges), len(X)
+    S = X.rows.selectors
+    L = None if X.item_covariance is None else covariance_factor(X.item_covariance)
+    V = expit(X.logits()) * expit(-X.logits())
+    E = np.zeros((n, K))
+    E[np.arange(n), X.left] += 1
+    E[np.arange(n), X.right] -= 1
+    contrast = X.features_left - X.features_right
+    blocks = {"scores": [], "c": [], "p": [], "b": [], "v": []}
+    slope = np.where(X.judge < 0, 1.0, np.append(X.sensitivities, 1.0)[X.judge])
+    blocks["scores"] = slope[:, None] * (E @ S)
+    is_of = np.equal.outer(X.judge, np.arange(M)).astype(float)
+    blocks["c"] = is_of * (E @ X.scores)[:, None]
+    blocks["p"] = is_of * X.order[:, None]
+    if X.position_effects is None:
+        blocks["p"] = np.empty((n, 0))
+    blocks["b"] = np.hstack([is_of[:, [m]] * contrast for m in range(M)])
+    blocks["v"] = np.empty((n, 0))
+    if L is not None:
+        # u = L v: v of judge a enters the rows of judge m with L[m, a].
+        blocks["v"] = np.hstack([(is_of @ L)[:, [a]] * E for a in range(M)])
+    widths = [block.shape[1] for block in blocks.values()]
+    x, weight = np.hstack(list(blocks.values())), sample.weight * V
+    information = x.T @ (weight[:, None] * x)
+    stops = np.cumsum(widths)
+    tail = np.arange(stops[3], stops[4])
+    information[tail, tail] += 1.0
+    # A ridge of the bias functions is on the diagonal of their block.
+    prior, layout = anchor.debiaser_.solution_.prior, anchor.debiaser_.solution_.layout
+    spans = [np.diag(prior)[layout.span(1 + m)] for m in range(M)]
+    b = np.arange(stops[2], stops[3])
+    information[b, b] += np.concatenate(spans)
+    targets = np.zeros((len(information), K))
+    targets[: widths[0]] = S.T
+    return x, weight, X, np.linalg.solve(information, targets), targets
+
+
+def every_score(found):
+    """All scores as targets, whatever the result says of them."""
+    return found.targets([(model, None) for model in found.models])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_information_is_a_sum_over_rows(name):
+    *_, solved, targets = dense_rows(fitted(name))
+    found = every_score(plan(name))
+    variance = found.vectors.T @ plan(name).weights(found)
+    assert_allclose(variance, targets.T @ solved, rtol=1e-6, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gains_are_the_mean_of_v_a_squared(name):
+    """Of the rows that are there, by the weights that the debiaser gives them."""
+    anchor, found = fitted(name), plan(name)
+    x, weight, X, solved, _ = dense_rows(anchor)
+    w, a = found.weights(every_score(found)), anchor.debiaser_.weights(X)
+    used = (weight > 0) & X.involves_new
+    assert_allclose(x[used] @ solved, a[used], atol=1e-8)
+    assert np.abs(a[used]).max() > 1e-4
+    sample = anchor._distinct_sample
+    times = np.ones(len(X)) if sample.multiplicity is None else sample.multiplicity
+    gains, kinds = found.kinds.gains(w), found.kinds
+    for m in found.judges:
+        for model in np.array(found.models)[X.is_new]:
+            own, number = found.verdicts(model, m)
+            i = found.models.index(model)
+            rows = (X.judge == m - 1) & used & ((X.left == i) | (X.right == i))
+            assert times[rows].sum() == number.sum()
+            total = weight[rows] @ a[rows] ** 2
+            assert_allclose(np.einsum("it,ij,jt->t", w, own, w), total, rtol=1e-8)
+            if not X.features_left.shape[1]:
+                continue
+            # With features a further row is the mean of those of its kind.
+            mine = (kinds.source == m) & (kinds.model == i)
+            expected = gains[mine] @ number[kinds.opponent[mine]]
+            assert_allclose(expected, total.sum(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "splines and ridge"])
+def test_gain_is_the_derivative_of_the_variance(name):
+    found = plan(name)
+    new = np.array(found.models)[found.fit.layout.is_new][0]
+    target = found.targets([(new, None)])
+    gains = found.kinds.gains(found.weights(target))
+    for q in np.linspace(0, len(gains) - 1, 8).astype(int):
+        unit = found.kinds.information(np.arange(len(gains)) == q)
+        low, high = (
+            target.parts(found.weights(target, step * unit)).sum()
+            for step in (-1e-3, 1e-3)
+        )
+        assert_allclose((low - high) / 2e-3, gains[q], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["paper", "default", "two new models"])
+def test_verdicts_without_end_leave_the_lower_bound(name):
+    """Without item effects; of verdicts on the new model alone."""
+    found, result = plan(name), fitted(name).result_
+    for model in result.models[result.is_new].tolist():
+        target = found.targets([(model, None)])
+        endless = found.evenly(model, found.judges)
+        sampling, items = target.parts(found.limit(target, endless))
+        bound = result.lower_bound[result.models.tolist().index(model)]
+        assert_allclose(sampling, bound, rtol=1e-8)
+        assert items == 0.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_limit_is_approached(name):
+    found, model = plan(name), fitted(name).new_models_[0]
+    target = found.targets([(model, None)])
+    for sources in ([0], [1], found.judges):
+        unit = 10 * found.evenly(model, sources)
+        end = target.parts(found.limit(target, unit)).sum()
+        many, more = (
+            target.parts(found.along(target, unit)(n)).sum() for n in (1e5, 1e6)
+        )
+        assert end <= more * (1 + 1e-9) < many * (1 + 2e-9)
+        # What is above the limit falls as one over the number.
+        assert_allclose(more - end, (many - end) / 10.0, rtol=0.05, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_today_is_what_is_reported(name):
+    found, result = plan(name), fitted(name).result_
+    model, other = result.models[result.is_new][0], result.models[~result.is_new][2]
+    target = found.targets([(model, None), (model, other)])
+    variance, items = target.variances(found.weights(target))
+    due = result.contrasts().loc[(model, other), "standard_error"]
+    assert_allclose(np.sqrt(variance), [result.standard_errors[model], due])
+    assert_allclose(items[0], result.variance["items"][model], atol=1e-15)
+    # Between the two formulas there is the noise of a sandwich, and no more.
+    assert (abs(target.factors[0] - 1.0) < 0.2).all()
+
+
+# ----------------------------------------------------- pairs that nobody has compared
+@pytest.fixture(scope="module")
+def with_gaps():
+    """Judge-2 has never compared the new model with model-03, nor judge-1 at all."""
+    data = simulate_battles(n_models=5, n_new=300, n_historical=1500, random_state=0)
+    X = data.X
+    new = (X == "new-model").any(axis=1)
+    gone = new & X["judge"].eq("judge-2") & (X == "model-03").any(axis=1)
+    gone |= new & X["judge"].eq("judge-1")
+    y = data.y[~gone.to_numpy()]
+    return AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X[~gone], y)
+
+
+def test_responses_are_drawn_from_those_of_both_models(with_gaps, monkeypatch):
+    few, X = with_gaps.result_.plan, with_gaps._distinct_sample.X
+    # All of them, so that the mean is exact.
+    monkeypatch.setattr("skanchor.readouts._kinds.DRAWS", 10_000)
+    found = Plan.of(with_gaps.result_)
+    new, other = (found.models.index(one) for one in ("new-model", "model-03"))
+    source = found.sources.index("judge-2")
+    kinds = found.kinds
+    one = (kinds.source == source) & (kinds.model == new) & (kinds.opponent == other)
+    assert found.verdicts("new-model", source)[1][other] == 0
+    # All responses of either model that the judge has seen, each with each.
+    judge = X.judges.tolist().index("judge-2")
+    mine = X.judge == judge
+
+    def responses(item):
+        sides = X.features_left[mine & (X.left == item)]
+        return np.vstack([sides, X.features_right[mine & (X.right == item)]])
+
+    first, second = responses(new), responses(other)
+    left = np.repeat(first, len(second), axis=0)
+    right = np.tile(second, (len(first), 1))
+    bias = with_gaps.calibrator_.biases_["judge-2"]
+    shift = np.ravel(bias.contrast(FeaturePairs(left, right, X.feature_names)))
+    eta = X.sensitivities[judge] * (X.scores[new] - X.scores[other]) + shift
+    total = 0.0
+    for order in (1.0, -1.0):
+        p = expit(eta + order * X.position_effects[judge])
+        z = np.column_stack([np.ones(len(eta)), np.full(len(eta), order), left - right])
+        total = total + (z * (p * (1 - p))[:, None]).T @ z / len(eta) / 2
+    # By the parameters of the judge's order and span, which no other row touches.
+    layout, at = found.fit.layout, found.solution.information.at
+    own = np.r_[layout.position_effects.start + source, layout.span(source)]
+    places = np.searchsorted(at, own)
+    (unit, some) = (one_plan.kinds.information(one) for one_plan in (found, few))
+    exact = total[1:, 1:]
+    assert_allclose(unit[np.ix_(places, places)], exact, atol=1e-10)
+    # A few dozen responses of each stand for all.
+    near = some[np.ix_(places, places)]
+    assert_allclose(near, exact, atol=0.15 * np.abs(total).max())
+
+
+def test_a_judge_that_has_not_seen_the_model_can_be_asked(with_gaps):
+    design = with_gaps.design(10, {"judge-1": 0.1})
+    assert set(design.table["source"]) == {"judge-1"}
+    half = design.half_widths.loc["new-model"]
+    assert half["design"] < half["now"]
+
+
+@pytest.mark.parametrize("name", ["items", "default"])
+def test_votes_are_known_exactly(name):
+    """p (1 - p) at the plug-in scores, whatever the display order."""
+    found = plan(name)
+    kinds, scores = found.kinds, found.fit.scores
+    for q in np.flatnonzero(kinds.source == 0)[::3]:
+        model, opponent = kinds.model[q], kinds.opponent[q]
+        p = expit(scores[model] - scores[opponent])
+        unit = kinds.information(np.arange(len(kinds)) == q)
+        assert_allclose(unit[model, model], p * (1 - p))
+        assert_allclose(unit[model, opponent], -p * (1 - p))
+
+
+def test_draws_do_not_depend_on_the_order_of_the_rows():
+    data = simulate_battles(n_models=4, n_new=300, n_historical=1200, random_state=1)
+    X, y = data.X, np.asarray(data.y)
+    order = np.random.default_rng(0).permutation(len(y))
+    fold = np.arange(len(y)) % 3
+    found = []
+    for rows in (np.arange(len(y)), order):
+        plan = [np.flatnonzero(fold[rows] == k) for k in range(3)]
+        cv = [(np.setdiff1d(rows, test), test) for test in plan]
+        anchor = AnchorPipeline(cv=cv, item_effects="none", human_bias="linear")
+        found.append(anchor.fit(X.iloc[rows].reset_index(drop=True), y[rows]).worth())
+    assert_allclose(found[1].table, found[0].table, rtol=1e-6)

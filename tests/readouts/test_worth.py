@@ -1,0 +1,219 @@
+"""What verdicts are worth in votes."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from readout_fits import NAMES, fitted, plain_table, plan
+
+from skanchor import AnchorPipeline
+from skanchor._model.linalg import SymmetricSystem
+from skanchor.exceptions import BattlesError
+from skanchor.readouts._plan import rows_until
+
+OF_ONE = ("paper", "default", "items")
+
+
+def variance(found, target, more):
+    return float(target.variances(found.weights(target, more))[0][0])
+
+
+@pytest.mark.parametrize(
+    ("name", "replaces"),
+    [("paper", [93, 318, 124, 539]), ("default", [95, 341, 124, 564])],
+)
+def test_the_reference_design(name, replaces):
+    """As another implementation, with dense matrices, has found them."""
+    table = fitted(name).worth().table
+    assert table.index.get_level_values("judge").tolist() == [
+        "judge-1",
+        "judge-2",
+        "judge-3",
+        "all judges",
+    ]
+    assert table["replaces"].round().tolist() == replaces
+    if name == "paper":
+        assert table["verdicts"].tolist() == [151, 183, 166, 500]
+        assert table["alone"].round().tolist() == [96, 324, 128, 539]
+        assert table["next_verdict"].round(3).tolist() == [0.580, 1.643, 0.707, 1.011]
+        assert table["never_more"].round().tolist() == [21090] * 4
+
+
+def votes_like_verdicts(found, model):
+    """Information of a vote on a model against the opponents of its verdicts."""
+    met = sum(found.verdicts(model, m)[1] for m in found.judges)
+    mine = found.kinds.model == found.models.index(model)
+    share = np.where(mine & (found.kinds.source == 0), met[found.kinds.opponent], 0)
+    return found.kinds.information(share / share.sum())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_votes_do_what_the_verdicts_did(name):
+    """Put back in their place, they bring the variance back."""
+    found = plan(name)
+    for (model, judge), row in fitted(name).worth().table.iterrows():
+        if judge == "all judges":
+            continue
+        target, vote = found.targets([(model, None)]), votes_like_verdicts(found, model)
+        own, number = found.verdicts(model, found.sources.index(judge))
+        restored = variance(found, target, row["replaces"] * vote - own)
+        # A judge whose loss changes nothing replaces no vote.
+        if row["replaces"] > 0:
+            assert_allclose(restored, variance(found, target, 0.0), rtol=1e-8)
+        else:
+            assert restored <= variance(found, target, 0.0) * (1 + 1e-6)
+        # One more verdict is worth the ratio of two gains.
+        w = found.weights(target)[:, 0]
+        ratio = (w @ own @ w / number.sum()) / (w @ vote @ w)
+        assert_allclose(row["next_verdict"], ratio, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", OF_ONE)
+def test_order_of_the_columns(name):
+    """More verdicts are worth more, and none is worth more than the cap."""
+    table = fitted(name).worth().table
+    assert (table["alone"] <= table["never_more"]).all()
+    judges, everyone = table.iloc[:-1], table.iloc[-1]
+    assert (judges["replaces"] <= everyone["replaces"] + 1e-6).all()
+    assert_allclose(everyone["alone"], everyone["replaces"], rtol=1e-6)
+    if name == "items":
+        # Judges share what they think of the model: more verdicts do not help.
+        assert everyone["never_more"] < 2.0 * everyone["replaces"]
+
+
+def test_known_judges_are_worth_the_ratio_of_information():
+    """c^2 V_m / V_H, where history says all of scores, sensitivities and biases."""
+    result = fitted("paper").result_
+    found = plan("paper")
+    seen = [found.verdicts("new-model", m) for m in found.judges]
+    history = found.solution.information.matrix - sum(own for own, _ in seen)
+    matrix = found.solution.information.matrix + 1e7 * history
+    system = SymmetricSystem.of(matrix)
+    known = replace(found.solution.information, matrix=matrix, system=system)
+    sure = replace(found, solution=replace(found.solution, information=known))
+    result = replace(result)
+    object.__setattr__(result, "plan", sure)
+    table = result.worth().table
+    vote = votes_like_verdicts(found, "new-model")
+    new = found.models.index("new-model")
+    # c^2 times the variance of its verdicts is what they say of the score itself.
+    ideal = [own[new, new] / number.sum() / vote[new, new] for own, number in seen]
+    assert_allclose(table["next_verdict"].iloc[:3], ideal, rtol=1e-3)
+    assert_allclose(ideal, [0.68, 1.90, 0.82], atol=0.005)
+
+
+def test_costs_and_models():
+    anchor = fitted("default")
+    table = anchor.worth(costs={"judge-1": 0.02, "judge-2": 0.1}).table
+    cost = table["cost_per_vote"].droplevel("model")
+    first = table.loc[("new-model", "judge-1")]
+    assert_allclose(cost["judge-1"], 151 * 0.02 / first["replaces"])
+    assert np.isnan(cost["judge-3"]) and np.isnan(cost["all judges"])
+    two = fitted("two new models")
+    models = two.worth().table.index.get_level_values("model").unique()
+    assert models.tolist() == two.new_models_.tolist()
+    one = two.worth(model=models[1]).table
+    pd.testing.assert_frame_equal(one, two.worth().table.loc[[models[1]]])
+
+
+def test_sentences():
+    anchor = fitted("default")
+    lines = anchor.worth().sentences
+    assert len(lines) == 4
+    assert lines[0].startswith(
+        "The 151 verdicts of judge-1 on new-model do the work of 95 human votes beside "
+        "the other judges (alone: 98 human votes). One more is worth 0.59 human votes"
+    )
+    assert lines[-1].startswith("All 500 verdicts on new-model do the work of 564")
+    assert lines[0] in repr(anchor.worth())
+    records = anchor.worth().to_dict()["rows"]
+    assert records[1]["judge"] == "judge-2" and records[1]["verdicts"] == 183
+
+
+def test_a_judge_without_verdicts_on_the_model():
+    X, y = plain_table()
+    keep = ~((X == "new-model").any(axis=1) & X["judge"].eq("judge-2")).to_numpy()
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(X[keep], np.asarray(y)[keep])
+    worth = anchor.worth()
+    row = worth.table.loc[("new-model", "judge-2")]
+    assert row["verdicts"] == 0
+    assert np.isnan(row["replaces"]) and np.isnan(row["alone"])
+    assert row["next_verdict"] > 0.1 and row["never_more"] > 10
+    assert "judge-2 has no verdict on new-model yet." in worth.sentences[1]
+
+
+def test_rows_put_together_are_worth_what_they_were():
+    """A table of counts, of single rows, and one that was pickled."""
+    X, y = plain_table()
+    counts = X.assign(y=np.asarray(y)).groupby([*X.columns, "y"], observed=True).size()
+    counts = counts.rename("n").reset_index()
+    settings = dict(item_effects="none", cv=5, random_state=0)
+    table = AnchorPipeline(weights="frequency", **settings).fit(
+        counts[X.columns], counts["y"], sample_weight=counts["n"]
+    )
+    rows = AnchorPipeline(**settings).fit(X, y)
+    assert_allclose(table.worth().table, rows.worth().table, rtol=1e-6)
+    again = pickle.loads(pickle.dumps(rows))
+    pd.testing.assert_frame_equal(again.worth().table, rows.worth().table)
+
+
+def test_rows_until():
+    assert rows_until(lambda n: 1.0 / (1.0 + n), 0.1, 0.0) == pytest.approx(9.0)
+    assert rows_until(lambda n: 1.0 / (1.0 + n), 2.0) == 0.0
+    assert rows_until(lambda n: 0.5 + 1.0 / (1.0 + n), 0.4) == np.inf
+    assert rows_until(lambda n: 0.5 + 1.0 / (1.0 + n), 0.5, 0.5) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("asked", "match"),
+    [
+        (dict(model="model-01"), r"no new models \['model-01'\]"),
+        (dict(costs={"judge-9": 1.0}), r"no sources of rows \['judge-9'\]"),
+        (dict(costs={"judge-1": -1.0}), "must be a number above zero, got -1"),
+        (dict(costs={"judge-1": 0.0}), "must be a number above zero"),
+        (dict(costs={"judge-1": np.nan}), "must be a number above zero"),
+        (dict(costs={"judge-1": "dear"}), "must be a number above zero, got 'dear'"),
+        (dict(costs={}), "costs must map sources"),
+        (dict(costs=0.1), "costs must map sources"),
+    ],
+)
+def test_bad_input(asked, match):
+    with pytest.raises(BattlesError, match=match):
+        fitted("default").worth(**asked)
+
+
+def test_nothing_new_is_worth_nothing():
+    with pytest.raises(BattlesError, match="There is no new model"):
+        fitted("history").worth()
+
+
+def test_labels_and_the_order_of_rows_do_not_matter():
+    """Whole numbers as labels, sides swapped, rows shuffled."""
+    X, y = plain_table()
+    y, rng = np.asarray(y, dtype=float), np.random.default_rng(0)
+    # The folds are drawn by rows: without them in what is compared, nothing moves.
+    settings = dict(item_effects="none", cv=2, random_state=0)
+    plain = AnchorPipeline(**settings).fit(X, y)
+    names = sorted(set(X["model_a"]) | set(X["model_b"]))
+    code = dict(zip(names, rng.permutation(len(names)).tolist(), strict=True))
+    judges = {"judge-1": 7, "judge-2": 3, "judge-3": 5, "human": "human"}
+    swap, order = rng.random(len(X)) < 0.5, rng.permutation(len(X))
+    other = pd.DataFrame(
+        {
+            "model_a": np.where(swap, X["model_b"].map(code), X["model_a"].map(code)),
+            "model_b": np.where(swap, X["model_a"].map(code), X["model_b"].map(code)),
+            "judge": X["judge"].map(judges),
+            "shown_first": np.where(swap, "model_b", "model_a"),
+        }
+    ).iloc[order]
+    again = AnchorPipeline(**settings).fit(other, np.where(swap, 1 - y, y)[order])
+    found = again.worth().table.droplevel("model")
+    due = plain.worth().table.droplevel("model")
+    found = found.rename(index={code: name for name, code in judges.items()})
+    assert_allclose(found.loc[due.index], due, rtol=1e-6)
+    design = again.design(10, {"human": 1.0, 3: 0.1})
+    assert set(design.table["source"]) <= {"human", 3}
+    assert set(design.table["opponent"]) <= set(code.values())
