@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
     from skanchor._arrivals import ArrivalScorer
+    from skanchor._battles import Comparisons
     from skanchor._btl import BTLRegressor
-    from skanchor._comparisons import Comparisons
     from skanchor._folds import SourceKFold
     from skanchor._judges import JudgeCalibrator
     from skanchor._riesz import RieszDebiaser
@@ -37,7 +37,7 @@ _MODULE_OF = {
     "AnchorResult": "results",
     "ArrivalScorer": "_arrivals",
     "BTLRegressor": "_btl",
-    "Comparisons": "_comparisons",
+    "Comparisons": "_battles",
     "JudgeCalibrator": "_judges",
     "RieszDebiaser": "_riesz",
     "SourceKFold": "_folds",

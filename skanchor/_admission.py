@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skanchor._btl import BTLRegressor
-from skanchor._comparisons import (
+from skanchor._battles import (
     Comparisons,
     advice_on_spellings,
     decide_roles,
@@ -21,7 +20,8 @@ from skanchor._comparisons import (
     warn_of_contradicting_judges,
     warn_of_runs,
 )
-from skanchor._comparisons.grades import shares_on_old_and_new, warn_of_other_grades
+from skanchor._battles.grades import shares_on_old_and_new, warn_of_other_grades
+from skanchor._btl import BTLRegressor
 from skanchor._judges import FeatureSeparation, feature_separated_judges
 from skanchor._model.graph import Connectivity
 from skanchor._typing import Array

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
 from skanchor._base import ComparisonEstimator
+from skanchor._battles import Comparisons, align, usable_features
+from skanchor._battles.labels import label_index
 from skanchor._checks import check_bounds
-from skanchor._comparisons import Comparisons, align, usable_features
-from skanchor._comparisons.labels import label_index
 from skanchor._model.logistic import fit_logistic
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, BoundWarning

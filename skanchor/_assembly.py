@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from skanchor._battles import Comparisons, Inputs, count_rows
 from skanchor._cells import Cells
 from skanchor._chain import Chain, fit_stages
-from skanchor._comparisons import Comparisons, Inputs, count_rows
 from skanchor._diagnostics import (
     FitSums,
     ItemCheck,

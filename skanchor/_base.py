@@ -19,8 +19,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skanchor._comparisons import Comparisons, Outcomes
-from skanchor._comparisons.table_rows import is_named
+from skanchor._battles import Comparisons, Outcomes
+from skanchor._battles.table_rows import is_named
 from skanchor._documented import DocumentedMixin
 from skanchor._model.link import log_loss_terms, sigmoid
 from skanchor._numerics.machine import limited_threads, threads_for

@@ -14,9 +14,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
 from skanchor._base import ComparisonEstimator
+from skanchor._battles import Comparisons, align
+from skanchor._battles.labels import label_index
 from skanchor._checks import check_level
-from skanchor._comparisons import Comparisons, align
-from skanchor._comparisons.labels import label_index
 from skanchor._human_bias import Votes, fit_votes, vote_biases
 from skanchor._model.btl import BTLFit, fit_btl
 from skanchor._model.btl_errors import ScoreErrors

@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons import (
+from skanchor._battles import (
     Comparisons,
     EqualRows,
     is_constant,

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._arrivals import ArrivalScorer
+from skanchor._battles import Comparisons
 from skanchor._btl import BTLRegressor
-from skanchor._comparisons import Comparisons
 from skanchor._historical import HistoricalFit, fit_history, laid_out
 from skanchor._item_fit import fit_item_effects
 from skanchor._judges import JudgeCalibrator

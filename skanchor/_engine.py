@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._battles import Comparisons
 from skanchor._chain import Chain, complete, fit_stages
-from skanchor._comparisons import Comparisons
 from skanchor._crossfit.engine import FoldResult, SumOfFolds
 from skanchor._crossfit.riesz import RieszWeights
 from skanchor._diagnostics import FitSums

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor._comparisons import HUMAN, Comparisons, JudgeRows, usable_features
+from skanchor._battles import HUMAN, Comparisons, JudgeRows, usable_features
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import SymmetricSystem

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons import Comparisons
+from skanchor._battles import Comparisons
 from skanchor._engine import FullFit
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.open_rows import OpenRows, dispersion_of

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor._comparisons import Comparisons
-from skanchor._comparisons.labels import label_index
+from skanchor._battles import Comparisons
+from skanchor._battles.labels import label_index
 from skanchor._crossfit.engine import Step, fitted, steps_of
 from skanchor._judges import POSITION_BOUND, JudgeCalibrator
 from skanchor._model.dispersion import NO_DISPERSION, dispersion

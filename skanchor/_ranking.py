@@ -21,7 +21,7 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._base import ComparisonEstimator
-from skanchor._comparisons import Comparisons
+from skanchor._battles import Comparisons
 from skanchor.results import PointResult, RankingResult
 
 P = ParamSpec("P")

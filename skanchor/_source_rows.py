@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons import JudgeRows
+from skanchor._battles import JudgeRows
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from skanchor._arrivals import ArrivalScorer
+from skanchor._battles import Comparisons
 from skanchor._btl import BTLRegressor
-from skanchor._comparisons import Comparisons
 from skanchor._judges import JudgeCalibrator
 from skanchor._riesz import RieszDebiaser
 from skanchor.bias import LinearBias

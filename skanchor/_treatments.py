@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._battles import Comparisons
 from skanchor._btl import BTLRegressor
-from skanchor._comparisons import Comparisons
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
 from skanchor._crossfit.item_test import choose_item_effects as choose
 from skanchor._model.item_effects import (

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from skanchor._comparisons.labels import is_constant
+from skanchor._battles.labels import is_constant
 from skanchor._human_bias import vote_biases
 from skanchor._model.btl import VoteCells
 from skanchor._model.btl_errors import ScoreErrors

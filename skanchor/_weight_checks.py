@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons import HUMAN, is_constant, number_rows
-from skanchor._comparisons.grouping import FEW_GROUPS
+from skanchor._battles import HUMAN, is_constant, number_rows
+from skanchor._battles.grouping import FEW_GROUPS
 from skanchor.exceptions import DataWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn

@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from sklearn.utils.validation import check_consistent_length
 
 from skanchor._base import ComparisonEstimator
-from skanchor._comparisons import Comparisons, Outcomes
+from skanchor._battles import Comparisons, Outcomes
 from skanchor._model.link import log_loss_terms
 from skanchor._typing import Array
 from skanchor.sample import Battles

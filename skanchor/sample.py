@@ -11,8 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from skanchor._checks import check_unmasked
-from skanchor._comparisons import (
+from skanchor._battles import (
     Comparisons,
     Inputs,
     Outcomes,
@@ -21,9 +20,9 @@ from skanchor._comparisons import (
     equal_texts,
     is_constant,
 )
-from skanchor._comparisons.digest import digest_of
-from skanchor._comparisons.features import check_scales
-from skanchor._comparisons.grouping import (
+from skanchor._battles.digest import digest_of
+from skanchor._battles.features import check_scales
+from skanchor._battles.grouping import (
     FEW_GROUPS,
     RowGroups,
     default_raters,
@@ -31,8 +30,9 @@ from skanchor._comparisons.grouping import (
     find_groups,
     warn_of_groups_of_a_feature,
 )
-from skanchor._comparisons.labels import to_numpy
-from skanchor._comparisons.oddities import warn_of_odd_rows
+from skanchor._battles.labels import to_numpy
+from skanchor._battles.oddities import warn_of_odd_rows
+from skanchor._checks import check_unmasked
 from skanchor._numerics.groups import Crossed, Membership
 from skanchor._numerics.machine import available_bytes
 from skanchor._typing import Array

@@ -10,7 +10,7 @@ the features of the left response. Nothing here validates, and nothing is caught
 import numpy as np
 
 import skanchor.bootstrap
-from skanchor._comparisons import Comparisons, EncodedRows
+from skanchor._battles import Comparisons, EncodedRows
 from skanchor.baselines import BASELINES
 
 MODELS = np.array(["new", "strong", "weak"], dtype=object)

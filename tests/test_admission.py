@@ -16,7 +16,7 @@ from skanchor._admission import (
     leave_out_little_history,
     leave_out_separated,
 )
-from skanchor._comparisons import decide_roles
+from skanchor._battles import decide_roles
 from skanchor._weight_checks import check_weights_and_groups, mean_weight
 from skanchor.bias import LinearBias
 from skanchor.exceptions import (

@@ -23,7 +23,7 @@ from skanchor import (
     RieszDebiaser,
     SourceKFold,
 )
-from skanchor._comparisons import FeaturePairs
+from skanchor._battles import FeaturePairs
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.simulation import simulate_battles

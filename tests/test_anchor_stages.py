@@ -15,7 +15,7 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
-from skanchor._comparisons import decide_roles
+from skanchor._battles import decide_roles
 from skanchor._judges import NoJudges
 from skanchor.exceptions import BattlesError
 from skanchor.simulation import simulate_battles

@@ -14,7 +14,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from skanchor import BTLRegressor, Comparisons
-from skanchor._comparisons import decide_roles
+from skanchor._battles import decide_roles
 from skanchor.exceptions import (
     BattlesError,
     BoundWarning,

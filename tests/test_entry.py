@@ -15,7 +15,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
-from skanchor._comparisons import split_table
+from skanchor._battles import split_table
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.large import fit_history
 from skanchor.reports import to_dict

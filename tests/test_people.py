@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from skanchor import AnchorPipeline, split_battles
-from skanchor._comparisons import join_groups
+from skanchor._battles import join_groups
 from skanchor.exceptions import BattlesError, DataWarning, WeakJudgeWarning
 from skanchor.simulation import simulate_battles
 

@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor, SourceKFold
-from skanchor._comparisons.grouping import FEW_GROUPS, find_groups
+from skanchor._battles.grouping import FEW_GROUPS, find_groups
 from skanchor.baselines import JointBTL
 from skanchor.bootstrap import bootstrap
 from skanchor.evaluation import leave_one_model_out

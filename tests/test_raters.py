@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
-from skanchor._comparisons.grouping import FEW_GROUPS, effective_number
+from skanchor._battles.grouping import FEW_GROUPS, effective_number
 from skanchor._numerics.groups import Crossed
 from skanchor.baselines import JointBTL
 from skanchor.bootstrap import bootstrap

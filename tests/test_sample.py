@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skanchor import Comparisons
-from skanchor._comparisons.grouping import find_groups
+from skanchor._battles.grouping import find_groups
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.sample import Sample, check_weight
 

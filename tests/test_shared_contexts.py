@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
-from skanchor._comparisons import InContext
+from skanchor._battles import InContext
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import (
     BattlesError,

@@ -258,7 +258,7 @@ def _facts(history: AnchorHistory, path: str) -> dict[str, Any]:
 
 def _voted(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any]:
     """Rows between models with human votes; print which models are left out."""
-    from skanchor._comparisons import Comparisons
+    from skanchor._battles import Comparisons
     from skanchor.warning_log import WarningLog
 
     with WarningLog():

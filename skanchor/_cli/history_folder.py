@@ -82,7 +82,7 @@ def build_from_folder(
     -------
     AnchorHistory
     """
-    from skanchor._comparisons import HUMAN
+    from skanchor._battles import HUMAN
     from skanchor.large import fit_history, open_dataset
 
     anchor = pipeline_of(options, options.weights or "importance")

@@ -252,8 +252,8 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
                 "battles; give a file with a row for each comparison"
             )
 
+    from skanchor._battles import HUMAN
     from skanchor._cli.texts import with_text_features
-    from skanchor._comparisons import HUMAN
     from skanchor.io import judge_columns, split_battles
 
     renames = renames if options.demo else {}
@@ -277,7 +277,7 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
 
 def _without_votes(X: Any, y: Any, models: list[str]) -> tuple[Any, Any]:
     """Leave out the human rows of some models, as a dry run of new ones."""
-    from skanchor._comparisons import HUMAN
+    from skanchor._battles import HUMAN
     from skanchor.exceptions import DataWarning
     from skanchor.warning_log import warn
 
@@ -395,7 +395,7 @@ def groups_of(X: Any, options: argparse.Namespace) -> Any:
 
     With several columns, rows that share a value in any of them are in one group.
     """
-    from skanchor._comparisons import join_groups
+    from skanchor._battles import join_groups
     from skanchor.io.generic import column_called
 
     renames = pairs_of("--columns", options.columns)

@@ -17,8 +17,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import chdtrc, ndtr
 
-from skanchor._comparisons import Comparisons
-from skanchor._comparisons.labels import label_index
+from skanchor._battles import Comparisons
+from skanchor._battles.labels import label_index
 from skanchor._crossfit.riesz import Information
 from skanchor._diagnostics._sums import CHANGES, FitSums, FittedSource, tested_columns
 from skanchor._model.fit import Fit

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor._comparisons import Comparisons
-from skanchor._comparisons.labels import label_index
+from skanchor._battles import Comparisons
+from skanchor._battles.labels import label_index
 from skanchor._crossfit.item_test import ItemTest, chi_square_tail
 from skanchor._crossfit.solution import Solution
 from skanchor._diagnostics._arrivals import ArrivalCheck

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from skanchor._battles import Comparisons, align
+from skanchor._battles.labels import label_index
 from skanchor._btl import BTLRegressor
-from skanchor._comparisons import Comparisons, align
-from skanchor._comparisons.labels import label_index
 from skanchor._diagnostics._sums import FitSums
 from skanchor._numerics.parameters import PEOPLE
 

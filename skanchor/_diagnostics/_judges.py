@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor._comparisons import FeaturePairs
+from skanchor._battles import FeaturePairs
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.link import sigmoid
 from skanchor._typing import Array

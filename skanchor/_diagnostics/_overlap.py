@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons import constant
+from skanchor._battles import constant
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._typing import Array
 from skanchor.sample import Sample

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons import JudgeRows, count_rows
+from skanchor._battles import JudgeRows, count_rows
 from skanchor._diagnostics._overlap import HistoricalFeatures
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.dispersion import NO_DISPERSION

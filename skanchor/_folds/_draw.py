@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from skanchor._comparisons import look_up
-from skanchor._comparisons.grouping import RowGroups
+from skanchor._battles import look_up
+from skanchor._battles.grouping import RowGroups
 from skanchor._folds._plan import DrawnPlan, FoldPlan, check_plan, is_split
 from skanchor._folds._source_kfold import SourceKFold
 from skanchor._model.graph import count_components

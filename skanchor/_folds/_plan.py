@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons import chunks
+from skanchor._battles import chunks
 from skanchor._typing import Array
 from skanchor.exceptions import located
 from skanchor.sample import Sample

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
-from skanchor._comparisons import (
+from skanchor._battles import (
     Comparisons,
     chunks,
     decide_roles,
@@ -18,11 +18,11 @@ from skanchor._comparisons import (
     look_up,
     number_rows,
 )
-from skanchor._comparisons.grouping import (
+from skanchor._battles.grouping import (
     RowGroups,
     find_groups,
 )
-from skanchor._comparisons.labels import factorize
+from skanchor._battles.labels import factorize
 from skanchor._folds._plan import Split
 from skanchor._typing import Seed
 from skanchor.exceptions import BattlesError

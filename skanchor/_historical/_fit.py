@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from skanchor._battles import Comparisons, align
 from skanchor._btl import BTLRegressor
-from skanchor._comparisons import Comparisons, align
 from skanchor._historical._joint import EXACT, NEAR, fit_jointly
 from skanchor._historical._separation import runaway_judges, separated_judges
 from skanchor._human_bias import Votes, fit_bias

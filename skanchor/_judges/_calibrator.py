@@ -11,15 +11,15 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 
 from skanchor._base import ComparisonEstimator
-from skanchor._checks import check_bounds
-from skanchor._comparisons import (
+from skanchor._battles import (
     Comparisons,
     FeaturePairs,
     JudgeRows,
     align,
     usable_features,
 )
-from skanchor._comparisons.labels import label_index
+from skanchor._battles.labels import label_index
+from skanchor._checks import check_bounds
 from skanchor._judges._display import Display
 from skanchor._judges._warnings import JudgeWarnings
 from skanchor._numerics.parameters import without_rounding

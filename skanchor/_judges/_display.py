@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from skanchor._comparisons import JudgeRows
+from skanchor._battles import JudgeRows
 from skanchor._model.graph import count_components
 from skanchor._model.link import sigmoid
 from skanchor._numerics.linalg import SymmetricSolver

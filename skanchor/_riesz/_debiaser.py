@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from skanchor._base import ComparisonEstimator
-from skanchor._comparisons import Comparisons, Outcomes, usable_features
+from skanchor._battles import Comparisons, Outcomes, usable_features
 from skanchor._crossfit.solution import Solution
 from skanchor._model.link import sigmoid
 from skanchor._model.sources import SourceRows, variance_of

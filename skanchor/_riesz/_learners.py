@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skanchor._comparisons import Comparisons
+from skanchor._battles import Comparisons
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor._comparisons import HUMAN, FeaturePairs, JudgeRows
+from skanchor._battles import HUMAN, FeaturePairs, JudgeRows
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._riesz._learners import WeightLearner
 from skanchor._typing import Array

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skanchor._comparisons import Comparisons
+from skanchor._battles import Comparisons
 from skanchor._model.fit import Fit
 from skanchor._model.sources import ResidualRows, SourceRows
 from skanchor._riesz._learners import WeightLearner, human_learner, weight_learners

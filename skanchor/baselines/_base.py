@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from skanchor._admission import admit_to_ranking
 from skanchor._base import ComparisonEstimator
+from skanchor._battles import Comparisons, count_rows
 from skanchor._btl import BTLRegressor
-from skanchor._comparisons import Comparisons, count_rows
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.open_rows import OpenRows
 from skanchor._ranking import ScoreEstimator

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._admission import check_ranking
-from skanchor._comparisons import Comparisons, decide_roles
+from skanchor._battles import Comparisons, decide_roles
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
 from skanchor._pipeline_fit import PipelineFit

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._battles import Comparisons
 from skanchor._btl import BTLRegressor
-from skanchor._comparisons import Comparisons
 from skanchor._crossfit.influence import influence_of
 from skanchor._crossfit.riesz import RieszWeights
 from skanchor._model.btl_errors import LEAST_NOISE

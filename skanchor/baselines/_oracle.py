@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from skanchor._admission import check_ranking
-from skanchor._comparisons import Comparisons, decide_roles
+from skanchor._battles import Comparisons, decide_roles
 from skanchor._ranking import RankingEstimator
 from skanchor.baselines._base import Baseline
 from skanchor.baselines._likelihood import (

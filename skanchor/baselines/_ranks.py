@@ -9,8 +9,8 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-from skanchor._comparisons import Comparisons
-from skanchor._comparisons.labels import positions
+from skanchor._battles import Comparisons
+from skanchor._battles.labels import positions
 from skanchor._model.logistic import fit_logistic
 from skanchor._ranking import RankOnlyEstimator
 from skanchor._typing import Array

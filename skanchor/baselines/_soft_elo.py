@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._battles import Comparisons
 from skanchor._btl import BTLRegressor
 from skanchor._checks import check_level
-from skanchor._comparisons import Comparisons
 from skanchor._model.logistic import fit_logistic
 from skanchor._ranking import AroundMethod, ScoreEstimator
 from skanchor._typing import Array

@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._comparisons import FeaturePairs
+from skanchor._battles import FeaturePairs
 from skanchor._model.link import log_loss_terms
 from skanchor._typing import Array
 from skanchor.bias._boosted import BoostedBias
@@ -66,7 +66,7 @@ class AutoBias(PairsLearner):
     --------
     >>> import numpy as np
     >>> from skanchor.bias import AutoBias, BoostedBias, LinearBias
-    >>> from skanchor._comparisons import FeaturePairs
+    >>> from skanchor._battles import FeaturePairs
     >>> rng = np.random.default_rng(0)
     >>> left, right = rng.normal(size=(2, 2000, 1))
     >>> y = rng.random(2000) < 1 / (1 + np.exp(right**2 - left**2)[:, 0])

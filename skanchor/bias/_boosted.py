@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skanchor._comparisons import FeaturePairs
+from skanchor._battles import FeaturePairs
 from skanchor._model.link import log_loss_terms
 from skanchor._typing import Array
 from skanchor.bias._exact import LINEAR_RIDGE, ExactFit, fit_exactly
@@ -93,7 +93,7 @@ class BoostedBias(PairsLearner):
     --------
     >>> import numpy as np
     >>> from skanchor.bias import BoostedBias
-    >>> from skanchor._comparisons import FeaturePairs
+    >>> from skanchor._battles import FeaturePairs
     >>> rng = np.random.default_rng(0)
     >>> left, right = rng.normal(size=(2, 2000, 1))
     >>> y = rng.random(2000) < 1 / (1 + np.exp(right**2 - left**2)[:, 0])

@@ -7,7 +7,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from skanchor._comparisons import FeaturePairs
+from skanchor._battles import FeaturePairs
 from skanchor._documented import DocumentedMixin
 from skanchor._typing import Array
 from skanchor.bias._exact import ExactFit

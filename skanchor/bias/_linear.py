@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._comparisons import FeaturePairs
+from skanchor._battles import FeaturePairs
 from skanchor._typing import Array
 from skanchor.bias._exact import fit_exactly
 from skanchor.bias._learner import PairsLearner
@@ -58,7 +58,7 @@ class LinearBias(PairsLearner):
     --------
     >>> import numpy as np
     >>> from skanchor.bias import LinearBias
-    >>> from skanchor._comparisons import FeaturePairs
+    >>> from skanchor._battles import FeaturePairs
     >>> rng = np.random.default_rng(0)
     >>> left, right = rng.normal(size=(2, 2000, 1))
     >>> y = rng.random(2000) < 1 / (1 + np.exp(right - left)[:, 0])

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._comparisons import FeaturePairs
+from skanchor._battles import FeaturePairs
 from skanchor._typing import Array
 from skanchor.bias._head import fit_head, head_ridge
 from skanchor.bias._learner import PairsLearner
@@ -122,7 +122,7 @@ class NetworkBias(PairsLearner):
     --------
     >>> import numpy as np
     >>> from skanchor.bias import NetworkBias
-    >>> from skanchor._comparisons import FeaturePairs
+    >>> from skanchor._battles import FeaturePairs
     >>> rng = np.random.default_rng(0)
     >>> left, right = rng.normal(size=(2, 2000, 1))
     >>> y = rng.random(2000) < 1 / (1 + np.exp(right**2 - left**2)[:, 0])

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._battles import decide_roles
+from skanchor._battles.labels import positions
 from skanchor._btl import BTLRegressor
-from skanchor._comparisons import decide_roles
-from skanchor._comparisons.labels import positions
 from skanchor._crossfit.influence import residuals, row_influence
 from skanchor._crossfit.riesz import RieszWeights
 from skanchor._pipeline_fit import carried_by

@@ -15,9 +15,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from skanchor._battles import label_list
+from skanchor._battles.labels import positions
 from skanchor._btl import BTLRegressor
-from skanchor._comparisons import label_list
-from skanchor._comparisons.labels import positions
 from skanchor._contexts import refuse_contexts
 from skanchor._folds import run_plan
 from skanchor._row_rules import RowRules, treat_ties

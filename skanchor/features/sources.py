@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from skanchor._comparisons import as_frame
+from skanchor._battles import as_frame
 from skanchor.exceptions import BattlesError
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor._comparisons import Outcomes, as_frame
-from skanchor._comparisons.grouping import AUTO
+from skanchor._battles import Outcomes, as_frame
+from skanchor._battles.grouping import AUTO
 from skanchor._folds import DrawnPlan
 from skanchor.exceptions import BattlesError
 from skanchor.history._arrivals import deal, warn_of_features

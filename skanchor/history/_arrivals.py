@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from skanchor._comparisons import Comparisons, usable_features
-from skanchor._comparisons.grades import graded_shares, warn_of_other_grades
-from skanchor._comparisons.labels import argsort_labels, is_in
+from skanchor._battles import Comparisons, usable_features
+from skanchor._battles.grades import graded_shares, warn_of_other_grades
+from skanchor._battles.labels import argsort_labels, is_in
 from skanchor._folds import FoldPlan, SourceKFold
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.sample import Sample

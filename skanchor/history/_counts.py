@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons import HUMAN, number_rows
+from skanchor._battles import HUMAN, number_rows
 from skanchor._folds import FoldPlan, fold_of_rows
 from skanchor._typing import Array
 from skanchor.sample import Sample

@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._anchor import AnchorPipeline
-from skanchor._comparisons import Comparisons, as_frame
-from skanchor._comparisons.grouping import AUTO
-from skanchor._comparisons.labels import is_in
+from skanchor._battles import Comparisons, as_frame
+from skanchor._battles.grouping import AUTO
+from skanchor._battles.labels import is_in
 from skanchor._contexts import refuse_contexts
 from skanchor._folds import FoldPlan, make_plans
 from skanchor._stages import Stages

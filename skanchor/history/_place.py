@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from skanchor._assembly import assemble, set_undetermined_apart
+from skanchor._battles import Comparisons, count_rows
+from skanchor._battles.labels import argsort_labels, same_labels
 from skanchor._chain import Chain
-from skanchor._comparisons import Comparisons, count_rows
-from skanchor._comparisons.labels import argsort_labels, same_labels
 from skanchor._crossfit.solution import Solution
 from skanchor._crossfit.state import PlacedFit
 from skanchor._diagnostics import FitSums

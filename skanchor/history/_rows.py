@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skanchor._anchor import AnchorPipeline
-from skanchor._comparisons import Comparisons, as_frame
-from skanchor._comparisons.grouping import (
+from skanchor._battles import Comparisons, as_frame
+from skanchor._battles.grouping import (
     AUTO,
     PROMPT_COLUMN,
     is_own_label,

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._assembly import Inference, board_of
+from skanchor._battles import Comparisons, EncodedRows
+from skanchor._battles.grades import graded_shares, shares_by_label
+from skanchor._battles.grouping import label_codes
+from skanchor._battles.labels import label_index
 from skanchor._btl import BTLRegressor
 from skanchor._chain import fit_stages
-from skanchor._comparisons import Comparisons, EncodedRows
-from skanchor._comparisons.grades import graded_shares, shares_by_label
-from skanchor._comparisons.grouping import label_codes
-from skanchor._comparisons.labels import label_index
 from skanchor._crossfit.state import StoredFits
 from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._engine import FullFit

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons.coded import CodedText, arrow_text, coded_text
+from skanchor._battles.coded import CodedText, arrow_text, coded_text
 from skanchor.exceptions import DataWarning
 
 _MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"})

@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from skanchor._comparisons.outcomes import WINNER_VALUES
+from skanchor._battles.outcomes import WINNER_VALUES
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io._source import STDIN
 from skanchor.warning_log import warn

@@ -9,10 +9,10 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
 
-from skanchor._comparisons import HUMAN, as_frame, split_table
-from skanchor._comparisons.outcomes import WINNER_VALUES
-from skanchor._comparisons.people import as_text, listed
-from skanchor._comparisons.table import require_columns
+from skanchor._battles import HUMAN, as_frame, split_table
+from skanchor._battles.outcomes import WINNER_VALUES
+from skanchor._battles.people import as_text, listed
+from skanchor._battles.table import require_columns
 from skanchor.exceptions import AssumptionWarning
 from skanchor.io._plain_tables import sources
 from skanchor.io._plain_tables.plain import read_plain

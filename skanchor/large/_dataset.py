@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
-from skanchor._comparisons import as_frame
-from skanchor._comparisons.features import declared_label, feature_stems
-from skanchor._comparisons.grouping import other_side
-from skanchor._comparisons.suspects import DECLARED
+from skanchor._battles import as_frame
+from skanchor._battles.features import declared_label, feature_stems
+from skanchor._battles.grouping import other_side
+from skanchor._battles.suspects import DECLARED
 from skanchor._numerics.machine import release_memory
 from skanchor.exceptions import BattlesError
 from skanchor.io import may_be_swapped, split_battles

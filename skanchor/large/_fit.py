@@ -10,8 +10,8 @@ import numpy as np
 
 from skanchor import _treatments as treatments
 from skanchor._anchor import AnchorPipeline
+from skanchor._battles import Comparisons
 from skanchor._chain import Chain, fit_stages
-from skanchor._comparisons import Comparisons
 from skanchor._crossfit.engine import FitOfAllRows
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
 from skanchor._crossfit.state import HeldOut, StoredFits, TrainedFold

@@ -13,8 +13,8 @@ import pyarrow.dataset as ds
 from sklearn.utils import check_random_state
 
 from skanchor._anchor import AnchorPipeline
-from skanchor._comparisons import HUMAN, as_frame, grouping, split_table
-from skanchor._comparisons.features import check_scales
+from skanchor._battles import HUMAN, as_frame, grouping, split_table
+from skanchor._battles.features import check_scales
 from skanchor._diagnostics import ItemCheck
 from skanchor._folds import DrawnPlan, FoldPlan
 from skanchor._row_rules import RowRules, treat_ties

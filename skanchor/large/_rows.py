@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons.features import LARGEST
-from skanchor._comparisons.grouping import label_codes
+from skanchor._battles.features import LARGEST
+from skanchor._battles.grouping import label_codes
 from skanchor._folds import stream_plan
 from skanchor._numerics.machine import release_memory
 from skanchor._typing import Array

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
+from skanchor._battles import HUMAN
 from skanchor._checks import check_level, is_number
-from skanchor._comparisons import HUMAN
 from skanchor._model.layout import PEOPLE
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError

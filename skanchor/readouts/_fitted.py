@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from skanchor._comparisons import has_contexts
+from skanchor._battles import has_contexts
 from skanchor.exceptions import BattlesError
 
 if TYPE_CHECKING:

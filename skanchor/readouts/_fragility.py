@@ -14,8 +14,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._battles import HUMAN
 from skanchor._checks import check_level
-from skanchor._comparisons import HUMAN
 from skanchor._treatments import limited_to_inference
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._answer import Answer, records_of, table_by

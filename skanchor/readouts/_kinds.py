@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
-from skanchor._comparisons import Comparisons, FeaturePairs
+from skanchor._battles import Comparisons, FeaturePairs
 from skanchor._model.fit import Fit
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._typing import Array

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.optimize import brentq
 
+from skanchor._battles import HUMAN
 from skanchor._checks import is_number
-from skanchor._comparisons import HUMAN
 from skanchor._crossfit.solution import Solution
 from skanchor._inference import combine_targets, satterthwaite, t_quantile
 from skanchor._model.fit import Fit

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor._comparisons import HUMAN
+from skanchor._battles import HUMAN
 from skanchor.exceptions import BattlesError
 from skanchor.readouts import Answer
 from skanchor.reports.answers import joined_names, label

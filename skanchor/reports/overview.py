@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skanchor._admission import admit_to_inference
 from skanchor._anchor import AnchorPipeline
-from skanchor._comparisons import Comparisons, as_frame, decide_roles
+from skanchor._battles import Comparisons, as_frame, decide_roles
 from skanchor._model.graph import components
 from skanchor._text import printable
 from skanchor.exceptions import BattlesError

@@ -14,7 +14,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._anchor import AnchorPipeline
-from skanchor._comparisons import Inputs
+from skanchor._battles import Inputs
 from skanchor._ranking import RankingEstimator
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.answers import may_be_best

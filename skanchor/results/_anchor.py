@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor import readouts
-from skanchor._comparisons import Comparisons
+from skanchor._battles import Comparisons
 from skanchor._typing import Array
 from skanchor.results._ranking import RankingResult
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons import Inputs
-from skanchor._comparisons.labels import label_index
+from skanchor._battles import Inputs
+from skanchor._battles.labels import label_index
 
 SHOWN = 10
 """Most new models that the short look at a result shows."""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons import Inputs
+from skanchor._battles import Inputs
 from skanchor._typing import Array
 from skanchor.results._html import board_html
 from skanchor.results._models import ModelResult

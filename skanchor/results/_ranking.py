@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from skanchor._battles import Inputs
 from skanchor._checks import check_level
-from skanchor._comparisons import Inputs
 from skanchor._inference import (
     bias_aware_quantile,
     combine_targets,

@@ -16,7 +16,7 @@ from skanchor import (
     JudgeCalibrator,
     SourceKFold,
 )
-from skanchor._comparisons import FeaturePairs
+from skanchor._battles import FeaturePairs
 from skanchor.bias import AutoBias, BiasLearner, BoostedBias, LinearBias
 from skanchor.exceptions import LearnerError
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, RieszDebiaser
-from skanchor._comparisons import FeaturePairs
+from skanchor._battles import FeaturePairs
 from skanchor.bias import BiasLearner, BoostedBias, LinearBias, make_learner
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles

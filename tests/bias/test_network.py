@@ -22,7 +22,7 @@ from skanchor import (
     JudgeCalibrator,
     SourceKFold,
 )
-from skanchor._comparisons import FeaturePairs
+from skanchor._battles import FeaturePairs
 from skanchor.bias import BiasLearner, LinearBias, NetworkBias
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skanchor import AnchorPipeline, JudgeCalibrator
-from skanchor._comparisons import FeaturePairs
+from skanchor._battles import FeaturePairs
 from skanchor.bias import NetworkBias
 from skanchor.simulation import simulate_battles
 

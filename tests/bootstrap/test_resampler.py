@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skanchor._comparisons import decide_roles
+from skanchor._battles import decide_roles
 from skanchor.baselines import (
     DirectScore,
     JointBTL,

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skanchor._battles.outcomes import Outcomes
 from skanchor._cli.method import load_task
-from skanchor._comparisons.outcomes import Outcomes
 from skanchor.reports.overview import overview
 
 FLAGS = ["--cv", "2", "--item-effects", "none", "--groups", "none", "--json"]

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skanchor._battles.outcomes import Outcomes
 from skanchor._cli.program import make_parser
 from skanchor._cli.table import load_battles
-from skanchor._comparisons.outcomes import Outcomes
 
 STRENGTH = {"fox": 1.5, "owl": 0.8, "elk": 0.0, "cat": -0.8, "new": -1.5}
 JUDGES = ("gpt-4", "claude-3")

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skanchor import AnchorPipeline, Comparisons, split_battles
-from skanchor._comparisons import Inputs
-from skanchor._comparisons.suspects import declared, feature_label, smells_of_outcome
+from skanchor._battles import Inputs
+from skanchor._battles.suspects import declared, feature_label, smells_of_outcome
 from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.reports import to_dict

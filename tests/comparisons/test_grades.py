@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
-from skanchor._comparisons.grades import graded_in_part
+from skanchor._battles.grades import graded_in_part
 from skanchor.exceptions import DataWarning
 from skanchor.large import fit_history
 from skanchor.sample import Sample

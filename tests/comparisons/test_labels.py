@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from skanchor import BTLRegressor, Comparisons
-from skanchor._comparisons import Outcomes, join_groups, read_contexts
-from skanchor._comparisons.grouping import find_groups
-from skanchor._comparisons.labels import code_labels, factorize, label_index
+from skanchor._battles import Outcomes, join_groups, read_contexts
+from skanchor._battles.grouping import find_groups
+from skanchor._battles.labels import code_labels, factorize, label_index
 from skanchor.exceptions import BattlesError
 
 

@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from skanchor._comparisons import Outcomes
+from skanchor._battles import Outcomes
 from skanchor.exceptions import BattlesError
 
 LABELS = ["model_a", "model_b", "tie", "tie (bothbad)", "both_bad"]

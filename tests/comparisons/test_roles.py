@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from skanchor import Comparisons
-from skanchor._comparisons import count_rows, decide_roles
+from skanchor._battles import count_rows, decide_roles
 from skanchor.exceptions import BattlesError
 
 

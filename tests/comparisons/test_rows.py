@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from skanchor import Comparisons
-from skanchor._comparisons import is_constant
+from skanchor._battles import is_constant
 
 
 def learned():

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from skanchor import BTLRegressor
-from skanchor._comparisons import spellings
-from skanchor._comparisons.spellings import appearance, spelt_differently
+from skanchor._battles import spellings
+from skanchor._battles.spellings import appearance, spelt_differently
 from skanchor.exceptions import DataWarning
 
 

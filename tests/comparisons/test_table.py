@@ -7,7 +7,7 @@ from battle_tables import KINDS, columns_of, kinds
 from numpy.testing import assert_array_equal
 
 from skanchor import Comparisons, split_battles
-from skanchor._comparisons import Outcomes
+from skanchor._battles import Outcomes
 from skanchor.exceptions import AssumptionWarning, BattlesError
 
 

@@ -7,7 +7,7 @@ import pytest
 from battle_tables import KINDS, assert_same, columns_of, kinds
 
 from skanchor import Comparisons
-from skanchor._comparisons import Outcomes
+from skanchor._battles import Outcomes
 from skanchor.exceptions import BattlesError
 
 

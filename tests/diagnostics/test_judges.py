@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, Comparisons, JudgeCalibrator
-from skanchor._comparisons import decide_roles
+from skanchor._battles import decide_roles
 from skanchor._diagnostics import judge_table
 from skanchor.bias import AutoBias, LinearBias
 from skanchor.sample import Sample

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, SourceKFold
-from skanchor._comparisons import in_chunks
+from skanchor._battles import in_chunks
 from skanchor._folds import DrawnPlan, _source_kfold
 from skanchor.exceptions import DataWarning
 from skanchor.simulation import simulate_battles

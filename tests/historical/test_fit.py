@@ -19,8 +19,8 @@ from skanchor import (
     RieszDebiaser,
 )
 from skanchor._admission import admit_to_ranking
+from skanchor._battles import decide_roles
 from skanchor._chain import complete, fit_stages
-from skanchor._comparisons import decide_roles
 from skanchor._historical import fit_history
 from skanchor._stages import Stages
 from skanchor.baselines import JointMLE

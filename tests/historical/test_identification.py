@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
+from skanchor._battles import decide_roles
 from skanchor._chain import fit_stages
-from skanchor._comparisons import decide_roles
 from skanchor._stages import Stages
 from skanchor.exceptions import (
     BattlesError,

@@ -16,7 +16,7 @@ from pandas.testing import assert_frame_equal
 from pyarrow.parquet import ParquetFile
 
 from skanchor import BTLRegressor
-from skanchor._comparisons.coded import coded_text
+from skanchor._battles.coded import coded_text
 from skanchor.datasets import load_demo
 from skanchor.exceptions import AssumptionWarning, BattlesError, DataWarning
 from skanchor.io import read_battles

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from skanchor import read_battles, split_battles
-from skanchor._comparisons import grouping
+from skanchor._battles import grouping
 from skanchor.exceptions import AssumptionWarning, BattlesError, DataWarning
 from skanchor.io._tools.recognition import READERS
 

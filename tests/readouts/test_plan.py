@@ -7,7 +7,7 @@ from readout_fits import NAMES, fitted, plan
 from scipy.special import expit
 
 from skanchor import AnchorPipeline
-from skanchor._comparisons import FeaturePairs
+from skanchor._battles import FeaturePairs
 from skanchor._numerics.linalg import covariance_factor
 from skanchor.readouts import Plan
 from skanchor.simulation import simulate_battles

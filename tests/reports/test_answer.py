@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reports.made_results import made_result
 
-from skanchor._comparisons import Inputs
+from skanchor._battles import Inputs
 from skanchor.reports.answers import answer
 
 

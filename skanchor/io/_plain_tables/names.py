@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from skanchor._comparisons.spellings import name_key as name_key
+from skanchor._battles.spellings import name_key as name_key
 from skanchor.io._plain_tables import terms
 
 

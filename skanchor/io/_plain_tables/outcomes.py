@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor._comparisons.outcomes import WINNER_VALUES
+from skanchor._battles.outcomes import WINNER_VALUES
 from skanchor.io._plain_tables.names import name_key, side_of, words_of
 from skanchor.io._tools._grades import grade
 from skanchor.io.columns import (

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons.people import human_like as human_like
+from skanchor._battles.people import human_like as human_like
 from skanchor.exceptions import BattlesError
 from skanchor.io._plain_tables import terms
 from skanchor.io._plain_tables.cases import Case, undecided

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons.outcomes import WINNER_VALUES
+from skanchor._battles.outcomes import WINNER_VALUES
 from skanchor.exceptions import BattlesError
 from skanchor.io._plain_tables import terms
 from skanchor.io._plain_tables.cases import Case, undecided

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor._comparisons.outcomes import BOTH_BAD, WINNER_VALUES
+from skanchor._battles.outcomes import BOTH_BAD, WINNER_VALUES
 from skanchor.exceptions import BattlesError
 
 FAILED = frozenset(

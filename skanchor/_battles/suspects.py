@@ -42,7 +42,7 @@ def smells_of_outcome(name: str) -> bool:
 
     Examples
     --------
-    >>> from skanchor._comparisons.suspects import smells_of_outcome
+    >>> from skanchor._battles.suspects import smells_of_outcome
     >>> [smells_of_outcome(name) for name in ("elo", "questionId", "underscores")]
     [True, True, False]
     """

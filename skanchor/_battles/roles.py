@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons.contexts import Items
-from skanchor._comparisons.encoded import Comparisons
-from skanchor._comparisons.labels import is_in, label_list
+from skanchor._battles.contexts import Items
+from skanchor._battles.encoded import Comparisons
+from skanchor._battles.labels import is_in, label_list
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 

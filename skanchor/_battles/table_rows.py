@@ -8,15 +8,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._checks import check_unmasked
-from skanchor._comparisons.features import (
+from skanchor._battles.features import (
     as_float,
     declared_label,
     feature_blocks,
     feature_stems,
 )
-from skanchor._comparisons.in_chunks import look_up
-from skanchor._comparisons.labels import (
+from skanchor._battles.in_chunks import look_up
+from skanchor._battles.labels import (
     argsort_labels,
     code_labels,
     constant,
@@ -26,9 +25,10 @@ from skanchor._comparisons.labels import (
     text_codes,
     to_numpy,
 )
-from skanchor._comparisons.people import HUMAN
-from skanchor._comparisons.rows import EncodedRows
-from skanchor._comparisons.table import as_frame, require_columns
+from skanchor._battles.people import HUMAN
+from skanchor._battles.rows import EncodedRows
+from skanchor._battles.table import as_frame, require_columns
+from skanchor._checks import check_unmasked
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 

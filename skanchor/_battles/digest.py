@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons.in_chunks import chunks
-from skanchor._comparisons.labels import is_constant, value_range
+from skanchor._battles.in_chunks import chunks
+from skanchor._battles.labels import is_constant, value_range
 
 
 def digest_of(

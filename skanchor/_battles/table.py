@@ -9,8 +9,8 @@ import narwhals.stable.v2 as nw
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
-from skanchor._comparisons.choice import choose_features
-from skanchor._comparisons.people import (
+from skanchor._battles.choice import choose_features
+from skanchor._battles.people import (
     HUMAN,
     drop_judges,
     human_labels,

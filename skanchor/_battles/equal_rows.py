@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons.coded import coded_text
-from skanchor._comparisons.in_chunks import chunks, first_rows
-from skanchor._comparisons.labels import is_constant, value_range
+from skanchor._battles.coded import coded_text
+from skanchor._battles.in_chunks import chunks, first_rows
+from skanchor._battles.labels import is_constant, value_range
 
 _MODELS = {"model_a", "model_b"}
 _OTHERS = {"judge", "shown_first"}

@@ -52,7 +52,7 @@ def name_key(name: object) -> str:
 
     Examples
     --------
-    >>> from skanchor._comparisons.spellings import name_key
+    >>> from skanchor._battles.spellings import name_key
     >>> name_key("Model-A ") == name_key("model_a")
     True
     """
@@ -79,7 +79,7 @@ def appearance(label: str) -> str:
 
     Examples
     --------
-    >>> from skanchor._comparisons.spellings import appearance
+    >>> from skanchor._battles.spellings import appearance
     >>> appearance("\uff27PT\u200b-4 ") == appearance("gpt\u20114")
     True
     """

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons.labels import to_numpy
-from skanchor._comparisons.outcomes import is_number
-from skanchor._comparisons.suspects import feature_label
+from skanchor._battles.labels import to_numpy
+from skanchor._battles.outcomes import is_number
+from skanchor._battles.suspects import feature_label
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.warning_log import warn

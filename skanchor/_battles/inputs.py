@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skanchor._comparisons.encoded import Comparisons
-from skanchor._comparisons.suspects import declared
-from skanchor._comparisons.table import as_frame
+from skanchor._battles.encoded import Comparisons
+from skanchor._battles.suspects import declared
+from skanchor._battles.table import as_frame
 
 # Columns that are read without being features: `rater` tells copies of a battle from
 # votes of several people, `both_bad` marks ties to count.

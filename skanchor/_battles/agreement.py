@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from skanchor._comparisons.encoded import Comparisons
+from skanchor._battles.encoded import Comparisons
 from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import binom
 
-from skanchor._comparisons.encoded import Comparisons
+from skanchor._battles.encoded import Comparisons
 from skanchor._typing import Array
 from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn

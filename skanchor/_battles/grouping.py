@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from skanchor._checks import check_unmasked
-from skanchor._comparisons.labels import (
+from skanchor._battles.labels import (
     exact_values,
     factorize,
     given_values,
 )
-from skanchor._comparisons.table import as_frame
+from skanchor._battles.table import as_frame
+from skanchor._checks import check_unmasked
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.warning_log import warn
 
@@ -89,7 +89,7 @@ def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:
     Examples
     --------
     >>> import pandas as pd
-    >>> from skanchor._comparisons import join_groups
+    >>> from skanchor._battles import join_groups
     >>> table = pd.DataFrame({"prompt_id": [1, 1, 2, 3], "rater": [7, 8, 8, 9]})
     >>> join_groups(table, ["prompt_id", "rater"]).tolist()
     [0, 0, 0, 1]

@@ -7,8 +7,8 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from skanchor._comparisons.features import feature_kind, stems_of
-from skanchor._comparisons.suspects import declared
+from skanchor._battles.features import feature_kind, stems_of
+from skanchor._battles.suspects import declared
 from skanchor.exceptions import BattlesError
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pandas as pd
 
-from skanchor._comparisons.spellings import name_key
+from skanchor._battles.spellings import name_key
 from skanchor.exceptions import BattlesError
 
 _HUMAN = re.compile(

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from skanchor._checks import check_unmasked
-from skanchor._comparisons.in_chunks import look_up
-from skanchor._comparisons.labels import (
+from skanchor._battles.in_chunks import look_up
+from skanchor._battles.labels import (
     factorize,
     is_text_column,
     text_codes,
     to_numpy,
     value_range,
 )
+from skanchor._checks import check_unmasked
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 

@@ -13,12 +13,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons.contexts import Items
-from skanchor._comparisons.equal_rows import EqualRows, number_rows
-from skanchor._comparisons.in_chunks import chunks
-from skanchor._comparisons.judge_rows import JudgeRows
-from skanchor._comparisons.labels import constant, is_in, positions
-from skanchor._comparisons.pairs import FeaturePairs
+from skanchor._battles.contexts import Items
+from skanchor._battles.equal_rows import EqualRows, number_rows
+from skanchor._battles.in_chunks import chunks
+from skanchor._battles.judge_rows import JudgeRows
+from skanchor._battles.labels import constant, is_in, positions
+from skanchor._battles.pairs import FeaturePairs
 from skanchor._numerics.field_state import FieldState
 from skanchor._numerics.linalg import zero_sum_basis
 from skanchor._numerics.parameters import Parameters, selectors

@@ -10,11 +10,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons.contexts import with_contexts
-from skanchor._comparisons.judge_rows import JudgeRows
-from skanchor._comparisons.labels import align, is_in, label_list, same_labels
-from skanchor._comparisons.rows import EncodedRows
-from skanchor._comparisons.table_rows import read_rows
+from skanchor._battles.contexts import with_contexts
+from skanchor._battles.judge_rows import JudgeRows
+from skanchor._battles.labels import align, is_in, label_list, same_labels
+from skanchor._battles.rows import EncodedRows
+from skanchor._battles.table_rows import read_rows
 from skanchor._numerics.field_state import FieldState
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError

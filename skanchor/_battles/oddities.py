@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons.encoded import Comparisons
-from skanchor._comparisons.equal_rows import number_rows
-from skanchor._comparisons.grades import warn_of_unclear_votes
-from skanchor._comparisons.in_chunks import chunks
-from skanchor._comparisons.labels import constant, exact_values, factorize
-from skanchor._comparisons.people import HUMAN, human_like
-from skanchor._comparisons.spellings import appearance, spelt_differently
+from skanchor._battles.encoded import Comparisons
+from skanchor._battles.equal_rows import number_rows
+from skanchor._battles.grades import warn_of_unclear_votes
+from skanchor._battles.in_chunks import chunks
+from skanchor._battles.labels import constant, exact_values, factorize
+from skanchor._battles.people import HUMAN, human_like
+from skanchor._battles.spellings import appearance, spelt_differently
 from skanchor._typing import Array
 from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn

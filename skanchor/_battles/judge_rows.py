@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from skanchor._comparisons.pairs import FeaturePairs
+from skanchor._battles.pairs import FeaturePairs
 from skanchor._model.graph import pair_sums
 from skanchor._typing import Array
 

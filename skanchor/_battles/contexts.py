@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons.labels import exact_values, factorize, given_values
-from skanchor._comparisons.table import as_frame
+from skanchor._battles.labels import exact_values, factorize, given_values
+from skanchor._battles.table import as_frame
 from skanchor.exceptions import BattlesError
 
 
@@ -33,7 +33,7 @@ class InContext:
 
     Examples
     --------
-    >>> from skanchor._comparisons import InContext
+    >>> from skanchor._battles import InContext
     >>> print(InContext("coding", "owl"))
     owl in coding
     """

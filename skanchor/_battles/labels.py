@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from skanchor._comparisons.coded import coded_text, dictionary_codes
-from skanchor._comparisons.in_chunks import first_rows, look_up
+from skanchor._battles.coded import coded_text, dictionary_codes
+from skanchor._battles.in_chunks import first_rows, look_up
 from skanchor.exceptions import BattlesError
 
 # _MANY: rows beyond which equal objects are first found by their memory addresses.
