@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from skanchor._arrivals import ArrivalScorer
     from skanchor._battles import Comparisons
     from skanchor._btl import BTLRegressor
-    from skanchor._folds import SourceKFold
+    from skanchor._crossfit.source_kfold import SourceKFold
     from skanchor._judges import JudgeCalibrator
     from skanchor._riesz import RieszDebiaser
     from skanchor.history import AnchorHistory, judge_fingerprint
@@ -40,7 +40,7 @@ _MODULE_OF = {
     "Comparisons": "_battles",
     "JudgeCalibrator": "_judges",
     "RieszDebiaser": "_riesz",
-    "SourceKFold": "_folds",
+    "SourceKFold": "_crossfit.source_kfold",
     "judge_fingerprint": "history",
     "read_battles": "io",
     "split_battles": "io",

@@ -22,15 +22,10 @@ from skanchor._btl import BTLRegressor
 from skanchor._cells import Cells
 from skanchor._chain import Chain, fit_stages
 from skanchor._contexts import context_mix
+from skanchor._crossfit.folds import FoldPlan, check_training_sets
 from skanchor._crossfit.item_test import ItemTest
+from skanchor._crossfit.plans import are_drawn, make_plans
 from skanchor._diagnostics import ItemCheck, judge_table
-from skanchor._folds import (
-    DrawnPlan,
-    FoldPlan,
-    are_drawn,
-    check_training_sets,
-    make_plans,
-)
 from skanchor._historical import laid_out
 from skanchor._inference import relative_spread
 from skanchor._judges import JudgeCalibrator
@@ -247,7 +242,7 @@ class AnchorPipeline(RankingEstimator):
         "cv": [
             Interval(Integral, 2, None, closed="left"),
             HasMethods(["split", "get_n_splits"]),
-            DrawnPlan,
+            FoldPlan,
             list,
             tuple,
         ],
@@ -445,9 +440,9 @@ class AnchorPipeline(RankingEstimator):
         plans: list[FoldPlan] = []
         if is_stored or not stages.is_likelihood(admitted.X):
             plans = self._plans(cells, admitted)
-        folds = cells.folds(admitted, plans)
-        for plan in folds:
-            check_training_sets(admitted, plan)
+        shares = cells.shares(plans)
+        for repeat in shares:
+            check_training_sets(admitted, repeat)
         plugged = fit_stages(stages, admitted)
         # A joint fit would absorb a part of the item effects.
         known = plugged.two_step if plugged.is_joint else plugged
@@ -461,7 +456,7 @@ class AnchorPipeline(RankingEstimator):
         )
         check = ItemCheck.of(test, plugged.X.judges.tolist())
         return Inference(
-            stages, cells, everyone, admitted, plugged, check, choice, plans, folds,
+            stages, cells, everyone, admitted, plugged, check, choice, plans, shares,
             self.n_jobs, self.verbose, mix,
         )  # fmt: skip
 

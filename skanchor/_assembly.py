@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,16 @@ from sklearn.base import clone
 from skanchor._battles import Comparisons, Inputs, count_rows
 from skanchor._cells import Cells
 from skanchor._chain import Chain, fit_stages
+from skanchor._crossfit.cross_fit import (
+    FARTHEST,
+    STEADY,
+    CrossFit,
+    FullFit,
+    RowInfluence,
+    cross_fit,
+)
+from skanchor._crossfit.fold_fits import FoldFits
+from skanchor._crossfit.folds import FoldPlan, TestShares
 from skanchor._diagnostics import (
     FitSums,
     ItemCheck,
@@ -24,16 +34,6 @@ from skanchor._diagnostics import (
     style_table,
     with_noise,
 )
-from skanchor._engine import (
-    FARTHEST,
-    STEADY,
-    CrossFit,
-    FullFit,
-    RowInfluence,
-    cross_fit,
-)
-from skanchor._fold_fits import FoldFits
-from skanchor._folds import Fold, FoldPlan, as_folds
 from skanchor._historical import laid_out
 from skanchor._inference import relative_spread
 from skanchor._likelihood import likelihood_fit
@@ -70,7 +70,7 @@ class Inference:
         Whether item effects enter the fit, and why.
     fold_plan : list of FoldPlan
         Folds of the rows of the table in each repeat.
-    folds : list of sequence of Fold
+    shares : list of TestShares
         Folds of the cells in each repeat.
     n_jobs, verbose
         As in :class:`skanchor.AnchorPipeline`.
@@ -86,7 +86,7 @@ class Inference:
     check: ItemCheck
     choice: ItemChoice
     fold_plan: list[FoldPlan]
-    folds: list[Sequence[Fold]]
+    shares: list[TestShares]
     n_jobs: int | None
     verbose: int
     mix: Mapping[Any, float] | None = None
@@ -122,26 +122,24 @@ class Inference:
 
     def _cross_fit(self, full: FullFit) -> AnchorResult:
         chain = full.chain
-        if self.folds:
-            fits, folds, test_folds = self.fold_fits(full)
-            found = cross_fit(full, fits, folds, test_folds, self.n_jobs, self.verbose)
+        if self.shares:
+            fits, shares, tested = self.fold_fits(full)
+            found = cross_fit(full, fits, shares, tested, self.n_jobs, self.verbose)
             assert isinstance(found.influence, RowInfluence)
             influence = replace(
                 found.influence,
                 sample=fits.tested,
                 cell=None if fits.tested.multiplicity is None else self.cells.cell,
-                plans=self.fold_plan,
                 chain=replace(chain, fit=None) if fits.is_shared else None,
             )
             found = replace(found, influence=influence)
         else:
             found = likelihood_fit(full, self.cells.cell)
-        sums = full.sums()
-        return assemble(full, found, sums, self.check, self.fold_plan)
+        return assemble(full, found, sums_of(full), self.check, self.fold_plan)
 
     def fold_fits(
         self, full: FullFit
-    ) -> tuple[FoldFits, list[Sequence[Fold]], list[Sequence[Fold]]]:
+    ) -> tuple[FoldFits, list[TestShares], list[TestShares]]:
         """Fit of all rows from which the one engine fits folds.
 
         Returns
@@ -149,18 +147,18 @@ class Inference:
         fits : FoldFits
             Of the cells. Rows of the table are held out one by one where cells have
             several groups.
-        folds, test_folds : list of sequence of Fold
-            Folds in each repeat: of what is fitted, and of what is held out.
+        shares, test_shares : list of TestShares
+            By repeat, what folds hold out: of what is fitted, and of what is tested.
         """
         stages, plugged, chain = self.stages, full.plugged, full.chain
         cells = full.sample.with_battles(chain.X)
-        fits, folds = FoldFits.of(stages, plugged, chain, cells), self.folds
+        fits, shares = FoldFits.of(stages, plugged, chain, cells), self.shares
         if cells.members is None and cells.rated is None:
-            return fits, folds, folds
+            return fits, shares, shares
         rows = self.cells.rows_of(cells).in_units(cells.unit)
-        of_rows = [as_folds(plan) for plan in self.fold_plan]
+        of_rows = [TestShares(plan) for plan in self.fold_plan]
         if fits.is_shared:
-            return fits.over(rows), folds, of_rows
+            return fits.over(rows), shares, of_rows
         chain = replace(chain, fit=None)
         return FoldFits.of(stages, plugged, chain, rows), of_rows, of_rows
 
@@ -191,7 +189,7 @@ class Inference:
             np.full((1, n_models, n_models), np.nan),
             np.zeros(n_models, dtype=bool),
             *count_rows(X, full.sample.weight, full.sample.multiplicity),
-            rows=RowInfluence(full.sample, [], self.cells.cell),
+            rows=RowInfluence(full.sample, cell=self.cells.cell),
             part_covariances=np.full((1, 4, n_models, n_models), np.nan),
             lower_bound=np.full(n_models, np.nan),
             plug_in=scores,
@@ -199,6 +197,15 @@ class Inference:
             inputs=_inputs(full),
             fitted=_fitted_rows(full),
         )
+
+
+def sums_of(full: FullFit) -> FitSums:
+    """Sums over all rows, with the dispersion of each source."""
+    chain, sample = full.chain, full.sample
+    assert chain.fit is not None
+    noise = chain.fit.without_item_effects().dispersions(without_items=True)
+    fitted = sample.with_battles(chain.X)
+    return FitSums.of(fitted, sample.X.order, chain.calibrator, noise, chain.btl.bias_)
 
 
 def set_undetermined_apart(

@@ -24,9 +24,8 @@ from skanchor._battles import (
     look_up,
     number_rows,
 )
-from skanchor._folds import DrawnPlan, Fold, FoldPlan, as_folds
+from skanchor._crossfit.folds import FoldPlan, TestShares
 from skanchor._numerics.groups import Crossed, Membership
-from skanchor._typing import Array
 from skanchor.sample import Sample
 
 MOST_SHARE = 0.5
@@ -127,54 +126,15 @@ class Cells:
         """The rows of the table, in the roles of the cells of a sample."""
         return self.rows.with_battles(self.to_rows(sample.X))
 
-    def folds(self, sample: Sample, plans: Sequence[FoldPlan]) -> list[Sequence[Fold]]:
-        """Folds of the cells, from those of the rows of the table.
-
-        Parameters
-        ----------
-        sample : Sample
-            The cells, in their roles.
-        plans : sequence of FoldPlan
-            Folds of the rows in each repeat.
-
-        Returns
-        -------
-        list of sequence of Fold
-        """
-        if self.cell is None:
-            return [as_folds(plan) for plan in plans]
-        assert sample.multiplicity is not None
-        number = np.where(sample.counts, sample.multiplicity, 0.0)
-        return [_divide(plan, self.cell, number) for plan in plans]
+    def shares(self, plans: Sequence[FoldPlan]) -> list[TestShares]:
+        """What the folds of each repeat hold out of the sample."""
+        number = self.sample.multiplicity
+        return [TestShares.of(plan, self.cell, number) for plan in plans]
 
 
 def _prompts(groups: NDArray[np.intp] | None, n_rows: int) -> NDArray[np.intp]:
     """Group of each row of the table; without groups each row is one of its own."""
     return np.arange(n_rows) if groups is None else groups
-
-
-def _divide(plan: FoldPlan, cell: NDArray[Any], number: Array) -> list[Fold]:
-    """Folds of cells: how many rows of each are in training, and held out.
-
-    ``number`` has the rows of each cell that count.
-    """
-    size, found = len(number), []
-    pairs: list[tuple[NDArray[Any], NDArray[Any]]]
-    if isinstance(plan, DrawnPlan):
-        pairs = [(number - test, test) for test in plan.numbers(cell, size)]
-    else:
-        pairs = [
-            (
-                np.bincount(cell.take(train), minlength=size),
-                np.bincount(cell.take(test), minlength=size),
-            )
-            for train, test in plan
-        ]
-    for own in pairs:
-        train, test = map(np.flatnonzero, own)
-        times = own[0][train].astype(np.float64), own[1][test].astype(np.float64)
-        found.append(Fold(train, test, *times))
-    return found
 
 
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:

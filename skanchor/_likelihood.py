@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._btl import BTLRegressor
-from skanchor._engine import CrossFit, FullFit, Repeat
+from skanchor._crossfit.cross_fit import CrossFit, FullFit, Repeat
 from skanchor._human_bias import Votes, vote_influence
 from skanchor._typing import Array
 from skanchor.sample import Sample

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._battles import Comparisons
-from skanchor._engine import FullFit
+from skanchor._crossfit.cross_fit import FullFit
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.open_rows import OpenRows, dispersion_of
 from skanchor._typing import Array

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from skanchor._crossfit.riesz import RieszWeights
 from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import Array, positive_part
+from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
 
 

@@ -15,20 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, vstack
 
-from skanchor._crossfit.engine import (
-    NEW_TOLERANCE,
-    FitOfAllRows,
-    FoldResult,
-    grams_of,
-    steps_of,
-)
+from skanchor._crossfit.engine import FoldResult
 from skanchor._crossfit.influence import Influence, influence_of
-from skanchor._crossfit.riesz import RieszWeights
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import Array
 from skanchor._model.newton import minimise
+from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
+from skanchor._model.steps import NEW_TOLERANCE, FitOfAllRows, grams_of, steps_of
 
 
 @dataclass(frozen=True, eq=False)

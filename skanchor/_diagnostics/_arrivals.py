@@ -19,9 +19,9 @@ from scipy.special import chdtrc, ndtr
 
 from skanchor._battles import Comparisons
 from skanchor._battles.labels import label_index
-from skanchor._crossfit.riesz import Information
 from skanchor._diagnostics._sums import CHANGES, FitSums, FittedSource, tested_columns
 from skanchor._model.fit import Fit
+from skanchor._model.riesz import Information
 from skanchor._multiplicity import holm_adjust
 from skanchor._numerics.linalg import solve_with_rank
 from skanchor._numerics.parameters import PEOPLE

@@ -12,12 +12,12 @@ import pandas as pd
 from skanchor._battles import Comparisons
 from skanchor._battles.labels import label_index
 from skanchor._crossfit.item_test import ItemTest, chi_square_tail
-from skanchor._crossfit.solution import Solution
 from skanchor._diagnostics._arrivals import ArrivalCheck
 from skanchor._diagnostics._overlap import HistoricalFeatures, feature_overlap
 from skanchor._diagnostics._report import Diagnostics
 from skanchor._diagnostics._sums import FitSums
 from skanchor._diagnostics._ties import tie_table
+from skanchor._model.solution import Solution
 from skanchor._typing import Array
 from skanchor.sample import Sample
 

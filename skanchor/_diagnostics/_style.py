@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor._crossfit.solution import Solution
 from skanchor._diagnostics._sums import FitSums
 from skanchor._model.layout import PEOPLE
+from skanchor._model.solution import Solution
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity, span_names
 from skanchor.sample import Sample

@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from skanchor._base import ComparisonEstimator
 from skanchor._battles import Comparisons, Outcomes, usable_features
-from skanchor._crossfit.solution import Solution
 from skanchor._model.link import sigmoid
+from skanchor._model.solution import Solution
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._pipeline_fit import carried_by
 from skanchor._riesz._learners import WeightLearner

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from skanchor._battles import Comparisons
 from skanchor._btl import BTLRegressor
 from skanchor._crossfit.influence import influence_of
-from skanchor._crossfit.riesz import RieszWeights
 from skanchor._model.btl_errors import LEAST_NOISE
 from skanchor._model.fit import Fit
 from skanchor._model.graph import components, pair_sums
@@ -19,6 +18,7 @@ from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.link import sigmoid
 from skanchor._model.newton import minimise
+from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
 from skanchor._pipeline_fit import carried_by
 from skanchor._source_rows import rows_that_count, source_rows

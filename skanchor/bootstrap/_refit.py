@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from skanchor._battles import align, decide_roles
-from skanchor._folds import run_plan
+from skanchor._crossfit.parallel import run_plan
 from skanchor._row_rules import RowRules
 from skanchor._typing import Array, Seed
 from skanchor.bootstrap._result import BootstrapResult, values_of

@@ -19,7 +19,7 @@ from skanchor._battles import label_list
 from skanchor._battles.labels import positions
 from skanchor._btl import BTLRegressor
 from skanchor._contexts import refuse_contexts
-from skanchor._folds import run_plan
+from skanchor._crossfit.parallel import run_plan
 from skanchor._row_rules import RowRules, treat_ties
 from skanchor._typing import Array
 from skanchor.evaluation._errors import DifferenceErrors

@@ -16,8 +16,8 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._crossfit.parallel import run_plan
 from skanchor._documented import DocumentedMixin
-from skanchor._folds import run_plan
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.features.sources import (

@@ -10,7 +10,7 @@ import pandas as pd
 
 from skanchor._battles import Outcomes, as_frame
 from skanchor._battles.grouping import AUTO
-from skanchor._folds import DrawnPlan
+from skanchor._crossfit.folds import FoldPlan
 from skanchor.exceptions import BattlesError
 from skanchor.history._arrivals import deal, warn_of_features
 from skanchor.history._counts import RowCounts, rows_as_table
@@ -20,7 +20,7 @@ from skanchor.sample import Sample
 
 def with_rows(
     counts: RowCounts, late: Sample, random_state: Any, sizes: Sequence[int]
-) -> tuple[Sample, list[DrawnPlan]]:
+) -> tuple[Sample, list[FoldPlan]]:
     """Combine counted rows and new ones; old rows stay in their folds.
 
     Parameters
@@ -38,7 +38,7 @@ def with_rows(
     -------
     sample : Sample
         Kinds of old rows with their numbers, then the new rows.
-    plans : list of DrawnPlan
+    plans : list of FoldPlan
         Folds of the rows in each repeat.
 
     Raises
@@ -66,7 +66,7 @@ def with_rows(
         fold = np.append(np.repeat(own, counts.counts), new).astype(np.int16)
         out = np.flatnonzero(fold < 0)
         fold[out] = random.permutation(len(out)) % n_folds
-        plans.append(DrawnPlan(fold, n_folds))
+        plans.append(FoldPlan(fold, n_folds))
     return sample, plans
 
 

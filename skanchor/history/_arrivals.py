@@ -14,7 +14,8 @@ from sklearn.utils import check_random_state
 from skanchor._battles import Comparisons, usable_features
 from skanchor._battles.grades import graded_shares, warn_of_other_grades
 from skanchor._battles.labels import argsort_labels, is_in
-from skanchor._folds import FoldPlan, SourceKFold
+from skanchor._crossfit.folds import FoldPlan
+from skanchor._crossfit.source_kfold import SourceKFold
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
@@ -182,19 +183,11 @@ def arrival_plans(
     Returns
     -------
     list of FoldPlan
-        For each repeat and fold, the numbers of training and test rows.
     """
     if known is None:
         known = np.empty((len(sizes), 0), dtype=np.intp)
-    return [
-        [
-            (np.flatnonzero((fold != k) & (fold >= 0)), np.flatnonzero(fold == k))
-            for k in range(n_folds)
-        ]
-        for n_folds, fold in zip(
-            sizes, deal(sample, sizes, random_state, known), strict=True
-        )
-    ]
+    folds = deal(sample, sizes, random_state, known)
+    return [FoldPlan(*one) for one in zip(folds, sizes, strict=True)]
 
 
 def deal(

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._battles import HUMAN, number_rows
-from skanchor._folds import FoldPlan, fold_of_rows
+from skanchor._crossfit.folds import FoldPlan
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
@@ -75,7 +75,7 @@ class RowCounts:
         cell = np.arange(len(sample)) if cell is None else cell
         rows = slice(None) if used.all() else np.flatnonzero(used[cell])
         number = number[cell][rows]
-        folds = [fold_of_rows(plan, len(cell))[rows] for plan in plans]
+        folds = [plan.fold[rows] for plan in plans]
         kinds_of_rows = number_rows(number, *folds, narrow=True)
         at = equal.first[number[kinds_of_rows.first]]
         of_kinds = [column[at] for column in columns]

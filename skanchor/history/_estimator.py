@@ -17,7 +17,8 @@ from skanchor._battles import Comparisons, as_frame
 from skanchor._battles.grouping import AUTO
 from skanchor._battles.labels import is_in
 from skanchor._contexts import refuse_contexts
-from skanchor._folds import FoldPlan, make_plans
+from skanchor._crossfit.folds import FoldPlan
+from skanchor._crossfit.plans import make_plans
 from skanchor._stages import Stages
 from skanchor._treatments import limited_to_inference
 from skanchor.exceptions import BattlesError

@@ -13,18 +13,18 @@ from skanchor._assembly import assemble, set_undetermined_apart
 from skanchor._battles import Comparisons, count_rows
 from skanchor._battles.labels import argsort_labels, same_labels
 from skanchor._chain import Chain
-from skanchor._crossfit.solution import Solution
-from skanchor._crossfit.state import PlacedFit
-from skanchor._diagnostics import FitSums
-from skanchor._engine import (
+from skanchor._crossfit.cross_fit import (
     CrossFit,
     FullFit,
     RowInfluence,
     collect_folds,
     warn_of_fold,
 )
-from skanchor._fold_fits import rows_held_out, sources_of
-from skanchor._folds import FoldPlan, as_folds, plan_weights
+from skanchor._crossfit.fold_fits import sources_of
+from skanchor._crossfit.folds import FoldPlan, TestShares, rows_held_out, training_set
+from skanchor._crossfit.state import PlacedFit
+from skanchor._diagnostics import FitSums
+from skanchor._model.solution import Solution
 from skanchor._riesz import RieszDebiaser, Weighing, WeightLearner
 from skanchor._stages import Stages
 from skanchor._treatments import judges_of_arrivals
@@ -131,16 +131,13 @@ def fit_arrivals(
         stages.fits_jointly(X),
     )
     rows = with_all_groups(sources_of(start, arrivals), arrivals)
-    folds = [
-        (
-            [weight[part.rows] for part in rows],
-            with_all_groups(rows_held_out(rows, arrivals, fold), arrivals),
-        )
-        for plan in plans
-        for weight, fold in zip(
-            plan_weights(arrivals, plan), as_folds(plan), strict=True
-        )
-    ]
+    shares, folds = [TestShares(plan) for plan in plans], []
+    for repeat in shares:
+        for number in range(len(repeat)):
+            with located(f"Fold {number}"):
+                weight = training_set(arrivals, repeat[number]).weight
+            test = with_all_groups(rows_held_out(rows, repeat[number]), arrivals)
+            folds.append(([weight[part.rows] for part in rows], test))
     placed = state.fits.place(X.is_new, rows, folds, stages.arrival.score_bounds)
     items = state.items_for(judges_of_arrivals(X))
     chain = _chain(state, stages, start, placed, items)
@@ -150,7 +147,7 @@ def fit_arrivals(
         with located(f"Fold {number}"), WarningLog() as log:
             warn_of_fold(one.weights, X.models)
         done.append((one, one.weights, log.found))
-    result = collect_folds(full, plans, done)
+    result = collect_folds(full, shares, done)
     assert isinstance(result.influence, RowInfluence)
     return full, replace(result, influence=replace(result.influence, chain=chain))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,18 +12,18 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor._assembly import Inference, board_of
+from skanchor._assembly import Inference, board_of, sums_of
 from skanchor._battles import Comparisons, EncodedRows
 from skanchor._battles.grades import graded_shares, shares_by_label
 from skanchor._battles.grouping import label_codes
 from skanchor._battles.labels import label_index
 from skanchor._btl import BTLRegressor
 from skanchor._chain import fit_stages
+from skanchor._crossfit.cross_fit import FullFit
+from skanchor._crossfit.fold_fits import FoldFits
+from skanchor._crossfit.folds import FoldPlan, TestShares, rows_held_out, training_set
 from skanchor._crossfit.state import StoredFits
 from skanchor._diagnostics import FitSums, ItemCheck
-from skanchor._engine import FullFit
-from skanchor._fold_fits import FoldFits, rows_held_out
-from skanchor._folds import Fold, FoldPlan, fold_of_rows
 from skanchor._historical import votes_identify
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
@@ -95,9 +95,8 @@ class GroupFolds:
         # All rows of a group have the same fold: any of them may be taken.
         folds = np.full((len(plans), len(labels)), -1)
         for of_groups, plan in zip(folds, plans, strict=True):
-            fold = fold_of_rows(plan, len(codes))
-            used = fold >= 0
-            of_groups[codes[used]] = fold[used]
+            used = plan.fold >= 0
+            of_groups[codes[used]] = plan.fold[used]
         return cls(label_codes(labels, "groups"), folds)
 
 
@@ -223,7 +222,7 @@ class HistoryState:
         )
         # ``stored`` adds the ranges, and some contrasts, of the features of each judge.
         fitted = sample.with_battles(X)
-        sums = full.sums().stored(fitted)
+        sums = sums_of(full).stored(fitted)
         groups = None
         codes = inference.cells.groups
         if group_labels is not None and codes is not None:
@@ -444,19 +443,19 @@ def check_linear(full: FullFit) -> None:
 def _parts(
     full: FullFit,
     fits: FoldFits,
-    plans: list[Sequence[Fold]],
-    test_plans: list[Sequence[Fold]],
+    shares: list[TestShares],
+    test_shares: list[TestShares],
 ) -> Iterator[tuple[list[Array], list[SourceRows]]]:
     """Training weights and held-out rows of each fold of all repeats."""
     sample, tested = fits.sample, fits.tested
-    for of_repeat in zip(plans, test_plans, strict=True):
-        for number, (fold, test_fold) in enumerate(zip(*of_repeat, strict=True)):
+    for fitted, held_out in zip(shares, test_shares, strict=True):
+        for number in range(len(fitted)):
             with located(f"Fold {number}"):
-                training = fold.training(sample)
+                training = training_set(sample, fitted[number])
                 if not votes_identify(training):
                     # Refuses what leaves scores open, and says why.
                     fit_stages(full.stages, training, full.plugged)
-                test = rows_held_out(fits.test_sources, tested, test_fold)
+                test = rows_held_out(fits.test_sources, held_out[number])
                 yield (
                     [training.weight[part.rows] for part in fits.full.sources],
                     with_all_groups(test, tested),

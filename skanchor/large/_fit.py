@@ -12,12 +12,11 @@ from skanchor import _treatments as treatments
 from skanchor._anchor import AnchorPipeline
 from skanchor._battles import Comparisons
 from skanchor._chain import Chain, fit_stages
-from skanchor._crossfit.engine import FitOfAllRows
+from skanchor._crossfit.cross_fit import FullFit
+from skanchor._crossfit.fold_fits import FoldFits
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
 from skanchor._crossfit.state import HeldOut, StoredFits, TrainedFold
 from skanchor._diagnostics import FitSums
-from skanchor._engine import FullFit
-from skanchor._fold_fits import FoldFits
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._model.expansion import ExpandedRows
@@ -25,6 +24,7 @@ from skanchor._model.fit import Fit
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.link import sigmoid
 from skanchor._model.sources import SourceRows
+from skanchor._model.steps import FitOfAllRows
 from skanchor._pipeline_fit import PipelineFit
 from skanchor._source_rows import source_rows, spans_of
 from skanchor._typing import Array

@@ -15,8 +15,8 @@ from sklearn.utils import check_random_state
 from skanchor._anchor import AnchorPipeline
 from skanchor._battles import HUMAN, as_frame, grouping, split_table
 from skanchor._battles.features import check_scales
+from skanchor._crossfit.folds import FoldPlan
 from skanchor._diagnostics import ItemCheck
-from skanchor._folds import DrawnPlan, FoldPlan
 from skanchor._row_rules import RowRules, treat_ties
 from skanchor._treatments import limited_to_inference
 from skanchor._typing import Array
@@ -298,7 +298,7 @@ def _by_passes(
         fits, totals = fit_folds(start, known, reader, passes)
     n_splits, groups = reader.n_splits, None
     plans: list[FoldPlan] = [
-        DrawnPlan(one, n_splits) for one in np.concatenate(totals["plan"], axis=1)
+        FoldPlan(one, n_splits) for one in np.concatenate(totals["plan"], axis=1)
     ]
     if fits.groups is not None:
         codes, at = np.unique(fits.groups.codes, return_inverse=True)

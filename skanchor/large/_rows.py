@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from skanchor._battles.features import LARGEST
 from skanchor._battles.grouping import label_codes
-from skanchor._folds import stream_plan
+from skanchor._crossfit.parallel import stream_plan
 from skanchor._numerics.machine import release_memory
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError

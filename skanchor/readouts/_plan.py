@@ -18,10 +18,10 @@ from scipy.optimize import brentq
 
 from skanchor._battles import HUMAN
 from skanchor._checks import is_number
-from skanchor._crossfit.solution import Solution
 from skanchor._inference import combine_targets, satterthwaite, t_quantile
 from skanchor._model.fit import Fit
 from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.solution import Solution
 from skanchor._model.sources import SourceRows
 from skanchor._numerics.linalg import semidefinite_root
 from skanchor._typing import Array

@@ -16,8 +16,8 @@ from skanchor._typing import Array
 from skanchor.results._ranking import RankingResult
 
 if TYPE_CHECKING:
+    from skanchor._crossfit.folds import FoldPlan
     from skanchor._diagnostics import Diagnostics
-    from skanchor._folds import FoldPlan
 
 
 def pad_scores(

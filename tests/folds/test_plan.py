@@ -6,13 +6,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, Comparisons
-from skanchor._folds import (
-    Fold,
-    SourceKFold,
+from skanchor._crossfit.folds import (
+    FoldPlan,
+    TestShares,
     check_training_sets,
-    make_plans,
-    plan_weights,
+    training_set,
 )
+from skanchor._crossfit.plans import make_plans
+from skanchor._crossfit.source_kfold import SourceKFold
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
@@ -31,7 +32,8 @@ def test_training_weights_stand_for_the_whole_source():
         )
         X = Comparisons.from_battles(table, new_models=sorted({*new} - {"x"}))
         sample = Sample.admit(X, np.ones(6) / 2, weight)
-        return Fold(train, np.arange(0)).training(sample).weight
+        share = np.where(np.isin(np.arange(6), train), 0.0, 1.0)
+        return training_set(sample, share).weight
 
     votes = ["human"] * 3 + ["gpt"] * 2
     got = weights(votes, ["x"] * 5, np.array([0, 1, 3]))
@@ -67,7 +69,7 @@ def test_folds_are_drawn_again_where_one_would_hold_all_that_bounds_a_score(outc
     assert alone > 3
 
 
-def test_weights_of_a_plan_are_those_of_each_training_set():
+def test_folds_are_checked_with_their_number():
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
         {
@@ -78,20 +80,14 @@ def test_weights_of_a_plan_are_those_of_each_training_set():
     )
     X = Comparisons.from_battles(table, new_models=["n"])
     sample = Sample.admit(X, rng.integers(0, 2, 60), rng.exponential(size=60))
-    fold = rng.integers(0, 4, 60)
-    plan = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(4)]
-    # The second has one source less, which it is done without.
-    without = (table["judge"] != "gpt") | (table["model_a"] != "n")
-    for some in (plan, [plan[0], (np.flatnonzero(without), plan[1][1])]):
-        expected = [Fold(*split).training(sample).weight for split in some]
-        assert_allclose(plan_weights(sample, some), expected)
-    none = np.flatnonzero((table["judge"] != "gpt") | (table["model_a"] == "n"))
+    is_gpt, involves_new = table["judge"] == "gpt", table["model_a"] == "n"
+    # The second fold takes a source away that others stand in for, then one that none
+    # does.
+    check_training_sets(sample, TestShares(FoldPlan(1 * (is_gpt & involves_new), 2)))
     with pytest.raises(ValueError, match="Fold 1: A training set keeps no row of"):
-        plan_weights(sample, [plan[0], (none, plan[1][1])])
-    with pytest.raises(ValueError, match="Fold 1: A training set keeps no row of"):
-        check_training_sets(sample, [plan[0], (none, plan[1][1])])
-    for some in (plan, [plan[0], (np.flatnonzero(without), plan[1][1])]):
-        check_training_sets(sample, some)
+        check_training_sets(
+            sample, TestShares(FoldPlan(1 * (is_gpt & ~involves_new), 2))
+        )
 
 
 def test_folds_that_lose_a_source_are_refused_before_anything_is_fitted(monkeypatch):

@@ -3,7 +3,7 @@
 import joblib
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skanchor._folds import run_plan
+from skanchor._crossfit.parallel import run_plan
 
 
 def _blas_threads():

@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, SourceKFold
-from skanchor._battles import in_chunks
-from skanchor._folds import DrawnPlan, _source_kfold
+from skanchor._crossfit.folds import FoldPlan
 from skanchor.exceptions import DataWarning
 from skanchor.simulation import simulate_battles
 
@@ -50,28 +49,14 @@ def test_folds_are_dealt_by_source_and_pair_in_the_order_of_a_shuffle():
     assert fold.tolist() == expected.tolist()
 
 
-def test_rows_of_a_long_table_are_dealt_in_parts(monkeypatch):
-    """Folds are those of all rows at once."""
-    random = np.random.RandomState(0)
-    kind, turn = random.randint(0, 5, 500).astype(np.uint8), random.permutation(500)
-    once = _source_kfold._deal(np.arange(7), kind, turn)
-    assert once[np.lexsort((turn, kind))].tolist() == (np.arange(500) % 7).tolist()
-    for step in (1, 23, 250, 499):
-        monkeypatch.setattr(in_chunks, "_STEP", step)
-        assert _source_kfold._deal(np.arange(7), kind, turn).tolist() == once.tolist()
-
-
-def test_rows_of_cells_are_counted_in_parts(monkeypatch):
+def test_rows_of_cells_are_counted_by_fold():
     random = np.random.default_rng(0)
     fold, cell = random.integers(-1, 3, 400).astype(np.int8), random.integers(0, 6, 400)
-    plan = DrawnPlan(fold, 3)
     expected = [
         [((fold == k) & (cell == at)).sum() for at in range(7)] for k in range(3)
     ]
-    for step in (1, 150, 1_000):
-        monkeypatch.setattr(in_chunks, "_STEP", step)
-        found = plan.numbers(cell.astype(np.uint8), 7)
-        assert found.tolist() == expected
+    found = FoldPlan(fold, 3).numbers(cell.astype(np.uint8), 7)
+    assert found.tolist() == expected
 
 
 def test_rows_of_a_source_and_a_pair_are_divided_evenly():

@@ -10,12 +10,13 @@ from golden import adapter, cases
 from numpy.testing import assert_allclose
 
 import skanchor
-from skanchor._crossfit.engine import FitOfAllRows, FoldResult, SumOfFolds, steps_of
+from skanchor._crossfit.engine import FoldResult, SumOfFolds
 from skanchor._crossfit.influence import influence_of, residuals, row_influence
-from skanchor._crossfit.riesz import RieszWeights
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
+from skanchor._model.steps import FitOfAllRows, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit
 
-from skanchor._crossfit.engine import FitOfAllRows, steps_of
 from skanchor._model import item_effects
 from skanchor._model.dispersion import dispersion
 from skanchor._model.fit import Fit
@@ -24,6 +23,7 @@ from skanchor._model.item_effects import (
 )
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.sources import SourceRows
+from skanchor._model.steps import FitOfAllRows, steps_of
 from skanchor.exceptions import BattlesError
 
 N_MODELS, N_JUDGES = 8, 3

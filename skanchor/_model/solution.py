@@ -9,10 +9,10 @@ from typing import Self
 
 import numpy as np
 
-from skanchor._crossfit.riesz import Information, RieszWeights
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import Array, SymmetricSystem
+from skanchor._model.riesz import Information, RieszWeights
 from skanchor._model.sources import SourceRows, variance_of
 
 

@@ -13,18 +13,13 @@ from numpy.typing import NDArray
 from skanchor._battles import Comparisons
 from skanchor._chain import Chain, complete, fit_stages
 from skanchor._crossfit.engine import FoldResult, SumOfFolds
-from skanchor._crossfit.riesz import RieszWeights
-from skanchor._diagnostics import FitSums
-from skanchor._fold_fits import (
-    FoldFits,
-    influence_by_row,
-    rows_held_out,
-    sources_of,
-)
-from skanchor._folds import Fold, FoldPlan, as_folds, stream_plan
+from skanchor._crossfit.fold_fits import FoldFits, influence_by_row, sources_of
+from skanchor._crossfit.folds import TestShares, rows_held_out, training_set
+from skanchor._crossfit.parallel import stream_plan
 from skanchor._historical import votes_identify
 from skanchor._judges import WEAK_SENSITIVITY
 from skanchor._model.item_effects import ItemCovariance
+from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
 from skanchor._riesz import warn_of_unidentified
 from skanchor._stages import Stages
@@ -85,16 +80,6 @@ class FullFit:
         chain = complete(stages, plugged, sample, items)
         return cls(stages, sample, plugged, items, chain)
 
-    def sums(self) -> FitSums:
-        """Sums over all rows."""
-        chain, sample = self.chain, self.sample
-        assert chain.fit is not None
-        noise = chain.fit.without_item_effects().dispersions(without_items=True)
-        fitted = sample.with_battles(chain.X)
-        return FitSums.of(
-            fitted, sample.X.order, chain.calibrator, noise, chain.btl.bias_
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
@@ -144,21 +129,21 @@ class RowInfluence:
     ----------
     sample : Sample
         The rows, or cells of equal ones.
-    repeats : list of lists of (fold, influence)
-        By repeat and fold, the fold and the influence of the rows that it holds out, or
-        the weights that give it.
+    shares : sequence of TestShares
+        By repeat, the share of each row of the sample that each fold holds out.
+    repeats : list of lists of ndarray or RieszWeights
+        By repeat and fold, the influence of the rows that it holds out, or the weights
+        that give it.
     cell : ndarray of shape (n_rows,), optional
         Cell of each row of the table; None where each row is its own.
-    plans : sequence of FoldPlan, optional
-        Folds of the rows of the table, where these have cells.
     chain : Chain, optional
         The fit of all rows, from whose columns Riesz weights give influence.
     """
 
     sample: Sample
-    repeats: list[list[tuple[Fold, Array | RieszWeights]]]
+    shares: Sequence[TestShares] = ()
+    repeats: Sequence[Sequence[Array | RieszWeights]] = ()
     cell: NDArray[np.intp] | None = None
-    plans: Sequence[FoldPlan] = ()
     chain: Chain | None = None
 
     def values(self) -> Array:
@@ -167,21 +152,22 @@ class RowInfluence:
         n_rows = len(sample) if cell is None else len(cell)
         total = np.zeros((n_rows, len(sample.X.models)))
         sources: list[SourceRows] = []
-        for repeat, folds in enumerate(self.repeats):
-            for number, (fold, influence) in enumerate(folds):
-                test = fold.test
+        for shares, folds in zip(self.shares, self.repeats, strict=True):
+            for number, influence in enumerate(folds):
+                share = shares[number]
+                test = np.flatnonzero(share)
                 if isinstance(influence, RieszWeights):
                     assert self.chain is not None
                     sources = sources or sources_of(self.chain, sample)
-                    held_out = rows_held_out(sources, sample, fold)
+                    held_out = rows_held_out(sources, share)
                     influence = influence_by_row(influence, held_out, len(sample))[test]
                 if cell is None:
                     total[test] += influence / n_repeats
                     continue
                 # Equal rows of a fold share the influence of their cell evenly.
-                assert fold.test_times is not None
-                each = influence / fold.test_times[:, None]
-                _, rows = self.plans[repeat][number]
+                assert sample.multiplicity is not None
+                each = influence / (share * sample.multiplicity)[test, None]
+                rows = np.flatnonzero(shares.plan.fold == number)
                 total[rows] += each[np.searchsorted(test, cell[rows])] / n_repeats
         return total
 
@@ -205,8 +191,8 @@ class CrossFit:
 def cross_fit(
     full: FullFit,
     fits: FoldFits,
-    plans: Sequence[Sequence[Fold]],
-    test_plans: Sequence[Sequence[Fold]],
+    shares: Sequence[TestShares],
+    test_shares: Sequence[TestShares],
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> CrossFit:
@@ -218,8 +204,9 @@ def cross_fit(
         The fit of all rows.
     fits : FoldFits
         That fit by the one engine, from which the folds start.
-    plans, test_plans : sequence of sequence of Fold
-        Folds of each repeat: of the rows that are fitted, and of those held out.
+    shares, test_shares : sequence of TestShares
+        By repeat, what each fold holds out: of the rows that are fitted, and of those
+        whose influence is summed.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
     verbose : int, default=0
@@ -231,17 +218,17 @@ def cross_fit(
     """
     seed_offset = count(1)
     jobs = [
-        (full, fits, number, next(seed_offset), *both)
-        for of_repeat in zip(plans, test_plans, strict=True)
-        for number, both in enumerate(zip(*of_repeat, strict=True))
+        (full, fits, number, next(seed_offset), fitted, tested)
+        for fitted, tested in zip(shares, test_shares, strict=True)
+        for number in range(len(fitted))
     ]
     done = stream_plan(_fit_fold, jobs, n_jobs=n_jobs, verbose=verbose)
-    return collect_folds(full, test_plans, done)
+    return collect_folds(full, test_shares, done)
 
 
 def collect_folds(
     full: FullFit,
-    plans: Sequence[Sequence[Fold] | FoldPlan],
+    shares: Sequence[TestShares],
     done: Iterable[tuple[FoldResult, Array | RieszWeights, list[Warning]]],
 ) -> CrossFit:
     """Add up the folds of each repeat, and pass on their warnings.
@@ -250,8 +237,8 @@ def collect_folds(
     ----------
     full : FullFit
         The fit of all rows.
-    plans : sequence of sequence of Fold, or of (train, test)
-        Folds of each repeat.
+    shares : sequence of TestShares
+        By repeat, what each fold holds out.
     done : iterable of (fold, influence, warnings)
         Every fold, repeat by repeat, the influence of the rows that it holds out or
         the weights that give it, and what it warned of; read once.
@@ -263,22 +250,21 @@ def collect_folds(
     rest = iter(done)
     by_fold: dict[int, list[Warning]] = {}
     repeats: list[Repeat] = []
-    influence: list[list[tuple[Fold, Array | RieszWeights]]] = []
-    for plan in plans:
+    influence: list[list[Array | RieszWeights]] = []
+    for plan in shares:
         folds: list[FoldResult] = []
-        kept: list[Array | RieszWeights] = []
+        influence.append([])
         for number in range(len(plan)):
             fold, of_rows, warnings_of_fold = next(rest)
             by_fold.setdefault(number, []).extend(warnings_of_fold)
             folds.append(fold)
-            kept.append(of_rows)
+            influence[-1].append(of_rows)
         repeats.append(sum_up(full, folds))
-        influence.append(list(zip(as_folds(plan), kept, strict=True)))
     warn_of_folds(by_fold)
     for repeat in repeats:
         if repeat.instability is not None:
             warn(repeat.instability)
-    return CrossFit(repeats, RowInfluence(full.sample, influence))
+    return CrossFit(repeats, RowInfluence(full.sample, shares, influence))
 
 
 def _fit_fold(
@@ -286,8 +272,8 @@ def _fit_fold(
     fits: FoldFits,
     number: int,
     seed_offset: int,
-    rows: Fold,
-    tested: Fold,
+    shares: TestShares,
+    test_shares: TestShares,
 ) -> tuple[FoldResult, Array | RieszWeights, list[Warning]]:
     """Fit on the training rows and evaluate the correction on the test rows.
 
@@ -295,13 +281,13 @@ def _fit_fold(
     by which learners have another seed in each, and the cross-fit averages them.
     """
     with located(f"Fold {number}"), WarningLog() as log:
-        training = rows.training(fits.sample)
+        training = training_set(fits.sample, shares[number])
         if not votes_identify(training):
             # Refuses what leaves scores open, and says why.
             X = training.X.with_columns(deviations=None, item_covariance=None)
             bare = training.with_battles(X)
             fit_stages(full.stages, bare, full.plugged)
-        fold, influence = fits.fold(tested, training, seed_offset)
+        fold, influence = fits.fold(test_shares[number], training, seed_offset)
         warn_of_fold(fold.weights, full.sample.X.models)
     return fold, influence, log.found
 

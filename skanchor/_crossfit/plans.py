@@ -11,10 +11,9 @@ from sklearn.utils import check_random_state
 
 from skanchor._battles import look_up
 from skanchor._battles.grouping import RowGroups
-from skanchor._folds._plan import DrawnPlan, FoldPlan, check_plan, is_split
-from skanchor._folds._source_kfold import SourceKFold
+from skanchor._crossfit.folds import FoldPlan, check_plan, is_split
+from skanchor._crossfit.source_kfold import SourceKFold
 from skanchor._model.graph import count_components
-from skanchor._typing import Array
 from skanchor.sample import Sample
 
 MOST_DRAWS = 20
@@ -60,24 +59,24 @@ def make_plans(
         return [
             _draw_plan(sample, int(cv), seed, cell, groups) for seed in seeds.tolist()
         ]
-    if isinstance(cv, DrawnPlan):
+    if isinstance(cv, FoldPlan):
         cv = [cv]
-    if isinstance(cv, (list, tuple)):
-        if are_drawn(cv, sample, cell):
-            return list(cv)
-        nested = len(cv) > 0 and not is_split(cv[0])
-        plans = [list(plan) for plan in cv] if nested else [list(cv)]
-    else:
-        plans = [
+    if not isinstance(cv, (list, tuple)):
+        splits = [
             list(cv.split(sample.X, sample.y, sample.groups)) for _ in range(n_repeats)
         ]
-        if n_repeats > 1 and _equal_plans(plans[0], plans[1]):
+        plans = [check_plan(one, sample) for one in splits]
+        if n_repeats > 1 and np.array_equal(plans[0].fold, plans[1].fold):
             raise ValueError(
                 "cv gives the same folds each time, so that n_repeats="
                 f"{n_repeats} repeats nothing: leave its random_state at "
                 "None, or give cv a number of folds."
             )
-    return [check_plan(plan, sample) for plan in plans]
+        return plans
+    if are_drawn(cv, sample, cell):
+        return list(cv)
+    is_nested = len(cv) > 0 and not is_split(cv[0])
+    return [check_plan(plan, sample) for plan in (cv if is_nested else [cv])]
 
 
 def are_drawn(cv: Any, sample: Sample, cell: NDArray[Any] | None = None) -> bool:
@@ -102,7 +101,7 @@ def are_drawn(cv: Any, sample: Sample, cell: NDArray[Any] | None = None) -> bool
         return False
     counts = sample.counts if cell is None else look_up(sample.counts, cell)
     return len(cv) > 0 and all(
-        isinstance(plan, DrawnPlan)
+        isinstance(plan, FoldPlan)
         and len(plan.fold) == len(counts)
         and bool((plan.fold >= 0).all() or (plan.fold[counts] >= 0).all())
         for plan in cv
@@ -136,22 +135,19 @@ def _draw_plan(
     fold = np.full(n_rows, -1, dtype=np.min_scalar_type(-n_folds))
     for _ in range(MOST_DRAWS):
         fold[counted] = splitter.assign_folds(part, own, part_cell)
-        plan = DrawnPlan(fold, n_folds)
+        plan = FoldPlan(fold, n_folds)
         if _keeps_scale(sample, plan, cell):
             break
     return plan
 
 
-def _keeps_scale(
-    sample: Sample, plan: DrawnPlan, cell: NDArray[np.intp] | None
-) -> bool:
+def _keeps_scale(sample: Sample, plan: FoldPlan, cell: NDArray[np.intp] | None) -> bool:
     """Whether every training set's human votes join the models as all votes do."""
     X, n_folds, size = sample.X, plan.n_folds, len(sample.X.models)
     votes = X.is_human & ~X.involves_new
-    times: Array | None = None
     if cell is None:
         own = np.flatnonzero(votes & (plan.fold >= 0))
-        at = plan.fold[own].astype(np.intp)
+        at, times = plan.fold[own].astype(np.intp), np.ones(len(own))
     else:
         # Votes of one cell in one fold count together.
         number = np.where(votes, plan.numbers(cell, len(sample)), 0)
@@ -160,9 +156,7 @@ def _keeps_scale(
     left, right, y = X.left[own], X.right[own], sample.y[own]
     places = (at * size + left) * size + right, (at * size + right) * size + left
     counts = [
-        np.bincount(
-            place[won], None if times is None else times[won], n_folds * size**2
-        )
+        np.bincount(place[won], times[won], n_folds * size**2)
         for place, won in zip(places, (y > 0, y < 1), strict=True)
     ]
     wins = np.add(*counts).reshape(n_folds, size, size)
@@ -171,10 +165,4 @@ def _keeps_scale(
     kept = (whole - w for w in wins)
     return all(
         np.array_equal(w > 0, links) or count_components(w) == found for w in kept
-    )
-
-
-def _equal_plans(one: FoldPlan, other: FoldPlan) -> bool:
-    return len(one) == len(other) and all(
-        np.array_equal(a[1], b[1]) for a, b in zip(one, other, strict=True)
     )

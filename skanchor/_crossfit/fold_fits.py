@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
-import numpy as np
 from sklearn.base import clone
 
 from skanchor._chain import Chain
-from skanchor._crossfit.engine import FitOfAllRows, FoldResult
+from skanchor._crossfit.engine import FoldResult
+from skanchor._crossfit.folds import rows_held_out
 from skanchor._crossfit.influence import residuals, row_influence
-from skanchor._crossfit.riesz import RieszWeights
-from skanchor._folds import Fold
 from skanchor._human_bias import Votes, fit_bias
 from skanchor._model.fit import Fit
+from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows, variance_of
+from skanchor._model.steps import FitOfAllRows
 from skanchor._pipeline_fit import PipelineFit
 from skanchor._riesz import Weighing
 from skanchor._source_rows import by_row, source_rows, spans_of
@@ -124,14 +124,14 @@ class FoldFits:
         return replace(self, tested=tested, test_sources=sources)
 
     def fold(
-        self, rows: Fold, training: Sample, seed_offset: int
+        self, share: Array, training: Sample, seed_offset: int
     ) -> tuple[FoldResult, Array | RieszWeights]:
         """Fit rows with their weights in training, and sum up those held out.
 
         Parameters
         ----------
-        rows : Fold
-            Rows of ``tested`` that are held out.
+        share : ndarray of shape (n_rows,)
+            Share of each row of ``tested`` that is held out.
         training : Sample
             All rows, with their weights in training.
         seed_offset : int
@@ -156,14 +156,14 @@ class FoldFits:
                 fit, sources, chain, training, seed_offset
             )
             test_sources = sources
-        held_out = rows_held_out(test_sources, self.tested, rows)
+        held_out = rows_held_out(test_sources, share)
         raters = self.tested.raters
         n_raters = 0 if raters is None else int(raters.max(initial=-1)) + 1
         found = FoldResult.of(fit, sources, weights, prior, held_out, n_raters)
         if self.is_shared:
             return found, found.weights
         values = influence_by_row(found.weights, held_out, len(training))
-        return found, values[rows.test]
+        return found, values[share > 0]
 
     def _learned_anew(self, training: Sample, seed_offset: int) -> Chain:
         """The chain with learners that are fitted to training rows.
@@ -254,23 +254,6 @@ def _start(stages: Stages, chain: Chain, sample: Sample) -> FitOfAllRows:
     )
     fit = known.fit
     return FitOfAllRows(fit, steps, known.sources, known.bounds, fit.precision, ())
-
-
-def rows_held_out(
-    sources: Sequence[SourceRows], sample: Sample, rows: Fold
-) -> list[SourceRows]:
-    """Rows of each source that a fold holds out, with the weights that these have."""
-    test = rows.held_out(sample)
-    is_test = np.zeros(len(sample), dtype=bool)
-    is_test[rows.test] = True
-    found = []
-    for source in sources:
-        part = source[is_test[source.rows]]
-        count = part.count
-        if test.multiplicity is not None:
-            count = test.multiplicity[part.rows]
-        found.append(replace(part, weight=test.weight[part.rows], count=count))
-    return found
 
 
 def sources_of(chain: Chain, sample: Sample) -> list[SourceRows]:

@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 
 from skanchor._battles import (
     Comparisons,
-    chunks,
     decide_roles,
     first_rows,
     look_up,
@@ -23,8 +22,7 @@ from skanchor._battles.grouping import (
     find_groups,
 )
 from skanchor._battles.labels import factorize
-from skanchor._folds._plan import Split
-from skanchor._typing import Seed
+from skanchor._typing import Seed, Split
 from skanchor.exceptions import BattlesError
 from skanchor.sample import Battles
 
@@ -240,25 +238,8 @@ def _deal(values: NDArray[Any], kind: NDArray[Any], turn: NDArray[Any]) -> NDArr
     ``kind`` has numbers from zero without gaps, ``turn`` is a permutation. Values are
     repeated where they are fewer than the rows.
     """
-    of_turn = np.empty_like(kind)
-    for rows in chunks(len(turn)):
-        of_turn[turn[rows]] = kind[rows]
-    del kind
-    n_kinds = int(of_turn.max(initial=0)) + 1
-    parts = [of_turn[rows] for rows in chunks(len(turn), 4 * n_kinds)]
-    sizes = [np.bincount(part, minlength=n_kinds) for part in parts]
-    # Next place of each kind, in the order of the kinds.
-    place = np.cumsum(np.sum(sizes, axis=0))
-    place -= np.sum(sizes, axis=0)
-    # Repeated, so that places within a part need no division.
-    n_values, longest = len(values), max(map(len, parts), default=0)
-    values = np.resize(values, n_values + longest)
-    dealt, start = np.empty(len(turn), dtype=values.dtype), 0
-    for part, size in zip(parts, sizes, strict=True):
-        order = np.argsort(part, kind="stable")
-        at = np.repeat(place % n_values - np.cumsum(size) + size, size)
-        at += np.arange(len(part))
-        dealt[start + order] = values.take(at)
-        start += len(part)
-        place += size
-    return look_up(dealt, turn)
+    by_turn = np.empty_like(kind)
+    by_turn[turn] = kind
+    dealt = np.empty(len(turn), dtype=values.dtype)
+    dealt[np.argsort(by_turn, kind="stable")] = np.resize(values, len(turn))
+    return dealt[turn]
