@@ -20,26 +20,25 @@ from skanchor._assembly import Inference
 from skanchor._battles import Comparisons, has_contexts, read_contexts
 from skanchor._btl import BTLRegressor
 from skanchor._cells import Cells
-from skanchor._chain import Chain, fit_stages
 from skanchor._contexts import context_mix
+from skanchor._crossfit.fit_stages import fit_stages
 from skanchor._crossfit.folds import FoldPlan, check_training_sets
-from skanchor._crossfit.item_test import ItemTest
-from skanchor._crossfit.plans import are_drawn, make_plans
-from skanchor._diagnostics import ItemCheck, judge_table
-from skanchor._historical import laid_out
-from skanchor._inference import relative_spread
-from skanchor._judges import JudgeCalibrator
-from skanchor._ranking import RankingEstimator, of_result
-from skanchor._riesz import RieszDebiaser
-from skanchor._row_rules import TIES
-from skanchor._stages import Stages
-from skanchor._treatments import (
+from skanchor._crossfit.item_effects import (
     NAMES,
     choose_item_effects,
     matrix_size,
     read_prior,
     run_item_test,
 )
+from skanchor._crossfit.item_test import ItemTest
+from skanchor._crossfit.plans import are_drawn, make_plans
+from skanchor._crossfit.stages import FittedStages, Stages
+from skanchor._diagnostics import ItemCheck, judge_table
+from skanchor._inference import relative_spread
+from skanchor._judges import JudgeCalibrator
+from skanchor._ranking import RankingEstimator, of_result
+from skanchor._riesz import RieszDebiaser
+from skanchor._row_rules import TIES
 from skanchor._typing import Array, Split, Splitter
 from skanchor._weight_checks import check_weights_and_groups, mean_weight
 from skanchor.bias import BiasLearner
@@ -405,8 +404,8 @@ class AnchorPipeline(RankingEstimator):
         full = inference.fit()
         self.result_, self._items = inference.result(full), full.items
         # The rows in their layout are large, and only the fit needs them.
-        plugged = replace(inference.plugged, fit=None)
-        self._inference = replace(inference, plugged=plugged)
+        # The plug-in lays all rows out, and is not needed any more.
+        self._inference = replace(inference, plugged=None)
         self.item_effects_ = inference.choice.item_effects
         self.item_covariance_ = None if full.items is None else full.items.covariance
         self._keep(full.chain)
@@ -448,7 +447,7 @@ class AnchorPipeline(RankingEstimator):
         known = plugged.two_step if plugged.is_joint else plugged
         test = ItemTest()
         if known is not None:
-            test = run_item_test(laid_out(stages, known, admitted), known.btl)
+            test = run_item_test(known.fit, known.btl)
         # Only the test needs the two-step fit, which is large.
         plugged = replace(plugged, two_step=None)
         choice = choose_item_effects(
@@ -512,7 +511,7 @@ class AnchorPipeline(RankingEstimator):
             self.disagreement == "widen",
         )
 
-    def _keep(self, chain: Chain) -> None:
+    def _keep(self, chain: FittedStages) -> None:
         """Store the fitted stages and labels of the chain as attributes."""
         self.btl_, self.calibrator_ = chain.btl, chain.calibrator
         self.human_bias_ = chain.btl.bias_

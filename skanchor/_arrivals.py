@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,11 +14,18 @@ from skanchor._base import ComparisonEstimator
 from skanchor._battles import Comparisons, align, usable_features
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_bounds
-from skanchor._model.logistic import fit_logistic
+from skanchor._model.fit import Fit
+from skanchor._model.sources import SourceRows
+from skanchor._model.steps import fitted, steps_of
+from skanchor._pipeline_fit import PipelineFit, carried_by
+from skanchor._source_rows import source_rows, without_columns
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, BoundWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
+
+_TOLERANCE = 1e-14
+"""Squared Newton decrement of the last step."""
 
 
 class ArrivalScorer(ComparisonEstimator):
@@ -84,52 +92,25 @@ class ArrivalScorer(ComparisonEstimator):
         self.unseen = unseen
 
     def _fit(
-        self,
-        sample: Sample,
-        start: ArrivalScorer | None = None,
-        seed_offset: int = 0,
+        self, sample: Sample, start: PipelineFit | None = None, seed_offset: int = 0
     ) -> None:
-        bounds = check_bounds("score_bounds", self.score_bounds)
+        low, high = check_bounds("score_bounds", self.score_bounds)
         X = sample.X
-        new = np.flatnonzero(X.is_new)
-        self.new_models_ = X.models[new]
-        # Sensitivity by code of the source: judges 0, 1, ...; then -2 (unknown judges,
-        # NaN) and -1 (people, one) as the last entries.
-        slopes = np.append(_sensitivities(X), [np.nan, 1.0])
-        rows = np.flatnonzero(X.involves_new & sample.counts)
-        rows = rows[np.isfinite(slopes[X.judge[rows]])]
-        if not X.rows.features_complete:
-            X = usable_features(X, np.isin(np.arange(len(X)), rows) & ~X.is_human)
-        signs = self._signs(X, rows, new)
-        if not len(new):
-            self._take(np.zeros(0))
-            return
-        y, weight = sample.y[rows], sample.weight[rows]
-        # Logit of a row: offset + factor * signs' theta, where ``signs`` (n_rows,
-        # n_new) picks the new scores, and the offset has the opponents' scores and the
-        # bias.
-        offset, factor = _offset(X, rows), slopes[X.judge[rows]]
-        low, high = bounds
-        first = None
-        if start is not None:
-            first = start.scores_for(self.new_models_)
-            first = None if np.isnan(first).any() else first
-        if self.equation == "unweighted":
-            # A residual has the sensitivity as a factor in the derivative of the loss.
-            # A judge without any has no say.
-            size = np.abs(factor)
-            weight = np.divide(weight, size, out=np.zeros(len(rows)), where=size > 0)
-        # Maximum of eq:arrival-estimation-v2, within the bounds.
-        values = fit_logistic(
-            signs * factor[:, None],
-            y,
-            weight,
-            offset=offset,
-            lower=np.full(len(new), low),
-            upper=np.full(len(new), high),
-            start=first,
-        ).coef
-        self._take(values)
+        self.new_models_ = X.models[X.is_new]
+        fit, rows = _laid_out(sample) if start is None else (start.fit, start.sources)
+        self._check_rows(X, rows)
+        layout = fit.layout
+        bounds = np.full((2, layout.size), [[-np.inf], [np.inf]])
+        bounds[:, layout.of_scores(layout.is_new)] = [[low], [high]]
+        *_, step = steps_of(
+            layout, is_joint=False, is_unweighted=self.equation == "unweighted"
+        )
+        weights = [part.weight for part in rows]
+        # Maximum of eq:arrival-estimation-v2, within the bounds. A model that won or
+        # lost everything has to arrive at one, where the likelihood is nearly flat.
+        limits = bounds[0], bounds[1]
+        fit, _ = fitted(fit, [step], rows, weights, limits, tolerance=_TOLERANCE)
+        self._take(fit.scores[X.is_new])
 
     def with_scores(self, models: NDArray[Any], scores: Array) -> Self:
         """Set scores that were estimated elsewhere; warn of those on the bounds.
@@ -167,25 +148,18 @@ class ArrivalScorer(ComparisonEstimator):
                 )
             )
 
-    def _signs(
-        self, X: Comparisons, rows: NDArray[np.intp], new: NDArray[np.intp]
-    ) -> Array:
-        """+1 where a new model is first, -1 where it is second, (n_rows, n_new)."""
-        # Place of each model among the new ones, -1 for others; the last entry is that
-        # of the code -1, an unknown model.
-        place = np.full(len(X.models) + 1, -1)
-        place[new] = np.arange(len(new))
-        signs = np.zeros((len(rows), len(new)))
-        for side, sign in ((X.left[rows], 1.0), (X.right[rows], -1.0)):
-            hit = place[side] >= 0
-            signs[np.flatnonzero(hit), place[side[hit]]] = sign
-        lonely = self.new_models_[~signs.any(axis=0)].tolist()
+    def _check_rows(self, X: Comparisons, rows: Sequence[SourceRows]) -> None:
+        """Refuse new models that no row places."""
+        new = [part for part in rows if part.is_new]
+        sides = np.concatenate([[], *(part.left for part in new)]).astype(np.intp)
+        sides = np.append(sides, np.concatenate([[], *(part.right for part in new)]))
+        is_met = np.isin(np.arange(len(X.models)), sides)
+        lonely = X.models[X.is_new & ~is_met].tolist()
         if lonely:
             raise BattlesError(
                 f"New models {lonely} have no comparison by a calibrated judge or a "
                 "human, so they cannot be placed."
             )
-        return signs
 
     def scores_for(self, models: NDArray[Any]) -> Array:
         """Scores of the given models, in logits.
@@ -215,26 +189,34 @@ def _known_scores(X: Comparisons) -> Array:
     return np.full(len(X.models), np.nan) if X.scores is None else X.scores
 
 
-def _sensitivities(X: Comparisons) -> Array:
-    if X.sensitivities is None:
-        if (X.judge >= 0).any():
-            raise BattlesError(
-                "These comparisons carry no sensitivities; transform them with a "
-                "fitted JudgeCalibrator first."
-            )
-        return np.full(len(X.judges), np.nan)
-    return X.sensitivities
-
-
-def _offset(X: Comparisons, rows: NDArray[np.intp]) -> Array:
-    """Known part of the logits of the rows: the new scores count zero."""
-    scores = np.where(X.is_new, 0.0, _known_scores(X))
-    known = X.without_features()[rows].with_columns(scores=scores)
-    offset = known.logits()
-    if not np.isfinite(offset).all():
-        bad = np.flatnonzero(~np.isfinite(offset))
-        names = known[bad].unscored_models()
+def _laid_out(sample: Sample) -> tuple[Fit, list[SourceRows]]:
+    """Parameters that the rows carry, and the rows of new models, by source."""
+    X = sample.X
+    if X.sensitivities is None and (X.judge >= 0).any():
         raise BattlesError(
-            f"New models meet opponents without a score: {names[:5]} ({len(bad)} rows)."
+            "These comparisons carry no sensitivities; transform them with a "
+            "fitted JudgeCalibrator first."
         )
-    return offset
+    slopes = np.zeros(len(X.judges)) if X.sensitivities is None else X.sensitivities
+    # An unknown judge has no sensitivity, and its rows are not read.
+    used = X.involves_new & sample.counts
+    used &= np.append(np.isfinite(slopes), [False, True])[X.judge]
+    if not X.rows.features_complete:
+        X = usable_features(X, used & ~X.is_human)
+    sides, known = np.append(X.left[used], X.right[used]), _known_scores(X)
+    unscored = np.intersect1d(sides, np.flatnonzero(~X.is_new & ~np.isfinite(known)))
+    if len(unscored):
+        lost = np.isin(X.left, unscored) | np.isin(X.right, unscored)
+        raise BattlesError(
+            f"New models meet opponents without a score: "
+            f"{X.models[unscored][:5].tolist()} ({np.sum(used & lost)} rows)."
+        )
+    X = X.with_columns(
+        scores=np.where(X.is_new, 0.0, known),
+        sensitivities=np.nan_to_num(slopes),
+        deviations=None,
+        item_covariance=None,
+    )
+    biases = np.zeros(len(X)) if X.biases is None else X.biases
+    rows = sample.with_battles(X).weighted(np.where(used, sample.weight, 0.0))
+    return carried_by(X), source_rows(rows, without_columns(rows, biases))

@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 from skanchor._battles import Comparisons, Inputs, count_rows
 from skanchor._cells import Cells
-from skanchor._chain import Chain, fit_stages
 from skanchor._crossfit.cross_fit import (
     FARTHEST,
     STEADY,
@@ -22,8 +21,11 @@ from skanchor._crossfit.cross_fit import (
     RowInfluence,
     cross_fit,
 )
-from skanchor._crossfit.fold_fits import FoldFits
-from skanchor._crossfit.folds import FoldPlan, TestShares
+from skanchor._crossfit.fit_stages import fit_stages
+from skanchor._crossfit.fold_fits import FoldFits, laid_out
+from skanchor._crossfit.folds import FoldPlan, HeldOutShares
+from skanchor._crossfit.item_effects import ItemChoice, judges_of_arrivals
+from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._diagnostics import (
     FitSums,
     ItemCheck,
@@ -34,13 +36,10 @@ from skanchor._diagnostics import (
     style_table,
     with_noise,
 )
-from skanchor._historical import laid_out
 from skanchor._inference import relative_spread
 from skanchor._likelihood import likelihood_fit
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._open_models import with_open_rows
-from skanchor._stages import Stages
-from skanchor._treatments import ItemChoice, judges_of_arrivals
 from skanchor._typing import Array
 from skanchor.exceptions import InstabilityWarning
 from skanchor.readouts import FittedRows
@@ -62,7 +61,7 @@ class Inference:
     everyone, admitted : Sample
         All cells in their roles, and those that are fitted: models whose scores have
         no limit are on the board, but take no part.
-    plugged : Chain
+    plugged : FittedStages
         The plug-in of the rows that are fitted.
     check : ItemCheck
         Whether verdicts deviate by model.
@@ -70,7 +69,7 @@ class Inference:
         Whether item effects enter the fit, and why.
     fold_plan : list of FoldPlan
         Folds of the rows of the table in each repeat.
-    shares : list of TestShares
+    shares : list of HeldOutShares
         Folds of the cells in each repeat.
     n_jobs, verbose
         As in :class:`skanchor.AnchorPipeline`.
@@ -82,23 +81,23 @@ class Inference:
     cells: Cells
     everyone: Sample
     admitted: Sample
-    plugged: Chain
+    plugged: FittedStages | None
     check: ItemCheck
     choice: ItemChoice
     fold_plan: list[FoldPlan]
-    shares: list[TestShares]
+    shares: list[HeldOutShares]
     n_jobs: int | None
     verbose: int
     mix: Mapping[Any, float] | None = None
 
     def fit(self) -> FullFit:
         """Fit all rows."""
-        sample = self.admitted
-        items = self.choice.covariance(laid_out(self.stages, self.plugged, sample))
-        return self.fit_with(items)
+        assert self.plugged is not None
+        return self.fit_with(self.choice.covariance(self.plugged.fit))
 
     def fit_with(self, items: ItemCovariance | None) -> FullFit:
         """Fit all rows with a covariance of the item effects; None leaves them out."""
+        assert self.plugged is not None
         return FullFit.of(self.stages, self.admitted, self.plugged, items)
 
     def result(self, full: FullFit) -> AnchorResult:
@@ -121,7 +120,6 @@ class Inference:
         return board_of(self.stages, self.everyone, self.admitted)
 
     def _cross_fit(self, full: FullFit) -> AnchorResult:
-        chain = full.chain
         if self.shares:
             fits, shares, tested = self.fold_fits(full)
             found = cross_fit(full, fits, shares, tested, self.n_jobs, self.verbose)
@@ -130,7 +128,7 @@ class Inference:
                 found.influence,
                 sample=fits.tested,
                 cell=None if fits.tested.multiplicity is None else self.cells.cell,
-                chain=replace(chain, fit=None) if fits.is_shared else None,
+                learners=full.chain.learners,
             )
             found = replace(found, influence=influence)
         else:
@@ -139,7 +137,7 @@ class Inference:
 
     def fold_fits(
         self, full: FullFit
-    ) -> tuple[FoldFits, list[TestShares], list[TestShares]]:
+    ) -> tuple[FoldFits, list[HeldOutShares], list[HeldOutShares]]:
         """Fit of all rows from which the one engine fits folds.
 
         Returns
@@ -147,7 +145,7 @@ class Inference:
         fits : FoldFits
             Of the cells. Rows of the table are held out one by one where cells have
             several groups.
-        shares, test_shares : list of TestShares
+        shares, test_shares : list of HeldOutShares
             By repeat, what folds hold out: of what is fitted, and of what is tested.
         """
         stages, plugged, chain = self.stages, full.plugged, full.chain
@@ -156,10 +154,11 @@ class Inference:
         if cells.members is None and cells.rated is None:
             return fits, shares, shares
         rows = self.cells.rows_of(cells).in_units(cells.unit)
-        of_rows = [TestShares(plan) for plan in self.fold_plan]
+        of_rows = [HeldOutShares(plan) for plan in self.fold_plan]
         if fits.is_shared:
             return fits.over(rows), shares, of_rows
-        chain = replace(chain, fit=None)
+        fit = laid_out(stages, rows, chain.calibrator, chain.btl.bias_)
+        chain = replace(chain, fit=fit)
         return FoldFits.of(stages, plugged, chain, rows), of_rows, of_rows
 
     def _refit(self, full: FullFit, admitted: Sample) -> AnchorResult:
@@ -202,7 +201,6 @@ class Inference:
 def sums_of(full: FullFit) -> FitSums:
     """Sums over all rows, with the dispersion of each source."""
     chain, sample = full.chain, full.sample
-    assert chain.fit is not None
     noise = chain.fit.without_item_effects().dispersions(without_items=True)
     fitted = sample.with_battles(chain.X)
     return FitSums.of(fitted, sample.X.order, chain.calibrator, noise, chain.btl.bias_)
@@ -468,7 +466,7 @@ def _of_hidden_scale(X: Comparisons, hidden: NDArray[np.bool_]) -> InstabilityWa
     )
 
 
-def _ridge_share(chain: Chain, result: AnchorResult) -> float:
+def _ridge_share(chain: FittedStages, result: AnchorResult) -> float:
     """How far apart a ridge leaves the scores that judges were calibrated to."""
     if not chain.btl.alpha:
         return 1.0

@@ -24,7 +24,7 @@ from skanchor._battles import (
     look_up,
     number_rows,
 )
-from skanchor._crossfit.folds import FoldPlan, TestShares
+from skanchor._crossfit.folds import FoldPlan, HeldOutShares
 from skanchor._numerics.groups import Crossed, Membership
 from skanchor.sample import Sample
 
@@ -126,10 +126,10 @@ class Cells:
         """The rows of the table, in the roles of the cells of a sample."""
         return self.rows.with_battles(self.to_rows(sample.X))
 
-    def shares(self, plans: Sequence[FoldPlan]) -> list[TestShares]:
+    def shares(self, plans: Sequence[FoldPlan]) -> list[HeldOutShares]:
         """What the folds of each repeat hold out of the sample."""
         number = self.sample.multiplicity
-        return [TestShares.of(plan, self.cell, number) for plan in plans]
+        return [HeldOutShares.of(plan, self.cell, number) for plan in plans]
 
 
 def _prompts(groups: NDArray[np.intp] | None, n_rows: int) -> NDArray[np.intp]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skanchor._battles import has_contexts
-from skanchor._stages import Stages
+from skanchor._crossfit.stages import Stages
 from skanchor.exceptions import BattlesError
 from skanchor.results import Mixture, check_mix
 from skanchor.sample import Sample

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,6 +42,16 @@ def spans_of(learners: Sequence[Any], sample: Sample) -> list[LastStage]:
                 )
         found.append(span)
     return found
+
+
+def without_columns(sample: Sample, offset: Array) -> Iterator[LastStage]:
+    """Spans without columns: of each source, the part of its logits that is known."""
+    for source in range(1 + len(sample.X.judges)):
+        cut, places = rows_that_count(sample, source)
+        none = np.zeros(0)
+        yield LastStage(
+            np.zeros((len(places), 0)), none, none, offset[cut.rows[places]]
+        )
 
 
 def rows_that_count(sample: Sample, source: int) -> tuple[JudgeRows, NDArray[np.intp]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from skanchor._numerics.types import Array, Indices
 
-__all__ = ["Array", "Indices", "Seed", "Split", "Splitter"]
+__all__ = ["Array", "Indices", "InfluenceSource", "Seed", "Split", "Splitter"]
 
 Seed = int | np.random.RandomState | None
 Split = tuple[Indices, Indices]
@@ -25,3 +25,10 @@ class Splitter(Protocol):
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Number of folds."""
+
+
+class InfluenceSource(Protocol):
+    """What computes influence values when they are asked for."""
+
+    def values(self) -> Array:
+        """Influence of each row on each score, of shape (n_rows, n_models)."""

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from skanchor import AnchorPipeline, _treatments
+from skanchor import AnchorPipeline
+from skanchor._crossfit import item_effects as treatments
 from skanchor._model.item_effects import ItemCovariance
 from skanchor.simulation import simulate_battles
 
@@ -29,7 +30,7 @@ def set_covariance(monkeypatch, covariance):
             return known_items(covariance * np.eye(len(known.sample.X.judges)))
         return known_items(covariance)
 
-    monkeypatch.setattr(_treatments, "estimate_item_covariance", estimate)
+    monkeypatch.setattr(treatments, "estimate_item_covariance", estimate)
 
 
 def random_effects(X, y, weight=None, groups=None, cv=3, **params):

@@ -12,15 +12,18 @@ from skanchor import (
     ArrivalScorer,
     BTLRegressor,
     JudgeCalibrator,
-    _treatments,
 )
 from skanchor._admission import admit_to_ranking
-from skanchor._chain import fit_stages
+from skanchor._crossfit import item_effects as treatments
+from skanchor._crossfit.fit_stages import fit_stages
+from skanchor._crossfit.item_effects import (
+    choose_item_effects,
+    leaves_items_out,
+    read_prior,
+)
 from skanchor._crossfit.item_test import ItemTest, ScoreTest
-from skanchor._historical import laid_out
+from skanchor._crossfit.stages import Stages
 from skanchor._model import item_effects
-from skanchor._stages import Stages
-from skanchor._treatments import choose_item_effects, leaves_items_out, read_prior
 from skanchor.exceptions import BattlesError, SlowWarning
 from skanchor.reports.summary import summarize
 from skanchor.reports.summary_text import summary_lines
@@ -111,7 +114,7 @@ def plugged(n_models=6, **kwargs):
     sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
     stages = Stages(BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), None)
     chain = fit_stages(stages, sample)
-    return sample.with_battles(chain.X), laid_out(stages, chain, sample)
+    return sample.with_battles(chain.X), chain.fit
 
 
 @pytest.mark.parametrize(
@@ -205,7 +208,7 @@ def test_too_many_item_effects_are_refused_with_what_helps(monkeypatch):
 def test_what_takes_minutes_is_said_before_it_begins(monkeypatch):
     sample, _ = plugged()
     n_judges, n_models = len(sample.X.judges), len(sample.X.models)
-    monkeypatch.setattr(_treatments, "SECONDS", 150.0 / (n_judges * n_models) ** 3)
+    monkeypatch.setattr(treatments, "SECONDS", 150.0 / (n_judges * n_models) ** 3)
     # Not only once a fit has succeeded, as other warnings.
     with WarningLog() as log, pytest.warns(SlowWarning, match="takes about 2 minutes"):
         choose_item_effects("random", sample.X, CALM)

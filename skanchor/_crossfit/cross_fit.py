@@ -11,26 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._battles import Comparisons
-from skanchor._chain import Chain, complete, fit_stages
 from skanchor._crossfit.engine import FoldResult, SumOfFolds
+from skanchor._crossfit.fit_stages import complete
 from skanchor._crossfit.fold_fits import FoldFits, influence_by_row, sources_of
-from skanchor._crossfit.folds import TestShares, rows_held_out, training_set
+from skanchor._crossfit.folds import HeldOutShares, rows_held_out
 from skanchor._crossfit.parallel import stream_plan
-from skanchor._historical import votes_identify
+from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._judges import WEAK_SENSITIVITY
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
 from skanchor._riesz import warn_of_unidentified
-from skanchor._stages import Stages
-from skanchor._typing import Array
+from skanchor._typing import Array, InfluenceSource
 from skanchor.exceptions import (
     ConvergenceWarning,
     DataWarning,
     InstabilityWarning,
     located,
 )
-from skanchor.results import InfluenceSource
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
@@ -54,26 +52,26 @@ class FullFit:
         Unfitted.
     sample : Sample
         Rows whose roles are decided.
-    plugged : Chain
+    plugged : FittedStages
         The plug-in.
     items : ItemCovariance or None
         Covariance of the item effects; None leaves them out.
-    chain : Chain
+    chain : FittedStages
         The complete chain.
     """
 
     stages: Stages
     sample: Sample
-    plugged: Chain
+    plugged: FittedStages
     items: ItemCovariance | None
-    chain: Chain
+    chain: FittedStages
 
     @classmethod
     def of(
         cls,
         stages: Stages,
         sample: Sample,
-        plugged: Chain,
+        plugged: FittedStages,
         items: ItemCovariance | None,
     ) -> FullFit:
         """Complete the plug-in."""
@@ -129,22 +127,22 @@ class RowInfluence:
     ----------
     sample : Sample
         The rows, or cells of equal ones.
-    shares : sequence of TestShares
+    shares : sequence of HeldOutShares
         By repeat, the share of each row of the sample that each fold holds out.
     repeats : list of lists of ndarray or RieszWeights
         By repeat and fold, the influence of the rows that it holds out, or the weights
         that give it.
     cell : ndarray of shape (n_rows,), optional
         Cell of each row of the table; None where each row is its own.
-    chain : Chain, optional
-        The fit of all rows, from whose columns Riesz weights give influence.
+    learners : sequence of learner
+        Fitted biases, from whose columns Riesz weights give influence.
     """
 
     sample: Sample
-    shares: Sequence[TestShares] = ()
+    shares: Sequence[HeldOutShares] = ()
     repeats: Sequence[Sequence[Array | RieszWeights]] = ()
     cell: NDArray[np.intp] | None = None
-    chain: Chain | None = None
+    learners: Sequence[Any] = ()
 
     def values(self) -> Array:
         """Mean over the repeats, of shape (n_rows, n_models)."""
@@ -157,8 +155,7 @@ class RowInfluence:
                 share = shares[number]
                 test = np.flatnonzero(share)
                 if isinstance(influence, RieszWeights):
-                    assert self.chain is not None
-                    sources = sources or sources_of(self.chain, sample)
+                    sources = sources or sources_of(self.learners, sample)
                     held_out = rows_held_out(sources, share)
                     influence = influence_by_row(influence, held_out, len(sample))[test]
                 if cell is None:
@@ -191,8 +188,8 @@ class CrossFit:
 def cross_fit(
     full: FullFit,
     fits: FoldFits,
-    shares: Sequence[TestShares],
-    test_shares: Sequence[TestShares],
+    shares: Sequence[HeldOutShares],
+    test_shares: Sequence[HeldOutShares],
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> CrossFit:
@@ -204,7 +201,7 @@ def cross_fit(
         The fit of all rows.
     fits : FoldFits
         That fit by the one engine, from which the folds start.
-    shares, test_shares : sequence of TestShares
+    shares, test_shares : sequence of HeldOutShares
         By repeat, what each fold holds out: of the rows that are fitted, and of those
         whose influence is summed.
     n_jobs : int, optional
@@ -228,7 +225,7 @@ def cross_fit(
 
 def collect_folds(
     full: FullFit,
-    shares: Sequence[TestShares],
+    shares: Sequence[HeldOutShares],
     done: Iterable[tuple[FoldResult, Array | RieszWeights, list[Warning]]],
 ) -> CrossFit:
     """Add up the folds of each repeat, and pass on their warnings.
@@ -237,7 +234,7 @@ def collect_folds(
     ----------
     full : FullFit
         The fit of all rows.
-    shares : sequence of TestShares
+    shares : sequence of HeldOutShares
         By repeat, what each fold holds out.
     done : iterable of (fold, influence, warnings)
         Every fold, repeat by repeat, the influence of the rows that it holds out or
@@ -272,8 +269,8 @@ def _fit_fold(
     fits: FoldFits,
     number: int,
     seed_offset: int,
-    shares: TestShares,
-    test_shares: TestShares,
+    shares: HeldOutShares,
+    test_shares: HeldOutShares,
 ) -> tuple[FoldResult, Array | RieszWeights, list[Warning]]:
     """Fit on the training rows and evaluate the correction on the test rows.
 
@@ -281,12 +278,7 @@ def _fit_fold(
     by which learners have another seed in each, and the cross-fit averages them.
     """
     with located(f"Fold {number}"), WarningLog() as log:
-        training = training_set(fits.sample, shares[number])
-        if not votes_identify(training):
-            # Refuses what leaves scores open, and says why.
-            X = training.X.with_columns(deviations=None, item_covariance=None)
-            bare = training.with_battles(X)
-            fit_stages(full.stages, bare, full.plugged)
+        training = fits.training(shares[number])
         fold, influence = fits.fold(test_shares[number], training, seed_offset)
         warn_of_fold(fold.weights, full.sample.X.models)
     return fold, influence, log.found
@@ -358,7 +350,7 @@ def sum_up(full: FullFit, folds: list[FoldResult]) -> Repeat:
 
 
 def _unstable(
-    full: Chain, folds: list[FoldResult], step: Array, variance: Array
+    full: FittedStages, folds: list[FoldResult], step: Array, variance: Array
 ) -> NDArray[np.bool_]:
     """Find scores that one corrective step cannot reach, of shape (n_models,).
 
@@ -379,7 +371,10 @@ STEADY = (
 
 
 def _instability(
-    X: Comparisons, full: Chain, folds: list[FoldResult], unstable: NDArray[np.bool_]
+    X: Comparisons,
+    full: FittedStages,
+    folds: list[FoldResult],
+    unstable: NDArray[np.bool_],
 ) -> Warning:
     """Say which scores are not determined, and which judges and folds may be why."""
     fits = [fold.weights.fit for fold in folds]

@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sklearn.base import clone
 
-from skanchor._chain import Chain
 from skanchor._crossfit.engine import FoldResult
-from skanchor._crossfit.folds import rows_held_out
+from skanchor._crossfit.folds import rows_held_out, training_set
+from skanchor._crossfit.historical import check_training_set
 from skanchor._crossfit.influence import residuals, row_influence
+from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._human_bias import Votes, fit_bias
+from skanchor._judges import JudgeCalibrator
 from skanchor._model.fit import Fit
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows, variance_of
@@ -26,7 +29,6 @@ from skanchor._model.steps import FitOfAllRows
 from skanchor._pipeline_fit import PipelineFit
 from skanchor._riesz import Weighing
 from skanchor._source_rows import by_row, source_rows, spans_of
-from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.bias.fitting import same_settings
 from skanchor.bias.protocol import linearity
@@ -41,9 +43,9 @@ class FoldFits:
     ----------
     stages : Stages
         Unfitted.
-    plugged : Chain
+    plugged : FittedStages
         The plug-in of all rows, without item effects.
-    chain : Chain
+    chain : FittedStages
         The complete chain of all rows.
     sample : Sample
         The rows with what the chain has learned, their outcomes and weights. Equal ones
@@ -62,8 +64,8 @@ class FoldFits:
     """
 
     stages: Stages
-    plugged: Chain
-    chain: Chain
+    plugged: FittedStages
+    chain: FittedStages
     sample: Sample
     tested: Sample
     test_sources: Sequence[SourceRows]
@@ -73,7 +75,7 @@ class FoldFits:
 
     @classmethod
     def of(
-        cls, stages: Stages, plugged: Chain, chain: Chain, sample: Sample
+        cls, stages: Stages, plugged: FittedStages, chain: FittedStages, sample: Sample
     ) -> FoldFits:
         """Lay out the rows, and take over what the chain has fitted to them.
 
@@ -91,7 +93,7 @@ class FoldFits:
         is_fixed = all(one is None or linearity(one) == "fixed" for one in learners)
         is_same = isinstance(weighing, str) and weighing == "calibrator"
         is_same = is_same or same_settings(weighing, stages.calibrator.bias)
-        full = _start(stages, chain, sample)
+        full = _start(stages, chain)
         if is_fixed:
             full = FitOfAllRows.of(full.fit, full.steps, full.sources, full.bounds)
         assert chain.debiaser is not None
@@ -120,8 +122,14 @@ class FoldFits:
         FoldFits
         """
         assert self.is_shared
-        sources = sources_of(self.chain, tested)
+        sources = sources_of(self.chain.learners, tested)
         return replace(self, tested=tested, test_sources=sources)
+
+    def training(self, share: Array) -> Sample:
+        """The rows, weighted as in training; refused if they place models worse."""
+        training = training_set(self.sample, share)
+        check_training_set(self.stages, self.plugged, training)
+        return training
 
     def fold(
         self, share: Array, training: Sample, seed_offset: int
@@ -147,7 +155,7 @@ class FoldFits:
         chain, full = self.chain, self.full
         if not self.is_fixed:
             chain = self._learned_anew(training, seed_offset)
-            full = _start(self.stages, chain, self.sample)
+            full = _start(self.stages, chain)
         weights = [training.weight[part.rows] for part in full.sources]
         fit, sources, prior = full.refitted(weights), full.sources, full.prior
         test_sources = self.test_sources
@@ -165,7 +173,7 @@ class FoldFits:
         values = influence_by_row(found.weights, held_out, len(training))
         return found, values[share > 0]
 
-    def _learned_anew(self, training: Sample, seed_offset: int) -> Chain:
+    def _learned_anew(self, training: Sample, seed_offset: int) -> FittedStages:
         """The chain with learners that are fitted to training rows.
 
         Those whose columns the features fix stay as they are. The others are fitted
@@ -191,13 +199,14 @@ class FoldFits:
         }
         if human.bias_ is not None and linearity(human.bias_) != "fixed":
             human.bias_ = btl.bias_
-        return replace(self.chain, btl=human, calibrator=found, fit=None)
+        fit = laid_out(self.stages, self.sample, found, human.bias_)
+        return replace(self.chain, btl=human, calibrator=found, fit=fit)
 
     def _weighed(
         self,
         fit: Fit,
         sources: Sequence[SourceRows],
-        chain: Chain,
+        chain: FittedStages,
         training: Sample,
         seed_offset: int,
     ) -> tuple[Fit, list[SourceRows], Array]:
@@ -236,17 +245,22 @@ def _curvature(fit: Fit, sources: Sequence[SourceRows], weight: Array) -> Array:
     return weight * variance_of(p)
 
 
-def _start(stages: Stages, chain: Chain, sample: Sample) -> FitOfAllRows:
-    """Lay out rows and parameters, with what has been fitted to them as a start."""
+def laid_out(
+    stages: Stages, sample: Sample, calibrator: JudgeCalibrator, human_bias: Any
+) -> PipelineFit:
+    """Rows and parameters, with what has been fitted to them as a start."""
+    return PipelineFit.of(
+        sample,
+        calibrator,
+        human_bias,
+        covariance=sample.X.item_covariance,
+        alpha=stages.btl.alpha,
+    ).with_score_bounds(stages.arrival.score_bounds)
+
+
+def _start(stages: Stages, chain: FittedStages) -> FitOfAllRows:
+    """The steps by which a fold is fitted, from the fit of all rows."""
     known = chain.fit
-    if known is None:
-        known = PipelineFit.of(
-            sample,
-            chain.calibrator,
-            chain.btl.bias_,
-            covariance=sample.X.item_covariance,
-            alpha=stages.btl.alpha,
-        ).with_score_bounds(stages.arrival.score_bounds)
     steps = known.steps(
         chain.excluded_judges,
         is_joint=chain.is_joint,
@@ -256,6 +270,6 @@ def _start(stages: Stages, chain: Chain, sample: Sample) -> FitOfAllRows:
     return FitOfAllRows(fit, steps, known.sources, known.bounds, fit.precision, ())
 
 
-def sources_of(chain: Chain, sample: Sample) -> list[SourceRows]:
-    """Rows by source, with the columns in which a chain's biases are linear."""
-    return source_rows(sample, spans_of(chain.learners, sample))
+def sources_of(learners: Sequence[Any], sample: Sample) -> list[SourceRows]:
+    """Rows by source, with the columns in which fitted biases are linear."""
+    return source_rows(sample, spans_of(learners, sample))

@@ -67,7 +67,7 @@ class FoldPlan(Sequence[Split]):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class TestShares(Sequence[Array]):
+class HeldOutShares(Sequence[Array]):
     """Share of each row that each fold holds out: none or all, or of equal rows some.
 
     Attributes
@@ -84,7 +84,7 @@ class TestShares(Sequence[Array]):
     @classmethod
     def of(
         cls, plan: FoldPlan, cell: NDArray[Any] | None, multiplicity: Array | None
-    ) -> TestShares:
+    ) -> HeldOutShares:
         """Shares of the rows of a sample, which may be the cells of a table."""
         if cell is None or multiplicity is None:
             return cls(plan)
@@ -132,7 +132,7 @@ def training_set(sample: Sample, share: Array) -> Sample:
     return sample.weighted(weight * omega[bins])
 
 
-def check_training_sets(sample: Sample, shares: TestShares) -> None:
+def check_training_sets(sample: Sample, shares: HeldOutShares) -> None:
     """Refuse folds that keep no row of a source, before anything is fitted.
 
     Raises

@@ -18,9 +18,9 @@ from skanchor._battles.grouping import AUTO
 from skanchor._battles.labels import is_in
 from skanchor._contexts import refuse_contexts
 from skanchor._crossfit.folds import FoldPlan
+from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor._crossfit.plans import make_plans
-from skanchor._stages import Stages
-from skanchor._treatments import limited_to_inference
+from skanchor._crossfit.stages import Stages
 from skanchor.exceptions import BattlesError
 from skanchor.history._additions import join_rows, with_rows
 from skanchor.history._arrivals import (

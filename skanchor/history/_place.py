@@ -12,7 +12,6 @@ import pandas as pd
 from skanchor._assembly import assemble, set_undetermined_apart
 from skanchor._battles import Comparisons, count_rows
 from skanchor._battles.labels import argsort_labels, same_labels
-from skanchor._chain import Chain
 from skanchor._crossfit.cross_fit import (
     CrossFit,
     FullFit,
@@ -21,13 +20,20 @@ from skanchor._crossfit.cross_fit import (
     warn_of_fold,
 )
 from skanchor._crossfit.fold_fits import sources_of
-from skanchor._crossfit.folds import FoldPlan, TestShares, rows_held_out, training_set
+from skanchor._crossfit.folds import (
+    FoldPlan,
+    HeldOutShares,
+    rows_held_out,
+    training_set,
+)
+from skanchor._crossfit.item_effects import judges_of_arrivals
+from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._crossfit.state import PlacedFit
 from skanchor._diagnostics import FitSums
 from skanchor._model.solution import Solution
+from skanchor._model.sources import SourceRows
+from skanchor._pipeline_fit import PipelineFit
 from skanchor._riesz import RieszDebiaser, Weighing, WeightLearner
-from skanchor._stages import Stages
-from skanchor._treatments import judges_of_arrivals
 from skanchor.exceptions import located
 from skanchor.history._arrivals import with_models
 from skanchor.history._state import HistoryState, with_all_groups
@@ -123,15 +129,9 @@ def fit_arrivals(
     """
     arrivals = _in_vocabulary(state, arrivals)
     X = arrivals.X
-    start = Chain(
-        state.btl(stages),
-        state.calibrator,
-        copy(stages.arrival),
-        X,
-        stages.fits_jointly(X),
-    )
-    rows = with_all_groups(sources_of(start, arrivals), arrivals)
-    shares, folds = [TestShares(plan) for plan in plans], []
+    learners = [None, *state.learners]
+    rows = with_all_groups(sources_of(learners, arrivals), arrivals)
+    shares, folds = [HeldOutShares(plan) for plan in plans], []
     for repeat in shares:
         for number in range(len(repeat)):
             with located(f"Fold {number}"):
@@ -140,7 +140,7 @@ def fit_arrivals(
             folds.append(([weight[part.rows] for part in rows], test))
     placed = state.fits.place(X.is_new, rows, folds, stages.arrival.score_bounds)
     items = state.items_for(judges_of_arrivals(X))
-    chain = _chain(state, stages, start, placed, items)
+    chain = _fitted(state, stages, arrivals, rows, placed, items)
     full = FullFit(stages, arrivals, replace(chain, debiaser=None), items, chain)
     done, numbers = [], (number for plan in plans for number in range(len(plan)))
     for number, one in zip(numbers, placed.folds, strict=True):
@@ -149,7 +149,9 @@ def fit_arrivals(
         done.append((one, one.weights, log.found))
     result = collect_folds(full, shares, done)
     assert isinstance(result.influence, RowInfluence)
-    return full, replace(result, influence=replace(result.influence, chain=chain))
+    return full, replace(
+        result, influence=replace(result.influence, learners=chain.learners)
+    )
 
 
 def _in_vocabulary(state: HistoryState, arrivals: Sample) -> Sample:
@@ -163,23 +165,39 @@ def _in_vocabulary(state: HistoryState, arrivals: Sample) -> Sample:
     return arrivals.with_battles(X.relabel(models, state.judges))
 
 
-def _chain(
-    state: HistoryState, stages: Stages, start: Chain, placed: PlacedFit, items: Any
-) -> Chain:
+def _fitted(
+    state: HistoryState,
+    stages: Stages,
+    arrivals: Sample,
+    rows: list[SourceRows],
+    placed: PlacedFit,
+    items: Any,
+) -> FittedStages:
     """Stages of the fit of all rows, and the arrivals with what these have learned."""
     fit, layout = placed.fit, placed.fit.layout
     effects, shape = None, (layout.n_sources - 1, layout.n_items)
     if layout.has_item_effects:
         effects = fit.x[layout.item_effects].reshape(shape)
-    X = start.calibrator.transform(start.X).with_columns(
+    X = state.calibrator.transform(arrivals.X).with_columns(
         scores=fit.scores,
         deviations=effects,
         item_covariance=None if items is None else items.covariance,
     )
     new = layout.is_new
-    arrival = start.arrival.with_scores(X.models[new], fit.scores[new])
-    debiaser = _debiaser(state, stages, X, placed)
-    return replace(start, X=X, arrival=arrival, debiaser=debiaser)
+    arrival = copy(stages.arrival).with_scores(X.models[new], fit.scores[new])
+    no_bounds = np.full(layout.size, np.inf)
+    known = PipelineFit(
+        arrivals, state.calibrator, None, fit, rows, (-no_bounds, no_bounds)
+    )
+    return FittedStages(
+        state.btl(stages),
+        state.calibrator,
+        arrival,
+        X,
+        known,
+        is_joint=stages.fits_jointly(X),
+        debiaser=_debiaser(state, stages, X, placed),
+    )
 
 
 def _debiaser(

@@ -18,19 +18,17 @@ from skanchor._battles.grades import graded_shares, shares_by_label
 from skanchor._battles.grouping import label_codes
 from skanchor._battles.labels import label_index
 from skanchor._btl import BTLRegressor
-from skanchor._chain import fit_stages
 from skanchor._crossfit.cross_fit import FullFit
 from skanchor._crossfit.fold_fits import FoldFits
-from skanchor._crossfit.folds import FoldPlan, TestShares, rows_held_out, training_set
+from skanchor._crossfit.folds import FoldPlan, HeldOutShares, rows_held_out
+from skanchor._crossfit.stages import Stages
 from skanchor._crossfit.state import StoredFits
 from skanchor._diagnostics import FitSums, ItemCheck
-from skanchor._historical import votes_identify
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.layout import Layout
 from skanchor._model.sources import SourceRows
 from skanchor._pipeline_fit import carried
-from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, LearnerError, located
@@ -443,18 +441,15 @@ def check_linear(full: FullFit) -> None:
 def _parts(
     full: FullFit,
     fits: FoldFits,
-    shares: list[TestShares],
-    test_shares: list[TestShares],
+    shares: list[HeldOutShares],
+    test_shares: list[HeldOutShares],
 ) -> Iterator[tuple[list[Array], list[SourceRows]]]:
     """Training weights and held-out rows of each fold of all repeats."""
-    sample, tested = fits.sample, fits.tested
+    tested = fits.tested
     for fitted, held_out in zip(shares, test_shares, strict=True):
         for number in range(len(fitted)):
             with located(f"Fold {number}"):
-                training = training_set(sample, fitted[number])
-                if not votes_identify(training):
-                    # Refuses what leaves scores open, and says why.
-                    fit_stages(full.stages, training, full.plugged)
+                training = fits.training(fitted[number])
                 test = rows_held_out(fits.test_sources, held_out[number])
                 yield (
                     [training.weight[part.rows] for part in fits.full.sources],

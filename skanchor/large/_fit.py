@@ -8,13 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from skanchor import _treatments as treatments
 from skanchor._anchor import AnchorPipeline
 from skanchor._battles import Comparisons
-from skanchor._chain import Chain, fit_stages
+from skanchor._crossfit import item_effects as treatments
 from skanchor._crossfit.cross_fit import FullFit
+from skanchor._crossfit.fit_stages import fit_stages
 from skanchor._crossfit.fold_fits import FoldFits
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
+from skanchor._crossfit.stages import FittedStages
 from skanchor._crossfit.state import HeldOut, StoredFits, TrainedFold
 from skanchor._diagnostics import FitSums
 from skanchor._judges import JudgeCalibrator
@@ -54,9 +55,9 @@ class Start:
     alone : Sample
         The same rows, which show the dispersion of residuals: where there are groups,
         each of its own weight.
-    plugged : Chain
+    plugged : FittedStages
         Plug-in.
-    two_step : HistoricalFit, Chain or None
+    two_step : FittedStages or None
         What the test for item effects is of; None where votes alone give no finite
         scores.
     full : FullFit
@@ -65,7 +66,7 @@ class Start:
 
     sample: Sample
     alone: Sample
-    plugged: Chain
+    plugged: FittedStages
     two_step: Any
     full: FullFit
 

@@ -16,9 +16,9 @@ from skanchor._anchor import AnchorPipeline
 from skanchor._battles import HUMAN, as_frame, grouping, split_table
 from skanchor._battles.features import check_scales
 from skanchor._crossfit.folds import FoldPlan
+from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor._diagnostics import ItemCheck
 from skanchor._row_rules import RowRules, treat_ties
-from skanchor._treatments import limited_to_inference
 from skanchor._typing import Array
 from skanchor._weight_checks import check_weights_and_groups
 from skanchor.exceptions import BattlesError, DataWarning

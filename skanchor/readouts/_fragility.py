@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import HUMAN
 from skanchor._checks import check_level
-from skanchor._treatments import limited_to_inference
+from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._answer import Answer, records_of, table_by
 from skanchor.readouts._fitted import check_labels, determined_models

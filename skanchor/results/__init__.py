@@ -1,7 +1,6 @@
 """What a fit reports: scores, intervals, contrasts, rank sets and leaderboards."""
 
 from skanchor.results._anchor import AnchorResult
-from skanchor.results._anchor import InfluenceSource as InfluenceSource
 from skanchor.results._board import new_by_score as new_by_score
 from skanchor.results._board import strongest_first as strongest_first
 from skanchor.results._contexts import ContextResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skanchor import readouts
 from skanchor._battles import Comparisons
-from skanchor._typing import Array
+from skanchor._typing import Array, InfluenceSource
 from skanchor.results._ranking import RankingResult
 
 if TYPE_CHECKING:
@@ -27,13 +27,6 @@ def pad_scores(
     result = np.full((*values.shape[:-1], size), fill)
     result[..., place] = values
     return result
-
-
-class InfluenceSource(Protocol):
-    """What computes influence values when they are asked for."""
-
-    def values(self) -> Array:
-        """Influence of each row on each score, of shape (n_rows, n_models)."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._battles import Items
-from skanchor._typing import Array
+from skanchor._typing import Array, InfluenceSource
 from skanchor.exceptions import BattlesError
 from skanchor.readouts import Exposures
-from skanchor.results._anchor import AnchorResult, InfluenceSource
+from skanchor.results._anchor import AnchorResult
 from skanchor.results._ranking import RankingResult
 
 ROUNDING = 1e-6

@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
+from skanchor._crossfit.item_effects import run_item_test
 from skanchor._pipeline_fit import PipelineFit
-from skanchor._treatments import run_item_test
 from skanchor.bias import LinearBias
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles

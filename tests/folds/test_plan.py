@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from skanchor import AnchorPipeline, Comparisons
 from skanchor._crossfit.folds import (
     FoldPlan,
-    TestShares,
+    HeldOutShares,
     check_training_sets,
     training_set,
 )
@@ -81,13 +81,16 @@ def test_folds_are_checked_with_their_number():
     X = Comparisons.from_battles(table, new_models=["n"])
     sample = Sample.admit(X, rng.integers(0, 2, 60), rng.exponential(size=60))
     is_gpt, involves_new = table["judge"] == "gpt", table["model_a"] == "n"
-    # The second fold takes a source away that others stand in for, then one that none
-    # does.
-    check_training_sets(sample, TestShares(FoldPlan(1 * (is_gpt & involves_new), 2)))
-    with pytest.raises(ValueError, match="Fold 1: A training set keeps no row of"):
-        check_training_sets(
-            sample, TestShares(FoldPlan(1 * (is_gpt & ~involves_new), 2))
-        )
+    fold = rng.integers(2, 5, 60)
+    # The second fold holds a source out that another one stands in for, then one that
+    # none does.
+    for source, is_lost in ((involves_new, False), (~involves_new, True)):
+        held_out = HeldOutShares(FoldPlan(np.where(is_gpt & source, 1, fold), 5))
+        if not is_lost:
+            check_training_sets(sample, held_out)
+            continue
+        with pytest.raises(ValueError, match="Fold 1: A training set keeps no row of"):
+            check_training_sets(sample, held_out)
 
 
 def test_folds_that_lose_a_source_are_refused_before_anything_is_fitted(monkeypatch):

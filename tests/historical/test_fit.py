@@ -20,9 +20,9 @@ from skanchor import (
 )
 from skanchor._admission import admit_to_ranking
 from skanchor._battles import decide_roles
-from skanchor._chain import complete, fit_stages
-from skanchor._historical import fit_history
-from skanchor._stages import Stages
+from skanchor._crossfit.fit_stages import complete, fit_stages
+from skanchor._crossfit.historical import check_training_set, fit_history
+from skanchor._crossfit.stages import Stages
 from skanchor.baselines import JointMLE
 from skanchor.bias import LinearBias
 from skanchor.exceptions import BattlesError
@@ -173,17 +173,6 @@ def test_arrivals_move_nothing_of_the_history(alpha):
         assert_allclose(one.coef_, other.coef_, atol=1e-8)
 
 
-def test_a_training_set_is_fitted_from_the_fit_of_all_rows():
-    sample = admitted()
-    full = fit_stages(STAGES, sample)
-    keep = np.random.default_rng(0).random(len(sample)) < 0.8
-    training = sample.weighted(np.where(keep, 1.25, 0.0))
-    near, far = fit_stages(STAGES, training, full), fit_stages(STAGES, training)
-    assert_allclose(near.scores, far.scores, atol=1e-3)
-    assert_allclose(near.X.sensitivities, far.X.sensitivities, atol=1e-3)
-    assert near.two_step is None
-
-
 def test_with_item_effects_the_score_of_the_historical_rows_vanishes_too():
     data = small()
     sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
@@ -236,9 +225,9 @@ def test_a_fold_may_lose_the_limit_of_no_model_that_had_one():
     full = fit_stages(two_steps, sample)
     assert full.btl.models_[full.btl.unbounded_].tolist() == ["top"]
     # It has none on all rows, either.
-    fit_history(two_steps, sample, full)
+    check_training_set(two_steps, full, sample)
     lost = (sample.X.is_human & (sample.X.left == 0) & (sample.y == 1)) | (
         sample.X.is_human & (sample.X.right == 0) & (sample.y == 0)
     )
     with pytest.raises(BattlesError, match=r"models \['model-01'\] have no limit"):
-        fit_history(two_steps, sample.weighted(np.where(lost, 0.0, 1.0)), full)
+        check_training_set(two_steps, full, sample.weighted(np.where(lost, 0.0, 1.0)))

@@ -8,8 +8,8 @@ from scipy.special import expit
 
 from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
 from skanchor._battles import decide_roles
-from skanchor._chain import fit_stages
-from skanchor._stages import Stages
+from skanchor._crossfit.fit_stages import fit_stages
+from skanchor._crossfit.stages import Stages
 from skanchor.exceptions import (
     BattlesError,
     DataWarning,

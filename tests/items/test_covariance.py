@@ -21,14 +21,12 @@ from skanchor import (
     RieszDebiaser,
 )
 from skanchor._admission import admit_to_ranking
-from skanchor._chain import fit_stages
-from skanchor._historical import laid_out
+from skanchor._crossfit.fit_stages import fit_item_effects, fit_stages
+from skanchor._crossfit.item_effects import estimate_item_covariance, judges_of_arrivals
+from skanchor._crossfit.stages import Stages
 from skanchor._inference import satterthwaite, t_quantile
-from skanchor._item_fit import fit_item_effects
 from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._model.item_effects import ITEM_PRIOR
-from skanchor._stages import Stages
-from skanchor._treatments import estimate_item_covariance, judges_of_arrivals
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.protocol import LastStage
 from skanchor.exceptions import ConvergenceWarning, WeakJudgeWarning
@@ -123,7 +121,7 @@ def stages_of(X, y, bias):
     sample = admit_to_ranking(Sample.admit(Comparisons.from_battles(X), y, None), None)
     stages = Stages(BTLRegressor(), JudgeCalibrator(bias), ArrivalScorer(), None)
     known = fit_stages(stages, sample)
-    return known, laid_out(stages, known, sample)
+    return known, known.fit
 
 
 def judges_of_few_rows(seed=0):

@@ -1,4 +1,4 @@
-"""The four unfitted stages, and how the historical rows are to be fitted."""
+"""The four stages: unfitted with their settings, and fitted with their rows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from skanchor._arrivals import ArrivalScorer
 from skanchor._battles import Comparisons
 from skanchor._btl import BTLRegressor
 from skanchor._judges import JudgeCalibrator
+from skanchor._pipeline_fit import PipelineFit
 from skanchor._riesz import RieszDebiaser
+from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.bias.protocol import linearity
 from skanchor.bias.registry import make_learner
@@ -67,3 +72,61 @@ def _is_linear(bias: Any) -> bool:
     if type(bias) is LinearBias:
         return bias.feature_map is None
     return bias in (None, "linear", "calibrator")
+
+
+@dataclass(frozen=True, slots=True)
+class FittedStages:
+    """Fitted stages, and the rows with all that they learned.
+
+    Attributes
+    ----------
+    btl, calibrator, arrival : estimators
+        Stages 1 to 3.
+    X : Comparisons
+        The rows.
+    fit : PipelineFit
+        The stages in one parameter vector.
+    is_joint : bool
+        Whether votes and verdicts decide the historical scores together.
+    excluded_judges : frozenset of labels
+        Judges without whose verdicts these scores are fitted, as they separate them.
+    two_step : FittedStages or None
+        The fit that a joint fit started from, if votes alone gave every score a finite
+        value.
+    debiaser : RieszDebiaser or None
+        Stage 4; None before it is fitted, and where it is left out.
+    """
+
+    btl: BTLRegressor
+    calibrator: JudgeCalibrator
+    arrival: ArrivalScorer
+    X: Comparisons
+    fit: PipelineFit
+    is_joint: bool = False
+    excluded_judges: frozenset[Any] = frozenset()
+    two_step: FittedStages | None = None
+    debiaser: RieszDebiaser | None = None
+
+    @property
+    def scores(self) -> Array:
+        """Plug-in scores of all models."""
+        assert self.X.scores is not None
+        return self.X.scores
+
+    @property
+    def learners(self) -> list[Any]:
+        """Fitted bias learner of each source, people first; None without a bias."""
+        judges = self.X.judges.tolist()
+        return [self.btl.bias_, *map(self.calibrator.biases_.get, judges)]
+
+    @property
+    def unbounded(self) -> NDArray[np.bool_]:
+        """Models whose score lies at a bound, or has none."""
+        flags = np.zeros(len(self.X.models), dtype=bool)
+        place = {model: i for i, model in enumerate(self.X.models.tolist())}
+        for models, at_bound in (
+            (self.btl.models_, self.btl.unbounded_),
+            (self.arrival.new_models_, self.arrival.at_bound_),
+        ):
+            flags[[place[model] for model in models[at_bound].tolist()]] = True
+        return flags

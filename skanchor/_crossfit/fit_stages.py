@@ -1,83 +1,27 @@
-"""The chain of stages, fitted on all rows or on a training set."""
+"""The stages fitted one after another: the plug-in, then item effects and weights."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor._arrivals import ArrivalScorer
-from skanchor._battles import Comparisons
-from skanchor._btl import BTLRegressor
-from skanchor._historical import HistoricalFit, fit_history, laid_out
-from skanchor._item_fit import fit_item_effects
+from skanchor._crossfit.historical import fit_history
+from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._pipeline_fit import PipelineFit
-from skanchor._riesz import RieszDebiaser
-from skanchor._stages import Stages
-from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
 from skanchor.bias.registry import learner_for
-from skanchor.exceptions import (
-    SkanchorWarning,
-)
+from skanchor.exceptions import ConvergenceWarning, SkanchorWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """Fitted stages, and the rows with all that they learned.
-
-    ``is_joint``, ``two_step``, ``excluded_judges`` and ``fit`` are as in
-    :class:`HistoricalFit`.
-    """
-
-    btl: BTLRegressor
-    calibrator: JudgeCalibrator
-    arrival: ArrivalScorer
-    X: Comparisons
-    is_joint: bool
-    debiaser: RieszDebiaser | None = None
-    two_step: HistoricalFit | None = None
-    excluded_judges: frozenset[Any] = frozenset()
-    fit: PipelineFit | None = None
-
-    @property
-    def scores(self) -> Array:
-        """Plug-in scores of all models."""
-        assert self.X.scores is not None
-        return self.X.scores
-
-    @property
-    def learners(self) -> list[Any]:
-        """Fitted bias learner of each source, people first; None without a bias."""
-        judges = self.X.judges.tolist()
-        return [self.btl.bias_, *map(self.calibrator.biases_.get, judges)]
-
-    @property
-    def unbounded(self) -> NDArray[np.bool_]:
-        """Models whose score lies at a bound, or has none."""
-        flags = np.zeros(len(self.X.models), dtype=bool)
-        place = {model: i for i, model in enumerate(self.X.models.tolist())}
-        for models, at_bound in (
-            (self.btl.models_, self.btl.unbounded_),
-            (self.arrival.new_models_, self.arrival.at_bound_),
-        ):
-            flags[[place[model] for model in models[at_bound].tolist()]] = True
-        return flags
-
-
-def fit_stages(
-    stages: Stages,
-    sample: Sample,
-    start: Chain | None = None,
-) -> Chain:
+def fit_stages(stages: Stages, sample: Sample) -> FittedStages:
     """Fit the stages of the plug-in, each on what the earlier ones have learned.
 
     Parameters
@@ -86,46 +30,32 @@ def fit_stages(
         Unfitted.
     sample : Sample
         Rows whose roles are decided; weights of zero leave rows out.
-    start : Chain, optional
-        Fitted on nearly the same rows. A training set that places models worse than
-        it does is refused.
 
     Returns
     -------
-    Chain
+    FittedStages
         Without Riesz weights.
     """
-    history = fit_history(stages, sample, start)
-    # Arrival rows have score differences that are linear in the new scores alone.
+    known = fit_history(stages, sample)
     arrival = clone(stages.arrival)
-    near = None if start is None else start.arrival
-    arrival.fit_sample(sample.with_battles(history.X), near)
-    X, fit = arrival.transform(history.X), history.fit
-    return Chain(
-        history.btl,
-        history.calibrator,
-        arrival,
-        X,
-        stages.fits_jointly(history.X),
-        two_step=history.two_step,
-        excluded_judges=history.excluded_judges,
-        fit=None if fit is None else fit.with_new_scores(X),
-    )
+    arrival.fit_sample(sample.with_battles(known.X), known.fit)
+    X = arrival.transform(known.X)
+    return replace(known, arrival=arrival, X=X, fit=known.fit.with_new_scores(X))
 
 
 def complete(
     stages: Stages,
-    plugged: Chain,
+    plugged: FittedStages,
     sample: Sample,
     items: ItemCovariance | None,
-) -> Chain:
+) -> FittedStages:
     """Add the item effects and the Riesz weights.
 
     Parameters
     ----------
     stages : Stages
         Unfitted.
-    plugged : Chain
+    plugged : FittedStages
         What :func:`fit_stages` returned for the sample.
     sample : Sample
         Rows whose roles are decided.
@@ -134,11 +64,11 @@ def complete(
 
     Returns
     -------
-    Chain
+    FittedStages
     """
     X, calibrator, debiaser = plugged.X, plugged.calibrator, None
-    btl, fit = copy(plugged.btl), laid_out(stages, plugged, sample)
-    fit = fit.with_score_bounds(stages.arrival.score_bounds)
+    btl = copy(plugged.btl)
+    fit = plugged.fit.with_score_bounds(stages.arrival.score_bounds)
     if items is not None:
         fit = fit_item_effects(
             fit.with_item_effects(items.covariance),
@@ -181,3 +111,45 @@ def _warn_of_narrow_weights(calibrator: JudgeCalibrator, debiaser: Any) -> None:
                 subject=narrow,
             )
         )
+
+
+def fit_item_effects(
+    start: PipelineFit, *, is_joint: bool, excluded_judges: Collection[Any] = ()
+) -> PipelineFit:
+    """Fit the item effects together with the judges and the new scores.
+
+    Historical rows decide the parameters of the judges and the effects of historical
+    models, with the scores fixed unless the history is fitted jointly. Rows of new
+    models then decide their scores and effects. Without historical rows, the parameters
+    of the history stay as they are.
+
+    Parameters
+    ----------
+    start : PipelineFit
+        The plug-in of the earlier stages, with the prior of the item effects. What of
+        its learners is linear in coefficients is fitted again; the rest is held fixed.
+    is_joint : bool
+        Whether votes and verdicts decide the scores of historical models together.
+    excluded_judges : collection of labels
+        Judges excluded from these scores. They are calibrated to the scores that the
+        others determine.
+
+    Returns
+    -------
+    PipelineFit
+    """
+    steps = start.steps(excluded_judges, is_joint=is_joint)
+    if not start.has_history:
+        steps = steps[-1:]
+    elif not is_joint:
+        # Votes have decided the scores already.
+        steps = steps[1:]
+    found = start.fitted(steps)
+    if not found.fit.converged:
+        warn(
+            ConvergenceWarning(
+                "The fit of the item effects did not converge.",
+                code="item-effects-not-converged",
+            )
+        )
+    return found
