@@ -75,7 +75,7 @@ def votes_identify(sample: Sample) -> bool:
     y = np.where(weight > 0, sample.y[votes.rows], 0.0)
     wins = votes.pair_sums(weight * y) + votes.pair_sums(weight * (1.0 - y)).T
     old, context = ~X.is_new, X.rows.items.context
-    parts = components(wins > 0, "strong")[old]
+    parts = components(wins[np.ix_(old, old)] > 0, "strong")
     # Models of different contexts never meet.
     return len(np.unique(parts)) == len(np.unique(context[old]))
 

@@ -113,10 +113,11 @@ def influence_of(
             _, unit = np.unique(np.stack([group, rater]), axis=1, return_inverse=True)
             by_unit = _sums_by(unit.ravel(), voted, int(unit.max()) + 1)
             both += by_unit.T @ by_unit
-    human, judge = _aligned(grouped[True], grouped[False], n_items)
-    cross = human.T @ judge
-    parts += np.stack([human.T @ human, judge.T @ judge, cross + cross.T])
-    largest = _largest(largest, human + judge)
+    if grouped[True] or grouped[False]:
+        human, judge = _aligned(grouped[True], grouped[False], n_items)
+        cross = human.T @ judge
+        parts += np.stack([human.T @ human, judge.T @ judge, cross + cross.T])
+        largest = _largest(largest, human + judge)
     return Influence(total, parts, by_rater, both, largest)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
 from skanchor._model.linalg import Array, SymmetricSystem
-from skanchor._model.newton import minimise
+from skanchor._model.newton import Hessian, minimise
 from skanchor._model.sources import SourceRows
 from skanchor.exceptions import BattlesError
 
@@ -430,7 +430,7 @@ class RowsOfHistory:
         start, hessian = with_item_effects(self.fit, sigma), None
         if self.information is not None:
             at = np.flatnonzero(self.free)
-            hessian = start.penalised(self.information)[at[:, None], at]
+            hessian = Hessian(start.penalised(self.information)[at[:, None], at])
         self.fit, _ = minimise(
             start,
             self.sources,

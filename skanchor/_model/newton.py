@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,27 @@ _SLOW = 0.1
 
 _MOST_HALVES = 30
 """Most halvings of a step."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hessian:
+    """Hessian by free parameters, which is factorised once for all who start from it.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (n_free, n_free)
+        The Hessian.
+    """
+
+    matrix: Array
+    _systems: dict[bytes, SymmetricSystem] = field(default_factory=dict)
+
+    def system(self, inner: NDArray[np.bool_]) -> SymmetricSystem:
+        """The system of some parameters, those that lie on no bound."""
+        key = inner.tobytes()
+        if key not in self._systems:
+            self._systems[key] = SymmetricSystem.of(self.matrix[inner][:, inner])
+        return self._systems[key]
 
 
 class _Point(NamedTuple):
@@ -50,8 +71,6 @@ class _Problem:
     free: NDArray[np.intp]
     low: Array
     high: Array
-    # The system that was factorised last: Hessian, part of it, and the system.
-    last: list[Any] = field(default_factory=list)
 
     def at(self, fit: Fit) -> _Point:
         return _Point(fit, [fit.logits(rows) for rows in self.sources])
@@ -72,29 +91,26 @@ class _Problem:
         )
         return (fit.gradient(sums) + fit.precision @ fit.x)[self.free]
 
-    def hessian(self, point: _Point) -> Array:
+    def hessian(self, point: _Point) -> Hessian:
         """Expected Hessian by the free parameters."""
         grams = (
             (rows.source, rows.curvature(weight, logits))
             for rows, weight, logits in self._rows(point)
         )
         fit = point.fit
-        return fit.penalised(fit.information(grams))[self.free[:, None], self.free]
+        matrix = fit.penalised(fit.information(grams))
+        return Hessian(matrix[self.free[:, None], self.free])
 
     def _rows(self, point: _Point) -> zip[tuple[SourceRows, Array, Array]]:
         return zip(self.sources, self.weights, point.logits, strict=True)
 
-    def newton_step(self, point: _Point, gradient: Array, hessian: Array) -> Array:
+    def newton_step(self, point: _Point, gradient: Array, hessian: Hessian) -> Array:
         """Step to the minimum of the quadratic; one on a bound moves inwards only."""
         x = point.fit.x[self.free]
         inner = (x > self.low) | (gradient < 0.0)
         inner &= (x < self.high) | (gradient > 0.0)
         step = np.zeros(len(x))
-        known = self.last[0] is hessian if self.last else False
-        if not (known and np.array_equal(self.last[1], inner)):
-            system = SymmetricSystem.of(hessian[inner][:, inner])
-            self.last[:] = hessian, inner, system
-        step[inner] = -self.last[2].solve(gradient[inner])
+        step[inner] = -hessian.system(inner).solve(gradient[inner])
         return step
 
 
@@ -105,10 +121,10 @@ def minimise(
     free: NDArray[np.bool_],
     *,
     bounds: tuple[Array, Array] | None = None,
-    hessian: Array | None = None,
+    hessian: Hessian | None = None,
     tolerance: float = 1e-10,
     max_iter: int = 100,
-) -> tuple[Fit, Array | None]:
+) -> tuple[Fit, Hessian | None]:
     """Minimise the penalised log loss over the free parameters.
 
     Parameters
@@ -123,7 +139,7 @@ def minimise(
         Mask of the parameters to fit.
     bounds : tuple of ndarray, optional
         Lower and upper bounds of all parameters, each of shape (size,).
-    hessian : ndarray of shape (n_free, n_free), optional
+    hessian : Hessian, optional
         Hessian of a fit to nearly the same rows, which serves the first steps.
     tolerance : float
         Squared Newton decrement, in squared standard errors, of the last step.
@@ -134,7 +150,7 @@ def minimise(
     -------
     fit : Fit
         With ``converged``.
-    hessian : ndarray of shape (n_free, n_free) or None
+    hessian : Hessian or None
         That of the last step; None where no parameter is free.
     """
     at = np.flatnonzero(free)

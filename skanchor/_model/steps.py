@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import Array
-from skanchor._model.newton import minimise
+from skanchor._model.newton import Hessian, minimise
 from skanchor._model.sources import SourceRows
 
 FOLD_TOLERANCE = 1e-10
@@ -112,7 +112,7 @@ class FitOfAllRows:
     prior : ndarray of shape (size, size)
         Precision that enters the Riesz weights: the prior of the item effects, and
         ridges of spans.
-    hessians : sequence of ndarray
+    hessians : sequence of Hessian
         Hessian of each minimisation at its minimum; empty where it is not known.
     """
 
@@ -121,7 +121,7 @@ class FitOfAllRows:
     sources: Sequence[SourceRows]
     bounds: tuple[Array, Array]
     prior: Array
-    hessians: Sequence[Array | None]
+    hessians: Sequence[Hessian | None]
 
     @classmethod
     def of(
@@ -169,9 +169,9 @@ def fitted(
     sources: Sequence[SourceRows],
     weights: Sequence[Array],
     bounds: tuple[Array, Array],
-    hessians: Sequence[Array | None] | None = None,
+    hessians: Sequence[Hessian | None] | None = None,
     tolerance: float = 1e-10,
-) -> tuple[Fit, list[Array | None]]:
+) -> tuple[Fit, list[Hessian | None]]:
     """Fit rows step by step.
 
     Parameters
@@ -186,7 +186,7 @@ def fitted(
         Weights of the rows of each source.
     bounds : tuple of ndarray
         Lower and upper bounds of all parameters.
-    hessians : sequence of ndarray, optional
+    hessians : sequence of Hessian, optional
         Those of a fit to nearly the same rows.
     tolerance : float
         Squared Newton decrement of the last step of each minimisation.
@@ -195,7 +195,7 @@ def fitted(
     -------
     fit : Fit
         With ``converged``.
-    hessians : list of ndarray
+    hessians : list of Hessian
         Of each minimisation, where it ended.
     """
     fit, ends, converged = start, [], True
