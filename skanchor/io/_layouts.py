@@ -14,7 +14,15 @@ from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io._files import numbers_of
 from skanchor.io._tables import FILE, Table
 from skanchor.io._tools import without_failures
-from skanchor.io._words import KINDS, NO, YES, name_key, value_key, words_of
+from skanchor.io._words import (
+    KINDS,
+    NO,
+    YES,
+    name_key,
+    outcome_key,
+    value_key,
+    words_of,
+)
 from skanchor.warning_log import warn
 
 if TYPE_CHECKING:
@@ -58,15 +66,15 @@ ROLES_OF_COLUMNS = {
 """What a column of a mapping may be."""
 
 LAYOUTS = {
-    "pairs": ("model_a", "model_b"),
+    "pairs": ("model_a", "model_b", "winner|winner_swapped|loser"),
     "winner and loser": ("better", "worse"),
     "counts": ("model_a", "model_b", "wins_a", "wins_b"),
     "judges": ("model_a", "model_b", "verdict"),
     "battles": ("battle", "model", "result"),
-    "ratings": ("prompt_id", "model"),
-    "scores": ("model_a", "model_b"),
+    "ratings": ("prompt_id", "model", "score|rank"),
+    "scores": ("model_a", "model_b", "score_a|rank_a", "score_b|rank_b"),
 }
-"""Layouts, and the roles that their columns must have."""
+"""Layouts, and the roles that their columns must have; a bar is "or"."""
 
 _VALUES = {"model_a": 1.0, "model_b": 0.0, "tie": 0.5, "both_bad": 0.5}
 _RESULTS = {"win": 1.0, "loss": 0.0, "tie": 0.5}
@@ -76,20 +84,28 @@ _LABELS = ("model_a", "model_b", "judge", "rater", "prompt_id")
 def build(table: Table, mapping: Mapping) -> Built:
     """Comparisons of a table, as a mapping without anything unclear says."""
     columns = _Columns(table, mapping)
-    lacking = [r for r in LAYOUTS[mapping.layout] if not columns.named(r)]
-    if lacking:
-        raise BattlesError(
-            f"{table.source}: the layout {mapping.layout!r} needs a column with the role "
-            f"{lacking[0]!r}."
-        )
-    found = _BUILDERS[mapping.layout](columns)
+    lacking = {
+        layout: [r for r in roles if not any(map(columns.named, r.split("|")))]
+        for layout, roles in LAYOUTS.items()
+    }
+    layout = mapping.layout
+    if lacking[layout]:
+        # The roles of an edited mapping say more than what was proposed.
+        fits = [name for name, roles in lacking.items() if not roles]
+        if not fits:
+            raise BattlesError(
+                f"{table.source}: the layout {layout!r} needs a column with the role "
+                f"{' or '.join(map(repr, lacking[layout][0].split('|')))}."
+            )
+        layout = fits[-1]
+    found = _BUILDERS[layout](columns)
     if "winner" in found and found["winner"].isna().any():
         found = without_failures(found, table.source)
     if not len(found):
         raise BattlesError(f"{table.source}: holds no comparisons.")
     found = _typed(found)
     y = found.pop("winner")
-    counts = found["count"] if mapping.layout == "counts" and "count" in found else None
+    counts = found["count"] if layout == "counts" and "count" in found else None
     found.attrs["renamed"] = {
         name: one.meaning
         for name, one in mapping.columns.items()
@@ -103,6 +119,8 @@ class _Columns:
 
     def __init__(self, table: Table, mapping: Mapping):
         self.table, self.mapping, self.frame = table, mapping, table.frame
+        if FILE in mapping.columns and FILE not in self.frame:
+            self.frame = self.frame.assign(**{FILE: table.stem})
         self.roles: dict[str, list[str]] = {}
         for name, one in mapping.columns.items():
             if name in self.frame:
@@ -191,6 +209,8 @@ class _Columns:
     def _who(self, label: Any) -> str | None:
         """Label of a judge in standard form; None for rows that are dropped."""
         text = value_key(label).strip()
+        if not text:
+            return None
         judges = self.mapping.judges
         one = judges.get(text) or next(
             (d for key, d in judges.items() if fnmatchcase(text, key)), None
@@ -257,7 +277,7 @@ class _Columns:
 
     def _meaning(self, label: Any, column: pd.Series, codes: Any, at: int) -> Any:
         """Meaning of an outcome, as a number, a standard label or "failed"."""
-        text = value_key(label).strip()
+        text = outcome_key(label)
         one = self.mapping.outcomes.get(text)
         if one is None:
             if self.mapping.scale and _number(text) is not None:
@@ -280,7 +300,7 @@ class _Columns:
 
         def folded(of: pd.Series) -> NDArray[Any]:
             codes, labels = pd.factorize(of)
-            keys = [value_key(one).strip().casefold() for one in labels]
+            keys = [outcome_key(one).casefold() for one in labels]
             return np.array([*keys, None], dtype=object)[codes]
 
         won = folded(column)
@@ -301,9 +321,9 @@ class _Columns:
     def _scaled(self, column: pd.Series) -> pd.Series:
         """Preferences of numbers on a scale; NaN where a word stands."""
         scale = self.mapping.scale or {}
-        texts = pd.Series(column.map(value_key), index=column.index)
+        texts = pd.Series([*map(outcome_key, column)], index=column.index)
         numbers = pd.to_numeric(texts, errors="coerce").astype(float)
-        told = texts.str.strip().isin([*self.mapping.outcomes])
+        told = texts.isin([*self.mapping.outcomes])
         numbers = numbers.mask(told)
         if "sign" in scale:
             sign = np.sign(numbers) * (1.0 if scale["sign"] == "model_a" else -1.0)
@@ -372,10 +392,6 @@ def _pairs(columns: _Columns) -> pd.DataFrame:
         for role in ("winner", "winner_swapped", "loser")
         for name in columns.named(role)
     ]
-    if not games:
-        raise BattlesError(
-            f"{columns.table.source}: no column has the role 'winner': none says who won."
-        )
     apart = not _overlap(columns, [name for _, name in games])
     if apart:
         # Columns of several files, of which one is filled in each row.
@@ -536,11 +552,6 @@ def _battles(columns: _Columns) -> pd.DataFrame:
 def _ratings(columns: _Columns) -> pd.DataFrame:
     """Pair all responses to a prompt that one judge has rated."""
     names = columns.named("score") or columns.named("rank")
-    if not names:
-        raise BattlesError(
-            f"{columns.table.source}: the layout 'ratings' needs a column with the role "
-            "'score' or 'rank'."
-        )
     better = 1.0 if columns.named("score") else -1.0
     model = columns.model("model")
     parts = []
@@ -574,11 +585,6 @@ def _ratings(columns: _Columns) -> pd.DataFrame:
 
 def _scores(columns: _Columns) -> pd.DataFrame:
     role = "score" if columns.named("score_a") else "rank"
-    if not (columns.named(f"{role}_a") and columns.named(f"{role}_b")):
-        raise BattlesError(
-            f"{columns.table.source}: the layout 'scores' needs columns with the roles "
-            "'score_a' and 'score_b', or 'rank_a' and 'rank_b'."
-        )
     one, two = (_numeric(columns, columns.named(f"{role}_{s}")[0]) for s in "ab")
     gap = (one - two) * (1.0 if role == "score" else -1.0)
     won = pd.Series("tie", index=gap.index).where(gap.notna())

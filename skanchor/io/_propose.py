@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
-from skanchor.io._layouts import LAYOUTS
 from skanchor.io._tables import FILE, Table
 from skanchor.io._words import (
     A,
@@ -22,11 +21,11 @@ from skanchor.io._words import (
     NO,
     NO_NAMES,
     RESULTS,
-    SIDES,
     TIE,
     YES,
     has_role,
     name_key,
+    outcome_key,
     outcome_of,
     rank_of,
     side_of,
@@ -72,6 +71,8 @@ class _Proposal:
         self.columns: dict[str, Decision] = {}
         self.outcomes: dict[str, Decision] = {}
         self.judges: dict[str, Decision] = {}
+        self.models: dict[str, str] = {}
+        self.maybe: list[str] = []  # columns that may hold outcomes
         self.notes: list[str] = []
         self.scale: dict[str, Any] | None = None
         self.layout = ""
@@ -96,8 +97,9 @@ class _Proposal:
         self._find_others()
         self._find_outcomes()
         self._find_judges()
+        self._find_spellings()
         mapping = Mapping(
-            self.layout, self.columns, self.outcomes, self.judges, {}, self.scale,
+            self.layout, self.columns, self.outcomes, self.judges, self.models, self.scale,
             self.table.format, self.table.source, tuple(self.notes),
         )  # fmt: skip
         mapping._check(self.table.source)
@@ -107,6 +109,11 @@ class _Proposal:
     def set(self, name: str, role: str, reason: str) -> None:
         """Decide a column."""
         self.columns[name] = Decision(role, reason)
+
+    def open(self, name: str, reason: str) -> None:
+        """Leave open whether a column holds outcomes."""
+        self.set(name, UNCLEAR, reason)
+        self.maybe.append(name)
 
     def free(self) -> list[str]:
         """Columns that are not decided."""
@@ -121,14 +128,14 @@ class _Proposal:
         names = [n for n in self.free() if has_role(name_key(n), role)]
         return sorted(names, key=lambda name: rank_of(name, role))
 
-    def values(self, name: str) -> dict[str, int]:
+    def values(self, name: str, key: Any = outcome_key) -> dict[str, int]:
         """Distinct values of a column and their rows, in the order of the table."""
         codes, labels = pd.factorize(self.frame[name])
         n = np.bincount(codes + 1, minlength=len(labels) + 1)
         found: dict[str, int] = {"": int(n[0])} if n[0] else {}
         for label, rows in zip(labels, n[1:], strict=True):
-            key = value_key(label).strip()
-            found[key] = found.get(key, 0) + int(rows)
+            text = key(label).strip()
+            found[text] = found.get(text, 0) + int(rows)
         return found
 
     def few(self, name: str) -> dict[str, int] | None:
@@ -160,8 +167,7 @@ class _Proposal:
                 texts = head[[isinstance(cell, str) for cell in head]].astype("str")
                 long = texts.str.len().gt(_LONG) | texts.str.contains("\n", regex=False)
                 if len(texts) and (long.mean() > 0.1 or texts.str.len().max() > 1000):
-                    role = "keep as prompt_id" if False else "keep"
-                    self.set(name, role, "long texts, no labels")
+                    self.set(name, "keep", "long texts, no labels")
 
     def _find_standard(self) -> None:
         """Columns with standard names."""
@@ -221,15 +227,19 @@ class _Proposal:
 
     def _is_kind(self, name: str) -> bool:
         """Whether all cells say people or judge."""
-        found = self.few(name)
-        return bool(found) and all(name_key(v) in _KIND_WORDS for v in found)
+        found = [*map(name_key, self.few(name) or ())]
+        flag = has_role(name_key(name), "kind") and name_key(name) != "judge"
+        return bool(found) and all(
+            one in _KIND_WORDS and (flag or one not in YES | NO) for one in found
+        )
 
     def _is_verdict(self, name: str) -> bool:
         """Whether a column holds outcomes by its values."""
         found = self.few(name)
         known = [outcome_of(v) for v in found or () if v]
         meanings = {one[0] for one in known if one and one[0] != FAILED}
-        return bool(found) and None not in known and len(meanings - {TIE, BAD}) > 1
+        sides = meanings - {TIE, BAD}
+        return bool(found) and None not in known and len(meanings) > 1 and bool(sides)
 
     def _find_layout(self) -> None:
         """How rows hold comparisons, and the columns of their outcomes."""
@@ -326,8 +336,8 @@ class _Proposal:
         order = [n for n in names if name_key(n).split()[-1] in ("ab", "ba")]
         for name in names:
             if name in order:
-                self.set(name, UNCLEAR, "a judge's verdict in one of two orders: verdict "
-                         "where A is model_a, else turn it round in the file")  # fmt: skip
+                self.open(name, "a judge's verdict in one of two orders: verdict where "
+                          "A is model_a, else turn it round in the file")  # fmt: skip
             else:
                 self.set(name, "verdict", "holds outcomes, and is named after a judge")
         if self.columns.get(FILE):
@@ -380,8 +390,8 @@ class _Proposal:
             if len(names) == 1:
                 self.set(names[0], "winner", "holds words of outcomes")
             for name in names if len(names) > 1 else ():
-                self.set(name, UNCLEAR, "one of several outcomes: winner, winner_swapped "
-                         "if it is about a game that showed model_b first, or ignored")  # fmt: skip
+                self.open(name, "one of several outcomes: winner, winner_swapped if it "
+                          "is about a game that showed model_b first, or ignored")  # fmt: skip
         else:
             return False
         self.layout = "pairs"
@@ -411,7 +421,7 @@ class _Proposal:
             elif has_role(name_key(name), "tie") and self.few(name):
                 self.set(name, UNCLEAR, "may say which rows are ties: tie, or ignored")
             elif self._holds_outcomes(name):
-                self.set(name, UNCLEAR, "looks like another outcome: winner, or ignored")
+                self.open(name, "looks like another outcome: winner, or ignored")
 
     def _as_scores(self) -> bool:
         """A number for each side, of which the larger one, or the smaller rank, wins."""
@@ -428,13 +438,15 @@ class _Proposal:
         """Columns that may hold the outcome, by the number of their values."""
         names = [n for n in self.free() if not has_role(name_key(n), "prompt_id")]
         names = [n for n in names if self.few(n) or self._is_number(n)]
-        names = [n for n in names if not (side_of(n) and self._is_number(n))]
+        sides = [s[0] for n in names if (s := side_of(n))]
+        names = [n for n in names if not (side_of(n) and sides.count(side_of(n)[0]) > 1)]
         names = [n for n in names if 1 < self.frame[n].nunique()]
+        names = [n for n in names if not has_role(name_key(n), "total")]
         if not 0 < len(names) < 6:
             return False
         self.layout = "pairs"
         for name in names:
-            self.set(name, UNCLEAR, "may hold the outcome: winner, loser, or ignored")
+            self.open(name, "may hold the outcome: winner, loser, or ignored")
         return True
 
     def _as_winner_and_loser(self) -> bool:
@@ -498,21 +510,22 @@ class _Proposal:
 
     def _as_unnamed(self) -> bool:
         """Two columns that share their labels, beside an outcome of known name."""
-        if not (self.named("winner") or self.called("winner")):
-            return False
-        names = [n for n in self.free() if self.frame[n].dtype == "str"
-                 and 1 < self.frame[n].nunique() < 500]  # fmt: skip
+        lists = [n for n, one in self.columns.items() if one.meaning == "ignored"]
+        names = [n for n in [*self.named("winner"), *self.free()]
+                 if self.frame[n].dtype == "str" and 1 < self.frame[n].nunique() < 500
+                 and not self._is_number(n)]  # fmt: skip
         found = [
             (one, two)
             for at, one in enumerate(names)
             for two in names[at + 1 :]
             if 2 * len({*self.values(one)} & {*self.values(two)}) > len(self.values(one))
         ]
-        if not found:
+        if len(found) != 1 or lists:
             return False
         self.layout = "pairs"
-        for name, role in zip(found[0], ("model_a", "model_b"), strict=True):
-            self.set(name, UNCLEAR, f"shares its labels with another column: {role}?")
+        for name, (role, other) in zip(found[0], _SHARED, strict=True):
+            self.set(name, UNCLEAR, f"shares its labels with another column: {role}, or "
+                     f"{other} if the other model lost or won against it")  # fmt: skip
         for name in self.called("winner")[:1]:
             self.set(name, "winner", "a name of outcomes")
         return True
@@ -554,9 +567,7 @@ class _Proposal:
         """Meaning of every distinct outcome."""
         roles = ("winner", "winner_swapped", "loser", "verdict", "result")
         names = self.named(*roles)
-        opened = self.named(UNCLEAR)
-        if not names and len(opened) == 1 and self.layout == "pairs":
-            names = opened
+        names += [name for name in self.named(UNCLEAR) if name in self.maybe]
         found: dict[str, int] = {}
         kinds: set[bool] = set()
         for name in names:
@@ -564,13 +575,20 @@ class _Proposal:
             values = self.values(name) if self._listed(name) else self._scaled(name)
             for value, n in values.items():
                 found[value] = found.get(value, 0) + n
-        if self.layout == "judges" or len(names) > 1:
+        if self.layout == "judges" or len(names) > 1 and not self.maybe:
             # An empty cell says that this judge, or another file, did not compare.
             found.pop("", None)
         for value, n in found.items():
             if value not in self.outcomes and value != _NUMBERS:
                 meaning, reason = self._meaning(value, names)
                 self.outcomes[value] = Decision(meaning, reason, n)
+        words = [v for v, one in self.outcomes.items()
+                 if one.is_open and v and _number(v) is None]  # fmt: skip
+        if len(words) > _FEW:
+            raise self.refused(
+                f"column {names[0]!r} holds {len(words)} different outcomes of no table, "
+                f"such as {words[0][:40]!r}."
+            )
         self._code_numbers(found, names)
         self._spread_grades()
         for value, meaning in self.labels.items():
@@ -600,7 +618,7 @@ class _Proposal:
             key = value if is_word or value == "" else _NUMBERS
             found[key] = found.get(key, 0) + n
         numbers = pd.to_numeric(self.frame[name], errors="coerce")
-        failed = self.frame[name].map(value_key).isin([v for v in found])
+        failed = self.frame[name].map(outcome_key).isin([*found])
         self.range = (float(numbers[~failed].min()), float(numbers[~failed].max()))
         return found
 
@@ -639,7 +657,7 @@ class _Proposal:
         numbers = [v for v, one in self.outcomes.items()
                    if _number(v) is not None and one.is_open and v not in self.labels]  # fmt: skip
         values = [float(v) for v in numbers]
-        share = names == ["winner"] or self.table.trusted
+        share = names[:1] == ["winner"] or self.table.trusted
         if _NUMBERS in found:
             low, high = self.range
             if share and low >= 0.0 and high <= 1.0:
@@ -685,17 +703,27 @@ class _Proposal:
                 self._set_outcome(value, 0.75 if one.meaning == A else 0.25,
                                   "weaker than the degree beside it")  # fmt: skip
 
+    def _find_spellings(self) -> None:
+        """Leave open whether names of models that differ in case alone are one."""
+        alike: dict[str, str] = {}
+        for name in self.named("model_a", "model_b", "model", "better", "worse"):
+            for label in self._cached(name):
+                first = alike.setdefault(label.casefold(), label)
+                if first != label:
+                    self.models[label] = UNCLEAR
+                    self.notes.append(f"{label!r} may be {first!r}, or a model of its own.")
+
     # --------------------------------------------------------------------------- judges
     def _find_judges(self) -> None:
         """Whether each label of a judge means people or a judge."""
         if self.layout == "judges" or len(self.named("score")) > 1:
-            for name in self.named("verdict", "score"):
+            for name in [*self.named("verdict", "score"), *self.maybe]:
                 self.judges[name] = self._who(name, _judge_name(name), None)
             return
         found: dict[str, int] = {}
         names = self.named("judge")
         for name in names:
-            for label, n in self.values(name).items():
+            for label, n in self.values(name, value_key).items():
                 found[label] = found.get(label, 0) + n
         found.pop("", None)
         standard = any(n.strip().casefold() == "judge" for n in names) and any(
@@ -734,7 +762,8 @@ class _Proposal:
         if found:
             return Decision(found, f"a word of {'people' if found == 'people' else 'LLMs'}",
                             rows)  # fmt: skip
-        if name_key(label) in _KIND_WORDS:
+        flag = has_role(name_key(self.named("judge")[0]), "kind") if name == label else False
+        if key in _KIND_WORDS and (flag or key not in YES | NO):
             return Decision(_KIND_WORDS[name_key(label)], "says who decided", rows)
         if standard and not is_file:
             return Decision("judge", "the standard: all in 'judge' but people", rows)
@@ -751,7 +780,7 @@ class _Proposal:
 
 
 _NUMBERS = "\0numbers"
-_ORDER_WORDS = {*SIDES}
+_SHARED = (("model_a", "better"), ("model_b", "worse"))
 
 
 def _judge_name(column: str) -> str:
@@ -801,5 +830,3 @@ def _codings(numbers: list[str], failed: list[str]) -> list[str]:
     lines = [", ".join(f"{k} = {v}" for k, v in one.items()) for one in found]
     return [f"The numbers {', '.join(ordered)} may mean:", *(f"  {n}" for n in lines)]
 
-
-_ = LAYOUTS

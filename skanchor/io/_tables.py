@@ -37,6 +37,8 @@ class Table:
         Its rows; tools' files have standard names and outcomes.
     source : str
         Its files and flags, as a command names them.
+    stem : str
+        Name of its first file without a suffix.
     format : str
         Name of the tool that wrote it, or "table".
     trusted : bool
@@ -49,6 +51,7 @@ class Table:
 
     frame: pd.DataFrame
     source: str = "table"
+    stem: str = "table"
     format: str = "table"
     trusted: bool = False
     file_judges: frozenset[str] = frozenset()
@@ -97,6 +100,7 @@ def read_tables(
     return Table(
         frame=join_tables(frames),
         source=shlex.join([*paths, *flags]),
+        stem=stems[0],
         format=formats[0] if len({*formats}) == 1 else "auto",
         trusted="table" not in formats,
         file_judges=frozenset(judges - twice),

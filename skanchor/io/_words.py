@@ -22,7 +22,7 @@ ROLES = {
     "model": "model _ | _ model | _ | model _ name | model _ id | system _ | _ system |"
     " system _ name | assistant _ | bot _ | llm _ | player _ | agent _ | option _ |"
     " candidate _ | generator _ | answer _ model | response _ model",
-    "wins": "wins _ | _ wins | winner model _ | votes for _",
+    "wins": "wins _ | _ wins | winner model _ | votes _ | votes for _",
     "score": "score _ | _ score | model _ score | score model _ | score system _ |"
     " system _ score | rating _ | points _ | mark _",
     "rank": "rank _ | _ rank | model _ rank | place _",
@@ -43,7 +43,7 @@ ROLES = {
     "opponent": "opponent | baseline | reference | other model | baseline model |"
     " reference model | against",
     "judge": "judge | judge name | judge model | judge id | evaluator | grader |"
-    " annotator | annotator id | rater | rater id | rater model | reviewer | assessor |"
+    " annotator | annotator id | rater | rater id | rater model | reviewer | assessor | source |"
     " arbiter | referee | evaluated by | judged by | who judged | done by | by | who |"
     " voter | worker | worker id | user | user id",
     "kind": "judge type | judge kind | rater type | annotator type | kind | type |"
@@ -115,7 +115,7 @@ PEOPLE = re.compile(
 LLMS = re.compile(
     r"(.* )?(gpt|chatgpt|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|"
     r"command r|grok|nova|palm|bard|vicuna|phi|o ?[134]|sonnet|opus|haiku|glm|kimi|"
-    r"yi|falcon|nemotron|prometheus|pair ?rm|auto ?j|llm|ai|machine|auto)\d*( .*)?"
+    r"yi|falcon|nemotron|prometheus|pair ?rm|auto ?j|llm|ai|machine|auto|judge)\d*( .*)?"
 )
 """Labels of judges that mean language models."""
 
@@ -189,12 +189,18 @@ def value_key(value: Any) -> str:
     return value if isinstance(value, str) else str(value)
 
 
+def outcome_key(value: Any) -> str:
+    """Text of an outcome: numbers that are whole are written so, also in text files."""
+    text = value_key(value).strip()
+    return text[:-2] if re.fullmatch(r"-?\d+\.0", text) else text
+
+
 def outcome_of(value: Any) -> tuple[Any, str] | None:
     """Meaning of an outcome and how it is known; None if no table has it.
 
     A meaning is a side, a tie or a number in [0, 1].
     """
-    text = re.sub(r"[\[\]*\"'.!]", "", value_key(value)).strip().casefold()
+    text = re.sub(r"[\[\]*\"'!]", "", outcome_key(value)).strip(" .").casefold()
     text = " ".join(text.replace("_", " ").split())
     if text in _WORDS:
         return _WORDS[text], "a word of outcomes"

@@ -15,6 +15,7 @@ import pandas as pd
 
 from skanchor.exceptions import BattlesError
 from skanchor.io._layouts import LAYOUTS, ROLES_OF_COLUMNS, Built, build
+from skanchor.io._tables import FILE
 from skanchor.io._words import value_key
 
 UNCLEAR = "?"
@@ -189,10 +190,12 @@ class Mapping:
     def unclear(self) -> tuple[str, ...]:
         """What is not known, in words."""
         found = [
-            f"what column {name!r} holds ({one.reason})"
+            f"what column {name!r} holds"
             for name, one in self.columns.items()
             if one.is_open
         ]
+        found += [f"is {name!r} another name of a model?"
+                  for name, one in self.models.items() if one == UNCLEAR]  # fmt: skip
         if self.scale is not None and UNCLEAR in self.scale.values():
             found.append("what the numbers among the outcomes mean")
         found += [
@@ -202,11 +205,10 @@ class Mapping:
             if one.is_open
         ]  # fmt: skip
         where = " in " + repr(self.judge_column) if self.judge_column else ""
-        found += [
-            f"is {label!r}{where} a person or a judge?"
-            for label, one in self.judges.items()
-            if one.is_open
-        ]
+        asks = "is {!r}" + where + " a person or a judge?"
+        if self.judge_column == FILE:
+            asks = "no column says who decided in {!r}: people or a judge?"
+        found += [asks.format(k) for k, one in self.judges.items() if one.is_open]
         return tuple(found)
 
     @property
