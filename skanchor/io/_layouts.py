@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from skanchor.exceptions import BattlesError, DataWarning
@@ -345,6 +346,9 @@ class _Columns:
         return worth
 
 
+_CODED = ("model_a", "model_b", "judge", "winner")
+"""Columns of few labels in many rows, which may stay categories."""
+
 _DROPPED = "\0dropped"
 _KINDS = words_of(KINDS)
 
@@ -369,8 +373,17 @@ def relabelled(column: pd.Series, new: Callable[[Any], Any]) -> pd.Series:
         to = np.array([*(at.get(one, -1) for one in found), -1])
         made = pd.Categorical.from_codes(to[codes], distinct)
         return pd.Series(made, index=column.index, name=column.name)
-    values = np.array([*found, None], dtype=object)[codes]
-    return pd.Series(values, index=column.index, name=column.name, dtype="str")
+    texts = pd.array(found, dtype="str").take(codes, allow_fill=True)
+    return pd.Series(texts, index=column.index, name=column.name)
+
+
+def as_text(column: pd.Series) -> pd.Series:
+    """Column of text instead of categories."""
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return column
+    labels = pd.array(list(column.cat.categories), dtype="str")
+    texts = labels.take(column.cat.codes.to_numpy(), allow_fill=True)
+    return pd.Series(texts, index=column.index, name=column.name)
 
 
 def turned(outcomes: pd.Series, rows: Any = None) -> pd.Series:
@@ -618,9 +631,16 @@ def _changed(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series]]:
     """Columns of another type."""
     for name in frame.columns:
         column = frame[name]
+        if isinstance(column.dtype, pd.CategoricalDtype) and name not in _CODED:
+            column = as_text(column)
+            yield name, column
         is_text = column.dtype == "str"
         if name in ("rater", "prompt_id"):
-            if not is_text and not isinstance(column.dtype, pd.CategoricalDtype):
+            if pd.api.types.is_integer_dtype(column):
+                column = pa.array(column).cast(pa.string()).to_pandas().set_axis(
+                    column.index
+                )
+            elif not is_text:
                 column = relabelled(column, lambda one: value_key(one) or None)
             elif is_text:
                 column = column.mask(column == "")
@@ -630,7 +650,7 @@ def _changed(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series]]:
                 ):
                     column = column.str.removesuffix(".0")
             yield name, column
-        elif is_text and name not in ("model_a", "model_b", "judge", "winner"):
+        elif is_text and name not in _CODED:
             yield name, _parsed(column, name)
 
 

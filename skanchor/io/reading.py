@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from skanchor.io._layouts import as_text
 from skanchor.io._propose import propose
 from skanchor.io._tables import read_tables
 from skanchor.io.mapping import Mapping
@@ -79,10 +80,11 @@ def read_battles(
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if mapping is not None and not isinstance(mapping, Mapping):
         mapping = Mapping.from_toml(mapping)
-    table = read_tables(given, format, encoding, drop_invalid)
+    table = read_tables(given, format, encoding, drop_invalid, coded=True)
     if mapping is None:
         mapping = propose(table)
     X, y, _ = mapping.built(table)
-    X.insert(X.columns.get_loc("judge") + 1 if "judge" in X else 2, "winner", y)
-    X.attrs["mapping"] = mapping
+    X = X.assign(**{name: as_text(column) for name, column in X.items()})
+    X.insert(X.columns.get_loc("judge") + 1 if "judge" in X else 2, "winner", as_text(y))
+    X.attrs["mapping"] = mapping.of(table.source)
     return X
