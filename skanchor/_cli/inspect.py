@@ -54,7 +54,9 @@ def _inspect(options: argparse.Namespace) -> None:
             record["mapping"] = {
                 "layout": mapping.layout,
                 "format": mapping.format,
-                "decisions": decisions.where(decisions.notna(), None).to_dict("records"),
+                "decisions": decisions.where(decisions.notna(), None).to_dict(
+                    "records"
+                ),
                 "unclear": list(mapping.unclear),
                 "notes": list(mapping.notes),
             }

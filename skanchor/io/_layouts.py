@@ -203,7 +203,11 @@ class _Columns:
             found["judge"] = meant.astype(object).mask(kind == "people", "human")
         human = found["judge"] == "human"
         people = judge[human].astype(str).unique()
-        if len(people) > 1 and not self.named("rater") and FILE not in self.named("judge"):
+        if (
+            len(people) > 1
+            and not self.named("rater")
+            and FILE not in self.named("judge")
+        ):
             found["rater"] = judge.astype(object).where(human)
         return found
 
@@ -572,15 +576,21 @@ def _ratings(columns: _Columns) -> pd.DataFrame:
         judge = name if len(names) > 1 else None
         part = pd.DataFrame({**columns.common(judge), "model": model})
         parts.append(part.assign(score=_numeric(columns, name) * better))
-    rated = _without_dropped(pd.concat(parts, ignore_index=True)).dropna(subset=["score"])
+    rated = _without_dropped(pd.concat(parts, ignore_index=True)).dropna(
+        subset=["score"]
+    )
     keys = [k for k in ("prompt_id", "judge", "rater", "turn") if k in rated]
     rated = rated.assign(at=np.arange(len(rated)))
     texts = [n for n in ("response", "output") if n in rated]
-    rest = [n for n in rated.columns if n not in (*keys, *texts, "model", "score", "at")]
+    rest = [
+        n for n in rated.columns if n not in (*keys, *texts, "model", "score", "at")
+    ]
     pairs = rated[[*keys, *rest, *texts, "model", "score", "at"]].merge(
         rated[[*keys, *texts, "model", "score", "at"]], on=keys, suffixes=("_a", "_b")
     )
-    pairs = pairs[(pairs["at_a"] < pairs["at_b"]) & (pairs["model_a"] != pairs["model_b"])]
+    pairs = pairs[
+        (pairs["at_a"] < pairs["at_b"]) & (pairs["model_a"] != pairs["model_b"])
+    ]
     alone = len(rated) - len({*pairs["at_a"], *pairs["at_b"]})
     if not len(pairs):
         raise BattlesError(
@@ -623,7 +633,9 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     """Labels are text, other columns of a text file that hold numbers are numbers."""
     for name, column in _changed(frame):
         frame[name] = column
-    first = [n for n in ("prompt_id", "model_a", "model_b", "judge", "rater") if n in frame]
+    first = [
+        n for n in ("prompt_id", "model_a", "model_b", "judge", "rater") if n in frame
+    ]
     return frame[[*first, *(n for n in frame.columns if n not in first)]]
 
 
@@ -637,8 +649,11 @@ def _changed(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series]]:
         is_text = column.dtype == "str"
         if name in ("rater", "prompt_id"):
             if pd.api.types.is_integer_dtype(column):
-                column = pa.array(column).cast(pa.string()).to_pandas().set_axis(
-                    column.index
+                column = (
+                    pa.array(column)
+                    .cast(pa.string())
+                    .to_pandas()
+                    .set_axis(column.index)
                 )
             elif not is_text:
                 column = relabelled(column, lambda one: value_key(one) or None)

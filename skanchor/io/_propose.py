@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping as Dict
+from collections.abc import Iterable
+from collections.abc import Mapping as Dict
 from fnmatch import fnmatchcase
+from functools import cached_property
 from itertools import permutations
 from typing import Any
 
@@ -11,36 +13,28 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
+from skanchor.io import _words as words
 from skanchor.io._tables import FILE, Table
-from skanchor.io._words import (
-    A,
-    B,
-    BAD,
-    FAILED,
-    KINDS,
-    NO,
-    NO_NAMES,
-    RESULTS,
-    TIE,
-    YES,
-    has_role,
-    name_key,
-    outcome_key,
-    outcome_of,
-    rank_of,
-    side_of,
-    value_key,
-    who_is,
-    words_of,
-)
+from skanchor.io._words import FAILED, TIE, A, B, has_role, name_key, outcome_key
 from skanchor.io.mapping import UNCLEAR, Decision, Mapping
 
 STANDARD = ("model_a", "model_b", "winner", "judge", "rater", "prompt_id", "shown_first")
-_PAIRED = ("model", "wins", "score", "rank", "won", "lost")
+_OUTCOMES = ("winner", "winner_swapped", "loser", "verdict", "result")
 _LONG, _FEW, _HEAD = 80, 20, 1000
-_RESULT_WORDS = words_of(RESULTS)
-_KIND_WORDS = words_of(KINDS)
-_SEE = "The page 'Reshape your file' shows shapes that are read."
+_NUMBERS = "\0numbers"
+_RESULTS = {1.0: A, 0.0: B, 0.5: TIE}
+_RESULT_WORDS = words.words_of(words.RESULTS)
+_KIND_WORDS = words.words_of(words.KINDS)
+_FLAGS = words.YES | words.NO
+_WHY = {
+    "winner": "winner, winner_swapped if it is about a game that showed model_b first, "
+    "loser, or ignored",
+    "swapped": "could turn outcomes round: swapped if they are about the order shown, "
+    "swapped_order if about the columns, or ignored",
+    "tie": "may say which rows are ties: tie, or ignored",
+    "votes": "may count votes (wins_a, wins_b), or the larger number wins (score_a, "
+    "score_b)",
+}
 
 
 def propose(
@@ -48,72 +42,58 @@ def propose(
     columns: Dict[str, str] | None = None,
     labels: Dict[Any, Any] | None = None,
     human: Iterable[str] | None = None,
-    drop_invalid: bool = False,
 ) -> Mapping:
     """Mapping of a table, in which what is given replaces what would be found."""
-    return _Proposal(table, columns or {}, labels or {}, human, drop_invalid).made()
+    found = _Columns(table)
+    for name, role in (columns or {}).items():
+        if name not in table.frame:
+            raise found.refused(f"it has no column {name!r}.")
+        found.set(name, role, "as given")
+    found.find()
+    outcomes = _Outcomes(found, labels or {})
+    outcomes.find()
+    models, spellings = _other_spellings(found)
+    mapping = Mapping(
+        found.layout,
+        found.columns,
+        outcomes.found,
+        _judges(found, human),
+        models,
+        outcomes.scale,
+        table.format,
+        table.source,
+        (*outcomes.notes, *spellings),
+    )
+    mapping.check(table.source)
+    return mapping
 
 
-class _Proposal:
-    """What is found about a table, step by step."""
+class _Columns:
+    """Roles of columns, found step by step."""
 
-    def __init__(
-        self,
-        table: Table,
-        given: Dict[str, str],
-        labels: Dict[Any, Any],
-        human: Iterable[str] | None,
-        drop_invalid: bool,
-    ):
+    def __init__(self, table: Table):
         self.table, self.frame = table, table.frame
-        self.human = [human] if isinstance(human, str) else human and list(human)
-        self.drop_invalid = drop_invalid or table.drop_invalid
         self.columns: dict[str, Decision] = {}
-        self.outcomes: dict[str, Decision] = {}
-        self.judges: dict[str, Decision] = {}
-        self.models: dict[str, str] = {}
-        self.maybe: list[str] = []  # columns that may hold outcomes
-        self.notes: list[str] = []
-        self.scale: dict[str, Any] | None = None
+        self.outcomes: dict[str, Decision] = {}  # those that a name decides
+        self.open_outcomes: list[str] = []  # columns that may hold outcomes
         self.layout = ""
-        self.labels = {value_key(k).strip(): v for k, v in labels.items()}
-        self.sided = True
-        lacking = [name for name in given if name not in self.frame]
-        if lacking:
-            raise BattlesError(
-                f"{table.source}: has no column {lacking[0]!r}; its columns are "
-                f"{list(self.frame.columns)[:20]}."
-            )
-        for name, role in given.items():
-            self.set(name, role, "as given")
+        self.has_sides = True
 
-    def made(self) -> Mapping:
-        """Find all, in the order in which one thing follows from another."""
+    def find(self) -> None:
+        """Find all roles, in the order in which one follows from another."""
         self._set_aside()
         self._find_standard()
         self._find_who()
         self._find_models()
         self._find_layout()
         self._find_others()
-        self._find_outcomes()
-        self._find_judges()
-        self._find_spellings()
-        mapping = Mapping(
-            self.layout, self.columns, self.outcomes, self.judges, self.models, self.scale,
-            self.table.format, self.table.source, tuple(self.notes),
-        )  # fmt: skip
-        mapping._check(self.table.source)
-        return mapping
 
     # ------------------------------------------------------------------------- helpers
     def set(self, name: str, role: str, reason: str) -> None:
-        """Decide a column."""
+        """Decide a column, or leave it open."""
         self.columns[name] = Decision(role, reason)
-
-    def open(self, name: str, reason: str) -> None:
-        """Leave open whether a column holds outcomes."""
-        self.set(name, UNCLEAR, reason)
-        self.maybe.append(name)
+        if role == UNCLEAR and reason == _WHY["winner"]:
+            self.open_outcomes.append(name)
 
     def free(self) -> list[str]:
         """Columns that are not decided."""
@@ -125,8 +105,19 @@ class _Proposal:
 
     def called(self, role: str) -> list[str]:
         """Free columns whose names may have a role, the usual names first."""
-        names = [n for n in self.free() if has_role(name_key(n), role)]
-        return sorted(names, key=lambda name: rank_of(name, role))
+        names = [name for name in self.free() if has_role(name_key(name), role)]
+        return sorted(names, key=lambda name: words.rank_of(name, role))
+
+    def sides(self, role: str) -> dict[str, str]:
+        """Free columns of a role by their side."""
+        found: dict[str, str] = {}
+        patterns: set[str] = set()
+        for name in self.free():
+            pattern, side = words.side_of(name)
+            if has_role(pattern, role) and patterns <= {pattern}:
+                patterns.add(pattern)
+                found.setdefault(side, name)
+        return found
 
     def values(self, name: str, key: Any = outcome_key) -> dict[str, int]:
         """Distinct values of a column and their rows, in the order of the table."""
@@ -138,35 +129,68 @@ class _Proposal:
             found[text] = found.get(text, 0) + int(rows)
         return found
 
-    def few(self, name: str) -> dict[str, int] | None:
-        """Values of a column that has few; None of others."""
+    def few(self, name: str) -> dict[str, int]:
+        """Values of a column that has few; none of others."""
         if self.frame[name].head(_HEAD).nunique() > _FEW:
-            return None
+            return {}
         found = self.values(name)
-        return found if len(found) <= _FEW else None
+        return found if len(found) <= _FEW else {}
+
+    def is_number(self, name: str) -> bool:
+        """Whether the first cells of a column are numbers."""
+        head = self.frame[name].head(_HEAD).dropna().astype("str").str.strip()
+        head = head[head.ne("")].str.replace(",", ".", regex=False)
+        return len(head) > 0 and bool(pd.to_numeric(head, errors="coerce").notna().all())
+
+    @cached_property
+    def models(self) -> dict[str, str]:
+        """Names of the models as they are written, by the names without case."""
+        names = self.named("model_a", "model_b", "model", "better", "worse")
+        labels = (label for name in names for label in self.values(name) if label)
+        found: dict[str, str] = {}
+        for label in labels:
+            found.setdefault(label.casefold(), label)
+        return found
+
+    def is_verdict(self, name: str) -> bool:
+        """Whether a column holds outcomes in words, of which one is a side."""
+        known = [words.outcome_of(value) for value in self.few(name) if value]
+        meanings = {one[0] for one in known if one and one[0] != FAILED}
+        sides = meanings - {TIE, words.BAD}
+        return None not in known and len(meanings) > 1 and bool(sides)
+
+    def holds_outcomes(self, name: str) -> bool:
+        """Whether a column holds outcomes in words, or as names of the models."""
+        if self.is_verdict(name):
+            return True
+        if self.frame[name].head(_HEAD).nunique() > 200:
+            return False
+        found = [value for value in self.values(name) if value]
+        names = [value for value in found if value.casefold() in self.models]
+        others = [v for v in found if v not in names and not words.outcome_of(v)]
+        return len(names) > 1 and not others
 
     def refused(self, what: str) -> BattlesError:
         """Error for a table of no known shape."""
+        names = [name for name in self.frame.columns if name != FILE][:20]
         return BattlesError(
-            f"{self.table.source}: {what} Its columns are "
-            f"{[n for n in self.frame.columns if n != FILE][:20]}. If their names are "
-            f"unusual, give --columns NAME=ROLE. {_SEE}"
+            f"{self.table.source}: {what} Its columns are {names}. If their names are "
+            "unusual, give --columns NAME=ROLE; the page 'Reshape your file' has shapes "
+            "that are read."
         )
 
     # ---------------------------------------------------------------------------- steps
     def _set_aside(self) -> None:
         """Lists, objects and long texts are no names, outcomes or labels."""
+        nested = (list, dict, tuple, set, np.ndarray)
         for name in self.free():
             column = self.frame[name]
-            if column.dtype == object and column.map(
-                lambda cell: isinstance(cell, (list, dict, tuple, set, np.ndarray))
-            ).any():  # fmt: skip
+            if column.dtype == object and any(isinstance(c, nested) for c in column):
                 self.set(name, "ignored", "lists or objects")
             elif column.dtype == object or column.dtype == "str":
-                head = column.head(_HEAD).dropna()
-                texts = head[[isinstance(cell, str) for cell in head]].astype("str")
-                long = texts.str.len().gt(_LONG) | texts.str.contains("\n", regex=False)
-                if len(texts) and (long.mean() > 0.1 or texts.str.len().max() > 1000):
+                head = [cell for cell in column.head(_HEAD) if isinstance(cell, str)]
+                long = [cell for cell in head if len(cell) > _LONG or "\n" in cell]
+                if 10 * len(long) > len(head):
                     self.set(name, "keep", "long texts, no labels")
 
     def _find_standard(self) -> None:
@@ -174,260 +198,168 @@ class _Proposal:
         for name in STANDARD:
             found = [n for n in self.free() if n.strip().casefold() == name]
             # Without judges, raters are asked about: they may be people or not.
-            if name == "rater" and not self.named("judge"):
-                continue
-            if found and not self.named(name):
+            if found and not (name == "rater" and not self.named("judge")):
                 self.set(found[0], name, "the standard name")
         if "count" in self.free():
             self.set("count", "keep", "the standard name")
 
-    def _find_models(self) -> None:
-        """The two columns of models, or one and its opponent."""
-        if self.named("model_a") and self.named("model_b"):
-            self.sided = not (self.named("model_a") == ["model"])
-            return
-        pairs: dict[tuple[str, str], dict[str, str]] = {}
-        for name in self.free():
-            found = side_of(name)
-            for role in _PAIRED if found else ():
-                if has_role(found[0], role):
-                    pairs.setdefault((role, found[0]), {})[found[1]] = name
-        models = [sides for (role, _), sides in pairs.items()
-                  if role == "model" and len(sides) == 2]  # fmt: skip
-        if models:
-            first, *others = models
-            self.set(first["a"], "model_a", "a name of models")
-            self.set(first["b"], "model_b", "a name of models")
-        elif self.called("opponent") and self.called("only model"):
-            self.set(self.called("only model")[0], "model_a", "a name of models")
-            self.set(self.called("opponent")[0], "model_b", "a name of opponents")
-            self.sided = False
-
     def _find_who(self) -> None:
-        """Columns of judges, raters and kinds."""
-        # A column of one result for each row may be called as judges are.
-        names = [n for n in self.called("judge") if not self._is_verdict(n)]
-        kinds = [n for n in self.called("kind") if self._is_kind(n)]
+        """Columns of judges, raters and kinds of judges."""
+        names = [name for name in self.called("judge") if not self.is_verdict(name)]
+        kinds = [name for name in self.called("kind") if self._is_kind(name)]
         judge = self.named("judge")
         if judge and names and self._is_kind(judge[0]):
-            self.set(judge[0], "kind", "says whether people or a judge decided")
-            kinds, judge = [], []
-        elif kinds and (judge or names or not self.named("kind")):
-            self.set(kinds[0], "kind" if judge or names else "judge",
-                     "says whether people or a judge decided")  # fmt: skip
-            judge = self.named("judge")
-        if not judge and names:
-            self.set(names.pop(0), "judge", "a name of judges")
-        if self.named("judge") and names and not self.named("rater"):
-            self.set(names.pop(0), "rater", "a second name of who decided")
+            kinds, judge = judge, []
+        if kinds:
+            role = "kind" if judge or names else "judge"
+            self.set(kinds[0], role, "says whether people or a judge decided")
         for name in names:
-            self.set(name, "keep", "a further name of who decided")
+            role = "rater" if self.named("judge") else "judge"
+            self.set(name, "keep" if self.named(role) else role, "a name of who decided")
         if FILE in self.free():
-            self.set(FILE, "judge", "the name of the file: no column says who decided")
+            why = "the name of the file: no column says who decided"
+            self.set(FILE, "judge", why)
 
     def _is_kind(self, name: str) -> bool:
         """Whether all cells say people or judge."""
-        found = [*map(name_key, self.few(name) or ())]
-        flag = has_role(name_key(name), "kind") and name_key(name) != "judge"
+        found = [*map(name_key, self.few(name))]
+        flags = has_role(name_key(name), "kind")
         return bool(found) and all(
-            one in _KIND_WORDS and (flag or one not in YES | NO) for one in found
+            one in _KIND_WORDS and (flags or one not in _FLAGS) for one in found
         )
 
-    def _is_verdict(self, name: str) -> bool:
-        """Whether a column holds outcomes by its values."""
-        found = self.few(name)
-        known = [outcome_of(v) for v in found or () if v]
-        meanings = {one[0] for one in known if one and one[0] != FAILED}
-        sides = meanings - {TIE, BAD}
-        return bool(found) and None not in known and len(meanings) > 1 and bool(sides)
+    def _find_models(self) -> None:
+        """The two columns of models, or one and its opponent."""
+        if self.named("model_a") and self.named("model_b"):
+            return
+        sides = self.sides("model")
+        if len(sides) == 2:
+            for side, name in sides.items():
+                self.set(name, f"model_{side}", "a name of models")
+        elif self.called("opponent") and self.called("only model"):
+            self.set(self.called("only model")[0], "model_a", "a name of models")
+            self.set(self.called("opponent")[0], "model_b", "a name of opponents")
+            self.has_sides = False
 
     def _find_layout(self) -> None:
         """How rows hold comparisons, and the columns of their outcomes."""
-        finders = [self._as_pairs] if self.named("model_a") and self.named("model_b") else [
-            self._as_winner_and_loser, self._as_battles, self._as_ratings, self._as_unnamed
-        ]  # fmt: skip
-        for find in finders:
-            if find():
-                return
+        if self.named("model_a") and self.named("model_b"):
+            finders = [self._as_counts, self._as_judges, self._as_pairs, self._as_scores]
+            finders.append(self._as_candidates)
+        else:
+            finders = [self._as_winner_and_loser, self._as_battles, self._as_ratings]
+            finders.append(self._as_unnamed)
+        if any(find() for find in finders):
+            return
         if self.named("model_a"):
             raise self.refused("no column is known to hold who won.")
-        if {"output_1", "output_a", "response_a", "response_1", "response_A"} & {
-            *self.frame.columns
-        }:
-            raise self.refused(
-                "it holds pairs of responses, but not the models that gave them."
-            )
+        if any(name.startswith(("response", "output")) for name in self.frame.columns):
+            raise self.refused("it holds responses, but not the models that gave them.")
         raise self.refused("no columns are known to hold two models and who won.")
-
-    def _as_pairs(self) -> bool:
-        """Two models in each row: an outcome, counts, verdicts of judges or scores."""
-        if self.named("winner", "loser", "winner_swapped"):
-            self.layout = "pairs"
-            self._open_second_outcomes()
-            return True
-        if self.named("verdict"):
-            self.layout = "judges"
-            return True
-        return (
-            self._as_counts()
-            or self._as_judges()
-            or self._as_winner()
-            or self._as_scores()
-            or self._as_candidates()
-        )
-
-    def _sides(self, role: str) -> dict[str, str]:
-        """Free columns of a role by side."""
-        found = {}
-        for name in self.free():
-            side = side_of(name)
-            if side and has_role(side[0], role):
-                found.setdefault(side[1], name)
-        return found
 
     def _as_counts(self) -> bool:
         """Wins of either side, or wins and losses of the first."""
-        sides = self._sides("wins")
-        if len(sides) < 2:
-            wins, losses = self.called("only wins"), self.called("losses")
-            sides = {"a": wins[0], "b": losses[0]} if wins and losses else {}
-        if len(sides) < 2 or not all(self._is_number(n) for n in sides.values()):
+        sides = self.sides("wins")
+        if len(sides) < 2 and self.called("only wins") and self.called("losses"):
+            sides = {"a": self.called("only wins")[0], "b": self.called("losses")[0]}
+        if self.named("winner") or len(sides) < 2:
             return False
-        if self.called("winner") or any("votes" in name_key(n) for n in sides.values()):
-            for name in sides.values():
-                self.set(name, UNCLEAR, "may count votes: wins_a and wins_b, or score_a "
-                         "and score_b where the larger number wins")  # fmt: skip
-            self.layout = "counts"
-            return True
+        if not all(map(self.is_number, sides.values())):
+            return False
         self.layout = "counts"
+        if any("votes" in name_key(name) for name in sides.values()):
+            for name in sides.values():
+                self.set(name, UNCLEAR, _WHY["votes"])
+            return True
         for side, name in sides.items():
             self.set(name, f"wins_{side}", "counts of wins")
-        ties = self.called("tie")
-        if ties and self._is_number(ties[0]):
-            self.set(ties[0], "ties", "counts of ties")
+        for name in [name for name in self.called("tie") if self.is_number(name)][:1]:
+            self.set(name, "ties", "counts of ties")
+        counted = self.frame[self.named("wins_a", "wins_b", "ties")]
+        total = counted.apply(pd.to_numeric, errors="coerce").sum(axis=1)
         for name in self.called("total"):
-            parts = [*sides.values(), *self.named("ties")]
-            total = sum(pd.to_numeric(self.frame[n], errors="coerce").fillna(0)
-                        for n in parts)  # fmt: skip
-            same = (pd.to_numeric(self.frame[name], errors="coerce") == total).all()
-            self.set(name, "ignored" if same else UNCLEAR,
-                     "the sum of the counts" if same else "is not the sum of the counts: "
-                     "ignored, or is another column one of ties?")  # fmt: skip
+            same = pd.to_numeric(self.frame[name], errors="coerce").eq(total).all()
+            role = "ignored" if same else UNCLEAR
+            self.set(name, role, f"is {'' if same else 'not '}the sum of the counts")
         return True
-
-    def _is_number(self, name: str) -> bool:
-        """Whether the first cells of a column are numbers."""
-        head = self.frame[name].head(_HEAD)
-        head = head[head.notna() & head.astype("str").str.strip().ne("")]
-        texts = head.astype("str").str.replace(",", ".", regex=False)
-        return len(head) > 0 and bool(pd.to_numeric(texts, errors="coerce").notna().all())
 
     def _as_judges(self) -> bool:
         """Several columns of outcomes, each named after a judge."""
-        wide = [n for n in self.free() if self._holds_outcomes(n)]
-        who = [n for n in self.free() if who_is(_judge_name(n)) and self._is_few_numbers(n)]
-        names = list(dict.fromkeys([*wide, *who]))
-        if len(names) < 2 or any(who_is(_judge_name(n)) is None for n in names) and (
-            [n for n in self.named("judge") if n != FILE]
-        ):
+        if self.named(*_OUTCOMES):
             return False
-        if not any(who_is(_judge_name(n)) for n in names) and len(names) < 3:
+        names = [name for name in self.free() if self._is_judged(name)]
+        known = [name for name in names if words.who_is(_judge_name(name))]
+        has_judge = any(name != FILE for name in self.named("judge"))
+        if len(names) < 2 or (len(known) < len(names) and has_judge):
             return False
-        order = [n for n in names if name_key(n).split()[-1] in ("ab", "ba")]
-        for name in names:
-            if name in order:
-                self.open(name, "a judge's verdict in one of two orders: verdict where "
-                          "A is model_a, else turn it round in the file")  # fmt: skip
-            else:
-                self.set(name, "verdict", "holds outcomes, and is named after a judge")
-        if self.columns.get(FILE):
-            self.set(FILE, "ignored", "columns are named after judges")
+        if not known and len(names) < 3:
+            return False
         self.layout = "judges"
+        for name in names:
+            # Two columns of a judge may be about two orders.
+            in_order = name_key(name).split()[-1] in ("ab", "ba")
+            role, why = ("verdict", "outcomes by the judge of its name")
+            self.set(name, UNCLEAR if in_order else role, _WHY["winner"] if in_order else why)
+        if FILE in self.columns:
+            self.set(FILE, "ignored", "columns are named after judges")
         return True
 
-    def _is_few_numbers(self, name: str) -> bool:
+    def _is_judged(self, name: str) -> bool:
+        """Whether a column holds outcomes of the judge that it is named after."""
+        if self.holds_outcomes(name):
+            return True
         found = self.few(name)
-        return bool(found) and len(found) < 6 and all(
-            v == "" or _number(v) is not None for v in found
-        )  # fmt: skip
+        numbers = all(value == "" or number_of(value) is not None for value in found)
+        return bool(words.who_is(_judge_name(name))) and 0 < len(found) < 6 and numbers
 
-    def _holds_outcomes(self, name: str) -> bool:
-        """Whether a column holds outcomes: in words, or as names of its models."""
-        if self._is_verdict(name):
-            return True
-        found = self.values(name) if self.frame[name].head(_HEAD).nunique() < 200 else {}
-        models = self._models()
-        known = [v for v in found if v and v.casefold() in models]
-        others = [v for v in found if v and v not in known and not outcome_of(v)]
-        return len(known) > 1 and not others
-
-    def _models(self) -> set[str]:
-        """Names of the models, without case."""
-        names = self.named("model_a", "model_b", "model", "better", "worse")
-        return {v.casefold() for name in names for v in self._cached(name) if v}
-
-    def _cached(self, name: str) -> dict[str, int]:
-        store = self.__dict__.setdefault("_values_of_models", {})
-        if name not in store:
-            store[name] = self.values(name)
-        return store[name]
-
-    def _as_winner(self) -> bool:
-        """One outcome, or the loser's side."""
-        winners, losers = self.called("winner"), self.called("loser")
-        flags = [(n, role) for role in ("won", "lost") for n in self._sides(role).values()
-                 if self._is_flag(n)]  # fmt: skip
-        valued = [n for n in self.free() if self._holds_outcomes(n)]
-        if not winners and not losers and len(flags) == 1:
-            self._of_flag(*flags[0])
-            return True
-        if not winners and losers:
-            self.set(losers[0], "loser", "a name of the losing side")
-        elif len(winners) == 1 or (winners and len(valued) < 2):
-            self.set(winners[0], "winner", "a name of outcomes")
-        elif winners or valued:
-            names = winners or valued
+    def _as_pairs(self) -> bool:
+        """One outcome in each row."""
+        if not self.named("winner", "loser", "winner_swapped"):
+            winners = self.called("winner")
+            valued = [name for name in self.free() if self.holds_outcomes(name)]
+            losers = [] if winners else self.called("loser")
+            names = losers or winners[:1] if len(valued) < 2 else winners or valued
+            names = names or valued
             if len(names) == 1:
-                self.set(names[0], "winner", "holds words of outcomes")
+                role = "loser" if losers else "winner"
+                self.set(names[0], role, f"a name of the {role}, or its values")
             for name in names if len(names) > 1 else ():
-                self.open(name, "one of several outcomes: winner, winner_swapped if it "
-                          "is about a game that showed model_b first, or ignored")  # fmt: skip
-        else:
-            return False
+                self.set(name, UNCLEAR, _WHY["winner"])
+            if not names and not self._is_flagged():
+                return False
         self.layout = "pairs"
-        self._open_second_outcomes()
+        for name in self.free():
+            key = name_key(name)
+            if has_role(key, "swapped") and self.few(name):
+                self.set(name, UNCLEAR, _WHY["swapped"])
+            elif has_role(key, "tie") and self.few(name):
+                self.set(name, UNCLEAR, _WHY["tie"])
+            elif self.holds_outcomes(name):
+                self.set(name, UNCLEAR, _WHY["winner"])
         return True
 
-    def _is_flag(self, name: str) -> bool:
-        found = self.few(name)
-        return bool(found) and all(name_key(v) in YES | NO for v in found)
-
-    def _of_flag(self, name: str, role: str) -> None:
-        """A column that says of one side whether it won, or lost."""
-        side = side_of(name)
-        a_won = (side is not None and side[1] == "a") == (role == "won")
-        self.layout = "pairs"
-        self.set(name, "winner", "says whether one side " + role)
-        for value, n in self.values(name).items():
-            yes = name_key(value) in YES
-            self.outcomes[value] = Decision(A if yes == a_won else B, f"{name!r}", n)
-
-    def _open_second_outcomes(self) -> None:
-        """Leave open what else looks like an outcome, and what could turn it round."""
-        for name in self.free():
-            if has_role(name_key(name), "swapped") and self.few(name):
-                self.set(name, UNCLEAR, "could turn outcomes round: swapped (they are "
-                         "about the order shown), swapped_order, or ignored")  # fmt: skip
-            elif has_role(name_key(name), "tie") and self.few(name):
-                self.set(name, UNCLEAR, "may say which rows are ties: tie, or ignored")
-            elif self._holds_outcomes(name):
-                self.open(name, "looks like another outcome: winner, or ignored")
+    def _is_flagged(self) -> bool:
+        """Whether one column says of one side whether it won, or lost."""
+        flags = [
+            (name, (side == "a") == (role == "won"))
+            for role in ("won", "lost")
+            for side, name in self.sides(role).items()
+            if self.few(name) and all(name_key(value) in _FLAGS for value in self.few(name))
+        ]
+        if len(flags) != 1:
+            return False
+        ((name, a_won),) = flags
+        self.set(name, "winner", "says of one side whether it won")
+        for value, rows in self.values(name).items():
+            meaning = A if a_won == (name_key(value) in words.YES) else B
+            self.outcomes[value] = Decision(meaning, f"by the name {name!r}", rows)
+        return True
 
     def _as_scores(self) -> bool:
         """A number for each side, of which the larger one, or the smaller rank, wins."""
         for role in ("score", "rank"):
-            sides = self._sides(role)
-            if len(sides) == 2 and all(map(self._is_number, sides.values())):
+            sides = self.sides(role)
+            if len(sides) == 2 and all(map(self.is_number, sides.values())):
                 self.layout = "scores"
                 for side, name in sides.items():
                     self.set(name, f"{role}_{side}", f"a name of {role}s")
@@ -436,362 +368,127 @@ class _Proposal:
 
     def _as_candidates(self) -> bool:
         """Columns that may hold the outcome, by the number of their values."""
-        names = [n for n in self.free() if not has_role(name_key(n), "prompt_id")]
-        names = [n for n in names if self.few(n) or self._is_number(n)]
-        sides = [s[0] for n in names if (s := side_of(n))]
-        names = [n for n in names if not (side_of(n) and sides.count(side_of(n)[0]) > 1)]
-        names = [n for n in names if 1 < self.frame[n].nunique()]
-        names = [n for n in names if not has_role(name_key(n), "total")]
-        if not 0 < len(names) < 6:
-            return False
+        patterns = [words.side_of(name)[0] for name in self.free()]
+        names = [
+            name
+            for name in self.free()
+            if (self.few(name) or self.is_number(name))
+            and patterns.count(words.side_of(name)[0] or name) < 2
+            and not any(has_role(name_key(name), r) for r in ("prompt_id", "total"))
+            and self.frame[name].nunique() > 1
+        ]
         self.layout = "pairs"
         for name in names:
-            self.open(name, "may hold the outcome: winner, loser, or ignored")
-        return True
+            self.set(name, UNCLEAR, _WHY["winner"])
+        return 0 < len(names) < 6
 
     def _as_winner_and_loser(self) -> bool:
         """Names of the models that won and lost."""
-        better = self.called("better") or self.named("winner", "better")
-        worse = self.called("loser") or self.named("loser", "worse")
-        if not (better and worse):
-            return False
-        won, lost = self.values(better[0]), self.values(worse[0])
-        if not {*won} & {*lost} or len(won) > 1000:
+        better = self.named("better") or self.called("better") or self.named("winner")
+        worse = self.named("worse") or self.called("loser")
+        if not (better and worse and {*self.values(better[0])} & {*self.values(worse[0])}):
             return False
         self.layout = "winner and loser"
         self.set(better[0], "better", "a name of the model that won")
         self.set(worse[0], "worse", "a name of the model that lost")
-        ties = self.called("tie")
-        if ties:
-            self.set(ties[0], UNCLEAR, "may say which rows are ties: tie, or ignored")
+        for name in self.called("tie"):
+            self.set(name, UNCLEAR, _WHY["tie"])
         return True
 
     def _as_battles(self) -> bool:
         """A row for each model and battle."""
-        battle, model = self.named("battle") or self.called("battle"), self._only_model()
-        result = self.named("result") or self.called("result") or self.named("winner")
-        if not (battle and model and result):
+        found = {
+            "battle": self.named("battle") or self.called("battle"),
+            "model": self.named("model") or self.called("only model"),
+            "result": self.named("result") or self.called("result") or self.named("winner"),
+        }
+        if not all(found.values()):
             return False
         self.layout = "battles"
-        self.set(battle[0], "battle", "the same for both rows of a battle")
-        self.set(model, "model", "a name of models")
-        self.set(result[0], "result", "a name of results")
+        for role, names in found.items():
+            self.set(names[0], role, "rows of one battle are compared")
         return True
 
-    def _only_model(self) -> str | None:
-        names = self.named("model") or self.called("only model")
-        return names[0] if names else None
-
     def _as_ratings(self) -> bool:
-        """A row for each response, with its score, or one for each judge."""
-        model = self._only_model()
+        """A row for each response, with its score, or with one for each judge."""
+        model = self.named("model") or self.called("only model")
         prompt = self.named("prompt_id") or self.called("prompt_id")
-        scores = self.named("score", "rank") or self.called("only score")
-        if model is None or not prompt:
-            if model is not None and scores:
-                raise self.refused(
-                    "it holds a score of each model, and no comparisons of two."
-                )
+        scores = self.named("score", "rank") or self.called("only score")[:1]
+        if not model or not (prompt or scores):
             return False
-        wide = [n for n in self.free() if who_is(_judge_name(n)) and self._is_number(n)]
-        if not scores and len(wide) < 2:
+        if not prompt:
+            raise self.refused("it holds a score of each model, and no comparisons.")
+        if not scores:
+            scores = [
+                name
+                for name in self.free()
+                if words.who_is(_judge_name(name)) and self.is_number(name)
+            ]
+        if not scores:
             return False
-        self.layout = "ratings"
-        self.set(prompt[0], "prompt_id", "ratings of one prompt are compared")
-        self.set(model, "model", "a name of models")
-        if self.values(model).keys() == {*list(self.values(model))[:1]}:
+        if len(self.values(model[0])) < 2:
             raise self.refused("it holds ratings of one model only.")
-        for name in scores[:1] or wide:
+        self.layout = "ratings"
+        self.set(model[0], "model", "a name of models")
+        self.set(prompt[0], "prompt_id", "ratings of one prompt are compared")
+        for name in scores:
             if name not in self.columns:
                 self.set(name, "score", "a higher score is better")
-        if not scores and self.columns.get(FILE):
+        if len(scores) > 1 and FILE in self.columns:
             self.set(FILE, "ignored", "columns are named after judges")
         return True
 
     def _as_unnamed(self) -> bool:
-        """Two columns that share their labels, beside an outcome of known name."""
-        lists = [n for n, one in self.columns.items() if one.meaning == "ignored"]
-        names = [n for n in [*self.named("winner"), *self.free()]
-                 if self.frame[n].dtype == "str" and 1 < self.frame[n].nunique() < 500
-                 and not self._is_number(n)]  # fmt: skip
+        """The only two columns of text that share their labels."""
+        names = [
+            name
+            for name in [*self.named("winner"), *self.free()]
+            if self.frame[name].dtype == "str"
+            and 1 < self.frame[name].nunique() < 500
+            and not self.is_number(name)
+        ]
+        values = {name: {*self.values(name)} for name in names}
         found = [
             (one, two)
             for at, one in enumerate(names)
             for two in names[at + 1 :]
-            if 2 * len({*self.values(one)} & {*self.values(two)}) > len(self.values(one))
+            if 2 * len(values[one] & values[two]) > len(values[one])
         ]
-        if len(found) != 1 or lists:
+        if len(found) != 1 or self.named("ignored"):
             return False
         self.layout = "pairs"
-        for name, (role, other) in zip(found[0], _SHARED, strict=True):
-            self.set(name, UNCLEAR, f"shares its labels with another column: {role}, or "
-                     f"{other} if the other model lost or won against it")  # fmt: skip
+        for name, role in zip(found[0], ("model_a, or better", "model_b, or worse"),
+                              strict=True):  # fmt: skip
+            self.set(name, UNCLEAR, f"shares its labels with another column: {role}?")
         for name in self.called("winner")[:1]:
             self.set(name, "winner", "a name of outcomes")
         return True
 
     def _find_others(self) -> None:
         """Prompts, pairs of features, and all other columns."""
-        if self.named("model_a"):
-            again = [n for n in self.free() if (side := side_of(n))
-                     and has_role(side[0], "model") and self._same_models(n)]  # fmt: skip
-            for name in again:
-                self.set(name, UNCLEAR, "names the models once more: are outcomes about "
-                         "these? Then say model_a and model_b here")  # fmt: skip
+        for name in self.free():
+            labels = self.few(name) if has_role(words.side_of(name)[0], "model") else {}
+            if labels and all(label.casefold() in self.models for label in labels):
+                self.set(name, UNCLEAR, "names the models once more: model_a, model_b?")
         if not self.named("prompt_id"):
             for name in self.called("prompt_id")[:1]:
                 self.set(name, "prompt_id", "rows of one prompt depend on each other")
         pairs: dict[str, dict[str, str]] = {}
         for name in self.free():
-            side = side_of(name)
-            if side and self._is_number(name):
-                pairs.setdefault(side[0], {})[side[1]] = name
+            pattern, side = words.side_of(name)
+            if pattern and self.is_number(name):
+                pairs.setdefault(pattern, {})[side] = name
         for pattern, sides in pairs.items():
-            stem = "_".join(pattern.replace("_", " ").split()) or "feature"
-            for side, name in sides.items() if len(sides) == 2 else ():
-                new = f"{stem}_{side}"
-                keep = "keep" if name == new or name.endswith(("_a", "_b")) else (
-                    f"keep as {new}")  # fmt: skip
-                self.set(name, keep, "a feature of either side")
+            stem = "_".join(pattern.replace("_", " ").split())
+            for side, name in sides.items() if len(sides) == 2 and stem else ():
+                as_is = name.endswith(("_a", "_b"))
+                role = "keep" if as_is else f"keep as {stem}_{side}"
+                self.set(name, role, "a feature of either side")
         for name in self.free():
             self.set(name, "keep", "a further column")
 
-    def _same_models(self, name: str) -> bool:
-        if self.frame[name].head(_HEAD).nunique() > 200:
-            return False
-        found = [v.casefold() for v in self.values(name) if v]
-        return bool(found) and {*found} <= self._models()
 
-    # ------------------------------------------------------------------------- outcomes
-    def _find_outcomes(self) -> None:
-        """Meaning of every distinct outcome."""
-        roles = ("winner", "winner_swapped", "loser", "verdict", "result")
-        names = self.named(*roles)
-        names += [name for name in self.named(UNCLEAR) if name in self.maybe]
-        found: dict[str, int] = {}
-        kinds: set[bool] = set()
-        for name in names:
-            kinds.add(pd.api.types.is_numeric_dtype(self.frame[name]))
-            values = self.values(name) if self._listed(name) else self._scaled(name)
-            for value, n in values.items():
-                found[value] = found.get(value, 0) + n
-        if self.layout == "judges" or len(names) > 1 and not self.maybe:
-            # An empty cell says that this judge, or another file, did not compare.
-            found.pop("", None)
-        for value, n in found.items():
-            if value not in self.outcomes and value != _NUMBERS:
-                meaning, reason = self._meaning(value, names)
-                self.outcomes[value] = Decision(meaning, reason, n)
-        words = [v for v, one in self.outcomes.items()
-                 if one.is_open and v and _number(v) is None]  # fmt: skip
-        if len(words) > _FEW:
-            raise self.refused(
-                f"column {names[0]!r} holds {len(words)} different outcomes of no table, "
-                f"such as {words[0][:40]!r}."
-            )
-        self._code_numbers(found, names)
-        self._spread_grades()
-        for value, meaning in self.labels.items():
-            if value not in self.outcomes and self.scale is None:
-                raise BattlesError(
-                    f"{self.table.source}: no outcome is {value!r}; the outcomes are "
-                    f"{list(self.outcomes)[:20]}."
-                )
-            if _number(str(meaning)) is not None:
-                meaning = float(meaning)
-            rows = found.get(value)
-            self.outcomes[value] = Decision(meaning, "as given", rows)
-
-    def _listed(self, name: str) -> bool:
-        """Whether the outcomes of a column are few, or names."""
-        column = self.frame[name]
-        return not (
-            pd.api.types.is_float_dtype(column) or self._is_number(name)
-        ) or column.nunique() <= 7
-
-    def _scaled(self, name: str) -> dict[str, int]:
-        """Words among numbers, which are one entry."""
-        found: dict[str, int] = {}
-        for value, n in self.values(name).items():
-            number = _number(value)
-            is_word = number is None or (outcome_of(value) or ("",))[0] == FAILED
-            key = value if is_word or value == "" else _NUMBERS
-            found[key] = found.get(key, 0) + n
-        numbers = pd.to_numeric(self.frame[name], errors="coerce")
-        failed = self.frame[name].map(outcome_key).isin([*found])
-        self.range = (float(numbers[~failed].min()), float(numbers[~failed].max()))
-        return found
-
-    def _meaning(self, value: str, names: list[str]) -> tuple[Any, str]:
-        """Meaning of an outcome in words, and the reason."""
-        key = name_key(value) if value else ""
-        if self.layout == "battles":
-            worth = _RESULT_WORDS.get(key)
-            if worth is None:
-                return UNCLEAR, "a word of no table"
-            return {1.0: "win", 0.0: "loss", 0.5: "tie"}[worth], "a word of results"
-        found = outcome_of(value)
-        if found and found[0] == FAILED:
-            if self.drop_invalid:
-                return FAILED, "no verdict"
-            said = "empty cells" if not value else "may be a failed verdict"
-            return UNCLEAR, f"{said}: failed, tie, or a side"
-        named = value.casefold() in self._models()
-        if named and found and found[0] in (A, B, TIE):
-            return UNCLEAR, "names a model, and a side"
-        if named:
-            return "its model", "names a model"
-        if _number(value) is not None:
-            return UNCLEAR, "a number"
-        if not self.sided and (found is None or found[0] in (A, B)):
-            worth = _RESULT_WORDS.get(key)
-            if worth is None:
-                return UNCLEAR, "the columns of models have no sides"
-            return {1.0: A, 0.0: B, 0.5: TIE}[worth], "the result of the first model"
-        if found is None:
-            return UNCLEAR, "a word of no table"
-        return found
-
-    def _code_numbers(self, found: Dict[str, int], names: list[str]) -> None:
-        """Decide numbers, or list all codings that they may have."""
-        numbers = [v for v, one in self.outcomes.items()
-                   if _number(v) is not None and one.is_open and v not in self.labels]  # fmt: skip
-        values = [float(v) for v in numbers]
-        share = names[:1] == ["winner"] or self.table.trusted
-        if _NUMBERS in found:
-            low, high = self.range
-            if share and low >= 0.0 and high <= 1.0:
-                self.scale = {"model_a": 1.0, "model_b": 0.0}
-                return
-            self.scale = {"model_a": UNCLEAR, "model_b": UNCLEAR}
-            self.notes += [
-                f"Numbers from {low:g} to {high:g} may mean, as [scale]:",
-                f"  model_a = {high:g}, model_b = {low:g} (larger ones favour model_a)",
-                f"  model_a = {low:g}, model_b = {high:g} (larger ones favour model_b)",
-                '  sign = "model_a", or sign = "model_b" (who is favoured above zero)',
-            ]
-            for given in [self.labels]:
-                if {value_key(low), value_key(high)} <= {*given}:
-                    self.scale = _ends(low, high, given)
-            return
-        if not numbers:
-            return
-        if share and all(0 <= v <= 1 for v in values) and (
-            self.table.trusted or any(0 < v < 1 for v in values)
-        ):  # fmt: skip
-            for text, v in zip(numbers, values, strict=True):
-                self._set_outcome(text, v, "a share of model_a, as the standard has it")
-        elif {*values} == {1.0, 2.0} and self.sided:
-            for text, v in zip(numbers, values, strict=True):
-                self._set_outcome(text, A if v == 1.0 else B, "the number of a side")
-        else:
-            self.notes += _codings(numbers, [v for v in self.outcomes if v == "-1"])
-
-    def _set_outcome(self, value: str, meaning: Any, reason: str) -> None:
-        self.outcomes[value] = Decision(meaning, reason, self.outcomes[value].rows)
-
-    def _spread_grades(self) -> None:
-        """Without a strong grade, a weak one is a win; beside one, a plain win is weak."""
-        worth = {v: one for v, one in self.outcomes.items()
-                 if one.reason in ("a graded verdict", "a degree")}  # fmt: skip
-        strong = [v for v, one in worth.items() if one.meaning in (0.0, 1.0)]
-        degrees = [v for v in strong if worth[v].reason == "a degree"]
-        for value, one in self.outcomes.items():
-            if one.reason == "a graded verdict" and not strong and one.meaning in (0.75, 0.25):
-                self._set_outcome(value, round(one.meaning), "a graded verdict")
-            elif degrees and one.meaning in (A, B):
-                self._set_outcome(value, 0.75 if one.meaning == A else 0.25,
-                                  "weaker than the degree beside it")  # fmt: skip
-
-    def _find_spellings(self) -> None:
-        """Leave open whether names of models that differ in case alone are one."""
-        alike: dict[str, str] = {}
-        for name in self.named("model_a", "model_b", "model", "better", "worse"):
-            for label in self._cached(name):
-                first = alike.setdefault(label.casefold(), label)
-                if first != label:
-                    self.models[label] = UNCLEAR
-                    self.notes.append(f"{label!r} may be {first!r}, or a model of its own.")
-
-    # --------------------------------------------------------------------------- judges
-    def _find_judges(self) -> None:
-        """Whether each label of a judge means people or a judge."""
-        if self.layout == "judges" or len(self.named("score")) > 1:
-            for name in [*self.named("verdict", "score"), *self.maybe]:
-                self.judges[name] = self._who(name, _judge_name(name), None)
-            return
-        found: dict[str, int] = {}
-        names = self.named("judge")
-        for name in names:
-            for label, n in self.values(name, value_key).items():
-                found[label] = found.get(label, 0) + n
-        found.pop("", None)
-        standard = any(n.strip().casefold() == "judge" for n in names) and any(
-            name_key(label) in ("human", "humans", "people", "crowd")
-            or who_is(label) == "people" for label in found
-        )  # fmt: skip
-        files = set(map(value_key, self.frame[FILE].unique())) if FILE in names else set()
-        for label, n in found.items():
-            self.judges[label] = self._who(label, label, n, standard, label in files)
-        opened = [label for label, one in self.judges.items() if one.is_open]
-        if len(opened) > _FEW:
-            for label in opened:
-                del self.judges[label]
-            rows = sum(found[label] for label in opened)
-            self.judges["*"] = Decision(UNCLEAR, f"{len(opened)} labels, such as "
-                                        f"{opened[0]!r}: people or judge", rows)  # fmt: skip
-
-    def _who(
-        self, label: str, name: str, rows: int | None, standard=False, is_file=False
-    ) -> Decision:
-        """Who a label is."""
-        if self.human is not None:
-            is_person = any(fnmatchcase(label, pattern) for pattern in self.human)
-            return Decision("people" if is_person else "judge", "as given", rows)
-        key = name_key(name)
-        if self.table.trusted and not is_file:
-            is_person = label == "human"
-            return Decision("people" if is_person else "judge", "as the tool has it", rows)
-        if is_file and label in self.table.file_judges:
-            return Decision("judge", "the name of a file of a judge's tool", rows)
-        if is_file and (key in NO_NAMES or label in self.table.file_twice):
-            return Decision(UNCLEAR, "the name of a file, which names no judge", rows)
-        if self.named("kind") and self._kind_of(label) is not None:
-            return Decision(self._kind_of(label), "by the column of kinds", rows)
-        found = who_is(name)
-        if found:
-            return Decision(found, f"a word of {'people' if found == 'people' else 'LLMs'}",
-                            rows)  # fmt: skip
-        flag = has_role(name_key(self.named("judge")[0]), "kind") if name == label else False
-        if key in _KIND_WORDS and (flag or key not in YES | NO):
-            return Decision(_KIND_WORDS[name_key(label)], "says who decided", rows)
-        if standard and not is_file:
-            return Decision("judge", "the standard: all in 'judge' but people", rows)
-        if label.casefold() in self._models():
-            return Decision("judge", "also a model that is compared", rows)
-        return Decision(UNCLEAR, "people, judge, drop, or 'judge: NAME'", rows)
-
-    def _kind_of(self, label: str) -> str | None:
-        """People or judge by the column of kinds, None if it differs among rows."""
-        kinds = self.frame[self.named("kind")[0]]
-        rows = self.frame[self.named("judge")[0]].map(value_key).str.strip() == label
-        found = {_KIND_WORDS[name_key(value_key(v))] for v in kinds[rows].unique()}
-        return found.pop() if len(found) == 1 else None
-
-
-_NUMBERS = "\0numbers"
-_SHARED = (("model_a", "better"), ("model_b", "worse"))
-
-
-def _judge_name(column: str) -> str:
-    """Name of a judge in the name of a column, without words of outcomes."""
-    words = name_key(column).split()
-    rest = [w for w in words if w not in ("verdict", "vote", "winner", "pref", "preference",
-                                          "judgment", "choice", "pick", "by", "of")]  # fmt: skip
-    return " ".join(rest or words)
-
-
-def _number(text: str) -> float | None:
+def number_of(text: str) -> float | None:
     """Number of a text, if it is one."""
     try:
         found = float(text)
@@ -800,33 +497,245 @@ def _number(text: str) -> float | None:
     return found if np.isfinite(found) else None
 
 
-def _ends(low: float, high: float, given: Dict[str, Any]) -> dict[str, Any]:
-    """Scale by the meanings of its two ends."""
-    first = given[value_key(high)]
-    favours_a = first in (A, 1, 1.0, "1", "1.0")
-    return {A: high, B: low} if favours_a else {A: low, B: high}
+def _judge_name(column: str) -> str:
+    """Name of a judge in the name of a column, without words of outcomes."""
+    found = name_key(column).split()
+    rest = [word for word in found if not has_role(word, "winner") and word != "by"]
+    return " ".join(rest or found)
+
+
+# ----------------------------------------------------------------------------- outcomes
+class _Outcomes:
+    """Meanings of all distinct outcomes."""
+
+    def __init__(self, columns: _Columns, labels: Dict[Any, Any]):
+        self.columns, self.table = columns, columns.table
+        self.labels = {outcome_key(label): of for label, of in labels.items()}
+        self.found = dict(columns.outcomes)
+        self.scale: dict[str, Any] | None = None
+        self.notes: list[str] = []
+
+    def find(self) -> None:
+        """Decide each outcome, or leave it open."""
+        columns = self.columns
+        names = [*columns.named(*_OUTCOMES), *columns.open_outcomes]
+        rows: dict[str, int] = {}
+        for name in names:
+            for value, n in self._values(name).items():
+                rows[value] = rows.get(value, 0) + n
+        if columns.layout == "judges" or len(columns.named(*_OUTCOMES)) > 1:
+            # An empty cell says that this judge, or another file, did not compare.
+            rows.pop("", None)
+        for value, n in rows.items():
+            if value not in self.found and value != _NUMBERS:
+                self.found[value] = Decision(*self._meaning(value), n)
+        is_share = self.table.trusted or names[:1] == ["winner"]
+        if _NUMBERS in rows:
+            self._find_scale(names, is_share)
+        else:
+            self._find_numbers(is_share)
+        self._spread_grades()
+        for value, meaning in self.labels.items():
+            if value not in self.found and self.scale is None:
+                raise BattlesError(
+                    f"{self.table.source}: no outcome is {value!r}; the outcomes are "
+                    f"{list(self.found)[:20]}."
+                )
+            number = number_of(str(meaning))
+            given = meaning if number is None else number
+            if value in self.found:
+                self.found[value] = Decision(given, "as given", rows.get(value))
+        unknown = [v for v, one in self.found.items() if one.reason == _UNKNOWN]
+        if len(unknown) > _FEW:
+            raise columns.refused(
+                f"column {names[0]!r} holds {len(unknown)} outcomes that are in no "
+                f"table, such as {unknown[0][:40]!r}."
+            )
+
+    def _values(self, name: str) -> dict[str, int]:
+        """Outcomes of a column; many different numbers are one entry."""
+        found = self.columns.values(name)
+        numbers = [v for v in found if number_of(v) is not None and v != "-1"]
+        if len(numbers) <= 7:
+            return found
+        rows = sum(found.pop(value) for value in numbers)
+        self.range = min(map(float, numbers)), max(map(float, numbers))
+        return {**found, _NUMBERS: rows}
+
+    def _meaning(self, value: str) -> tuple[Any, str]:
+        """Meaning of an outcome, and the reason."""
+        worth = _RESULT_WORDS.get(name_key(value)) if value else None
+        known = words.outcome_of(value)
+        if known and known[0] == FAILED:
+            if self.table.drop_invalid:
+                return FAILED, "no verdict"
+            said = "may be a failed verdict" if value else "empty cells"
+            return UNCLEAR, f"{said}: failed, tie, or a side"
+        if self.columns.layout == "battles" and worth is not None:
+            return {A: "win", B: "loss", TIE: TIE}[_RESULTS[worth]], "a word of results"
+        if value.casefold() in self.columns.models:
+            if known and known[0] in (A, B, TIE):
+                return UNCLEAR, "names a model, and a side"
+            return "its model", "names a model"
+        if number_of(value) is not None:
+            return UNCLEAR, "a number"
+        if not self.columns.has_sides and (known is None or known[0] in (A, B)):
+            if worth is None:
+                return UNCLEAR, "a side, but the columns of models have none"
+            return _RESULTS[worth], "the result of the first model"
+        return known or (UNCLEAR, _UNKNOWN)
+
+    def _find_scale(self, names: list[str], is_share: bool) -> None:
+        """What many different numbers mean."""
+        low, high = self.range
+        if is_share and low >= 0.0 and high <= 1.0:
+            self.scale = {A: 1.0, B: 0.0}
+            return
+        self.scale = {A: UNCLEAR, B: UNCLEAR}
+        ends = {f"{low:g}", f"{high:g}"}
+        if ends <= {*self.labels}:
+            a_high = str(self.labels[f"{high:g}"]) in (A, "1", "1.0")
+            self.scale = {A: high, B: low} if a_high else {A: low, B: high}
+        self.notes += [
+            f"Numbers from {low:g} to {high:g} in {names[0]!r} may mean, as [scale]:",
+            f"  model_a = {high:g}, model_b = {low:g}: larger ones favour model_a",
+            f"  model_a = {low:g}, model_b = {high:g}: larger ones favour model_b",
+            '  sign = "model_a" or sign = "model_b": the side that those above 0 favour',
+        ]
+
+    def _find_numbers(self, is_share: bool) -> None:
+        """Decide a few numbers, or list all codings that they may have."""
+        numbers = [v for v, one in self.found.items() if one.reason == "a number"]
+        numbers = sorted(numbers, key=float)
+        values = [float(text) for text in numbers]
+        inside = all(0.0 <= value <= 1.0 for value in values)
+        if is_share and inside and (self.table.trusted or {*values} - {0.0, 1.0}):
+            why = "a share of model_a, as the standard has it"
+            meanings: list[Any] = list(values)
+        elif values == [1.0, 2.0] and self.columns.has_sides:
+            meanings, why = [A, B], "the number of a side"
+        else:
+            if numbers:
+                failed = [value for value in self.found if value == "-1"]
+                self.notes.append(f"The numbers {', '.join(numbers)} may mean:")
+                self.notes += [f"  {coding}" for coding in _codings(numbers, failed)]
+            return
+        for text, meaning in zip(numbers, meanings, strict=True):
+            self.found[text] = Decision(meaning, why, self.found[text].rows)
+
+    def _spread_grades(self) -> None:
+        """Without a strong grade, a weak one is a win; beside one, a plain win is weak."""
+        grades = ("a graded verdict", "a degree")
+        strong = [
+            one.reason
+            for one in self.found.values()
+            if one.reason in grades and one.meaning in (0.0, 1.0)
+        ]
+        for value, one in self.found.items():
+            if one.reason == grades[0] and not strong and one.meaning in (0.25, 0.75):
+                self.found[value] = one._replace(meaning=float(round(one.meaning)))
+            elif grades[1] in strong and one.meaning in (A, B):
+                weak = 0.75 if one.meaning == A else 0.25
+                self.found[value] = one._replace(meaning=weak)
+
+
+_UNKNOWN = "a word of no table"
 
 
 def _codings(numbers: list[str], failed: list[str]) -> list[str]:
     """Every coding that a few numbers may have."""
-    ordered = sorted(numbers, key=float)
-    plain = [v for v in ordered if v not in failed]
-    found: list[dict[str, str]] = []
-    for values in ([ordered, plain] if failed else [ordered]):
-        if len(values) == 2:
-            found += [dict(zip(values, order, strict=True)) for order in ((A, B), (B, A))]
-        elif len(values) == 3:
-            found += [dict(zip(values, order, strict=True))
-                      for order in permutations((A, B, TIE))]  # fmt: skip
-        elif values:
-            even = [n / (len(values) - 1) for n in range(len(values))]
+    found: list[dict[str, Any]] = []
+    for extra in ([], failed) if failed else ([],):
+        values = numbers if extra else sorted([*numbers, *failed], key=float)
+        if len(values) in (2, 3):
+            orders = {(A, B), (B, A)} if len(values) == 2 else permutations((A, B, TIE))
+            found += [dict(zip(values, order, strict=True)) for order in sorted(orders)]
+        else:
+            even = [f"{n / max(len(values) - 1, 1):.3g}" for n in range(len(values))]
             found += [
-                {v: f"{w:.3g}" for v, w in zip(values, worth, strict=True)}
-                for worth in (even, even[::-1])
+                dict(zip(values, worth, strict=True)) for worth in (even, even[::-1])
             ]
-        if failed and values is plain:
-            found = [{**one, **dict.fromkeys(failed, FAILED)} if one.keys() == {*plain}
-                     else one for one in found]  # fmt: skip
-    lines = [", ".join(f"{k} = {v}" for k, v in one.items()) for one in found]
-    return [f"The numbers {', '.join(ordered)} may mean:", *(f"  {n}" for n in lines)]
+        if extra:
+            found = [one if {*extra} <= {*one} else {**one, **dict.fromkeys(extra, FAILED)}
+                     for one in found]  # fmt: skip
+    return [", ".join(f"{k} = {v}" for k, v in one.items()) for one in found]
 
+
+def _other_spellings(columns: _Columns) -> tuple[dict[str, str], list[str]]:
+    """Names of models that differ in case alone, which may be one."""
+    names = columns.named("model_a", "model_b", "model", "better", "worse")
+    labels = dict.fromkeys(v for name in names for v in columns.values(name) if v)
+    twins = {v: columns.models[v.casefold()] for v in labels}
+    twins = {label: first for label, first in twins.items() if first != label}
+    notes = [f"{v!r} may be {first!r}, or a model of its own." for v, first in twins.items()]
+    return dict.fromkeys(twins, UNCLEAR), notes
+
+
+# ------------------------------------------------------------------------------- judges
+def _judges(columns: _Columns, human: Iterable[str] | None) -> dict[str, Decision]:
+    """Whether each label of a judge means people or a judge."""
+    names = columns.named("judge")
+    rows: dict[str, int | None] = {}
+    if columns.layout == "judges":
+        rows = dict.fromkeys([*columns.named("verdict"), *columns.open_outcomes])
+    elif len(columns.named("score")) > 1:
+        rows = dict.fromkeys(columns.named("score"))
+    else:
+        for name in names:
+            for label, n in columns.values(name, words.value_key).items():
+                rows[label] = (rows.get(label) or 0) + n
+        rows.pop("", None)
+    found = {label: Decision(*_who(columns, label, human), n) for label, n in rows.items()}
+    if any(name.strip().casefold() == "judge" for name in names) and any(
+        one.meaning == "people" for one in found.values()
+    ):
+        why = "the standard: all in 'judge' but people"
+        files = columns.values(FILE) if FILE in names else {}
+        for label, one in found.items():
+            if one.is_open and label not in files:
+                found[label] = Decision("judge", why, one.rows)
+    opened = [label for label, one in found.items() if one.is_open]
+    if len(opened) > _FEW:
+        n_rows = sum(found.pop(label).rows or 0 for label in opened)
+        said = f"{len(opened)} labels, such as {opened[0]!r}: people or judge"
+        found["*"] = Decision(UNCLEAR, said, n_rows)
+    return found
+
+
+def _who(columns: _Columns, label: str, human: Iterable[str] | None) -> tuple[str, str]:
+    """Who a label is, and the reason."""
+    table = columns.table
+    in_column = columns.layout == "judges" or label in columns.frame
+    key = name_key(_judge_name(label) if in_column else label)
+    is_file = columns.named("judge") == [FILE] or label in table.file_names
+    if human is not None:
+        patterns = [human] if isinstance(human, str) else human
+        is_person = any(fnmatchcase(label, pattern) for pattern in patterns)
+        return ("people" if is_person else "judge"), "as given"
+    if table.trusted and not is_file:
+        return ("people" if label == "human" else "judge"), "as the tool has it"
+    if is_file and label in table.file_judges:
+        return "judge", "the name of a file of a judge's tool"
+    if is_file and (key in words.NO_NAMES or label in table.file_twice):
+        return UNCLEAR, "the name of a file, which names no judge"
+    kind = _kind_of(columns, label) if columns.named("kind") else None
+    if kind is not None:
+        return kind, "by the column of kinds"
+    known = words.who_is(key)
+    if known:
+        return known, f"a word of {'people' if known == 'people' else 'LLMs'}"
+    is_flag = bool(columns.named("judge")) and columns._is_kind(columns.named("judge")[0])
+    if key in _KIND_WORDS and is_flag:
+        return _KIND_WORDS[key], "says who decided"
+    if label.casefold() in columns.models:
+        return "judge", "also a model that is compared"
+    return UNCLEAR, "people, judge, drop, or 'judge: NAME'"
+
+
+def _kind_of(columns: _Columns, label: str) -> str | None:
+    """People or judge by the column of kinds, None if it differs among rows."""
+    kinds = columns.frame[columns.named("kind")[0]]
+    judges = columns.frame[columns.named("judge")[0]].map(words.value_key)
+    found = {_KIND_WORDS[name_key(outcome_key(v))] for v in
+             kinds[judges.str.strip() == label].unique()}  # fmt: skip
+    return found.pop() if len(found) == 1 else None

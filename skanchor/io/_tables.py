@@ -43,6 +43,8 @@ class Table:
         Name of the tool that wrote it, or "table".
     trusted : bool
         Whether numbers among the outcomes are preferences for the first side.
+    file_names : set of str
+        Names of files without a column of judges.
     file_judges : set of str
         Names of files that are those of judges, as a tool wrote them.
     file_twice : set of str
@@ -54,6 +56,7 @@ class Table:
     stem: str = "table"
     format: str = "table"
     trusted: bool = False
+    file_names: frozenset[str] = frozenset()
     file_judges: frozenset[str] = frozenset()
     file_twice: frozenset[str] = frozenset()
     drop_invalid: bool = False
@@ -81,7 +84,7 @@ def read_tables(
     told = [format] * len(paths) if isinstance(format, str) else list(format)
     if len(told) != len(paths):
         raise BattlesError(f"{len(told)} formats are given for {len(paths)} files.")
-    frames, formats, judges = [], [], set()
+    frames, formats, judges, lacking = [], [], set(), set()
     stems = [Source(path).stem for path in paths]
     for path, stem, name in zip(paths, stems, told, strict=True):
         frame = read_file(path, encoding, drop_invalid, coded and len(paths) == 1)
@@ -93,6 +96,7 @@ def read_tables(
                 frame = without_failures(tool.read(frame), Source(path).label)
         if not _names_judges(frame):
             frame = frame.assign(**{FILE: _constant(stem, len(frame))})
+            lacking.add(stem)
             judges |= {stem} if tool is not None else set()
         frames.append(frame)
         formats.append(tool.name if tool is not None else "table")
@@ -103,6 +107,7 @@ def read_tables(
         stem=stems[0],
         format=formats[0] if len({*formats}) == 1 else "auto",
         trusted="table" not in formats,
+        file_names=frozenset(lacking),
         file_judges=frozenset(judges - twice),
         file_twice=frozenset(twice),
         drop_invalid=drop_invalid,

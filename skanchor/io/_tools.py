@@ -121,7 +121,9 @@ def _texts(raw: pd.DataFrame) -> dict[str, Any]:
         for name in (f"conversation_{side}", f"response_{side}"):
             if name in raw:
                 turns = raw["turn"] if "turn" in raw and len(raw) else None
-                cells = raw[name] if turns is None else zip(raw[name], turns, strict=True)
+                cells = (
+                    raw[name] if turns is None else zip(raw[name], turns, strict=True)
+                )
                 made[f"response_{side}"] = [
                     _spoken(c, "assistant") if turns is None else
                     _spoken(c[0], "assistant", c[1]) for c in cells]  # fmt: skip
@@ -164,15 +166,21 @@ def _votes(raw: pd.DataFrame, prompt: str, rater: str | None = None) -> pd.DataF
         winner = pd.Series(None, index=raw.index, dtype=object)
         winner[chosen == one] = A
         winner[(chosen == two) & (one != two)] = B
-        winner[raw["both_equal"].map(value_key).str.casefold().isin(["true", "1"])] = TIE
+        winner[raw["both_equal"].map(value_key).str.casefold().isin(["true", "1"])] = (
+            TIE
+        )
     else:
         marks = pd.DataFrame({n: _numbers(raw[n], 0, 1) for n in _ONE_HOT})
-        winner = marks.fillna(0).idxmax(axis=1).map(_ONE_HOT).where(marks.sum(axis=1) == 1)
+        winner = (
+            marks.fillna(0).idxmax(axis=1).map(_ONE_HOT).where(marks.sum(axis=1) == 1)
+        )
     made = {"rater": raw[rater]} if rater in raw else {}
     used = (*_ONE_HOT, "winner", "chosen_model_name", "both_equal", "conversation_a",
             "conversation_b", "full_conversation")  # fmt: skip
     made |= {"both_bad": winner.isin(["tie (bothbad)", BAD])} if "winner" in raw else {}
-    return _standard(raw, names, used, judge=_HUMAN, winner=winner, **made, **_texts(raw))
+    return _standard(
+        raw, names, used, judge=_HUMAN, winner=winner, **made, **_texts(raw)
+    )
 
 
 _PERSON = r"(?:expert|author)_\d+$"
@@ -403,7 +411,9 @@ def tool_of(raw: pd.DataFrame, told: str = "auto") -> Tool | None:
              or raw["judge"].map(lambda label: bool(re.match(tool.judges, str(label)))
                                  ).all())
     }  # fmt: skip
-    best = [t for t, marks in found.items() if not any(marks < m for m in found.values())]
+    best = [
+        t for t, marks in found.items() if not any(marks < m for m in found.values())
+    ]
     if len(best) > 1:
         listed = ", ".join(tool.name for tool in best)
         raise BattlesError(f"looks like files of {listed}; say which with format.")

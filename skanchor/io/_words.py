@@ -101,8 +101,12 @@ RESULTS = {
 }
 """Words of the result of one model in a battle."""
 
-YES = frozenset(("true", "yes", "y", "1", "t", "ba", "b first", "model b", "b", "swapped"))
-NO = frozenset(("false", "no", "n", "0", "f", "ab", "a first", "model a", "a", "original", ""))
+YES = frozenset(
+    ("true", "yes", "y", "1", "t", "ba", "b first", "model b", "b", "swapped")
+)
+NO = frozenset(
+    ("false", "no", "n", "0", "f", "ab", "a first", "model a", "a", "original", "")
+)
 """Cells of a column that says of each row whether something holds."""
 
 PEOPLE = re.compile(
@@ -137,7 +141,9 @@ KINDS = {
 def words_of(table: dict[Any, str]) -> dict[str, Any]:
     """Each word of a table, with what it means."""
     return {
-        word.strip(): meaning for meaning, row in table.items() for word in row.split("|")
+        word.strip(): meaning
+        for meaning, row in table.items()
+        for word in row.split("|")
     }
 
 
@@ -149,12 +155,12 @@ def name_key(name: Any) -> str:
     return " ".join(re.sub(r"[\W_]+", " ", text).casefold().split())
 
 
-def side_of(name: Any) -> tuple[str, str] | None:
-    """Pattern of a name with its word of a side as ``_``, and that side."""
+def side_of(name: Any) -> tuple[str, str]:
+    """Pattern of a name with its word of a side as ``_``, and that side; or nothing."""
     words = name_key(name).split()
     at = [n for n, word in enumerate(words) if word in SIDES]
     if len(at) != 1:
-        return None
+        return "", ""
     pattern = " ".join("_" if n == at[0] else word for n, word in enumerate(words))
     return pattern, SIDES[words[at[0]]]
 

@@ -6,7 +6,8 @@ import json
 import os
 import shlex
 import tomllib
-from collections.abc import Iterable, Mapping as Dict
+from collections.abc import Iterable
+from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -23,7 +24,16 @@ UNCLEAR = "?"
 
 VERSION = 1
 
-_OUTCOMES = ("model_a", "model_b", "tie", "both_bad", "failed", "its model", "win", "loss")
+_OUTCOMES = (
+    "model_a",
+    "model_b",
+    "tie",
+    "both_bad",
+    "failed",
+    "its model",
+    "win",
+    "loss",
+)
 _SECTIONS = ("columns", "outcomes", "judges", "ignored", "models", "scale")
 
 
@@ -134,7 +144,8 @@ class Mapping:
         from skanchor.io._tables import as_table
 
         table = as_table(frame, format)
-        return propose(table, columns, labels, human, drop_invalid)
+        table.drop_invalid = drop_invalid
+        return propose(table, columns, labels, human)
 
     def edited(
         self,
@@ -159,7 +170,10 @@ class Mapping:
         """
 
         def changed(old: dict[str, Decision], new: Dict[Any, Any] | None) -> Any:
-            return {**old, **{value_key(k): Decision(v) for k, v in (new or {}).items()}}
+            return {
+                **old,
+                **{value_key(k): Decision(v) for k, v in (new or {}).items()},
+            }
 
         return replace(
             self,
@@ -227,7 +241,9 @@ class Mapping:
         ]
         rows += [("models", old, new, None, "") for old, new in self.models.items()]
         rows += [("scale", end, at, None, "") for end, at in (self.scale or {}).items()]
-        table = pd.DataFrame(rows, columns=["part", "name", "meaning", "rows", "reason"])
+        table = pd.DataFrame(
+            rows, columns=["part", "name", "meaning", "rows", "reason"]
+        )
         return table.astype({"rows": "Int64"})
 
     @property
@@ -335,10 +351,10 @@ class Mapping:
             scale=record.get("scale"),
             format=record.get("format", "table"),
         )
-        found._check(where)
+        found.check(where)
         return found
 
-    def _check(self, where: str) -> None:
+    def check(self, where: str) -> None:
         """Refuse roles and meanings that do not exist."""
         if self.layout not in LAYOUTS:
             raise BattlesError(
@@ -398,11 +414,13 @@ class Mapping:
 
     def built(self, table: Any) -> Built:
         """Apply the mapping to a table that has been read."""
-        self._check(self.source)
+        self.check(self.source)
         if self.unclear:
             inspect, rank = self.commands
             n = len(self.unclear)
-            some = "; ".join(self.unclear[:4]) + (f"; and {n - 4} more" if n > 4 else "")
+            some = "; ".join(self.unclear[:4]) + (
+                f"; and {n - 4} more" if n > 4 else ""
+            )
             raise BattlesError(
                 f"{self._files() or self.source}: {n} {'things are' if n > 1 else 'thing is'} "
                 f"unclear ({some}). Write {'them' if n > 1 else 'it'} into a mapping: "

@@ -85,6 +85,8 @@ def read_battles(
         mapping = propose(table)
     X, y, _ = mapping.built(table)
     X = X.assign(**{name: as_text(column) for name, column in X.items()})
-    X.insert(X.columns.get_loc("judge") + 1 if "judge" in X else 2, "winner", as_text(y))
+    X.insert(
+        X.columns.get_loc("judge") + 1 if "judge" in X else 2, "winner", as_text(y)
+    )
     X.attrs["mapping"] = mapping.of(table.source)
     return X
