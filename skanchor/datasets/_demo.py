@@ -6,16 +6,14 @@ import gzip
 import io
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.utils import Bunch
 
-from ..simulation import simulate_battles
-from .bunch import as_bunch
+from skanchor.datasets.bunch import as_bunch
+from skanchor.simulation import simulate_battles
 
 _FILE = "demo_battles.csv.gz"
 _SEED = 20260915
@@ -36,33 +34,6 @@ _SENSITIVITIES = {"judge-alpha": 1.4, "judge-beta": 0.8, "judge-gamma": 1.1}
 # can leave it out without hiding a bias.
 _BIAS_COEF = [[0.6, 0.2, 0.0], [-0.2, 0.5, 0.0], [0.4, -0.3, 0.0]]
 _N_PROMPTS = 1200
-
-_DESCR = """\
-Demo battles (SIMULATED)
-------------------------
-
-This table is SIMULATED. Its models, judges and prompts do not exist; it says nothing
-about any real language model. It was made by `skanchor.datasets._demo.make_demo` from
-`skanchor.simulation.simulate_battles`.
-
-4,000 comparisons: 3,300 among eight historical models, about a third of them by humans
-and the rest by three LLM judges, and 350 judge comparisons for each of two new models,
-ivory-lynx and jade-finch, which no human has compared.
-
-Columns
-    model_a, model_b        the two models
-    judge                   "human", "judge-alpha", "judge-beta" or "judge-gamma"
-    prompt_id               the prompt; about three rows share one. Prompts were given
-                            to rows at random and carry no dependence between rows
-    length_a, length_b      standardised log length of each response
-    markdown_a, markdown_b  standardised amount of markdown in each response
-    winner                  "model_a", "model_b" or "tie"; ties are close calls, made so
-                            that counting a tie as half a win keeps every win rate
-
-Each judge has its own sensitivity to the human scores and its own linear bias in length
-and markdown. `true_scores` and `true_sensitivities` hold the values used; scores are in
-human log-odds and average zero over the eight historical models.
-"""
 
 
 def _add_ties(rng, y, logits) -> np.ndarray:
@@ -130,24 +101,6 @@ def _write_demo(path: str | Path | None = None) -> None:
     path.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
 
 
-@overload
-def load_demo(  # numpydoc ignore=GL08
-    *, return_X_y: Literal[False] = False, as_frame: bool = True
-) -> Bunch: ...
-
-
-@overload
-def load_demo(  # numpydoc ignore=GL08
-    *, return_X_y: Literal[True], as_frame: Literal[True] = True
-) -> tuple[pd.DataFrame, pd.Series]: ...
-
-
-@overload
-def load_demo(  # numpydoc ignore=GL08
-    *, return_X_y: bool, as_frame: bool
-) -> Bunch | tuple[pd.DataFrame, pd.Series] | tuple[NDArray[Any], NDArray[Any]]: ...
-
-
 def load_demo(*, return_X_y: bool = False, as_frame: bool = True) -> Any:
     """Load the demo battles: a small SIMULATED table with two new models.
 
@@ -183,10 +136,10 @@ def load_demo(*, return_X_y: bool = False, as_frame: bool = True) -> Any:
     frame = pd.read_csv(io.BytesIO(gzip.decompress(packed)))
     return as_bunch(
         frame,
-        return_X_y=return_X_y,
-        as_frame=as_frame,
+        return_X_y,
+        as_frame,
+        "demo",
         new_models=list(_NEW_SCORES),
         true_scores=pd.Series(_SCORES | _NEW_SCORES, name="score"),
         true_sensitivities=pd.Series(_SENSITIVITIES, name="sensitivity"),
-        DESCR=_DESCR,
     )

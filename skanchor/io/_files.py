@@ -269,7 +269,7 @@ def _refuse_surrogates(record: dict[str, Any], row: int) -> None:
         except UnicodeEncodeError:
             raise ValueError(
                 f"row {row} holds half a character (a lone surrogate) in column "
-                f"{ascii(name)}: {ascii(value)[:60]}."
+                f"{name!a}: {ascii(value)[:60]}."
             ) from None
 
 

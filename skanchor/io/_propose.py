@@ -18,7 +18,15 @@ from skanchor.io._tables import FILE, Table
 from skanchor.io._words import FAILED, TIE, A, B, has_role, name_key, outcome_key
 from skanchor.io.mapping import UNCLEAR, Decision, Mapping
 
-STANDARD = ("model_a", "model_b", "winner", "judge", "rater", "prompt_id", "shown_first")
+STANDARD = (
+    "model_a",
+    "model_b",
+    "winner",
+    "judge",
+    "rater",
+    "prompt_id",
+    "shown_first",
+)
 _OUTCOMES = ("winner", "winner_swapped", "loser", "verdict", "result")
 _LONG, _FEW, _HEAD = 80, 20, 1000
 _NUMBERS = "\0numbers"
@@ -140,7 +148,9 @@ class _Columns:
         """Whether the first cells of a column are numbers."""
         head = self.frame[name].head(_HEAD).dropna().astype("str").str.strip()
         head = head[head.ne("")].str.replace(",", ".", regex=False)
-        return len(head) > 0 and bool(pd.to_numeric(head, errors="coerce").notna().all())
+        return len(head) > 0 and bool(
+            pd.to_numeric(head, errors="coerce").notna().all()
+        )
 
     @cached_property
     def models(self) -> dict[str, str]:
@@ -215,7 +225,9 @@ class _Columns:
             self.set(kinds[0], role, "says whether people or a judge decided")
         for name in names:
             role = "rater" if self.named("judge") else "judge"
-            self.set(name, "keep" if self.named(role) else role, "a name of who decided")
+            self.set(
+                name, "keep" if self.named(role) else role, "a name of who decided"
+            )
         if FILE in self.free():
             why = "the name of the file: no column says who decided"
             self.set(FILE, "judge", why)
@@ -244,7 +256,12 @@ class _Columns:
     def _find_layout(self) -> None:
         """How rows hold comparisons, and the columns of their outcomes."""
         if self.named("model_a") and self.named("model_b"):
-            finders = [self._as_counts, self._as_judges, self._as_pairs, self._as_scores]
+            finders = [
+                self._as_counts,
+                self._as_judges,
+                self._as_pairs,
+                self._as_scores,
+            ]
             finders.append(self._as_candidates)
         else:
             finders = [self._as_winner_and_loser, self._as_battles, self._as_ratings]
@@ -299,7 +316,9 @@ class _Columns:
             # Two columns of a judge may be about two orders.
             in_order = name_key(name).split()[-1] in ("ab", "ba")
             role, why = ("verdict", "outcomes by the judge of its name")
-            self.set(name, UNCLEAR if in_order else role, _WHY["winner"] if in_order else why)
+            self.set(
+                name, UNCLEAR if in_order else role, _WHY["winner"] if in_order else why
+            )
         if FILE in self.columns:
             self.set(FILE, "ignored", "columns are named after judges")
         return True
@@ -344,7 +363,8 @@ class _Columns:
             (name, (side == "a") == (role == "won"))
             for role in ("won", "lost")
             for side, name in self.sides(role).items()
-            if self.few(name) and all(name_key(value) in _FLAGS for value in self.few(name))
+            if self.few(name)
+            and all(name_key(value) in _FLAGS for value in self.few(name))
         ]
         if len(flags) != 1:
             return False
@@ -386,7 +406,9 @@ class _Columns:
         """Names of the models that won and lost."""
         better = self.named("better") or self.called("better") or self.named("winner")
         worse = self.named("worse") or self.called("loser")
-        if not (better and worse and {*self.values(better[0])} & {*self.values(worse[0])}):
+        if not (
+            better and worse and {*self.values(better[0])} & {*self.values(worse[0])}
+        ):
             return False
         self.layout = "winner and loser"
         self.set(better[0], "better", "a name of the model that won")
@@ -400,7 +422,9 @@ class _Columns:
         found = {
             "battle": self.named("battle") or self.called("battle"),
             "model": self.named("model") or self.called("only model"),
-            "result": self.named("result") or self.called("result") or self.named("winner"),
+            "result": self.named("result")
+            or self.called("result")
+            or self.named("winner"),
         }
         if not all(found.values()):
             return False
@@ -667,7 +691,9 @@ def _other_spellings(columns: _Columns) -> tuple[dict[str, str], list[str]]:
     labels = dict.fromkeys(v for name in names for v in columns.values(name) if v)
     twins = {v: columns.models[v.casefold()] for v in labels}
     twins = {label: first for label, first in twins.items() if first != label}
-    notes = [f"{v!r} may be {first!r}, or a model of its own." for v, first in twins.items()]
+    notes = [
+        f"{v!r} may be {first!r}, or a model of its own." for v, first in twins.items()
+    ]
     return dict.fromkeys(twins, UNCLEAR), notes
 
 
@@ -685,7 +711,9 @@ def _judges(columns: _Columns, human: Iterable[str] | None) -> dict[str, Decisio
             for label, n in columns.values(name, words.value_key).items():
                 rows[label] = (rows.get(label) or 0) + n
         rows.pop("", None)
-    found = {label: Decision(*_who(columns, label, human), n) for label, n in rows.items()}
+    found = {
+        label: Decision(*_who(columns, label, human), n) for label, n in rows.items()
+    }
     if any(name.strip().casefold() == "judge" for name in names) and any(
         one.meaning == "people" for one in found.values()
     ):
@@ -724,7 +752,9 @@ def _who(columns: _Columns, label: str, human: Iterable[str] | None) -> tuple[st
     known = words.who_is(key)
     if known:
         return known, f"a word of {'people' if known == 'people' else 'LLMs'}"
-    is_flag = bool(columns.named("judge")) and columns._is_kind(columns.named("judge")[0])
+    is_flag = bool(columns.named("judge")) and columns._is_kind(
+        columns.named("judge")[0]
+    )
     if key in _KIND_WORDS and is_flag:
         return _KIND_WORDS[key], "says who decided"
     if label.casefold() in columns.models:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.io._words import A, B, BAD, FAILED, TIE, outcome_of, value_key
+from skanchor.io._words import BAD, FAILED, TIE, A, B, outcome_of, value_key
 from skanchor.warning_log import warn
 
 GRADES = {"A>>B": 1.0, "A>B": 0.75, "A=B": 0.5, "B>A": 0.25, "B>>A": 0.0}
