@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io._files import numbers_of
+from skanchor.io._ratings import paired
 from skanchor.io._tables import FILE, Table
 from skanchor.io._tools import without_failures
 from skanchor.io._words import (
@@ -576,34 +577,8 @@ def _ratings(columns: _Columns) -> pd.DataFrame:
         judge = name if len(names) > 1 else None
         part = pd.DataFrame({**columns.common(judge), "model": model})
         parts.append(part.assign(score=_numeric(columns, name) * better))
-    rated = _without_dropped(pd.concat(parts, ignore_index=True)).dropna(
-        subset=["score"]
-    )
-    keys = [k for k in ("prompt_id", "judge", "rater", "turn") if k in rated]
-    rated = rated.assign(at=np.arange(len(rated)))
-    texts = [n for n in ("response", "output") if n in rated]
-    rest = [
-        n for n in rated.columns if n not in (*keys, *texts, "model", "score", "at")
-    ]
-    pairs = rated[[*keys, *rest, *texts, "model", "score", "at"]].merge(
-        rated[[*keys, *texts, "model", "score", "at"]], on=keys, suffixes=("_a", "_b")
-    )
-    pairs = pairs[
-        (pairs["at_a"] < pairs["at_b"]) & (pairs["model_a"] != pairs["model_b"])
-    ]
-    alone = len(rated) - len({*pairs["at_a"], *pairs["at_b"]})
-    if not len(pairs):
-        raise BattlesError(
-            f"{columns.table.source}: no two ratings can be compared: none are of two "
-            f"models by the same {' and '.join(keys)}."
-        )
-    if alone:
-        said = f"{alone} of {len(rated)} ratings are compared with no other one."
-        warn(DataWarning(said, code="lone-ratings"), stacklevel=5)
-    gap = pairs.pop("score_a") - pairs.pop("score_b")
-    won = np.select([gap > 0, gap < 0], ["model_a", "model_b"], "tie")
-    pairs = pairs.drop(columns=["at_a", "at_b"]).assign(winner=won, shown_first=None)
-    return pairs.reset_index(drop=True)
+    rated = _without_dropped(pd.concat(parts, ignore_index=True))
+    return paired(rated, columns.table.source)
 
 
 def _scores(columns: _Columns) -> pd.DataFrame:

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.io._ratings import paired
 from skanchor.io._words import BAD, FAILED, TIE, A, B, outcome_of, value_key
 from skanchor.warning_log import warn
 
@@ -216,15 +217,18 @@ def _mt_bench_pairs(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def _scores(raw: pd.DataFrame) -> pd.DataFrame:
-    """MT-Bench: points of single answers, -1 where the judge failed."""
-    score = _numbers(raw["score"], -1, 10)
+    """Points of single answers; in MT-Bench -1 where the judge failed."""
+    prompt = "prompt_id" if "prompt_id" in raw else "question_id"
+    score = _numbers(raw["score"], -np.inf, np.inf)
     columns = {
-        "prompt_id": raw["question_id"],
+        "prompt_id": raw[prompt],
         "model": raw["model"],
         "judge": raw["judge"].map(_first),
-        "score": score.mask(score == -1.0),
+        "score": score.mask(score == -1.0) if "judgment" in raw else score,
     }
-    return pd.DataFrame(columns | {n: raw[n] for n in ("turn",) if n in raw})
+    more = ("turn", "category", "response", "output")
+    rated = pd.DataFrame(columns | {name: raw[name] for name in more if name in raw})
+    return paired(without_failures(rated, "the scores"), "the scores")
 
 
 def _preferences(raw: pd.DataFrame, tool: str) -> pd.DataFrame:
@@ -366,6 +370,9 @@ TOOLS = (
     _tool("mt_bench_scores", "FastChat `<judge>_single.jsonl`",
           "question_id model score judge judgment", _scores,
           "-1 has failed; a higher score is better; equal ones are ties."),
+    _tool("scores", "point scores of any tool", "prompt_id model score judge|"
+          "question_id model score judge", _scores,
+          "A higher score is better; equal ones are ties."),
     _tool("alpaca_eval", "AlpacaEval `annotations.json`",
           "generator_1 generator_2 preference",
           partial(_preferences, tool="alpaca_eval"),
@@ -407,10 +414,8 @@ def tool_of(raw: pd.DataFrame, told: str = "auto") -> Tool | None:
         tool: max(complete, key=len)
         for tool in TOOLS
         if (complete := [marks for marks in tool.marks if marks <= names])
-        and (not tool.judges
-             or raw["judge"].map(lambda label: bool(re.match(tool.judges, str(label)))
-                                 ).all())
-    }  # fmt: skip
+        and (not tool.judges or raw["judge"].astype(str).str.match(tool.judges).all())
+    }
     best = [
         t for t, marks in found.items() if not any(marks < m for m in found.values())
     ]
