@@ -485,8 +485,6 @@ def _counts(columns: _Columns) -> pd.DataFrame:
             parts.append(pd.DataFrame(common).assign(winner=won, count=n))
     whole = pd.concat(parts).sort_index(kind="stable")
     whole = whole[whole["count"] > 0].reset_index(drop=True)
-    if len(whole) and (whole["count"] == 1).all():
-        whole = whole.drop(columns="count")
     return _without_dropped(whole)
 
 

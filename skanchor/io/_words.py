@@ -95,9 +95,9 @@ WEAKER = ("slightly", "somewhat", "a bit", "marginally", "a little")
 """Words of degree: "A is much better" is worth 1, "A is slightly better" 0.75."""
 
 RESULTS = {
-    1.0: "win | won | wins | winner | true | yes | w",
-    0.0: "loss | lost | lose | loses | loser | false | no | l",
-    0.5: "tie | draw | tied | equal | d",
+    1.0: "win | won | wins | winner | true | yes | w | 1",
+    0.0: "loss | lost | lose | loses | loser | false | no | l | 0",
+    0.5: "tie | draw | tied | equal | d | 0 5",
 }
 """Words of the result of one model in a battle."""
 

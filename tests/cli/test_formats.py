@@ -17,11 +17,9 @@ FIXTURES = Path(__file__).parents[1] / "io" / "fixtures"
 OF_JUDGES = {
     "alpaca_eval": "weighted",
     "arena_hard": "gpt-4.1",
-    "evalscope": "evalscope",
     "judge_arena": "llama",
     "mt_bench_pairs": "gpt-4",
     "mt_bench_scores": "gpt-4",
-    "opencompass": "opencompass",
     "scores": "gpt",
     "wildbench": "wildbench",
 }
