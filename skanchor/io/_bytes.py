@@ -40,8 +40,9 @@ _OTHERS = ("cp1252", "gb18030", "shift_jis", "cp1251")
 class _Limited(io.RawIOBase):
     """Decompressed bytes, refused once they are more than a limit."""
 
-    def __init__(self, file: Any, limit: int):
-        self._file, self._left, self._limit = file, limit, limit
+    def __init__(self, file: Any, packed: Any, limit: int):
+        self._file, self._packed = file, packed
+        self._left = self._limit = limit
 
     def readable(self) -> bool:
         return True
@@ -60,6 +61,7 @@ class _Limited(io.RawIOBase):
     def close(self) -> None:
         if not self.closed:
             self._file.close()
+            self._packed.close()
         super().close()
 
 
@@ -133,7 +135,7 @@ class Source:
             import pyarrow as pa
 
             opened = pa.input_stream(raw, compression=packing)
-        return io.BufferedReader(_Limited(opened, max(LIMIT, TIMES * size)), 1 << 20)
+        return io.BufferedReader(_Limited(opened, raw, max(LIMIT, TIMES * size)), 1 << 20)
 
     def head(self) -> bytes:
         """Return the first decompressed bytes."""

@@ -42,8 +42,9 @@ def read_file(
     with located(source.label):
         try:
             frame = _read(source, encoding, drop_invalid, coded)
-        except (pa.ArrowException, EOFError, TypeError, ValueError) as error:
-            if isinstance(error, BattlesError):
+        except (pa.ArrowException, EOFError, OSError, TypeError, ValueError) as error:
+            # The system's own errors have a number; those of decompression have none.
+            if isinstance(error, BattlesError) or getattr(error, "errno", None):
                 raise
             said = str(error).partition("\n")[0]
             raise BattlesError(f"cannot be read: {said}") from None
@@ -183,11 +184,18 @@ def _read_json(source: Source, encoding: str, drop_invalid: bool) -> pd.DataFram
         for row, record in enumerate(records):
             _refuse_surrogates(record, row)
     names = list(dict.fromkeys(name for record in records for name in record))
-    columns = {
-        name: pd.Series([r.get(name) for r in records], dtype=object).infer_objects()
-        for name in names
-    }
+    columns = {name: _column([r.get(name) for r in records]) for name in names}
     return pd.DataFrame(columns)
+
+
+def _column(values: list[Any]) -> pd.Series:
+    """Column of values, in which large whole numbers beside nulls stay exact."""
+    column = pd.Series(values, dtype=object)
+    inferred = column.infer_objects()
+    large = inferred.dtype == float and any(
+        isinstance(value, int) and abs(value) > 1 << 53 for value in values
+    )
+    return column if large else inferred
 
 
 def _records(source: Source, text: str, drop_invalid: bool) -> list[dict[str, Any]]:
@@ -243,21 +251,17 @@ def _of_object(record: dict[str, Any]) -> list[Any]:
     lists = {
         name: rows
         for name, rows in record.items()
-        if isinstance(rows, list) and rows and isinstance(rows[0], dict)
+        if name in _ENVELOPES and isinstance(rows, list)
     }
-    named = {name: rows for name, rows in lists.items() if name in _ENVELOPES}
-    lists = named if len(named) == 1 else lists
-    if len(lists) > 1 or (not lists and all(
-        isinstance(value, (dict, list)) for value in record.values()
-    )):  # fmt: skip
+    for rows in lists.values() if len(lists) == 1 else ():
+        beside = {k: v for k, v in record.items() if isinstance(v, str)}
+        return [{**beside, **row} if isinstance(row, dict) else row for row in rows]
+    if all(isinstance(value, (dict, list)) for value in record.values()):
         listed = ", ".join(f"{name!r}" for name in record)
         raise ValueError(
             f"it is one object that holds {listed[:80]}; write its comparisons as one "
             "list (the page 'Reshape your file' shows how)."
         )
-    for rows in lists.values():
-        beside = {k: v for k, v in record.items() if isinstance(v, str)}
-        return [{**beside, **row} if isinstance(row, dict) else row for row in rows]
     return [record]
 
 

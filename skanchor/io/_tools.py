@@ -71,8 +71,8 @@ def _numbers(column: pd.Series, low: float, high: float) -> pd.Series:
     odd = ~numbers.between(low, high) & ~(numbers.isna() & (failed | column.isna()))
     if odd.any():
         raise BattlesError(
-            f"holds {column[odd].iloc[0]!r} in column {column.name!r}, which goes from "
-            f"{low:g} to {high:g} in files of this tool."
+            f"holds {value_key(column[odd].iloc[0])} in column {column.name!r}, which goes "
+            f"from {low:g} to {high:g} in files of this tool."
         )
     return numbers
 

@@ -37,7 +37,9 @@ def words(a, b, tie=None):
     return WON.map({A: a, B: b, TIE: tie})
 
 
-def named(a="model_a", b="model_b", judge="judge", winner="winner", outcome=WON, **more):
+def named(
+    a="model_a", b="model_b", judge="judge", winner="winner", outcome=WON, **more
+):
     names = {"model_a": a, "model_b": b, "judge": judge, "winner": winner}
     return T.assign(winner=outcome).rename(columns=names).assign(**more)
 
@@ -47,7 +49,9 @@ def meant(table, counts=None):
     value = Outcomes.encode(table["winner"], named=True).values
     rows: Counter = Counter()
     n = np.ones(len(table), int) if counts is None else counts
-    cells = zip(table["model_a"], table["model_b"], table["judge"], value, n, strict=True)
+    cells = zip(
+        table["model_a"], table["model_b"], table["judge"], value, n, strict=True
+    )
     for a, b, judge, won, times in cells:
         a, b, won = (a, b, won) if a < b else (b, a, 1.0 - won)
         rows[a, b, judge == "human", round(float(won), 6)] += int(times)
@@ -240,7 +244,9 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", AT_ONCE)
 def test_it_is_read_at_once_as_its_rows(tmp_path, name):
-    table, due = AT_ONCE[name] if isinstance(AT_ONCE[name], tuple) else (AT_ONCE[name], T)
+    table, due = (
+        AT_ONCE[name] if isinstance(AT_ONCE[name], tuple) else (AT_ONCE[name], T)
+    )
     found = read_battles(written(table, tmp_path / name))
     assert meant(found, found.get("count")) == meant(due)
     mapping = found.attrs["mapping"]
