@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command, Flags
 from skanchor._cli.method import add_dependence
-from skanchor._cli.output import add_json, json_text
+from skanchor._cli.output import add_force, add_json, json_text
 from skanchor._cli.streams import check_stdout, print_result
 from skanchor._cli.table import (
     add_table,
@@ -28,6 +27,7 @@ def _add_mapping_file(flags: Flags) -> None:
         "FILE",
         "write the mapping to this file (.toml), to be edited and given as --mapping",
     )
+    add_force(flags)
 
 
 def _inspect(options: argparse.Namespace) -> None:
@@ -68,14 +68,14 @@ def _inspect(options: argparse.Namespace) -> None:
 
 
 def _write(mapping: Mapping, options: argparse.Namespace) -> None:
-    """Write the mapping to the file of ``-o``, which must not be an input."""
+    """Write the mapping to the file of ``-o``."""
     path = options.output
     if not path.endswith(".toml"):
         raise BadInputError(f"-o {path}: a mapping is a .toml file")
-    if any(os.path.exists(path) and os.path.samefile(path, one)
-           for one in options.battles if one != "-"):  # fmt: skip
-        raise BadInputError(f"-o {path}: this is the file that is read")
-    mapping.to_toml(path)
+    from skanchor.io import write_atomically
+
+    # A mapping that was edited is not lost by a command that is typed again.
+    write_atomically(path, mapping.to_toml(), overwrite=options.force)
 
 
 def _lines(mapping: Mapping) -> list[str]:

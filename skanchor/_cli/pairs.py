@@ -44,12 +44,6 @@ def parts_of(given: list[str]) -> list[str]:
     return parts
 
 
-def levels_of(given: list[str]) -> dict[str, float]:
-    """Preference that each verdict means, from the values of ``--levels``."""
-    takes = "--levels takes VERDICT=NUMBER,... with numbers in [0, 1]"
-    return numbers_of(parts_of(given), takes, lambda value: 0.0 <= value <= 1.0)
-
-
 def numbers_of(
     pairs: Iterable[str], takes: str, fits: Callable[[float], bool]
 ) -> dict[str, float]:

@@ -129,13 +129,19 @@ class Source:
         packing = next((v for k, v in _MAGIC.items() if start.startswith(k)), None)
         if packing is None:
             return raw
-        if packing == "zip":
-            opened = _only_member(raw)
-        else:
-            import pyarrow as pa
+        try:
+            if packing == "zip":
+                opened = _only_member(raw)
+            else:
+                import pyarrow as pa
 
-            opened = pa.input_stream(raw, compression=packing)
-        return io.BufferedReader(_Limited(opened, raw, max(LIMIT, TIMES * size)), 1 << 20)
+                opened = pa.input_stream(raw, compression=packing)
+        except BaseException:
+            raw.close()
+            raise
+        return io.BufferedReader(
+            _Limited(opened, raw, max(LIMIT, TIMES * size)), 1 << 20
+        )
 
     def head(self) -> bytes:
         """Return the first decompressed bytes."""
