@@ -51,6 +51,8 @@ def is_folder(options: argparse.Namespace) -> bool:
     check_jobs(options)
     refused = {
         **flags_of_files(options),
+        "--columns": None,
+        "--human": None,
         **values_of(options, "hide-votes-of", "without", "pool"),
         "--text-columns": options.text_columns,
     }

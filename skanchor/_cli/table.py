@@ -131,7 +131,8 @@ def check_table(options: argparse.Namespace) -> None:
 def flags_of_files(options: argparse.Namespace) -> dict[str, Any]:
     """Values of the flags of how files are read, false where a flag is not given."""
     others = {"--from": options.tools != "auto", "--mapping": options.mapping}
-    return {**others, **values_of(options, "encoding", "labels", "drop-invalid")}
+    names = ("encoding", "columns", "labels", "human", "drop-invalid")
+    return {**others, **values_of(options, *names)}
 
 
 def values_of(options: argparse.Namespace, *names: str) -> dict[str, Any]:
@@ -164,7 +165,7 @@ def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
     from skanchor.io import Mapping
     from skanchor.io._layouts import ROLES_OF_COLUMNS
     from skanchor.io._propose import propose
-    from skanchor.io._tables import read_tables
+    from skanchor.io._several import read_tables
 
     tools = _split_names(options.tools) or ["auto"]
     table = read_tables(
@@ -209,7 +210,7 @@ def read_table(options: argparse.Namespace) -> tuple[Any, Any, Any]:
         from skanchor.datasets import load_demo
 
         demo: Any = load_demo()
-        X, y, counts = demo.X, demo.y, None
+        X, y, counts = demo.data, demo.target, None
     else:
         table, mapping = read_mapping(options)
         X, y, counts = mapping.built(table)

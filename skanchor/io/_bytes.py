@@ -168,6 +168,8 @@ def _only_member(raw: Any) -> IO[bytes]:
             for name in archive.namelist()
             if not name.endswith("/") and not name.startswith("__MACOSX/")
         ]
+        if "xl/workbook.xml" in names:
+            raise ValueError("it is a workbook; save its table as CSV.")
         if len(names) != 1:
             raise ValueError(
                 f"the archive holds {len(names)} files, {names[:5]}, not one."

@@ -107,7 +107,8 @@ def build(table: Table, mapping: Mapping) -> Built:
         raise BattlesError(f"{table.source}: holds no comparisons.")
     found = _typed(found)
     y = found.pop("winner")
-    counts = found["count"] if layout == "counts" and "count" in found else None
+    counted = layout == "counts" or table.counted
+    counts = found["count"] if counted else None
     found.attrs["renamed"] = {
         name: one.meaning
         for name, one in mapping.columns.items()

@@ -222,9 +222,10 @@ def _scores(raw: pd.DataFrame) -> pd.DataFrame:
     columns = {
         "prompt_id": raw[prompt],
         "model": raw["model"],
-        "judge": raw["judge"].map(_first),
         "score": score.mask(score == -1.0) if "judgment" in raw else score,
     }
+    if "judge" in raw:
+        columns["judge"] = raw["judge"].map(_first)
     more = ("turn", "category", "response", "output")
     rated = pd.DataFrame(columns | {name: raw[name] for name in more if name in raw})
     return paired(without_failures(rated, "the scores"), "the scores")
@@ -332,11 +333,13 @@ class Tool:
     knows: str
     read: Callable[[pd.DataFrame], pd.DataFrame]
     judges: str = ""  # a pattern that all labels of judges have
+    of_judges: bool = True  # whether files without a column of judges are a judge's
 
 
-def _tool(name: str, files: str, marks: str, read: Any, knows: str, judges: str = ""):
+def _tool(name: str, files: str, marks: str, read: Any, knows: str, *more: Any) -> Tool:
+    """Row of the table; alternative marks are separated by a bar."""
     found = tuple(frozenset(part.split()) for part in marks.split("|"))
-    return Tool(name, files, found, knows, read, judges)
+    return Tool(name, files, found, knows, read, *more)
 
 
 TOOLS = (
@@ -369,9 +372,9 @@ TOOLS = (
     _tool("mt_bench_scores", "FastChat `<judge>_single.jsonl`",
           "question_id model score judge judgment", _scores,
           "-1 has failed; a higher score is better; equal ones are ties."),
-    _tool("scores", "point scores of any tool", "prompt_id model score judge|"
-          "question_id model score judge", _scores,
-          "A higher score is better; equal ones are ties."),
+    _tool("scores", "point scores of any tool", "prompt_id model score|"
+          "question_id model score", _scores,
+          "A higher score is better; equal ones are ties.", "", False),
     _tool("alpaca_eval", "AlpacaEval `annotations.json`",
           "generator_1 generator_2 preference",
           partial(_preferences, tool="alpaca_eval"),

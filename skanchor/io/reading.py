@@ -9,7 +9,7 @@ import pandas as pd
 
 from skanchor.io._layouts import as_text
 from skanchor.io._propose import propose
-from skanchor.io._tables import read_tables
+from skanchor.io._several import read_tables
 from skanchor.io.mapping import Mapping
 
 Path = str | os.PathLike[str]
