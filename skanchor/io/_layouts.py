@@ -17,6 +17,7 @@ from skanchor.io._ratings import paired
 from skanchor.io._tables import FILE, Table
 from skanchor.io._tools import without_failures
 from skanchor.io._words import (
+    BLANKS,
     KINDS,
     NO,
     YES,
@@ -109,11 +110,10 @@ def build(table: Table, mapping: Mapping) -> Built:
     y = found.pop("winner")
     counted = layout == "counts" or table.counted
     counts = found["count"] if counted else None
-    found.attrs["renamed"] = {
-        name: one.meaning
-        for name, one in mapping.columns.items()
-        if one.meaning in _LABELS and name != one.meaning
+    roles = {
+        n: str(d.meaning).removeprefix("keep as ") for n, d in mapping.columns.items()
     }
+    found.attrs["renamed"] = {n: r for n, r in roles.items() if r in found and r != n}
     return found, y, counts
 
 
@@ -159,10 +159,12 @@ class _Columns:
     def model(self, role: str) -> pd.Series:
         """Column of models, without blanks around their names."""
         names = self.mapping.models
-        return relabelled(
-            self.get(role), lambda label: names.get(value_key(label).strip(),
-                                                    value_key(label).strip()) or None
-        )  # fmt: skip
+
+        def name_of(label: Any) -> str | None:
+            text = value_key(label).strip(BLANKS)
+            return names.get(text, text) or None
+
+        return relabelled(self.get(role), name_of)
 
     def common(self, judge: pd.Series | str | None = None) -> dict[str, Any]:
         """Judges, raters, prompts, orders shown and further columns."""
@@ -215,7 +217,7 @@ class _Columns:
 
     def _who(self, label: Any) -> str | None:
         """Label of a judge in standard form; None for rows that are dropped."""
-        text = value_key(label).strip()
+        text = value_key(label).strip(BLANKS)
         if not text:
             return None
         judges = self.mapping.judges

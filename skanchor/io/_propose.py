@@ -133,7 +133,7 @@ class _Columns:
         n = np.bincount(codes + 1, minlength=len(labels) + 1)
         found: dict[str, int] = {"": int(n[0])} if n[0] else {}
         for label, rows in zip(labels, n[1:], strict=True):
-            text = key(label).strip()
+            text = key(label).strip(words.BLANKS)
             found[text] = found.get(text, 0) + int(rows)
         return found
 
@@ -711,6 +711,13 @@ def _judges(columns: _Columns, human: Iterable[str] | None) -> dict[str, Decisio
             for label, n in columns.values(name, words.value_key).items():
                 rows[label] = (rows.get(label) or 0) + n
         rows.pop("", None)
+    given = [human] if isinstance(human, str) else list(human or ())
+    lost = [one for one in given if not any(fnmatchcase(k, one) for k in rows)]
+    if lost:
+        raise BattlesError(
+            f"{columns.table.source}: no label of a judge is {lost[0]!r}; the labels are "
+            f"{list(rows)[:20]}."
+        )
     found = {
         label: Decision(*_who(columns, label, human), n) for label, n in rows.items()
     }
@@ -767,5 +774,5 @@ def _kind_of(columns: _Columns, label: str) -> str | None:
     kinds = columns.frame[columns.named("kind")[0]]
     judges = columns.frame[columns.named("judge")[0]].map(words.value_key)
     found = {_KIND_WORDS[name_key(outcome_key(v))] for v in
-             kinds[judges.str.strip() == label].unique()}  # fmt: skip
+             kinds[judges.str.strip(words.BLANKS) == label].unique()}  # fmt: skip
     return found.pop() if len(found) == 1 else None

@@ -186,6 +186,10 @@ def rank_of(name: Any, role: str) -> int:
     return row.index(key) if key in row else len(row)
 
 
+BLANKS = " \u00a0"
+"""What is dropped around names; other white space is part of a name."""
+
+
 def value_key(value: Any) -> str:
     """Text of a label by which equal ones are found: 1, 1.0 and "1" are one."""
     if value is None or value != value:
@@ -197,7 +201,7 @@ def value_key(value: Any) -> str:
 
 def outcome_key(value: Any) -> str:
     """Text of an outcome: numbers that are whole are written so, also in text files."""
-    text = value_key(value).strip()
+    text = value_key(value).strip(BLANKS)
     return text[:-2] if re.fullmatch(r"-?\d+\.0", text) else text
 
 
