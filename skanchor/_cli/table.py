@@ -163,7 +163,7 @@ def column_called(names: Iterable[str], wanted: str) -> str | None:
 def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
     """Read the files of a command, and what their table is taken for."""
     from skanchor.io import Mapping
-    from skanchor.io._layouts import ROLES_OF_COLUMNS
+    from skanchor.io._columns import ROLES_OF_COLUMNS
     from skanchor.io._propose import propose
     from skanchor.io._several import read_tables
 

@@ -328,7 +328,9 @@ class _Columns:
         if self.holds_outcomes(name):
             return True
         found = self.few(name)
-        numbers = all(value == "" or number_of(value) is not None for value in found)
+        numbers = all(
+            value == "" or words.number_of(value) is not None for value in found
+        )
         return bool(words.who_is(_judge_name(name))) and 0 < len(found) < 6 and numbers
 
     def _as_pairs(self) -> bool:
@@ -512,15 +514,6 @@ class _Columns:
             self.set(name, "keep", "a further column")
 
 
-def number_of(text: str) -> float | None:
-    """Number of a text, if it is one."""
-    try:
-        found = float(text)
-    except ValueError:
-        return None
-    return found if np.isfinite(found) else None
-
-
 def _judge_name(column: str) -> str:
     """Name of a judge in the name of a column, without words of outcomes."""
     found = name_key(column).split()
@@ -565,7 +558,7 @@ class _Outcomes:
                     f"{self.table.source}: no outcome is {value!r}; the outcomes are "
                     f"{list(self.found)[:20]}."
                 )
-            number = number_of(str(meaning))
+            number = words.number_of(str(meaning))
             given = meaning if number is None else number
             if value in self.found:
                 self.found[value] = Decision(given, "as given", rows.get(value))
@@ -579,7 +572,7 @@ class _Outcomes:
     def _values(self, name: str) -> dict[str, int]:
         """Outcomes of a column; many different numbers are one entry."""
         found = self.columns.values(name)
-        numbers = [v for v in found if number_of(v) is not None and v != "-1"]
+        numbers = [v for v in found if words.number_of(v) is not None and v != "-1"]
         if len(numbers) <= 7:
             return found
         rows = sum(found.pop(value) for value in numbers)
@@ -601,7 +594,7 @@ class _Outcomes:
             if known and known[0] in (A, B, TIE):
                 return UNCLEAR, "names a model, and a side"
             return "its model", "names a model"
-        if number_of(value) is not None:
+        if words.number_of(value) is not None:
             return UNCLEAR, "a number"
         if not self.columns.has_sides and (known is None or known[0] in (A, B)):
             if worth is None:

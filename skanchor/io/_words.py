@@ -6,6 +6,7 @@ and is never guessed.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -43,8 +44,8 @@ ROLES = {
     "opponent": "opponent | baseline | reference | other model | baseline model |"
     " reference model | against",
     "judge": "judge | judge name | judge model | judge id | evaluator | grader |"
-    " annotator | annotator id | rater | rater id | rater model | reviewer | assessor | source |"
-    " arbiter | referee | evaluated by | judged by | who judged | done by | by | who |"
+    " annotator | annotator id | rater | rater id | rater model | reviewer | assessor |"
+    " source | arbiter | referee | evaluated by | judged by | who judged | done by | by | who |"
     " voter | worker | worker id | user | user id",
     "kind": "judge type | judge kind | rater type | annotator type | kind | type |"
     " by type | is human | from human | human",
@@ -55,8 +56,8 @@ ROLES = {
     " pair id | duel id",
     "swapped": "swapped | is swapped | order swapped | swap | flipped | is flipped |"
     " reversed | order | presentation order | shown order | display order | position",
-    "tie": "tie | is tie | ties | tied | draw | draws | is draw | both equal | no winner |"
-    " winner tie | n ties",
+    "tie": "tie | is tie | ties | tied | draw | draws | is draw | both equal |"
+    " no winner | winner tie | n ties",
     "total": "games | comparisons | total | matches | n | n games | n comparisons",
     "losses": "losses | lost | n losses",
     "only wins": "wins | n wins",
@@ -74,8 +75,8 @@ WORDS = {
     " none is better | even | c | no preference | no difference | = | a=b | b=a |"
     " 1/2-1/2 | ½-½ | tievote | both | both good | inconsistent | 🤝",
     BAD: "tie (bothbad) | both bad | bothbad | bothbad vote | neither is good",
-    FAILED: " | error | failed | failure | invalid | n/a | na | nan | none | null | -1 |"
-    " unknown | unparsed | skip | skipped",
+    FAILED: " | error | failed | failure | invalid | n/a | na | nan | none | null |"
+    " -1 | unknown | unparsed | skip | skipped",
 }
 """Words of outcomes by what they mean; those that mean no verdict are always asked."""
 
@@ -119,7 +120,8 @@ PEOPLE = re.compile(
 LLMS = re.compile(
     r"(.* )?(gpt|chatgpt|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|"
     r"command r|grok|nova|palm|bard|vicuna|phi|o ?[134]|sonnet|opus|haiku|glm|kimi|"
-    r"yi|falcon|nemotron|prometheus|pair ?rm|auto ?j|llm|ai|machine|auto|judge)\d*( .*)?"
+    r"yi|falcon|nemotron|prometheus|pair ?rm|auto ?j|llm|ai|machine|auto|judge)\d*"
+    r"( .*)?"
 )
 """Labels of judges that mean language models."""
 
@@ -148,7 +150,7 @@ def words_of(table: dict[Any, str]) -> dict[str, Any]:
 
 
 def name_key(name: Any) -> str:
-    """Name without case and signs, words apart: ``Model-A`` and ``modelA`` are alike."""
+    """Name without case and signs: ``Model-A`` and ``modelA`` are alike."""
     text = unicodedata.normalize("NFKC", str(name))
     text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
     text = re.sub(r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])", " ", text)
@@ -190,6 +192,15 @@ BLANKS = " \u00a0"
 """What is dropped around names; other white space is part of a name."""
 
 
+def number_of(text: str) -> float | None:
+    """Number of a text, if it is one."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
+
+
 def value_key(value: Any) -> str:
     """Text of a label by which equal ones are found: 1, 1.0 and "1" are one."""
     if value is None or value != value:
@@ -217,22 +228,19 @@ def outcome_of(value: Any) -> tuple[Any, str] | None:
     packed = text.replace(" ", "")
     if packed in GRADES:
         return GRADES[packed], "a graded verdict"
-    for words, worth in ((DEGREES, 1.0), (WEAKER, 0.75)):
-        for word in words:
-            if word in text:
-                rest = outcome_of(text.replace(word, " "))
-                if rest and rest[0] in (A, B):
-                    return (worth if rest[0] == A else 1.0 - worth), "a degree"
-    if packed in ("a=b", "b=a"):
-        return TIE, "a graded verdict"
-    words = name_key(text).split()
-    rest = " ".join(word for word in words if word not in FILLERS)
-    if len(rest.split()) < len(words):
-        if rest in SIDES:
-            return (A if SIDES[rest] == "a" else B), "names a side"
-        if rest in _WORDS and _WORDS[rest] != FAILED:
-            return _WORDS[rest], "a word of outcomes"
-    return None
+    for degrees, worth in ((DEGREES, 1.0), (WEAKER, 0.75)):
+        for degree in degrees:
+            plain = outcome_of(text.replace(degree, " ")) if degree in text else None
+            if plain and plain[0] in (A, B):
+                return (worth if plain[0] == A else 1.0 - worth), "a degree"
+    tokens = name_key(text).split()
+    rest = " ".join(word for word in tokens if word not in FILLERS)
+    if len(rest.split()) == len(tokens):
+        return None
+    if rest in SIDES:
+        return (A if SIDES[rest] == "a" else B), "names a side"
+    known = _WORDS.get(rest, FAILED)
+    return None if known == FAILED else (known, "a word of outcomes")
 
 
 def who_is(label: Any) -> str | None:

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, Self
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
-from skanchor.io._layouts import LAYOUTS, ROLES_OF_COLUMNS, Built, build
+from skanchor.io._columns import ROLES_OF_COLUMNS
+from skanchor.io._layouts import LAYOUTS, Built, build
 from skanchor.io._tables import FILE
 from skanchor.io._words import value_key
 

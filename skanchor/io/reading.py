@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from skanchor.io._layouts import as_text
+from skanchor.io._columns import as_text
 from skanchor.io._propose import propose
 from skanchor.io._several import read_tables
 from skanchor.io.mapping import Mapping
