@@ -89,17 +89,16 @@ def _lines(mapping: Mapping) -> list[str]:
         decisions = getattr(mapping, part)
         if not decisions:
             continue
-        rows = [(title, "is", "rows", "why")]
-        rows += [
-            (repr(name) if part == "outcomes" else name, str(one.meaning),
-             "" if one.rows is None else str(one.rows), one.reason)
-            for name, one in decisions.items()
-        ]  # fmt: skip
-        rows = [tuple(map(printable, row)) for row in rows]
-        wide = [min(max(len(row[at]) for row in rows), 40) for at in range(3)]
+        rows = [[title, "is", "rows", "why"]]
+        for name, one in decisions.items():
+            shown = repr(name) if part == "outcomes" else name
+            n = "" if one.rows is None else str(one.rows)
+            rows.append([printable(str(c))[:40] for c in (shown, one.meaning, n)])
+            rows[-1].append(one.reason)
+        wide = [max(len(row[at]) for row in rows) for at in range(3)]
         for name, meaning, n, why in rows:
             lines.append(
-                f"  {name[:40]:{wide[0]}}  {meaning[:40]:{wide[1]}}  {n:>{wide[2]}}  {why}"
+                f"  {name:{wide[0]}}  {meaning:{wide[1]}}  {n:>{wide[2]}}  {why}"
             )
     lines += [printable(note) for note in mapping.notes]
     if mapping.unclear:
@@ -114,8 +113,8 @@ INSPECT = Command(
     name="inspect",
     help="say what skanchor takes the files for, without ranking",
     description="Say what skanchor takes every column, outcome and judge of the files "
-    "for, and why, and what is unclear; then rows, models, judges and people, and what a "
-    "fit would warn of.",
+    "for, and why, and what is unclear; then rows, models, judges and people, and what "
+    "a fit would warn of.",
     examples=(
         ("a table of your own", "battles.csv"),
         ("the mapping into a file, to be edited", "battles.csv -o battles.toml"),

@@ -151,7 +151,7 @@ def feature_choice(options: argparse.Namespace) -> list[str] | None:
 
 
 def column_called(names: Iterable[str], wanted: str) -> str | None:
-    """Name of a column, ignoring case and blanks around it; None if there is not one."""
+    """Name of a column, without regard to case and blanks; None if there is not one."""
     names = list(names)
     if wanted in names:
         return wanted

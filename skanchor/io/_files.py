@@ -233,7 +233,9 @@ def _loaded(text: str) -> Any:
 
 def _lines(source: Source, text: str, drop_invalid: bool, whole: str) -> list[Any]:
     """Records of all lines; those that are no JSON are refused or left out."""
-    records, bad, first = [], [], whole
+    records: list[Any] = []
+    bad: list[int] = []
+    first = whole
     # ``splitlines`` would also split at U+2028 and similar characters in a string.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():

@@ -5,44 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Mapping as Dict
 from fnmatch import fnmatchcase
-from functools import cached_property
-from itertools import permutations
 from typing import Any
-
-import numpy as np
-import pandas as pd
 
 from skanchor.exceptions import BattlesError
 from skanchor.io import _words as words
+from skanchor.io._outcomes import OutcomeFinder
+from skanchor.io._roles import FEW, KIND_WORDS, RoleFinder, judge_name
 from skanchor.io._tables import FILE, Table
-from skanchor.io._words import FAILED, TIE, A, B, has_role, name_key, outcome_key
+from skanchor.io._words import name_key, outcome_key
 from skanchor.io.mapping import UNCLEAR, Decision, Mapping
-
-STANDARD = (
-    "model_a",
-    "model_b",
-    "winner",
-    "judge",
-    "rater",
-    "prompt_id",
-    "shown_first",
-)
-_OUTCOMES = ("winner", "winner_swapped", "loser", "verdict", "result")
-_LONG, _FEW, _HEAD = 80, 20, 1000
-_NUMBERS = "\0numbers"
-_RESULTS = {1.0: A, 0.0: B, 0.5: TIE}
-_RESULT_WORDS = words.words_of(words.RESULTS)
-_KIND_WORDS = words.words_of(words.KINDS)
-_FLAGS = words.YES | words.NO
-_WHY = {
-    "winner": "winner, winner_swapped if it is about a game that showed model_b first, "
-    "loser, or ignored",
-    "swapped": "could turn outcomes round: swapped if they are about the order shown, "
-    "swapped_order if about the columns, or ignored",
-    "tie": "may say which rows are ties: tie, or ignored",
-    "votes": "may count votes (wins_a, wins_b), or the larger number wins (score_a, "
-    "score_b)",
-}
 
 
 def propose(
@@ -52,13 +23,13 @@ def propose(
     human: Iterable[str] | None = None,
 ) -> Mapping:
     """Mapping of a table, in which what is given replaces what would be found."""
-    found = _Columns(table)
+    found = RoleFinder(table)
     for name, role in (columns or {}).items():
         if name not in table.frame:
             raise found.refused(f"it has no column {name!r}.")
         found.set(name, role, "as given")
     found.find()
-    outcomes = _Outcomes(found, labels or {})
+    outcomes = OutcomeFinder(found, labels or {})
     outcomes.find()
     models, spellings = _other_spellings(found)
     mapping = Mapping(
@@ -76,609 +47,7 @@ def propose(
     return mapping
 
 
-class _Columns:
-    """Roles of columns, found step by step."""
-
-    def __init__(self, table: Table):
-        self.table, self.frame = table, table.frame
-        self.columns: dict[str, Decision] = {}
-        self.outcomes: dict[str, Decision] = {}  # those that a name decides
-        self.open_outcomes: list[str] = []  # columns that may hold outcomes
-        self.layout = ""
-        self.has_sides = True
-
-    def find(self) -> None:
-        """Find all roles, in the order in which one follows from another."""
-        self._set_aside()
-        self._find_standard()
-        self._find_who()
-        self._find_models()
-        self._find_layout()
-        self._find_others()
-
-    # ------------------------------------------------------------------------- helpers
-    def set(self, name: str, role: str, reason: str) -> None:
-        """Decide a column, or leave it open."""
-        self.columns[name] = Decision(role, reason)
-        if role == UNCLEAR and reason == _WHY["winner"]:
-            self.open_outcomes.append(name)
-
-    def free(self) -> list[str]:
-        """Columns that are not decided."""
-        return [name for name in self.frame.columns if name not in self.columns]
-
-    def named(self, *roles: str) -> list[str]:
-        """Columns of some roles."""
-        return [n for n, one in self.columns.items() if one.meaning in roles]
-
-    def called(self, role: str) -> list[str]:
-        """Free columns whose names may have a role, the usual names first."""
-        names = [name for name in self.free() if has_role(name_key(name), role)]
-        return sorted(names, key=lambda name: words.rank_of(name, role))
-
-    def sides(self, role: str) -> dict[str, str]:
-        """Free columns of a role by their side."""
-        found: dict[str, str] = {}
-        patterns: set[str] = set()
-        for name in self.free():
-            pattern, side = words.side_of(name)
-            if has_role(pattern, role) and patterns <= {pattern}:
-                patterns.add(pattern)
-                found.setdefault(side, name)
-        return found
-
-    def values(self, name: str, key: Any = outcome_key) -> dict[str, int]:
-        """Distinct values of a column and their rows, in the order of the table."""
-        codes, labels = pd.factorize(self.frame[name])
-        n = np.bincount(codes + 1, minlength=len(labels) + 1)
-        found: dict[str, int] = {"": int(n[0])} if n[0] else {}
-        for label, rows in zip(labels, n[1:], strict=True):
-            text = key(label).strip(words.BLANKS)
-            found[text] = found.get(text, 0) + int(rows)
-        return found
-
-    def few(self, name: str) -> dict[str, int]:
-        """Values of a column that has few; none of others."""
-        if self.frame[name].head(_HEAD).nunique() > _FEW:
-            return {}
-        found = self.values(name)
-        return found if len(found) <= _FEW else {}
-
-    def is_number(self, name: str) -> bool:
-        """Whether the first cells of a column are numbers."""
-        head = self.frame[name].head(_HEAD).dropna().astype("str").str.strip()
-        head = head[head.ne("")].str.replace(",", ".", regex=False)
-        return len(head) > 0 and bool(
-            pd.to_numeric(head, errors="coerce").notna().all()
-        )
-
-    @cached_property
-    def models(self) -> dict[str, str]:
-        """Names of the models as they are written, by the names without case."""
-        names = self.named("model_a", "model_b", "model", "better", "worse")
-        labels = (label for name in names for label in self.values(name) if label)
-        found: dict[str, str] = {}
-        for label in labels:
-            found.setdefault(label.casefold(), label)
-        return found
-
-    def is_verdict(self, name: str) -> bool:
-        """Whether a column holds outcomes in words, of which one is a side."""
-        known = [words.outcome_of(value) for value in self.few(name) if value]
-        meanings = {one[0] for one in known if one and one[0] != FAILED}
-        sides = meanings - {TIE, words.BAD}
-        return None not in known and len(meanings) > 1 and bool(sides)
-
-    def holds_outcomes(self, name: str) -> bool:
-        """Whether a column holds outcomes in words, or as names of the models."""
-        if self.is_verdict(name):
-            return True
-        if self.frame[name].head(_HEAD).nunique() > 200:
-            return False
-        found = [value for value in self.values(name) if value]
-        names = [value for value in found if value.casefold() in self.models]
-        others = [v for v in found if v not in names and not words.outcome_of(v)]
-        return len(names) > 1 and not others
-
-    def refused(self, what: str) -> BattlesError:
-        """Error for a table of no known shape."""
-        names = [name for name in self.frame.columns if name != FILE][:20]
-        return BattlesError(
-            f"{self.table.source}: {what} Its columns are {names}. If their names are "
-            "unusual, give --columns NAME=ROLE; the page 'Reshape your file' has shapes "
-            "that are read."
-        )
-
-    # ---------------------------------------------------------------------------- steps
-    def _set_aside(self) -> None:
-        """Lists, objects and long texts are no names, outcomes or labels."""
-        nested = (list, dict, tuple, set, np.ndarray)
-        for name in self.free():
-            column = self.frame[name]
-            if column.dtype == object and any(isinstance(c, nested) for c in column):
-                self.set(name, "ignored", "lists or objects")
-            elif column.dtype == object or column.dtype == "str":
-                head = [cell for cell in column.head(_HEAD) if isinstance(cell, str)]
-                long = [cell for cell in head if len(cell) > _LONG or "\n" in cell]
-                if 10 * len(long) > len(head):
-                    self.set(name, "keep", "long texts, no labels")
-
-    def _find_standard(self) -> None:
-        """Columns with standard names."""
-        for name in STANDARD:
-            found = [n for n in self.free() if n.strip().casefold() == name]
-            # Without judges, raters are asked about: they may be people or not.
-            if found and not (name == "rater" and not self.named("judge")):
-                self.set(found[0], name, "the standard name")
-        if "count" in self.free():
-            self.set("count", "keep", "the standard name")
-
-    def _find_who(self) -> None:
-        """Columns of judges, raters and kinds of judges."""
-        names = [name for name in self.called("judge") if not self.is_verdict(name)]
-        kinds = [name for name in self.called("kind") if self._is_kind(name)]
-        judge = self.named("judge")
-        if judge and names and self._is_kind(judge[0]):
-            kinds, judge = judge, []
-        if kinds:
-            role = "kind" if judge or names else "judge"
-            self.set(kinds[0], role, "says whether people or a judge decided")
-        for name in names:
-            role = "rater" if self.named("judge") else "judge"
-            self.set(
-                name, "keep" if self.named(role) else role, "a name of who decided"
-            )
-        if FILE in self.free():
-            why = "the name of the file: no column says who decided"
-            self.set(FILE, "judge", why)
-
-    def _is_kind(self, name: str) -> bool:
-        """Whether all cells say people or judge."""
-        found = [*map(name_key, self.few(name))]
-        flags = has_role(name_key(name), "kind")
-        return bool(found) and all(
-            one in _KIND_WORDS and (flags or one not in _FLAGS) for one in found
-        )
-
-    def _find_models(self) -> None:
-        """The two columns of models, or one and its opponent."""
-        if self.named("model_a") and self.named("model_b"):
-            return
-        sides = self.sides("model")
-        if len(sides) == 2:
-            for side, name in sides.items():
-                self.set(name, f"model_{side}", "a name of models")
-        elif self.called("opponent") and self.called("only model"):
-            self.set(self.called("only model")[0], "model_a", "a name of models")
-            self.set(self.called("opponent")[0], "model_b", "a name of opponents")
-            self.has_sides = False
-
-    def _find_layout(self) -> None:
-        """How rows hold comparisons, and the columns of their outcomes."""
-        if self.named("model_a") and self.named("model_b"):
-            finders = [
-                self._as_counts,
-                self._as_judges,
-                self._as_pairs,
-                self._as_scores,
-            ]
-            finders.append(self._as_candidates)
-        else:
-            finders = [self._as_winner_and_loser, self._as_battles, self._as_ratings]
-            finders.append(self._as_unnamed)
-        if any(find() for find in finders):
-            return
-        if self.named("model_a"):
-            raise self.refused("no column is known to hold who won.")
-        if any(name.startswith(("response", "output")) for name in self.frame.columns):
-            raise self.refused("it holds responses, but not the models that gave them.")
-        raise self.refused("no columns are known to hold two models and who won.")
-
-    def _as_counts(self) -> bool:
-        """Wins of either side, or wins and losses of the first."""
-        sides = self.sides("wins")
-        if len(sides) < 2 and self.called("only wins") and self.called("losses"):
-            sides = {"a": self.called("only wins")[0], "b": self.called("losses")[0]}
-        if self.named("winner") or len(sides) < 2:
-            return False
-        if not all(map(self.is_number, sides.values())):
-            return False
-        self.layout = "counts"
-        if any("votes" in name_key(name) for name in sides.values()):
-            for name in sides.values():
-                self.set(name, UNCLEAR, _WHY["votes"])
-            return True
-        for side, name in sides.items():
-            self.set(name, f"wins_{side}", "counts of wins")
-        for name in [name for name in self.called("tie") if self.is_number(name)][:1]:
-            self.set(name, "ties", "counts of ties")
-        counted = self.frame[self.named("wins_a", "wins_b", "ties")]
-        total = counted.apply(pd.to_numeric, errors="coerce").sum(axis=1)
-        for name in self.called("total"):
-            same = pd.to_numeric(self.frame[name], errors="coerce").eq(total).all()
-            role = "ignored" if same else UNCLEAR
-            self.set(name, role, f"is {'' if same else 'not '}the sum of the counts")
-        return True
-
-    def _as_judges(self) -> bool:
-        """Several columns of outcomes, each named after a judge."""
-        if self.named(*_OUTCOMES):
-            return False
-        names = [name for name in self.free() if self._is_judged(name)]
-        known = [name for name in names if words.who_is(_judge_name(name))]
-        has_judge = any(name != FILE for name in self.named("judge"))
-        if len(names) < 2 or (len(known) < len(names) and has_judge):
-            return False
-        if not known and len(names) < 3:
-            return False
-        self.layout = "judges"
-        for name in names:
-            # Two columns of a judge may be about two orders.
-            in_order = name_key(name).split()[-1] in ("ab", "ba")
-            role, why = ("verdict", "outcomes by the judge of its name")
-            self.set(
-                name, UNCLEAR if in_order else role, _WHY["winner"] if in_order else why
-            )
-        if FILE in self.columns:
-            self.set(FILE, "ignored", "columns are named after judges")
-        return True
-
-    def _is_judged(self, name: str) -> bool:
-        """Whether a column holds outcomes of the judge that it is named after."""
-        if self.holds_outcomes(name):
-            return True
-        found = self.few(name)
-        numbers = all(
-            value == "" or words.number_of(value) is not None for value in found
-        )
-        return bool(words.who_is(_judge_name(name))) and 0 < len(found) < 6 and numbers
-
-    def _as_pairs(self) -> bool:
-        """One outcome in each row."""
-        if not self.named("winner", "loser", "winner_swapped"):
-            winners = self.called("winner")
-            valued = [name for name in self.free() if self.holds_outcomes(name)]
-            losers = [] if winners else self.called("loser")
-            names = losers or winners[:1] if len(valued) < 2 else winners or valued
-            names = names or valued
-            if len(names) == 1:
-                role = "loser" if losers else "winner"
-                self.set(names[0], role, f"a name of the {role}, or its values")
-            for name in names if len(names) > 1 else ():
-                self.set(name, UNCLEAR, _WHY["winner"])
-            if not names and not self._is_flagged():
-                return False
-        self.layout = "pairs"
-        for name in self.free():
-            key = name_key(name)
-            if has_role(key, "swapped") and self.few(name):
-                self.set(name, UNCLEAR, _WHY["swapped"])
-            elif has_role(key, "tie") and self.few(name):
-                self.set(name, UNCLEAR, _WHY["tie"])
-            elif self.holds_outcomes(name):
-                self.set(name, UNCLEAR, _WHY["winner"])
-        return True
-
-    def _is_flagged(self) -> bool:
-        """Whether one column says of one side whether it won, or lost."""
-        flags = [
-            (name, (side == "a") == (role == "won"))
-            for role in ("won", "lost")
-            for side, name in self.sides(role).items()
-            if self.few(name)
-            and all(name_key(value) in _FLAGS for value in self.few(name))
-        ]
-        if len(flags) != 1:
-            return False
-        ((name, a_won),) = flags
-        self.set(name, "winner", "says of one side whether it won")
-        for value, rows in self.values(name).items():
-            meaning = A if a_won == (name_key(value) in words.YES) else B
-            self.outcomes[value] = Decision(meaning, f"by the name {name!r}", rows)
-        return True
-
-    def _as_scores(self) -> bool:
-        """A number for each side, of which the larger one, or the smaller rank, wins."""
-        for role in ("score", "rank"):
-            sides = self.sides(role)
-            if len(sides) == 2 and all(map(self.is_number, sides.values())):
-                self.layout = "scores"
-                for side, name in sides.items():
-                    self.set(name, f"{role}_{side}", f"a name of {role}s")
-                return True
-        return False
-
-    def _as_candidates(self) -> bool:
-        """Columns that may hold the outcome, by the number of their values."""
-        patterns = [words.side_of(name)[0] for name in self.free()]
-        names = [
-            name
-            for name in self.free()
-            if (self.few(name) or self.is_number(name))
-            and patterns.count(words.side_of(name)[0] or name) < 2
-            and not any(has_role(name_key(name), r) for r in ("prompt_id", "total"))
-            and self.frame[name].nunique() > 1
-        ]
-        self.layout = "pairs"
-        for name in names:
-            self.set(name, UNCLEAR, _WHY["winner"])
-        return 0 < len(names) < 6
-
-    def _as_winner_and_loser(self) -> bool:
-        """Names of the models that won and lost."""
-        better = self.named("better") or self.called("better") or self.named("winner")
-        worse = self.named("worse") or self.called("loser")
-        if not (
-            better and worse and {*self.values(better[0])} & {*self.values(worse[0])}
-        ):
-            return False
-        self.layout = "winner and loser"
-        self.set(better[0], "better", "a name of the model that won")
-        self.set(worse[0], "worse", "a name of the model that lost")
-        for name in self.called("tie"):
-            self.set(name, UNCLEAR, _WHY["tie"])
-        return True
-
-    def _as_battles(self) -> bool:
-        """A row for each model and battle."""
-        found = {
-            "battle": self.named("battle") or self.called("battle"),
-            "model": self.named("model") or self.called("only model"),
-            "result": self.named("result")
-            or self.called("result")
-            or self.named("winner"),
-        }
-        if not all(found.values()):
-            return False
-        self.layout = "battles"
-        for role, names in found.items():
-            self.set(names[0], role, "rows of one battle are compared")
-        return True
-
-    def _as_ratings(self) -> bool:
-        """A row for each response, with its score, or with one for each judge."""
-        model = self.named("model") or self.called("only model")
-        prompt = self.named("prompt_id") or self.called("prompt_id")
-        scores = self.named("score", "rank") or self.called("only score")[:1]
-        if not model or not (prompt or scores):
-            return False
-        if not prompt:
-            raise self.refused("it holds a score of each model, and no comparisons.")
-        if not scores:
-            scores = [
-                name
-                for name in self.free()
-                if words.who_is(_judge_name(name)) and self.is_number(name)
-            ]
-        if not scores:
-            return False
-        if len(self.values(model[0])) < 2:
-            raise self.refused("it holds ratings of one model only.")
-        self.layout = "ratings"
-        self.set(model[0], "model", "a name of models")
-        self.set(prompt[0], "prompt_id", "ratings of one prompt are compared")
-        for name in scores:
-            if name not in self.columns:
-                self.set(name, "score", "a higher score is better")
-        if len(scores) > 1 and FILE in self.columns:
-            self.set(FILE, "ignored", "columns are named after judges")
-        return True
-
-    def _as_unnamed(self) -> bool:
-        """The only two columns of text that share their labels."""
-        names = [
-            name
-            for name in [*self.named("winner"), *self.free()]
-            if self.frame[name].dtype == "str"
-            and 1 < self.frame[name].nunique() < 500
-            and not self.is_number(name)
-        ]
-        values = {name: {*self.values(name)} for name in names}
-        found = [
-            (one, two)
-            for at, one in enumerate(names)
-            for two in names[at + 1 :]
-            if 2 * len(values[one] & values[two]) > len(values[one])
-        ]
-        if len(found) != 1 or self.named("ignored"):
-            return False
-        self.layout = "pairs"
-        for name, role in zip(found[0], ("model_a, or better", "model_b, or worse"),
-                              strict=True):  # fmt: skip
-            self.set(name, UNCLEAR, f"shares its labels with another column: {role}?")
-        for name in self.called("winner")[:1]:
-            self.set(name, "winner", "a name of outcomes")
-        return True
-
-    def _find_others(self) -> None:
-        """Prompts, pairs of features, and all other columns."""
-        for name in self.free():
-            labels = self.few(name) if has_role(words.side_of(name)[0], "model") else {}
-            if labels and all(label.casefold() in self.models for label in labels):
-                self.set(name, UNCLEAR, "names the models once more: model_a, model_b?")
-        if not self.named("prompt_id"):
-            for name in self.called("prompt_id")[:1]:
-                self.set(name, "prompt_id", "rows of one prompt depend on each other")
-        pairs: dict[str, dict[str, str]] = {}
-        for name in self.free():
-            pattern, side = words.side_of(name)
-            if pattern and self.is_number(name):
-                pairs.setdefault(pattern, {})[side] = name
-        for pattern, sides in pairs.items():
-            stem = "_".join(pattern.replace("_", " ").split())
-            for side, name in sides.items() if len(sides) == 2 and stem else ():
-                as_is = name.endswith(("_a", "_b"))
-                role = "keep" if as_is else f"keep as {stem}_{side}"
-                self.set(name, role, "a feature of either side")
-        for name in self.free():
-            self.set(name, "keep", "a further column")
-
-
-def _judge_name(column: str) -> str:
-    """Name of a judge in the name of a column, without words of outcomes."""
-    found = name_key(column).split()
-    rest = [word for word in found if not has_role(word, "winner") and word != "by"]
-    return " ".join(rest or found)
-
-
-# ----------------------------------------------------------------------------- outcomes
-class _Outcomes:
-    """Meanings of all distinct outcomes."""
-
-    def __init__(self, columns: _Columns, labels: Dict[Any, Any]):
-        self.columns, self.table = columns, columns.table
-        self.labels = {outcome_key(label): of for label, of in labels.items()}
-        self.found = dict(columns.outcomes)
-        self.scale: dict[str, Any] | None = None
-        self.notes: list[str] = []
-
-    def find(self) -> None:
-        """Decide each outcome, or leave it open."""
-        columns = self.columns
-        names = [*columns.named(*_OUTCOMES), *columns.open_outcomes]
-        rows: dict[str, int] = {}
-        for name in names:
-            for value, n in self._values(name).items():
-                rows[value] = rows.get(value, 0) + n
-        if columns.layout == "judges" or len(columns.named(*_OUTCOMES)) > 1:
-            # An empty cell says that this judge, or another file, did not compare.
-            rows.pop("", None)
-        for value, n in rows.items():
-            if value not in self.found and value != _NUMBERS:
-                self.found[value] = Decision(*self._meaning(value), n)
-        is_share = self.table.trusted or names[:1] == ["winner"]
-        if _NUMBERS in rows:
-            self._find_scale(names, is_share)
-        else:
-            self._find_numbers(is_share)
-        self._spread_grades()
-        for value, meaning in self.labels.items():
-            if value not in self.found and self.scale is None:
-                raise BattlesError(
-                    f"{self.table.source}: no outcome is {value!r}; the outcomes are "
-                    f"{list(self.found)[:20]}."
-                )
-            number = words.number_of(str(meaning))
-            given = meaning if number is None else number
-            if value in self.found:
-                self.found[value] = Decision(given, "as given", rows.get(value))
-        unknown = [v for v, one in self.found.items() if one.reason == _UNKNOWN]
-        if len(unknown) > _FEW:
-            raise columns.refused(
-                f"column {names[0]!r} holds {len(unknown)} outcomes that are in no "
-                f"table, such as {unknown[0][:40]!r}."
-            )
-
-    def _values(self, name: str) -> dict[str, int]:
-        """Outcomes of a column; many different numbers are one entry."""
-        found = self.columns.values(name)
-        numbers = [v for v in found if words.number_of(v) is not None and v != "-1"]
-        if len(numbers) <= 7:
-            return found
-        rows = sum(found.pop(value) for value in numbers)
-        self.range = min(map(float, numbers)), max(map(float, numbers))
-        return {**found, _NUMBERS: rows}
-
-    def _meaning(self, value: str) -> tuple[Any, str]:
-        """Meaning of an outcome, and the reason."""
-        worth = _RESULT_WORDS.get(name_key(value)) if value else None
-        known = words.outcome_of(value)
-        if known and known[0] == FAILED:
-            if self.table.drop_invalid:
-                return FAILED, "no verdict"
-            said = "may be a failed verdict" if value else "empty cells"
-            return UNCLEAR, f"{said}: failed, tie, or a side"
-        if self.columns.layout == "battles" and worth is not None:
-            return {A: "win", B: "loss", TIE: TIE}[_RESULTS[worth]], "a word of results"
-        if value.casefold() in self.columns.models:
-            if known and known[0] in (A, B, TIE):
-                return UNCLEAR, "names a model, and a side"
-            return "its model", "names a model"
-        if words.number_of(value) is not None:
-            return UNCLEAR, "a number"
-        if not self.columns.has_sides and (known is None or known[0] in (A, B)):
-            if worth is None:
-                return UNCLEAR, "a side, but the columns of models have none"
-            return _RESULTS[worth], "the result of the first model"
-        return known or (UNCLEAR, _UNKNOWN)
-
-    def _find_scale(self, names: list[str], is_share: bool) -> None:
-        """What many different numbers mean."""
-        low, high = self.range
-        if is_share and low >= 0.0 and high <= 1.0:
-            self.scale = {A: 1.0, B: 0.0}
-            return
-        self.scale = {A: UNCLEAR, B: UNCLEAR}
-        ends = {f"{low:g}", f"{high:g}"}
-        if ends <= {*self.labels}:
-            a_high = str(self.labels[f"{high:g}"]) in (A, "1", "1.0")
-            self.scale = {A: high, B: low} if a_high else {A: low, B: high}
-        self.notes += [
-            f"Numbers from {low:g} to {high:g} in {names[0]!r} may mean, as [scale]:",
-            f"  model_a = {high:g}, model_b = {low:g}: larger ones favour model_a",
-            f"  model_a = {low:g}, model_b = {high:g}: larger ones favour model_b",
-            '  sign = "model_a" or sign = "model_b": the side that those above 0 favour',
-        ]
-
-    def _find_numbers(self, is_share: bool) -> None:
-        """Decide a few numbers, or list all codings that they may have."""
-        numbers = [v for v, one in self.found.items() if one.reason == "a number"]
-        numbers = sorted(numbers, key=float)
-        values = [float(text) for text in numbers]
-        inside = all(0.0 <= value <= 1.0 for value in values)
-        if is_share and inside and (self.table.trusted or {*values} - {0.0, 1.0}):
-            why = "a share of model_a, as the standard has it"
-            meanings: list[Any] = list(values)
-        elif values == [1.0, 2.0] and self.columns.has_sides:
-            meanings, why = [A, B], "the number of a side"
-        else:
-            if numbers:
-                failed = [value for value in self.found if value == "-1"]
-                self.notes.append(f"The numbers {', '.join(numbers)} may mean:")
-                self.notes += [f"  {coding}" for coding in _codings(numbers, failed)]
-            return
-        for text, meaning in zip(numbers, meanings, strict=True):
-            self.found[text] = Decision(meaning, why, self.found[text].rows)
-
-    def _spread_grades(self) -> None:
-        """Without a strong grade, a weak one is a win; beside one, a plain win is weak."""
-        grades = ("a graded verdict", "a degree")
-        strong = [
-            one.reason
-            for one in self.found.values()
-            if one.reason in grades and one.meaning in (0.0, 1.0)
-        ]
-        for value, one in self.found.items():
-            if one.reason == grades[0] and not strong and one.meaning in (0.25, 0.75):
-                self.found[value] = one._replace(meaning=float(round(one.meaning)))
-            elif grades[1] in strong and one.meaning in (A, B):
-                weak = 0.75 if one.meaning == A else 0.25
-                self.found[value] = one._replace(meaning=weak)
-
-
-_UNKNOWN = "a word of no table"
-
-
-def _codings(numbers: list[str], failed: list[str]) -> list[str]:
-    """Every coding that a few numbers may have."""
-    found: list[dict[str, Any]] = []
-    for extra in ([], failed) if failed else ([],):
-        values = numbers if extra else sorted([*numbers, *failed], key=float)
-        if len(values) in (2, 3):
-            orders = {(A, B), (B, A)} if len(values) == 2 else permutations((A, B, TIE))
-            found += [dict(zip(values, order, strict=True)) for order in sorted(orders)]
-        else:
-            even = [f"{n / max(len(values) - 1, 1):.3g}" for n in range(len(values))]
-            found += [
-                dict(zip(values, worth, strict=True)) for worth in (even, even[::-1])
-            ]
-        if extra:
-            found = [one if {*extra} <= {*one} else {**one, **dict.fromkeys(extra, FAILED)}
-                     for one in found]  # fmt: skip
-    return [", ".join(f"{k} = {v}" for k, v in one.items()) for one in found]
-
-
-def _other_spellings(columns: _Columns) -> tuple[dict[str, str], list[str]]:
+def _other_spellings(columns: RoleFinder) -> tuple[dict[str, str], list[str]]:
     """Names of models that differ in case alone, which may be one."""
     names = columns.named("model_a", "model_b", "model", "better", "worse")
     labels = dict.fromkeys(v for name in names for v in columns.values(name) if v)
@@ -691,7 +60,7 @@ def _other_spellings(columns: _Columns) -> tuple[dict[str, str], list[str]]:
 
 
 # ------------------------------------------------------------------------------- judges
-def _judges(columns: _Columns, human: Iterable[str] | None) -> dict[str, Decision]:
+def _judges(columns: RoleFinder, human: Iterable[str] | None) -> dict[str, Decision]:
     """Whether each label of a judge means people or a judge."""
     names = columns.named("judge")
     rows: dict[str, int | None] = {}
@@ -723,18 +92,20 @@ def _judges(columns: _Columns, human: Iterable[str] | None) -> dict[str, Decisio
             if one.is_open and label not in files:
                 found[label] = Decision("judge", why, one.rows)
     opened = [label for label, one in found.items() if one.is_open]
-    if len(opened) > _FEW:
+    if len(opened) > FEW:
         n_rows = sum(found.pop(label).rows or 0 for label in opened)
         said = f"{len(opened)} labels, such as {opened[0]!r}: people or judge"
         found["*"] = Decision(UNCLEAR, said, n_rows)
     return found
 
 
-def _who(columns: _Columns, label: str, human: Iterable[str] | None) -> tuple[str, str]:
+def _who(
+    columns: RoleFinder, label: str, human: Iterable[str] | None
+) -> tuple[str, str]:
     """Who a label is, and the reason."""
     table = columns.table
     in_column = columns.layout == "judges" or label in columns.frame
-    key = name_key(_judge_name(label) if in_column else label)
+    key = name_key(judge_name(label) if in_column else label)
     is_file = columns.named("judge") == [FILE] or label in table.file_names
     if human is not None:
         patterns = [human] if isinstance(human, str) else human
@@ -752,20 +123,20 @@ def _who(columns: _Columns, label: str, human: Iterable[str] | None) -> tuple[st
     known = words.who_is(key)
     if known:
         return known, f"a word of {'people' if known == 'people' else 'LLMs'}"
-    is_flag = bool(columns.named("judge")) and columns._is_kind(
+    is_flag = bool(columns.named("judge")) and columns.is_kind(
         columns.named("judge")[0]
     )
-    if key in _KIND_WORDS and is_flag:
-        return _KIND_WORDS[key], "says who decided"
+    if key in KIND_WORDS and is_flag:
+        return KIND_WORDS[key], "says who decided"
     if label.casefold() in columns.models:
         return "judge", "also a model that is compared"
     return UNCLEAR, "people, judge, drop, or 'judge: NAME'"
 
 
-def _kind_of(columns: _Columns, label: str) -> str | None:
+def _kind_of(columns: RoleFinder, label: str) -> str | None:
     """People or judge by the column of kinds, None if it differs among rows."""
     kinds = columns.frame[columns.named("kind")[0]]
     judges = columns.frame[columns.named("judge")[0]].map(words.value_key)
-    found = {_KIND_WORDS[name_key(outcome_key(v))] for v in
+    found = {KIND_WORDS[name_key(outcome_key(v))] for v in
              kinds[judges.str.strip(words.BLANKS) == label].unique()}  # fmt: skip
     return found.pop() if len(found) == 1 else None

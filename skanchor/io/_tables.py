@@ -87,7 +87,7 @@ def names_judges(frame: pd.DataFrame) -> bool:
 
 def constant(label: str, n: int) -> pd.Categorical:
     """Column of one label, which takes a byte in each row."""
-    return pd.Categorical.from_codes(np.zeros(n, dtype=np.int8), [label])
+    return pd.Categorical.from_codes(np.zeros(n, dtype=np.int8), pd.Index([label]))
 
 
 def join_tables(frames: list[pd.DataFrame]) -> pd.DataFrame:
@@ -96,7 +96,7 @@ def join_tables(frames: list[pd.DataFrame]) -> pd.DataFrame:
         return frames[0]
     # Where a table lacks a column, its rows have what the lack of it means: the first
     # model was shown first, a row is one comparison, no tie was a bad one.
-    lacks = {"shown_first": "model_a", "count": 1, "both_bad": False}
+    lacks: dict[str, Any] = {"shown_first": "model_a", "count": 1, "both_bad": False}
     for name, value in lacks.items():
         if any(name in frame for frame in frames):
             frames = [

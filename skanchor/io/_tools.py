@@ -240,7 +240,7 @@ def _preferences(raw: pd.DataFrame, tool: str) -> pd.DataFrame:
         names = {"model_a": "generator_1", "model_b": "generator_2",
                  "judge": "annotator", "prompt": "instruction",
                  "response_a": "output_1", "response_b": "output_2"}  # fmt: skip
-        made = {"shown_first": None}
+        made: dict[str, Any] = {"shown_first": None}
         if "instruction" in raw:
             made["prompt_id"] = raw["instruction"].map(prompt_key)
         used = ["preference", *(n for n in raw.columns if n.endswith("_completion"))]
@@ -268,7 +268,7 @@ def _preferences(raw: pd.DataFrame, tool: str) -> pd.DataFrame:
             )
     names = {"prompt_id": prompt, "model_a": "model_A", "model_b": "model_B",
              "response_a": "completion_A", "response_b": "completion_B"}  # fmt: skip
-    used = (column, "swapped", "judge_completion", "judge_input")
+    used = [column, "swapped", "judge_completion", "judge_input"]
     return _standard(raw, names, used, winner=worth, shown_first=A)
 
 
@@ -294,7 +294,9 @@ def _graded(raw: pd.DataFrame, tool: str) -> pd.DataFrame:
             for n, shown in ((0, B), (1, A))
         ))  # fmt: skip
     extent = _numbers(raw["extent"], 0, 2)
-    winner, shown, responses = [], [], ([], [])
+    winner: list[float] = []
+    shown: list[str | None] = []
+    responses: tuple[list[Any], list[Any]] = ([], [])
     cells = zip(
         raw["model_A"], raw["model_B"], raw["winner"], extent,
         raw.get("assignment", [None] * len(raw)),
@@ -306,9 +308,10 @@ def _graded(raw: pd.DataFrame, tool: str) -> pd.DataFrame:
             raise BattlesError(
                 f"holds the winner {name!r}, which is none of {(one, two)}."
             )
-        gain = {1.0: 0.25, 2.0: 0.5}.get(much) if name in (one, two) else 0.0
-        failed = gain is None or (known is not None and known[0] == FAILED)
-        winner.append(None if failed else 0.5 + (gain if name == one else -gain))
+        gain = {1.0: 0.25, 2.0: 0.5}.get(much, np.nan) if name in (one, two) else 0.0
+        failed = known is not None and known[0] == FAILED
+        worth = 0.5 + (gain if name == one else -gain)
+        winner.append(np.nan if failed else worth)
         first = order.get("A") if isinstance(order, dict) else None
         shown.append({one: A, two: B}.get(first))
         for side, model in zip(responses, (one, two), strict=True):
@@ -428,7 +431,7 @@ def tool_of(raw: pd.DataFrame, told: str = "auto") -> Tool | None:
 
 
 def without_failures(table: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Leave out rows without a verdict, and warn of their numbers by judge and model."""
+    """Leave out rows without a verdict, and count them by judge and model."""
     column = "winner" if "winner" in table else "score"
     failed = table[column].isna()
     if not failed.any():

@@ -56,8 +56,8 @@ class Mapping:
     """What a table is taken for: every column, outcome and judge, with the reasons.
 
     `propose` makes one of a table and decides nothing that its names and values leave
-    open: such a meaning is ``"?"``. A mapping is shown, written to a file, edited there,
-    and applied; `apply` refuses while a ``"?"`` is left.
+    open: such a meaning is ``"?"``. A mapping is shown, written to a file, edited
+    there, and applied; `apply` refuses while a ``"?"`` is left.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Mapping:
     outcomes : dict of str to Decision
         Meaning of each distinct outcome.
     judges : dict of str to Decision
-        Each label of a judge: ``"people"``, ``"judge"``, ``"judge: NAME"`` or ``"drop"``.
+        Each label of a judge: ``"people"``, ``"judge"``, ``"judge: NAME"``, ``"drop"``.
     models : dict of str to str
         Other names of models.
     scale : dict of str to object or None
@@ -91,11 +91,10 @@ class Mapping:
     >>> mapping = Mapping.propose(frame.assign(annotator="ann"))
     >>> mapping.unclear
     ("is 'ann' in 'annotator' a person or a judge?",)
-    >>> X, y, counts = mapping.edited(judges={"ann": "people"}).apply(
-    ...     frame.assign(annotator="ann")
-    ... )
+    >>> mapping = mapping.edited(judges={"ann": "people"})
+    >>> X, y, counts = mapping.apply(frame.assign(annotator="ann"))
     >>> X.to_dict("records"), y.tolist()
-    ([{'model_a': 'owl', 'model_b': 'elk', 'judge': 'human', 'rater': 'ann'}], ['model_a'])
+    ([{'model_a': 'owl', 'model_b': 'elk', 'judge': 'human'}], ['model_a'])
     """
 
     layout: str
@@ -228,7 +227,7 @@ class Mapping:
 
     @property
     def judge_column(self) -> str | None:
-        """Column of the judges, None if the names of columns or files are their labels."""
+        """Column of the judges, None if names of columns are their labels."""
         names = [n for n, one in self.columns.items() if one.meaning == "judge"]
         return names[0] if names and self.layout != "judges" else None
 
@@ -366,8 +365,8 @@ class Mapping:
             role = str(one.meaning)
             if role not in ROLES_OF_COLUMNS and not role.startswith("keep as "):
                 raise BattlesError(
-                    f"{where}: column {name!r} has the unknown role {role!r}; the roles "
-                    f"are {', '.join(ROLES_OF_COLUMNS)} and 'keep as NAME'."
+                    f"{where}: column {name!r} has the unknown role {role!r}; the "
+                    f"roles are {', '.join(ROLES_OF_COLUMNS)} and 'keep as NAME'."
                 )
         for value, one in self.outcomes.items():
             number = isinstance(one.meaning, (int, float)) and 0 <= one.meaning <= 1
@@ -380,8 +379,8 @@ class Mapping:
             known = ("people", "judge", "drop", UNCLEAR)
             if one.meaning not in known and not str(one.meaning).startswith("judge: "):
                 raise BattlesError(
-                    f"{where}: judge {label!r} has the unknown meaning {one.meaning!r}; "
-                    "say people, judge, drop or 'judge: NAME'."
+                    f"{where}: judge {label!r} has the unknown meaning "
+                    f"{one.meaning!r}; say people, judge, drop or 'judge: NAME'."
                 )
 
     # ---------------------------------------------------------------------------- apply
@@ -419,13 +418,13 @@ class Mapping:
         if self.unclear:
             inspect, rank = self.commands
             n = len(self.unclear)
+            thing = "things are" if n > 1 else "thing is"
             some = "; ".join(self.unclear[:4]) + (
                 f"; and {n - 4} more" if n > 4 else ""
             )
             raise BattlesError(
-                f"{self._files() or self.source}: {n} {'things are' if n > 1 else 'thing is'} "
-                f"unclear ({some}). Write {'them' if n > 1 else 'it'} into a mapping: "
-                f"{inspect}, then {rank}."
+                f"{self._files() or self.source}: {n} {thing} unclear ({some}). Write "
+                f"{'them' if n > 1 else 'it'} into a mapping: {inspect}, then {rank}."
             )
         columns = set(map(str, table.frame.columns)) | {table.file_column}
         lacking = [name for name in self.columns if name not in columns]

@@ -83,10 +83,10 @@ def read_battles(
     table = read_tables(given, format, encoding, drop_invalid, coded=True)
     if mapping is None:
         mapping = propose(table)
+    mapping = mapping.of(table.source)
     X, y, _ = mapping.built(table)
-    X = X.assign(**{name: as_text(column) for name, column in X.items()})
-    X.insert(
-        X.columns.get_loc("judge") + 1 if "judge" in X else 2, "winner", as_text(y)
-    )
-    X.attrs["mapping"] = mapping.of(table.source)
+    for name in list(X.columns):
+        X[name] = as_text(X[name])
+    X.insert(list(X.columns).index("judge") + 1, "winner", as_text(y))
+    X.attrs["mapping"] = mapping
     return X
