@@ -66,3 +66,13 @@ def numbers_of(
             raise BadInputError(f"{takes.partition(' ')[0]} has {name} twice")
         numbers[name] = value
     return numbers
+
+
+def column_called(names: Iterable[str], wanted: str) -> str | None:
+    """Name of a column, without regard to case and blanks; None if there is not one."""
+    names = list(names)
+    if wanted in names:
+        return wanted
+    key = wanted.strip().casefold()
+    alike = [name for name in names if name.strip().casefold() == key]
+    return alike[0] if len(alike) == 1 else None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from skanchor._cli.command import BadInputError, Flags
-from skanchor._cli.pairs import pairs_of
+from skanchor._cli.pairs import column_called, pairs_of
 
 if TYPE_CHECKING:
     from skanchor.io import Mapping
@@ -148,16 +148,6 @@ def column_renames(options: argparse.Namespace) -> dict[str, str]:
 def feature_choice(options: argparse.Namespace) -> list[str] | None:
     """Features to use; None without the flag."""
     return _split_names(options.features)
-
-
-def column_called(names: Iterable[str], wanted: str) -> str | None:
-    """Name of a column, without regard to case and blanks; None if there is not one."""
-    names = list(names)
-    if wanted in names:
-        return wanted
-    key = wanted.strip().casefold()
-    alike = [name for name in names if name.strip().casefold() == key]
-    return alike[0] if len(alike) == 1 else None
 
 
 def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:

@@ -31,7 +31,7 @@ def with_text_features(table: Any, given: str | None) -> Any:
             f"{given!r}"
         )
 
-    from skanchor._cli.table import column_called
+    from skanchor._cli.pairs import column_called
     from skanchor.features import ResponseFeatures
 
     names = [column_called(table.columns, name) or name for name in names]

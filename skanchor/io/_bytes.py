@@ -111,7 +111,7 @@ class Source:
         """All bytes of standard input or a pipe, which can be read only once."""
         if self.path == STDIN:
             if sys.stdin is None:
-                raise OSError("standard input is closed")
+                raise OSError(9, "standard input is closed")
             return sys.stdin.buffer.read()
         if not stat.S_ISFIFO(os.stat(self.path).st_mode):
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,9 +14,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.io import _words as words
 from skanchor.io._files import numbers_of
 from skanchor.io._tables import FILE, Table
-
-if TYPE_CHECKING:
-    from skanchor.io.mapping import Mapping
 
 ROLES_OF_COLUMNS = {
     "model_a": "a model of each comparison; the side shown first, if no column says",
@@ -66,7 +63,7 @@ _RESULTS = {"win": "model_a", "loss": "model_b"}
 class Columns:
     """Columns of a table by the roles that a mapping gives them."""
 
-    def __init__(self, table: Table, mapping: Mapping):
+    def __init__(self, table: Table, mapping: Any):
         self.table, self.mapping, self.frame = table, mapping, table.frame
         if FILE in mapping.columns and FILE not in self.frame:
             self.frame = self.frame.assign(**{FILE: table.stem})
@@ -159,8 +156,8 @@ class Columns:
             if kind.isna().any():
                 row = int(np.argmax(kind.isna()))
                 raise self.error(
-                    f"column {self.named('kind')[0]!r} says of row {row} neither people "
-                    "nor a judge."
+                    f"column {self.named('kind')[0]!r} says of row {row} neither "
+                    "people nor a judge."
                 )
             meant = meant.astype(object).mask(kind == "people", "human")
         human = meant == "human"
@@ -247,7 +244,7 @@ class Columns:
         return found if is_graded else found.astype("str").where(found.notna())
 
     def _meaning(self, label: Any, column: pd.Series, rows: NDArray[np.bool_]) -> Any:
-        """Meaning of an outcome: a number, a standard label, "its model" or "failed"."""
+        """Meaning of an outcome: a number, a standard label, "its model", "failed"."""
         text = words.outcome_key(label)
         one = self.mapping.outcomes.get(text)
         if one is not None:
@@ -309,8 +306,8 @@ class Columns:
         if outside.any():
             row = int(np.argmax(outside))
             raise self.error(
-                f"{column.iloc[row]!r} in row {row} lies outside the scale from {low:g} "
-                f"to {high:g}."
+                f"{column.iloc[row]!r} in row {row} lies outside the scale from "
+                f"{low:g} to {high:g}."
             )
         return np.asarray(worth)
 

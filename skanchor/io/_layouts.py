@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,6 @@ from skanchor.io._tables import Table
 from skanchor.io._tools import without_failures
 from skanchor.io._words import value_key
 from skanchor.warning_log import warn
-
-if TYPE_CHECKING:
-    from skanchor.io.mapping import Mapping
 
 Built = tuple[pd.DataFrame, pd.Series, pd.Series | None]
 
@@ -39,7 +36,7 @@ _CODED = ("model_a", "model_b", "judge", "winner")
 """Columns of few labels in many rows, which may stay categories."""
 
 
-def build(table: Table, mapping: Mapping) -> Built:
+def build(table: Table, mapping: Any) -> Built:
     """Comparisons of a table, as a mapping without anything unclear says."""
     columns = Columns(table, mapping)
     lacking = {
@@ -162,8 +159,8 @@ def _counts(columns: Columns) -> pd.DataFrame:
             if odd.any():
                 row = int(np.argmax(odd))
                 raise columns.error(
-                    f"column {name!r} holds {numbers.iloc[row]:g} in row {row}, which is "
-                    "no number of comparisons."
+                    f"column {name!r} holds {numbers.iloc[row]:g} in row {row}, which "
+                    "is no number of comparisons."
                 )
             parts.append(rows.assign(winner=won, count=numbers.astype(np.int64)))
     whole = pd.concat(parts).sort_index(kind="stable")

@@ -113,7 +113,7 @@ class OutcomeFinder:
             f"Numbers from {low:g} to {high:g} in {names[0]!r} may mean, as [scale]:",
             f"  model_a = {high:g}, model_b = {low:g}: larger ones favour model_a",
             f"  model_a = {low:g}, model_b = {high:g}: larger ones favour model_b",
-            '  sign = "model_a" or sign = "model_b": the side that those above 0 favour',
+            '  sign = "model_a", or "model_b": the side that those above 0 are for',
         ]
 
     def _find_numbers(self, is_share: bool) -> None:
@@ -137,7 +137,7 @@ class OutcomeFinder:
             self.found[text] = Decision(meaning, why, self.found[text].rows)
 
     def _spread_grades(self) -> None:
-        """Without a strong grade, a weak one is a win; beside one, a plain win is weak."""
+        """Without a strong grade a weak one is a win; beside one a win is weak."""
         grades = ("a graded verdict", "a degree")
         strong = [
             one.reason
@@ -166,6 +166,6 @@ def _codings(numbers: list[str], failed: list[str]) -> list[str]:
                 dict(zip(values, worth, strict=True)) for worth in (even, even[::-1])
             ]
         if extra:
-            found = [one if {*extra} <= {*one} else {**one, **dict.fromkeys(extra, FAILED)}
-                     for one in found]  # fmt: skip
+            lost = dict.fromkeys(extra, FAILED)
+            found = [{**lost, **one} if {*one} == {*numbers} else one for one in found]
     return [", ".join(f"{k} = {v}" for k, v in one.items()) for one in found]

@@ -144,8 +144,8 @@ class RoleFinder:
         names = [name for name in self.frame.columns if name != FILE][:20]
         return BattlesError(
             f"{self.table.source}: {what} Its columns are {names}. If their names are "
-            "unusual, give --columns NAME=ROLE; the page 'Reshape your file' has shapes "
-            "that are read."
+            "unusual, give --columns NAME=ROLE; the page 'Reshape your file' has "
+            "shapes that are read."
         )
 
     # ---------------------------------------------------------------------------- steps
@@ -337,7 +337,7 @@ class RoleFinder:
         return True
 
     def _as_scores(self) -> bool:
-        """A number for each side, of which the larger one, or the smaller rank, wins."""
+        """A number for each side: the larger score wins, or the smaller rank."""
         for role in ("score", "rank"):
             sides = self.sides(role)
             if len(sides) == 2 and all(map(self.is_number, sides.values())):

@@ -125,8 +125,8 @@ def _refuse_twice(paths: Sequence[str]) -> None:
         one, two = paths[first], paths[second]
         if os.path.samestat(files[first], files[second]):
             raise BattlesError(
-                f"{one} is given twice, also as {two}: its rows would count twice. Give "
-                "it once."
+                f"{one} is given twice, also as {two}: its rows would count twice. "
+                "Give it once."
             )
         sizes = {files[first].st_size, files[second].st_size}
         if len(sizes) == 1 and filecmp.cmp(one, two, shallow=False):

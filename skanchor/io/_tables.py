@@ -85,7 +85,7 @@ def names_judges(frame: pd.DataFrame) -> bool:
     return any(has_role(key, role) for key in keys for role in ("judge", "kind"))
 
 
-def constant(label: str, n: int) -> pd.Categorical:
+def constant(label: str, n: int) -> Any:
     """Column of one label, which takes a byte in each row."""
     return pd.Categorical.from_codes(np.zeros(n, dtype=np.int8), pd.Index([label]))
 

@@ -70,8 +70,8 @@ def _numbers(column: pd.Series, low: float, high: float) -> pd.Series:
     odd = ~numbers.between(low, high) & ~(numbers.isna() & (failed | column.isna()))
     if odd.any():
         raise BattlesError(
-            f"holds {value_key(column[odd].iloc[0])} in column {column.name!r}, which goes "
-            f"from {low:g} to {high:g} in files of this tool."
+            f"holds {value_key(column[odd].iloc[0])} in column {column.name!r}, which "
+            f"goes from {low:g} to {high:g} in files of this tool."
         )
     return numbers
 
@@ -346,8 +346,9 @@ def _tool(name: str, files: str, marks: str, read: Any, knows: str, *more: Any) 
 
 
 TOOLS = (
-    _tool("fastchat", "FastChat `clean_battle_conv_*.json`, `chatbot_arena_conversations`"
-          " (33k)", "question_id winner judge model_a model_b",
+    _tool("fastchat", "FastChat `clean_battle_conv_*.json` "
+          "(`chatbot_arena_conversations`, 33k)",
+          "question_id winner judge model_a model_b",
           partial(_votes, prompt="question_id", rater="judge"),
           "All rows are people's; `judge` is the rater.", r"arena_user"),
     _tool("arena_55k", "`arena-human-preference-55k`, `train.csv` of Kaggle",
@@ -367,8 +368,8 @@ TOOLS = (
           "All rows are people's; a vote for neither model that is no tie has failed."),
     _tool("mt_bench", "`mt_bench_human_judgments`, both splits",
           "question_id turn winner judge model_a model_b", _mt_bench,
-          "`expert_` and `author_` are people; a judge's flip is a tie; the order shown "
-          "is unknown.", rf"{_PERSON}|gpt[\w.-]*_pair$"),
+          "`expert_` and `author_` are people; a judge's flip is a tie; the order "
+          "shown is unknown.", rf"{_PERSON}|gpt[\w.-]*_pair$"),
     _tool("mt_bench_pairs", "FastChat `<judge>_pair.jsonl`",
           "g1_winner g2_winner model_1 model_2", _mt_bench_pairs,
           "Game 1 showed `model_1` first, game 2 `model_2`; winners are models."),
@@ -387,7 +388,8 @@ TOOLS = (
           partial(_graded, tool="arena_hard"),
           "Game 1 shows the baseline as A, game 2 the model; `>>` is a grade."),
     _tool("wildbench", "WildBench pairwise v2",
-          "extent model_A model_B winner session_id", partial(_graded, tool="wildbench"),
+          "extent model_A model_B winner session_id",
+          partial(_graded, tool="wildbench"),
           "`winner` is a model's name, `extent` how clearly it won."),
     _tool("judge_arena", "JudgeArena `*-annotations.csv`",
           "model_A model_B judge_completion|model_A model_B swapped preference",

@@ -45,7 +45,8 @@ ROLES = {
     " reference model | against",
     "judge": "judge | judge name | judge model | judge id | evaluator | grader |"
     " annotator | annotator id | rater | rater id | rater model | reviewer | assessor |"
-    " source | arbiter | referee | evaluated by | judged by | who judged | done by | by | who |"
+    " source | arbiter | referee | evaluated by | judged by | who judged | done by |"
+    " by | who |"
     " voter | worker | worker id | user | user id",
     "kind": "judge type | judge kind | rater type | annotator type | kind | type |"
     " by type | is human | from human | human",

@@ -39,7 +39,23 @@ _SECTIONS = ("columns", "outcomes", "judges", "ignored", "models", "scale")
 
 
 class Decision(NamedTuple):
-    """What a column, an outcome or a judge is taken for, and why."""
+    """What a column, an outcome or a judge is taken for, and why.
+
+    Parameters
+    ----------
+    meaning : str or float
+        What it is taken for; ``"?"`` if that is not known.
+    reason : str
+        Why.
+    rows : int, optional
+        Number of rows that hold it.
+
+    Examples
+    --------
+    >>> from skanchor.io import Decision
+    >>> Decision("?", "a word of no table", 12).is_open
+    True
+    """
 
     meaning: Any
     reason: str = "by the mapping"

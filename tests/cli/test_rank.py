@@ -5,10 +5,8 @@ import io
 import json
 import os
 import re
-import shlex
 import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -745,64 +743,6 @@ def test_a_folder_without_a_judge_is_refused(run, tmp_path):
     flags = ("history", "build", folder, "--output", tmp_path / "history.anchor")
     code, _, err = run(*flags)
     assert code == 2 and "no column judge that says who decided" in err[-1]
-
-
-# ------------------------------------------------------------- README: if your file has
-def test_every_line_of_the_table_works(run, battles, tmp_path, monkeypatch):
-    """Each command of README's table, on a file as its line describes."""
-    monkeypatch.chdir(tmp_path)
-    frame, page = load_demo().frame, Path(__file__).parents[2] / "README.md"
-    text = page.read_text("utf-8").partition("| if your file has")[2]
-    table = text.partition("\n\n")[0]
-    lines = [line.split(" | ")[1] for line in table.splitlines()[2:]]
-    typed = [re.findall(r"`(skanchor [^`]+)`", line) for line in lines]
-    # People and judges under one name each, so that files of a judge are small.
-    new = {"ivory-lynx": "owl"}
-    frame = frame.replace(new)
-    people, judge = (frame[frame["judge"] == name] for name in ("human", "judge-beta"))
-    texts = {f"response_{s}": ["so " * int(9 + 3 * n) for n in frame[f"length_{s}"]]
-             for s in "ab"}  # fmt: skip
-    words = {"model_a": "x", "model_b": "y", "tie": "hm"}
-    scores = judge.melt(["prompt_id"], ["model_a", "model_b"], value_name="model")
-    scores = scores.assign(judge="gpt-4", score=scores["model"].str.len())
-    wins = pd.crosstab([frame["model_a"], frame["model_b"], frame["judge"]],
-                       frame["winner"])  # fmt: skip
-    wins.columns = ["wins_a", "wins_b", "ties"]
-    files = [
-        {"battles": frame},
-        {"battles": frame.rename(columns={"model_a": "red", "model_b": "blue"})},
-        {"battles": frame.replace({"winner": words})},
-        {"battles": frame.replace({"judge": {"human": "x_7"}})},
-        {"battles": people.drop(columns="judge")},
-        {"battles": frame.replace({"winner": {"tie": "hm"}})},
-        {"battles": frame.replace({"owl": "blue-heron", "blue-heron": "owl"})},
-        {"battles": people},
-        {"battles": frame.assign(**texts).drop(columns=["length_a", "length_b"])},
-        {"human": people.drop(columns="judge"), "gpt-4": judge.drop(columns="judge")},
-        {"wins": wins.reset_index()},
-        {},
-        {"ratings": pd.concat([scores, scores.assign(judge="human")])},
-        {"scores": scores, "human": people.iloc[:, [0, 1, 3, -1]]},
-        {},
-    ]
-    assert len(files) == len(lines)
-    for tables, commands in zip(files, typed, strict=True):
-        for name, rows in tables.items():
-            named_jsonl = name == "scores"
-            if named_jsonl:
-                rows.to_json("scores.jsonl", orient="records", lines=True)
-            else:
-                rows.to_csv(f"{name}.csv", index=False)
-        for command in commands if tables else ():
-            words_typed = shlex.split(command)[1:]
-            votes_alone = "--human *" in " ".join(words_typed)
-            alone = ["--no-new"] if votes_alone or "ratings.csv" in command else []
-            more = FAST + alone if words_typed[0] == "rank" else ["--force"]
-            if "--mapping" in command:
-                toml = Path("battles.toml")
-                toml.write_text(toml.read_text().replace('"?"', '"tie"'))
-            code, _, err = run(*words_typed, *more)
-            assert code == 0, (command, err)
 
 
 # ---------------------------------------------------------------------- a dry run
