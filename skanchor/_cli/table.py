@@ -154,7 +154,6 @@ def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
     """Read the files of a command, and what their table is taken for."""
     from skanchor.io import Mapping
     from skanchor.io._columns import ROLES_OF_COLUMNS
-    from skanchor.io._propose import propose
     from skanchor.io._several import read_tables
 
     tools = _split_names(options.tools) or ["auto"]
@@ -178,7 +177,7 @@ def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
             )
         columns[name] = new if new in ROLES_OF_COLUMNS else f"keep as {new}"
     labels = pairs_of("--labels", options.labels)
-    return table, propose(table, columns, labels, options.human)
+    return table, Mapping.of_table(table, columns, labels, options.human)
 
 
 def _typed_short_cuts(options: argparse.Namespace) -> list[str]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from skanchor.exceptions import BattlesError
 from skanchor.io import _words as words
+from skanchor.io._decision import UNCLEAR, Decision
 from skanchor.io._roles import FEW, OUTCOMES, RoleFinder
 from skanchor.io._words import FAILED, TIE, A, B, name_key, outcome_key
-from skanchor.io.mapping import UNCLEAR, Decision
 
 _NUMBERS = "\0numbers"
 _RESULTS = {1.0: A, 0.0: B, 0.5: TIE}

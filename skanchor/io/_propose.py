@@ -9,42 +9,40 @@ from typing import Any
 
 from skanchor.exceptions import BattlesError
 from skanchor.io import _words as words
+from skanchor.io._decision import UNCLEAR, Decision
 from skanchor.io._outcomes import OutcomeFinder
 from skanchor.io._roles import FEW, KIND_WORDS, RoleFinder, judge_name
 from skanchor.io._tables import FILE, Table
 from skanchor.io._words import name_key, outcome_key
-from skanchor.io.mapping import UNCLEAR, Decision, Mapping
 
 
 def propose(
     table: Table,
-    columns: Dict[str, str] | None = None,
-    labels: Dict[Any, Any] | None = None,
-    human: Iterable[str] | None = None,
-) -> Mapping:
-    """Mapping of a table, in which what is given replaces what would be found."""
-    found = RoleFinder(table)
-    for name, role in (columns or {}).items():
+    columns: Dict[str, str],
+    labels: Dict[Any, Any],
+    human: Iterable[str] | None,
+) -> dict[str, Any]:
+    """Attributes of the mapping of a table; what is given is not looked for."""
+    roles = RoleFinder(table)
+    for name, role in columns.items():
         if name not in table.frame:
-            raise found.refused(f"it has no column {name!r}.")
-        found.set(name, role, "as given")
-    found.find()
-    outcomes = OutcomeFinder(found, labels or {})
+            raise roles.refused(f"it has no column {name!r}.")
+        roles.set(name, role, "as given")
+    roles.find()
+    outcomes = OutcomeFinder(roles, labels)
     outcomes.find()
-    models, spellings = _other_spellings(found)
-    mapping = Mapping(
-        found.layout,
-        found.columns,
-        outcomes.found,
-        _judges(found, human),
-        models,
-        outcomes.scale,
-        table.format,
-        table.source,
-        (*outcomes.notes, *spellings),
-    )
-    mapping.check(table.source)
-    return mapping
+    models, spellings = _other_spellings(roles)
+    return {
+        "layout": roles.layout,
+        "columns": roles.columns,
+        "outcomes": outcomes.found,
+        "judges": _judges(roles, human),
+        "models": models,
+        "scale": outcomes.scale,
+        "format": table.format,
+        "source": table.source,
+        "notes": (*outcomes.notes, *spellings),
+    }
 
 
 def _other_spellings(columns: RoleFinder) -> tuple[dict[str, str], list[str]]:

@@ -10,9 +10,9 @@ import pandas as pd
 
 from skanchor.exceptions import BattlesError
 from skanchor.io import _words as words
+from skanchor.io._decision import UNCLEAR, Decision
 from skanchor.io._tables import FILE, Table
 from skanchor.io._words import FAILED, TIE, A, B, has_role, name_key, outcome_key
-from skanchor.io.mapping import UNCLEAR, Decision
 
 STANDARD = ("model_a", "model_b", "winner", "judge", "rater", "prompt_id")
 OUTCOMES = ("winner", "winner_swapped", "loser", "verdict", "result")

@@ -15,9 +15,9 @@ from typing import Any
 from skanchor.exceptions import BattlesError, DataWarning, located
 from skanchor.io._bytes import STDIN, Source
 from skanchor.io._files import read_file
-from skanchor.io._propose import propose
 from skanchor.io._tables import FILE, Table, constant, join_tables, names_judges
 from skanchor.io._tools import tool_of, without_failures
+from skanchor.io.mapping import Mapping
 from skanchor.warning_log import warn
 
 _ROLES = ("model_a", "model_b", "winner", "judge", "prompt_id")
@@ -102,7 +102,7 @@ def _standard(table: Table) -> Table:
         won = table.frame["winner"]
         labels = won.map(lambda one: _VALUES.get(one, one))
         return replace(table, frame=table.frame.assign(winner=labels))
-    mapping = propose(table)
+    mapping = Mapping.of_table(table)
     if mapping.layout != "pairs":
         X, y, counts = mapping.built(table)
         frame, counted = X.assign(winner=y), counts is not None

@@ -10,18 +10,17 @@ from collections.abc import Iterable
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
 from skanchor.io._columns import ROLES_OF_COLUMNS
+from skanchor.io._decision import UNCLEAR, Decision
 from skanchor.io._layouts import LAYOUTS, Built, build
-from skanchor.io._tables import FILE
+from skanchor.io._propose import propose
+from skanchor.io._tables import FILE, Table, as_table
 from skanchor.io._words import value_key
-
-UNCLEAR = "?"
-"""In place of a meaning that is not known."""
 
 VERSION = 1
 
@@ -36,35 +35,6 @@ _OUTCOMES = (
     "loss",
 )
 _SECTIONS = ("columns", "outcomes", "judges", "ignored", "models", "scale")
-
-
-class Decision(NamedTuple):
-    """What a column, an outcome or a judge is taken for, and why.
-
-    Parameters
-    ----------
-    meaning : str or float
-        What it is taken for; ``"?"`` if that is not known.
-    reason : str
-        Why.
-    rows : int, optional
-        Number of rows that hold it.
-
-    Examples
-    --------
-    >>> from skanchor.io import Decision
-    >>> Decision("?", "a word of no table", 12).is_open
-    True
-    """
-
-    meaning: Any
-    reason: str = "by the mapping"
-    rows: int | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the meaning is not known."""
-        return self.meaning == UNCLEAR
 
 
 @dataclass(frozen=True)
@@ -156,12 +126,34 @@ class Mapping:
         -------
         Mapping
         """
-        from skanchor.io._propose import propose
-        from skanchor.io._tables import as_table
-
         table = as_table(frame, format)
         table.drop_invalid = drop_invalid
-        return propose(table, columns, labels, human)
+        return cls.of_table(table, columns, labels, human)
+
+    @classmethod
+    def of_table(
+        cls,
+        table: Table,
+        columns: Dict[str, str] | None = None,
+        labels: Dict[Any, Any] | None = None,
+        human: Iterable[str] | None = None,
+    ) -> Mapping:
+        """Say what a table is taken for that was read from files.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
+        columns, labels, human
+            As in :meth:`propose`.
+
+        Returns
+        -------
+        Mapping
+        """
+        found = cls(**propose(table, columns or {}, labels or {}, human))
+        found.check(table.source)
+        return found
 
     def edited(
         self,
@@ -424,11 +416,9 @@ class Mapping:
         BattlesError
             If a ``"?"`` is left, or if the mapping does not fit the table.
         """
-        from skanchor.io._tables import as_table
-
         return self.built(as_table(frame, self.format))
 
-    def built(self, table: Any) -> Built:
+    def built(self, table: Table) -> Built:
         """Apply the mapping to a table that has been read."""
         self.check(self.source)
         if self.unclear:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import pandas as pd
 
 from skanchor.io._columns import as_text
-from skanchor.io._propose import propose
 from skanchor.io._several import read_tables
 from skanchor.io.mapping import Mapping
 
@@ -82,7 +81,7 @@ def read_battles(
         mapping = Mapping.from_toml(mapping)
     table = read_tables(given, format, encoding, drop_invalid, coded=True)
     if mapping is None:
-        mapping = propose(table)
+        mapping = Mapping.of_table(table)
     mapping = mapping.of(table.source)
     X, y, _ = mapping.built(table)
     for name in list(X.columns):
