@@ -20,7 +20,7 @@ from skanchor.io._decision import UNCLEAR, Decision
 from skanchor.io._layouts import LAYOUTS, Built, build
 from skanchor.io._propose import propose
 from skanchor.io._tables import FILE, Table, as_table
-from skanchor.io._words import value_key
+from skanchor.io._words import outcome_key
 
 VERSION = 1
 
@@ -155,43 +155,23 @@ class Mapping:
         found.check(table.source)
         return found
 
-    def edited(
-        self,
-        *,
-        columns: Dict[str, str] | None = None,
-        outcomes: Dict[Any, Any] | None = None,
-        judges: Dict[Any, str] | None = None,
-        scale: Dict[str, Any] | None = None,
-        models: Dict[str, str] | None = None,
-        layout: str | None = None,
-    ) -> Mapping:
+    def edited(self, **parts: Any) -> Mapping:
         """Copy with other meanings, as an edited file has them.
 
         Parameters
         ----------
-        columns, outcomes, judges, scale, models, layout
-            What changes.
+        **parts : dict
+            Attributes by name, each with the entries that change, such as
+            ``outcomes={"hm": "tie"}``; ``layout`` is a text.
 
         Returns
         -------
         Mapping
         """
-
-        def changed(old: dict[str, Decision], new: Dict[Any, Any] | None) -> Any:
-            return {
-                **old,
-                **{value_key(k): Decision(v) for k, v in (new or {}).items()},
-            }
-
-        return replace(
-            self,
-            columns=changed(self.columns, columns),
-            outcomes=changed(self.outcomes, outcomes),
-            judges=changed(self.judges, judges),
-            scale=self.scale if scale is None else dict(scale),
-            models={**self.models, **(models or {})},
-            layout=layout or self.layout,
-        )
+        for part in parts.keys() & {"columns", "outcomes", "judges"}:
+            new = {outcome_key(name): Decision(of) for name, of in parts[part].items()}
+            parts[part] = {**getattr(self, part), **new}
+        return replace(self, **parts)
 
     def of(self, source: str) -> Mapping:
         """The mapping with another name of its source, for messages.
@@ -369,27 +349,21 @@ class Mapping:
                 f"{where}: {self.layout!r} is no layout; the layouts are "
                 f"{', '.join(LAYOUTS)}."
             )
-        for name, one in self.columns.items():
-            role = str(one.meaning)
-            if role not in ROLES_OF_COLUMNS and not role.startswith("keep as "):
-                raise BattlesError(
-                    f"{where}: column {name!r} has the unknown role {role!r}; the "
-                    f"roles are {', '.join(ROLES_OF_COLUMNS)} and 'keep as NAME'."
-                )
-        for value, one in self.outcomes.items():
-            number = isinstance(one.meaning, (int, float)) and 0 <= one.meaning <= 1
-            if not (number or one.is_open or one.meaning in _OUTCOMES):
-                raise BattlesError(
-                    f"{where}: outcome {value!r} has the unknown meaning "
-                    f"{one.meaning!r}; give a number in [0, 1] or one of {_OUTCOMES}."
-                )
-        for label, one in self.judges.items():
-            known = ("people", "judge", "drop", UNCLEAR)
-            if one.meaning not in known and not str(one.meaning).startswith("judge: "):
-                raise BattlesError(
-                    f"{where}: judge {label!r} has the unknown meaning "
-                    f"{one.meaning!r}; say people, judge, drop or 'judge: NAME'."
-                )
+        known: dict[str, Any] = {
+            "columns": [*ROLES_OF_COLUMNS, "keep as NAME"],
+            "outcomes": [*_OUTCOMES, "a number from 0 to 1"],
+            "judges": ["people", "judge", "drop", "judge: NAME"],
+        }
+        for part, meanings in known.items():
+            for name, one in getattr(self, part).items():
+                told = one.meaning
+                named = str(told).startswith(("keep as ", "judge: "))
+                number = isinstance(told, (int, float)) and 0 <= told <= 1
+                if not (told in meanings or one.is_open or named or number):
+                    raise BattlesError(
+                        f"{where}: {name!r} in [{part}] has the unknown meaning "
+                        f"{told!r}; it may be {', '.join(meanings)}."
+                    )
 
     # ---------------------------------------------------------------------------- apply
     def apply(

@@ -320,7 +320,7 @@ def test_what_does_not_fit_is_named(tmp_path):
     mapping.to_toml(path := tmp_path / "m.toml")
     text = path.read_text()
     for old, new, says in (
-        ('"model_a" = "model_a"', '"model_a" = "modle"', "unknown role 'modle'"),
+        ('"model_a" = "model_a"', '"model_a" = "modle"', "unknown meaning 'modle'"),
         ('"A" = "model_a"', '"A" = "first"', "unknown meaning 'first'"),
         ('"gpt-4" = "judge"', '"gpt-4" = "robot"', "unknown meaning 'robot'"),
         ('layout = "pairs"', 'layout = "rows"', "'rows' is no layout"),
