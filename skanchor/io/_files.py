@@ -111,7 +111,9 @@ def _read_separated(
     # Spreadsheets write empty columns without a name for cells that were used once.
     used = [bool(name) or frame.iloc[:, at].ne("").any() for at, name in
             enumerate(names)]  # fmt: skip
-    return frame.set_axis(names, axis=1).loc[:, used]
+    frame = frame.set_axis(names, axis=1).loc[:, used]
+    frame.attrs["is_text"] = True
+    return frame
 
 
 def _read_rows(

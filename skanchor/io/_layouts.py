@@ -60,7 +60,7 @@ def build(table: Table, mapping: Any) -> Built:
         found = without_failures(found, table.source)
     if not len(found):
         raise columns.error("it holds no comparisons.")
-    for name, column in _retyped(found):
+    for name, column in _retyped(found, table.is_text):
         found[name] = column
     first = [name for name in _FIRST if name in found]
     found = found[[*first, *(name for name in found.columns if name not in first)]]
@@ -238,15 +238,21 @@ _BUILDERS: dict[str, Callable[[Columns], pd.DataFrame]] = {
 
 
 # ------------------------------------------------------------------------------- types
-def _retyped(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series]]:
+def _retyped(frame: pd.DataFrame, is_text: bool) -> Iterator[tuple[str, pd.Series]]:
     """Columns of another type: labels are text, what holds numbers is numeric."""
     for name in [name for name in frame.columns if name not in _CODED]:
         column = as_text(frame[name])
-        is_text = column.dtype == "str"
         if name in ("rater", "prompt_id"):
             yield name, _label(column)
-        elif is_text:
+        elif is_text and column.dtype == "str":
             yield name, _parsed(column, name)
+        elif is_text and column.dtype == object:
+            # Numbers of one file beside texts of another one.
+            numbers = pd.to_numeric(column, errors="coerce")
+            odd = numbers.isna() & column.notna() & column.ne("")
+            yield name, column if odd.any() else numbers
+        else:
+            yield name, column
 
 
 def _label(column: pd.Series) -> pd.Series:

@@ -34,7 +34,7 @@ def propose(
     models, spellings = _other_spellings(roles)
     return {
         "layout": roles.layout,
-        "columns": roles.columns,
+        "columns": {name: roles.columns[name] for name in table.frame.columns},
         "outcomes": outcomes.found,
         "judges": _judges(roles, human),
         "models": models,

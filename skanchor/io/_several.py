@@ -62,6 +62,7 @@ def read_tables(
         file_judges=frozenset().union(*(t.file_judges for t in tables)) - twice,
         file_twice=twice,
         drop_invalid=drop_invalid,
+        is_text=any(table.is_text for table in tables),
         counted=any(table.counted for table in tables),
     )
 
@@ -71,6 +72,7 @@ def _read_one(
 ) -> Table:
     """Table of one file; what a tool wrote has standard names."""
     frame = read_file(source.path, encoding, drop_invalid, coded)
+    is_text = bool(frame.attrs.pop("is_text", False))
     with located(source.label):
         if not len(frame):
             raise BattlesError("holds names of columns, but no comparisons.")
@@ -84,6 +86,7 @@ def _read_one(
         format="table" if tool is None else tool.name,
         trusted=tool is not None,
         drop_invalid=drop_invalid,
+        is_text=is_text,
     )
     if names_judges(frame):
         return table

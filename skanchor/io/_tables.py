@@ -40,6 +40,8 @@ class Table:
         Names that several files have.
     drop_invalid : bool
         Whether failed verdicts are left out unasked.
+    is_text : bool
+        Whether numbers may be text, as in a CSV.
     counted : bool
         Whether rows are counted by a column ``count``.
     """
@@ -53,6 +55,7 @@ class Table:
     file_judges: frozenset[str] = frozenset()
     file_twice: frozenset[str] = frozenset()
     drop_invalid: bool = False
+    is_text: bool = False
     counted: bool = False
 
     @property
