@@ -156,7 +156,10 @@ def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
     from skanchor.io._columns import ROLES_OF_COLUMNS
     from skanchor.io._several import read_tables
 
+    told = Mapping.from_toml(options.mapping) if options.mapping else None
     tools = _split_names(options.tools) or ["auto"]
+    if told is not None and options.tools == "auto":
+        tools = [told.format]
     table = read_tables(
         options.battles,
         tools[0] if len(tools) == 1 else tools,
@@ -165,8 +168,8 @@ def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
         coded=True,
         flags=_typed_short_cuts(options),
     )
-    if options.mapping:
-        return table, Mapping.from_toml(options.mapping).of(table.source)
+    if told is not None:
+        return table, told.of(table.source)
     columns = {}
     for old, new in column_renames(options).items():
         name = column_called(table.frame.columns, old)

@@ -237,21 +237,16 @@ class Mapping:
     @property
     def commands(self) -> tuple[str, str]:
         """Commands that write the mapping of the source to a file, and use it."""
-        first = shlex.split(self.source)[0] if self.source else "table"
-        path = shlex.quote(f"{Path(first).name.partition('.')[0] or 'mapping'}.toml")
+        words = shlex.split(self.source)
+        stem = Path(words[0]).name.partition(".")[0] or "mapping"
+        path = shlex.quote(f"{stem}.toml")
+        # A mapping stands for the flags that edit what is proposed.
+        edits = ("--columns=", "--labels=", "--human")
+        end = next((n for n, w in enumerate(words) if w.startswith(edits)), len(words))
         return (
             f"skanchor inspect {self.source} -o {path}",
-            f"skanchor rank {self._files()} --mapping {path}",
+            f"skanchor rank {shlex.join(words[:end])} --mapping {path}",
         )
-
-    def _files(self) -> str:
-        """The files of the source, without the flags that the mapping stands for."""
-        words, files = shlex.split(self.source), []
-        for word in words:
-            if word.startswith("--"):
-                break
-            files.append(word)
-        return shlex.join(files)
 
     # ---------------------------------------------------------------------------- files
     def to_toml(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -403,8 +398,9 @@ class Mapping:
                 f"; and {n - 4} more" if n > 4 else ""
             )
             raise BattlesError(
-                f"{self._files() or self.source}: {n} {thing} unclear ({some}). Write "
-                f"{'them' if n > 1 else 'it'} into a mapping: {inspect}, then {rank}."
+                f"{self.source.partition(' --')[0]}: {n} {thing} unclear ({some}). "
+                f"Write {'them' if n > 1 else 'it'} into a mapping: {inspect}, then "
+                f"{rank}."
             )
         columns = set(map(str, table.frame.columns)) | {table.file_column}
         lacking = [name for name in self.columns if name not in columns]

@@ -79,6 +79,8 @@ def read_battles(
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if mapping is not None and not isinstance(mapping, Mapping):
         mapping = Mapping.from_toml(mapping)
+    if mapping is not None and format == "auto":
+        format = mapping.format
     table = read_tables(given, format, encoding, drop_invalid, coded=True)
     if mapping is None:
         mapping = Mapping.of_table(table)

@@ -1,6 +1,8 @@
 """``skanchor inspect`` says what files are understood to hold."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pandas as pd
@@ -63,6 +65,21 @@ def test_what_is_unclear_is_a_finding(run, tmp_path):
     code, out, _ = run("inspect", path, *flags)
     assert code == 0 and "Rows: 4000 by people, 0 by judges." in out
     assert run("rank", path, *flags, "--no-new", "--cv", "2")[0] == 0
+
+
+def test_the_two_commands_of_a_question_can_be_pasted(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = load_demo().frame.rename(columns={"model_a": "l"})
+    frame["winner"] = frame["winner"].replace("tie", "hm é")
+    frame.to_csv("my file.csv", index=False, encoding="cp1252")
+    flags = ["--encoding", "cp1252", "--columns", "l=model_a"]
+    code, _, (error,) = run("rank", "my file.csv", *flags)
+    assert code == 2 and "1 thing is unclear (outcome 'hm é' in 769 rows)" in error
+    inspect, rank = re.findall(r"(skanchor (?:inspect|rank) .*?)(?:, then|\.$)", error)
+    assert run(*shlex.split(inspect)[1:])[0] == 0
+    path = Path("my file.toml")
+    path.write_text(path.read_text().replace('"?"', '"tie"'))
+    assert run(*shlex.split(rank)[1:], "--cv", "2")[0] == 0
 
 
 def test_parts_and_what_is_left_out_are_said(run, tmp_path):
