@@ -195,5 +195,7 @@ def test_codes_of_parquet_are_texts(tmp_path):
     frame = T.astype({"model_a": "category", "judge": "category", "note": "category"})
     frame.loc[np.repeat([0, 1, 2], 50)].to_parquet(path := tmp_path / "codes.parquet")
     found = read_battles(path)
-    assert {found[name].dtype for name in ("model_a", "judge", "note")} == {pd.StringDtype(na_value=np.nan)}
+    assert {found[name].dtype for name in ("model_a", "judge", "note")} == {
+        pd.StringDtype(na_value=np.nan)
+    }
     assert found["model_a"].tolist()[::50] == T["model_a"].tolist()

@@ -5,6 +5,7 @@ them after one edited mapping.
 """
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,9 @@ import pytest
 from skanchor import read_battles
 from skanchor._battles.outcomes import Outcomes
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.io import Mapping
+from skanchor.io import Mapping, _words
+from skanchor.io._columns import ROLES_OF_COLUMNS
+from skanchor.io._layouts import LAYOUTS
 
 A, B, TIE = "model_a", "model_b", "tie"
 ROWS = [
@@ -45,7 +48,7 @@ def named(
 
 
 def meant(table, counts=None):
-    """Comparisons of a table by pair, people or not, and value, however it names them."""
+    """Comparisons of a table by pair, people or not, and value."""
     value = Outcomes.encode(table["winner"], named=True).values
     rows: Counter = Counter()
     n = np.ones(len(table), int) if counts is None else counts
@@ -97,7 +100,8 @@ AT_ONCE = {
                           words(1, 2, "tie")),
     "numbers.csv": named("System-1", "System-2", "rater", "choice",
                          words("1", "2", "Tie")),
-    "sides.csv": named("left", "right", "judge", "vote", words("left", "right", "draw")),
+    "sides.csv": named("left", "right", "judge", "vote",
+                       words("left", "right", "draw")),
     "left_model.csv": named("left model", "right model", "Judge Name", "Verdict",
                             words("Left", "Right", "Equal")),
     "by_name.csv": named(outcome=NAME),
@@ -139,7 +143,8 @@ AT_ONCE = {
                          .reset_index(), OF_RATED),
     "lists.jsonl": named(tags=[["x"]] * 11 + [[]]),
     "degrees.csv": (
-        named(winner="verdict", outcome=["A is much better", "B is slightly better"] * 6),
+        named(winner="verdict",
+              outcome=["A is much better", "B is slightly better"] * 6),
         T.assign(winner=[1.0, 0.25] * 6)),
 }  # fmt: skip
 """Files that are read at once: as all rows, or as those beside the file."""
@@ -173,7 +178,8 @@ ASKED = {
     # Words that nobody could know.
     "hm.csv": (named(outcome=words("A", "B", "hm")), "outcome 'hm' in 3 rows",
                {"outcomes": {"hm": TIE}}),
-    "own.csv": (named(winner="opinion", outcome=words("up", "down", "=")), "outcome 'up'",
+    "own.csv": (named(winner="opinion", outcome=words("up", "down", "=")),
+                "outcome 'up'",
                 {"columns": {"opinion": "winner"}, "outcomes": {"up": A, "down": B}}),
     "own_names.csv": (named("erstes", "zweites"), "what column 'erstes' holds",
                       {"columns": {"erstes": A, "zweites": B}}),
@@ -203,7 +209,8 @@ ASKED = {
                   {"columns": {"votes_a": "score_a", "votes_b": "score_b"}}),
     # Who decided.
     "who.csv": (named(judge="who").replace({"who": {"human": "ann"}}),
-                "is 'ann' in 'who' a person or a judge?", {"judges": {"ann": "people"}}),
+                "is 'ann' in 'who' a person or a judge?",
+                {"judges": {"ann": "people"}}),
     "ids.csv": (named(judge="judge_id").replace({"judge_id": {"human": 0, "gpt-4": 1}}),
                 "is '1' in 'judge_id'", {"judges": {0: "people", 1: "judge"}}),
     "unnamed.csv": (T.drop(columns="judge"), "no column says who decided in 'unnamed'",
@@ -228,7 +235,14 @@ REFUSED = {
                      "no columns are known"),
     "rankings.csv": ("prompt,judge,ranking\np,human,owl>elk\nq,gpt-4,elk>owl\n",
                      "no columns are known"),
-    "by_judge.json": ('{"human": [{"a": 1}], "gpt-4": [{"a": 1}]}', "Reshape your file"),
+    "by_judge.json": ('{"human": [{"a": 1}], "gpt-4": [{"a": 1}]}',
+                      "Reshape your file"),
+    "texts.jsonl": ('{"question": "Ask", "generation": "text", "uid": "u0", '
+                    '"judgement-ab": "First.\\n[[A>>B]]", '
+                    '"judgement-ba": "First.\\n[[A=B]]"}\n' * 3,
+                    "no columns are known"),
+    "costs.csv": ("question,owl_cost,elk_cost,comparison_winner\nAsk,.01,.01,owl\n",
+                  "no columns are known"),
     "three_rows.csv": (
         "battle_id,model,judge,won\n1,owl,human,1\n1,elk,human,0\n2,owl,human,1\n",
         "1 rows are not one of two rows of a battle"),
@@ -237,7 +251,8 @@ REFUSED = {
         "30 outcomes that are in no table"),
     "stranger.csv": ("model_a,model_b,judge,winner\nowl,elk,human,owl\n"
                      "owl,elk,human,fox\nfox,elk,human,fox\n", "row 1 is not compared"),
-    "twice.csv": ("model_a,model_a,judge,winner\nx,y,human,model_a\n", "more than once"),
+    "twice.csv": ("model_a,model_a,judge,winner\nx,y,human,model_a\n",
+                  "more than once"),
     "rows.csv": ("model_a,model_b,judge,winner\n", "but no comparisons"),
 }  # fmt: skip
 
@@ -291,7 +306,7 @@ def test_what_holds_no_comparisons_is_refused(tmp_path, name):
     assert says in str(caught.value) and str(path) in str(caught.value)
 
 
-# ---------------------------------------------------------------------- the mapping file
+# --------------------------------------------------------------------- the mapping file
 def test_a_mapping_lists_every_column_outcome_and_judge(tmp_path):
     table = named("Model A", "Model B", outcome=words("A", "B", "hm"), tags=1)
     table = table.assign(notes="x" * 300)
@@ -377,7 +392,7 @@ def test_features_labels_and_groups_get_standard_names():
     assert {*X["model_a"]} == {"17"} and {*X["model_b"]} == {"4"}
 
 
-# -------------------------------------------------------------------------- several files
+# ------------------------------------------------------------------------ several files
 def test_files_name_their_judges_and_are_asked_where_they_do_not(tmp_path):
     votes = T[T["judge"] == "human"].drop(columns="judge")
     verdicts = T[T["judge"] == "gpt-4"].drop(columns="judge")
@@ -393,3 +408,19 @@ def test_files_name_their_judges_and_are_asked_where_they_do_not(tmp_path):
     assert {*read_battles([human, whole])["judge"]} == {"human", "gpt-4"}
     with pytest.raises(BattlesError, match="is given twice"):
         read_battles([human, human])
+
+
+# ----------------------------------------------------------------------------- the page
+def test_the_page_shows_the_tables_as_they_are():
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text("utf-8")
+    lines = page.splitlines()
+    for name, row in _words.ROLES.items():
+        words = ", ".join(f"`{word.strip()}`" for word in row.split("|"))
+        assert f"| {name} | {words} |" in lines
+    for meaning, row in _words.WORDS.items():
+        words = ", ".join(f"`{word.strip()}`" for word in row.split("|"))
+        words = words.replace("``", "an empty cell")
+        assert f"| `{meaning}` | {words} |" in lines
+    for role, meaning in ROLES_OF_COLUMNS.items():
+        assert f"| `{role}` | {meaning} |" in lines
+    assert all(f"\n| {layout} | " in page for layout in LAYOUTS)
