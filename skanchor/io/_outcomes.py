@@ -122,7 +122,7 @@ class OutcomeFinder:
         numbers = sorted(numbers, key=float)
         values = [float(text) for text in numbers]
         inside = all(0.0 <= value <= 1.0 for value in values)
-        if is_share and inside and (self.table.trusted or {*values} - {0.0, 1.0}):
+        if is_share and inside and (self.table.trusted or {*values} - {0.0, 0.5, 1.0}):
             why = "a share of model_a, as the standard has it"
             meanings: list[Any] = list(values)
         elif values == [1.0, 2.0] and self.columns.has_sides:

@@ -159,6 +159,8 @@ ASKED = {
                      {"outcomes": {1: A, 0: B, 0.5: TIE}}),
     "index.csv": (named(outcome=words(0, 1, 0.5)).loc[DECIDED.index], "outcome '1'",
                   {"outcomes": {0: A, 1: B}}, DECIDED),
+    "halves.csv": (named(outcome=words(0, 1, 0.5)), "outcome '0.5'",
+                   {"outcomes": {0: A, 1: B, 0.5: TIE}}),
     "codes.csv": (named(outcome=words(1, 2, 0)), "outcome '2'",
                   {"outcomes": {1: A, 2: B, 0: TIE}}),
     "minus_one.csv": (named(outcome=words(0, 1, -1)), "outcome '-1' in 3 rows",
