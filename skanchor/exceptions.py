@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning as _ConvergenceWarning
 from skanchor._text import brief, printable
 
 __all__ = [
-    "AssumptionWarning",
     "BattlesError",
     "BoundWarning",
     "ConvergenceWarning",
@@ -92,10 +91,6 @@ class ConvergenceWarning(SkanchorWarning, _ConvergenceWarning):
 
 class DataWarning(SkanchorWarning):
     """Rows or columns of the battles table are not used as one may expect."""
-
-
-class AssumptionWarning(DataWarning):
-    """Names and values of a table were read in the only way that fits them."""
 
 
 class CountWarning(DataWarning):

@@ -203,21 +203,23 @@ def file_of_scores():
     table.to_csv("human.csv", index=False)
 
 
-SIDES = {"model_a": "first", "model_b": "second", "tie": "draw"}
+SIDES = {"model_a": "x", "model_b": "y", "tie": "hm"}
 FILES = {
     "the columns above": one_file(lambda table, votes: table),
     "columns with other names": one_file(
-        lambda table, votes: table.rename(
-            columns={"model_a": "left", "model_b": "right"}
-        )
+        lambda table, votes: table.rename(columns={"model_a": "red", "model_b": "blue"})
     ),
-    "outcomes with other names": one_file(
+    "outcomes with other names, or of 0 and 1": one_file(
         lambda table, votes: table.assign(winner=table["winner"].map(SIDES))
     ),
     "people under other labels than `human`": one_file(
-        lambda table, votes: table.assign(
-            judge=table["judge"].where(~votes, "expert_1")
-        )
+        lambda table, votes: table.assign(judge=table["judge"].where(~votes, "x_1"))
+    ),
+    "no column that says who decided": one_file(
+        lambda table, votes: table[votes].drop(columns="judge")
+    ),
+    "much that is unclear": one_file(
+        lambda table, votes: table.replace({"winner": {"tie": "hm"}})
     ),
     "votes on every model, and you want to test skanchor": one_file(
         lambda table, votes: table.replace({"cedar-fox": "owl"})
@@ -242,13 +244,23 @@ FILES = {
 
 def test_readme_says_what_to_write(here):
     text = (ROOT / "README.md").read_text("utf-8")
-    rows = dict(re.findall(r"^\| ([^|]+?) \| `(skanchor rank .+?)`", text, re.M))
+    table = text.partition("| if your file has")[2].partition("\n\n")[0]
+    rows = {
+        case: re.findall(r"`(skanchor [^`]+)`", write)
+        for case, write in re.findall(r"^\| ([^|]+?) \| (.+) \|$", table, re.M)
+        if "`skanchor" in write
+    }
     # Formats of tools are read by the tests of `io`, each with files of its own.
     del rows["the format of a tool (AlpacaEval, Arena-Hard, MT-Bench, ...)"]
     assert list(rows) == list(FILES)
-    for case, command in rows.items():
+    for case, commands in rows.items():
         FILES[case]()
-        code = []
-        words = [*shlex.split(command)[1:], "--cv", "2"]
-        got = printed(lambda words=words, code=code: code.append(main(words)))
-        assert code == [0], f"{case}: {command}\n{got}"
+        for command in commands:
+            if "--mapping" in command:
+                edited = Path("battles.toml").read_text().replace('"?"', '"tie"')
+                Path("battles.toml").write_text(edited)
+            words, code = shlex.split(command)[1:], []
+            words += ["--cv", "2"] if words[0] == "rank" else []
+            words += ["--no-new"] if case.startswith("no column") else []
+            got = printed(lambda words=words, code=code: code.append(main(words)))
+            assert code == [0], f"{case}: {command}\n{got}"

@@ -272,8 +272,8 @@ def _spelt_pairs(X: Comparisons, known: NDArray[np.intp]) -> list[tuple[str, str
 def _merged(names: dict[Any, Any]) -> str:
     """Advice to give some models the names of others."""
     return (
-        "If they are one, give them one name as a file is read (--rename-models): "
-        f"models={names}."
+        "If they are one, give them one name in the [models] of a mapping: "
+        f"{', '.join(f'{old!r} = {new!r}' for old, new in names.items())}."
     )
 
 

@@ -202,7 +202,7 @@ def _readable_by_numpy(column: nw.Series[Any]) -> Any:
     return to_numpy(column) if wide else column.to_native()
 
 
-_RELABEL = "Say what they mean with labels={'left': 'model_a'}."
+_RELABEL = "Replace them in the table, or read its file by a mapping."
 _LEAVE_OUT_TIES = (
     "scikit-learn treats ties as a third class, but there is no probability of a tie. "
     "Leave their rows out, or use metrics.log_loss_scorer, which scores with ties; "

@@ -59,7 +59,7 @@ def contexts_of(
     column : str or None
     mix : dict of label to float, or None
     """
-    from skanchor.io.generic import column_called
+    from skanchor._cli.pairs import column_called
 
     if getattr(options, "context", None) is None:
         return None, None

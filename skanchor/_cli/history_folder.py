@@ -11,7 +11,6 @@ from skanchor._cli.method import check_jobs, pipeline_of
 from skanchor._cli.streams import is_watched
 from skanchor._cli.table import (
     NO_GROUPS,
-    check_judges,
     column_renames,
     feature_choice,
     flags_of_files,
@@ -52,7 +51,9 @@ def is_folder(options: argparse.Namespace) -> bool:
     check_jobs(options)
     refused = {
         **flags_of_files(options),
-        **values_of(options, "hide-votes-of", "judges", "without", "pool"),
+        "--columns": None,
+        "--human": None,
+        **values_of(options, "hide-votes-of", "without", "pool"),
         "--text-columns": options.text_columns,
     }
     for flag, given in refused.items():
@@ -88,17 +89,19 @@ def build_from_folder(
     anchor = pipeline_of(options, options.weights or "importance")
     anchor.set_params(n_jobs=options.n_jobs, verbose=int(is_watched()))
     opened = open_dataset(options.battles[0])
-    check_judges(options, list(opened.schema.names))
-    features, dropped = feature_choice(options)
     names, renames = group_names(options), column_renames(options)
+    if "judge" not in {renames.get(name, name) for name in opened.schema.names}:
+        raise BadInputError(
+            f"{options.battles[0]}: there is no column judge that says who decided; "
+            "name it, as in --columns annotator=judge"
+        )
     groups = [None if one == NO_GROUPS else renames.get(one, one) for one in names]
     return fit_history(
         opened,
         anchor,
         columns=renames,
         human=options.human or HUMAN,
-        features=features,
-        drop_features=dropped,
+        features=feature_choice(options),
         sample_weight=None if options.weights is None else "count",
         groups=groups[0] if groups else "auto",
         fingerprints=fingerprints,

@@ -1,77 +1,126 @@
-"""``skanchor inspect``: what files are understood to hold, before any fit."""
+"""``skanchor inspect``: what files are taken for, before any fit."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.command import BadInputError, Command, Flags
 from skanchor._cli.method import add_dependence
-from skanchor._cli.output import add_json, json_text
+from skanchor._cli.output import add_force, add_json, json_text
 from skanchor._cli.streams import check_stdout, print_result
 from skanchor._cli.table import (
-    NoJudgesError,
     add_table,
     check_table,
     groups_of,
-    load_battles,
+    read_mapping,
+    read_table,
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from skanchor.io import Mapping
+
+
+def _add_mapping_file(flags: Flags) -> None:
+    flags.value(
+        "-o --output",
+        "FILE",
+        "write the mapping to this file (.toml), to be edited and given as --mapping",
+    )
+    add_force(flags)
 
 
 def _inspect(options: argparse.Namespace) -> None:
-    from skanchor.reports.overview import overview
-    from skanchor.warning_log import WarningLog
-
     check_stdout()
     check_table(options)
-    # What must be decided is a finding here, not an error: all rows are described.
-    asked = ""
-    try:
-        # A second reading below would say again what was assumed.
-        with WarningLog() as log:
-            X, y, _ = load_battles(options)
-        log.issue()
-    except NoJudgesError as error:
-        asked = str(error)
-        options.all_human = True
-        X, y, _ = load_battles(options)
-    except BadInputError:
-        log.issue()
-        raise
-    found = overview(X, y, groups_of(X, options), [] if options.no_new else options.new)
-    files = _files(X)
+    mapping = None
+    if not options.demo:
+        mapping = read_mapping(options)[1]
+        if options.output:
+            _write(mapping, options)
+    elif options.output:
+        raise BadInputError("-o goes with a FILE, not with --demo")
+    found = None
+    if mapping is None or not mapping.unclear:
+        from skanchor.reports.overview import overview
+
+        X, y, _ = read_table(options)
+        new = [] if options.no_new else options.new
+        found = overview(X, y, groups_of(X, options), new)
     if options.json:
-        record: Any = {"files": files, **found.to_dict(), "to_decide": asked or None}
+        record: dict[str, Any] = {} if found is None else found.to_dict()
+        if mapping is not None:
+            decisions = mapping.table.astype(object)
+            record["mapping"] = {
+                "layout": mapping.layout,
+                "format": mapping.format,
+                "decisions": decisions.where(decisions.notna(), None).to_dict(
+                    "records"
+                ),
+                "unclear": list(mapping.unclear),
+                "notes": list(mapping.notes),
+            }
         print_result(json_text(record))
         return
-    lines = [f"{path}: read as {kind}." for path, kind in files["formats"].items()]
-    for path, said in files["assumed"].items():
-        lines += [f"  {path}: assumed that {each}." for each in said]
-    lines += found.lines()
-    if asked:
-        lines.append(f"To decide: {asked}")
+    lines = [] if mapping is None else _lines(mapping)
+    lines += [] if found is None else found.lines()
     print_result("\n".join(lines) + "\n")
 
 
-def _files(X: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """By file, the format that it was read as, and what was assumed."""
-    return {name: dict(X.attrs.get(name, {})) for name in ("formats", "assumed")}
+def _write(mapping: Mapping, options: argparse.Namespace) -> None:
+    """Write the mapping to the file of ``-o``."""
+    path = options.output
+    if not path.endswith(".toml"):
+        raise BadInputError(f"-o {path}: a mapping is a .toml file")
+    from skanchor.io import write_atomically
+
+    # A mapping that was edited is not lost by a command that is typed again.
+    write_atomically(path, mapping.to_toml(), overwrite=options.force)
+
+
+def _lines(mapping: Mapping) -> list[str]:
+    """The mapping as a table of text, and what is unclear."""
+    from skanchor._text import printable
+
+    tool = "" if mapping.format == "table" else f", written by {mapping.format}"
+    lines = [f"{mapping.source}: layout {mapping.layout}{tool}."]
+    for part, title in (("columns", "Column"), ("outcomes", "Outcome"),
+                        ("judges", "Judge")):  # fmt: skip
+        decisions = getattr(mapping, part)
+        if not decisions:
+            continue
+        rows = [[title, "is", "rows", "why"]]
+        for name, one in decisions.items():
+            shown = repr(name) if part == "outcomes" else name
+            n = "" if one.rows is None else str(one.rows)
+            rows.append([printable(str(c))[:40] for c in (shown, one.meaning, n)])
+            rows[-1].append(one.reason)
+        wide = [max(len(row[at]) for row in rows) for at in range(3)]
+        for name, meaning, n, why in rows:
+            lines.append(
+                f"  {name:{wide[0]}}  {meaning:{wide[1]}}  {n:>{wide[2]}}  {why}"
+            )
+    lines += [printable(note) for note in mapping.notes]
+    if mapping.unclear:
+        lines.append("Unclear:")
+        lines += [f"  - {printable(one)}" for one in mapping.unclear]
+        inspect, rank = mapping.commands
+        lines.append(f'Replace each "?": {inspect}, then {rank}')
+    return lines
 
 
 INSPECT = Command(
     name="inspect",
-    help="say what skanchor understands of the files, without ranking",
-    description="Say what skanchor understands of the files: rows, models, judges, "
-    "people, outcomes, features, groups, display orders and connectivity; and "
-    "what will be left out.",
+    help="say what skanchor takes the files for, without ranking",
+    description="Say what skanchor takes every column, outcome and judge of the files "
+    "for, and why, and what is unclear; then rows, models, judges and people, and what "
+    "a fit would warn of.",
     examples=(
         ("a table of your own", "battles.csv"),
+        ("the mapping into a file, to be edited", "battles.csv -o battles.toml"),
         ("votes and verdicts in two files", "votes.csv gpt-4.jsonl"),
         ("for a program", "battles.csv --json | jq .judges"),
     ),
-    arguments=(add_table, add_dependence, add_json),
+    arguments=(add_table, add_dependence, _add_mapping_file, add_json),
     run=_inspect,
 )

@@ -44,12 +44,6 @@ def parts_of(given: list[str]) -> list[str]:
     return parts
 
 
-def levels_of(given: list[str]) -> dict[str, float]:
-    """Preference that each verdict means, from the values of ``--levels``."""
-    takes = "--levels takes VERDICT=NUMBER,... with numbers in [0, 1]"
-    return numbers_of(parts_of(given), takes, lambda value: 0.0 <= value <= 1.0)
-
-
 def numbers_of(
     pairs: Iterable[str], takes: str, fits: Callable[[float], bool]
 ) -> dict[str, float]:
@@ -72,3 +66,13 @@ def numbers_of(
             raise BadInputError(f"{takes.partition(' ')[0]} has {name} twice")
         numbers[name] = value
     return numbers
+
+
+def column_called(names: Iterable[str], wanted: str) -> str | None:
+    """Name of a column, without regard to case and blanks; None if there is not one."""
+    names = list(names)
+    if wanted in names:
+        return wanted
+    key = wanted.strip().casefold()
+    alike = [name for name in names if name.strip().casefold() == key]
+    return alike[0] if len(alike) == 1 else None

@@ -55,7 +55,7 @@ RANK = Command(
         ),
         (
             "from a pipe, the table into a file",
-            "zcat t.csv.gz | skanchor rank - --file-format csv -o board.csv",
+            "zcat t.csv.gz | skanchor rank - -o board.csv",
         ),
         (
             "the paper's fit, or any other parameter of AnchorPipeline",

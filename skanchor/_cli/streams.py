@@ -83,15 +83,14 @@ def show_own_warnings() -> list[Warning]:
     """
     from sklearn.exceptions import ConvergenceWarning
 
-    from skanchor.exceptions import AssumptionWarning, SkanchorWarning
+    from skanchor.exceptions import SkanchorWarning
 
     shown: list[Warning] = []
 
     def show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
         if isinstance(message, Warning):
             shown.append(message)
-        assumed = isinstance(message, AssumptionWarning)
-        print_line(f"{'read as' if assumed else 'warning'}: {message}")
+        print_line(f"warning: {message}")
 
     warnings.simplefilter("ignore")
     for category in (SkanchorWarning, ConvergenceWarning):

@@ -31,8 +31,8 @@ def with_text_features(table: Any, given: str | None) -> Any:
             f"{given!r}"
         )
 
+    from skanchor._cli.pairs import column_called
     from skanchor.features import ResponseFeatures
-    from skanchor.io.generic import column_called
 
     names = [column_called(table.columns, name) or name for name in names]
     pairs = list(zip(names[::2], names[1::2], strict=True))

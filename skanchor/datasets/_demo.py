@@ -5,22 +5,13 @@ from __future__ import annotations
 import gzip
 import io
 from importlib.resources import files
-from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy.special import expit
-from sklearn.utils import Bunch
 
-from ..simulation import simulate_battles
-from .bunch import as_bunch
+from skanchor.datasets.bunch import as_bunch
 
-_FILE = "demo_battles.csv.gz"
-_SEED = 20260915
-_TARGET = "winner"
-_SCORES = {
+SCORES = {
     "amber-otter": 0.9,
     "blue-heron": 0.65,
     "cedar-fox": 0.45,
@@ -30,122 +21,10 @@ _SCORES = {
     "grey-robin": -0.75,
     "hazel-newt": -1.1,
 }
-_NEW_SCORES = {"ivory-lynx": 0.55, "jade-finch": -0.2}
-_SENSITIVITIES = {"judge-alpha": 1.4, "judge-beta": 0.8, "judge-gamma": 1.1}
-# Columns x1, x2, x3 of the simulation. The third feature biases no judge, so the table
-# can leave it out without hiding a bias.
-_BIAS_COEF = [[0.6, 0.2, 0.0], [-0.2, 0.5, 0.0], [0.4, -0.3, 0.0]]
-_N_PROMPTS = 1200
+"""Scores of the historical models by which the table was simulated."""
 
-_DESCR = """\
-Demo battles (SIMULATED)
-------------------------
-
-This table is SIMULATED. Its models, judges and prompts do not exist; it says nothing
-about any real language model. It was made by `skanchor.datasets._demo.make_demo` from
-`skanchor.simulation.simulate_battles`.
-
-4,000 comparisons: 3,300 among eight historical models, about a third of them by humans
-and the rest by three LLM judges, and 350 judge comparisons for each of two new models,
-ivory-lynx and jade-finch, which no human has compared.
-
-Columns
-    model_a, model_b        the two models
-    judge                   "human", "judge-alpha", "judge-beta" or "judge-gamma"
-    prompt_id               the prompt; about three rows share one. Prompts were given
-                            to rows at random and carry no dependence between rows
-    length_a, length_b      standardised log length of each response
-    markdown_a, markdown_b  standardised amount of markdown in each response
-    winner                  "model_a", "model_b" or "tie"; ties are close calls, made so
-                            that counting a tie as half a win keeps every win rate
-
-Each judge has its own sensitivity to the human scores and its own linear bias in length
-and markdown. `true_scores` and `true_sensitivities` hold the values used; scores are in
-human log-odds and average zero over the eight historical models.
-"""
-
-
-def _add_ties(rng, y, logits) -> np.ndarray:
-    """Turn close calls into ties without moving any win rate.
-
-    With p = P(model_a wins) and t = 0.6 min(p, 1 - p), the outcome becomes a tie with
-    probability t, half of it taken from the wins and half from the losses, so that
-    P(win) + P(tie) / 2 is still p.
-    """
-    p = expit(logits)
-    p_outcome = np.where(y == 1, p, 1 - p)
-    # P(tie | outcome) = (t / 2) / P(outcome), with t / 2 = 0.3 min(p, 1 - p).
-    is_tie = rng.random(y.size) < 0.3 * np.minimum(p, 1 - p) / p_outcome
-    return np.where(is_tie, "tie", np.where(y == 1, "model_a", "model_b"))
-
-
-def make_demo() -> pd.DataFrame:
-    """Simulate the demo table that the bundled file contains.
-
-    Returns
-    -------
-    frame : DataFrame
-        4,000 battles; see the DESCR of `load_demo`.
-    """
-    data = simulate_battles(
-        n_historical=3300,
-        n_new=350,
-        n_models=len(_SCORES),
-        n_judges=len(_SENSITIVITIES),
-        n_new_models=len(_NEW_SCORES),
-        n_human=1100,
-        scores=list(_SCORES.values()),
-        new_score=list(_NEW_SCORES.values()),
-        sensitivities=list(_SENSITIVITIES.values()),
-        bias_coef=_BIAS_COEF,
-        random_state=_SEED,
-    )
-    truth, X = data.truth, data.X
-    # The simulation numbers models and judges; here they get names.
-    models = [*truth.historical_models, *truth.new_models]
-    model_names = dict(zip(models, [*_SCORES, *_NEW_SCORES], strict=True))
-    judge_names = dict(zip(truth.judges, _SENSITIVITIES, strict=True))
-    judge_names[truth.human] = "human"
-    rng = np.random.default_rng(_SEED)
-    prompt = rng.integers(_N_PROMPTS, size=len(X))
-    return pd.DataFrame(
-        {
-            "model_a": X["model_a"].map(model_names),
-            "model_b": X["model_b"].map(model_names),
-            "judge": X["judge"].map(judge_names),
-            "prompt_id": [f"prompt-{i:04d}" for i in prompt],
-            "length_a": X["x1_a"].round(3),
-            "length_b": X["x1_b"].round(3),
-            "markdown_a": X["x2_a"].round(3),
-            "markdown_b": X["x2_b"].round(3),
-            _TARGET: _add_ties(rng, data.y, truth.logits),
-        }
-    )
-
-
-def _write_demo(path: str | Path | None = None) -> None:
-    """Write the bundled file again; the same table gives the same bytes."""
-    path = Path(__file__).parent / "data" / _FILE if path is None else Path(path)
-    text = make_demo().to_csv(index=False, float_format="%.3f", lineterminator="\n")
-    path.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
-
-
-@overload
-def load_demo(  # numpydoc ignore=GL08
-    *, return_X_y: Literal[False] = False, as_frame: bool = True
-) -> Bunch: ...
-
-
-@overload
-def load_demo(  # numpydoc ignore=GL08
-    *, return_X_y: Literal[True], as_frame: Literal[True] = True
-) -> tuple[pd.DataFrame, pd.Series]: ...
-
-
-@overload
-def load_demo(  # numpydoc ignore=GL08
-    *, return_X_y: bool, as_frame: bool
-) -> Bunch | tuple[pd.DataFrame, pd.Series] | tuple[NDArray[Any], NDArray[Any]]: ...
+NEW_SCORES = {"ivory-lynx": 0.55, "jade-finch": -0.2}
+SENSITIVITIES = {"judge-alpha": 1.4, "judge-beta": 0.8, "judge-gamma": 1.1}
 
 
 def load_demo(*, return_X_y: bool = False, as_frame: bool = True) -> Any:
@@ -179,14 +58,14 @@ def load_demo(*, return_X_y: bool = False, as_frame: bool = True) -> Any:
     >>> X.shape, sorted(y.unique())
     ((4000, 8), ['model_a', 'model_b', 'tie'])
     """
-    packed = (files(__package__) / "data" / _FILE).read_bytes()
+    packed = (files(__package__) / "data" / "demo_battles.csv.gz").read_bytes()
     frame = pd.read_csv(io.BytesIO(gzip.decompress(packed)))
     return as_bunch(
         frame,
-        return_X_y=return_X_y,
-        as_frame=as_frame,
-        new_models=list(_NEW_SCORES),
-        true_scores=pd.Series(_SCORES | _NEW_SCORES, name="score"),
-        true_sensitivities=pd.Series(_SENSITIVITIES, name="sensitivity"),
-        DESCR=_DESCR,
+        return_X_y,
+        as_frame,
+        "demo",
+        new_models=list(NEW_SCORES),
+        true_scores=pd.Series(SCORES | NEW_SCORES, name="score"),
+        true_sensitivities=pd.Series(SENSITIVITIES, name="sensitivity"),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
 import pandas as pd
@@ -9,12 +10,9 @@ from sklearn.utils import Bunch
 
 _TARGET = "winner"
 
-COLUMNS = ("prompt_id", "model_a", "model_b", "judge", _TARGET)
-"""First columns of every published table."""
-
 
 def as_bunch(
-    frame: pd.DataFrame, *, return_X_y: bool, as_frame: bool, **more: Any
+    frame: pd.DataFrame, return_X_y: bool, as_frame: bool, name: str, **more: Any
 ) -> Any:
     """Return a table in the form that the caller of a loader asks for.
 
@@ -27,6 +25,8 @@ def as_bunch(
     as_frame : bool
         Whether data is a DataFrame and target a Series; otherwise both are arrays, data
         of dtype object.
+    name : str
+        Name of the set, whose description is in a file.
     **more
         Further entries of the Bunch.
 
@@ -36,8 +36,6 @@ def as_bunch(
         With entries ``data``, ``target``, ``frame`` (None if not `as_frame`),
         ``feature_names``, ``target_names`` and those given.
     """
-    # Where files were read is of this machine alone.
-    frame.attrs.clear()
     data: Any = frame.drop(columns=_TARGET)
     target: Any = frame[_TARGET]
     columns = list(data.columns)
@@ -51,5 +49,6 @@ def as_bunch(
         frame=frame if as_frame else None,
         feature_names=columns,
         target_names=[_TARGET],
+        DESCR=(files(__package__) / "data" / f"{name}.rst").read_text("utf-8"),
         **more,
     )

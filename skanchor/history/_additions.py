@@ -14,7 +14,7 @@ from skanchor._crossfit.folds import FoldPlan
 from skanchor.exceptions import BattlesError
 from skanchor.history._arrivals import deal, warn_of_features
 from skanchor.history._counts import RowCounts, rows_as_table
-from skanchor.io.joined import join_tables
+from skanchor.io import join_tables
 from skanchor.sample import Sample
 
 

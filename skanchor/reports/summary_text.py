@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from skanchor._text import printable
-from skanchor.exceptions import AssumptionWarning
 from skanchor.reports.answers import best_lines
 from skanchor.reports.summary import RunSummary
 from skanchor.warning_log import in_short
@@ -140,12 +139,7 @@ def _position_effects(summary: RunSummary) -> Iterator[str]:
 
 
 def _warnings(summary: RunSummary) -> Iterator[str]:
-    found: list[Warning] = []
-    for warning in summary.warnings:
-        if isinstance(warning, AssumptionWarning):
-            yield f"Read as: {' '.join(str(warning).split())}"
-        else:
-            found.append(warning)
+    found = list(summary.warnings)
     if not found:
         yield "Warnings: none."
         return

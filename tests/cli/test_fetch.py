@@ -57,4 +57,4 @@ def test_missing_file_of_a_mirror_is_named(run, monkeypatch, tmp_path):
     monkeypatch.setenv("SKANCHOR_DATA_MIRROR", str(tmp_path))
     code, out, err = run("fetch", "arena")
     assert (code, out) == (2, "")
-    assert "there is no arena/human.json" in err[0]
+    assert "arena/human.json is not there" in err[0]

@@ -1,10 +1,11 @@
 """``skanchor inspect`` says what files are understood to hold."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pandas as pd
-from offers import offers
 
 from skanchor.datasets import load_demo
 from skanchor.reports.overview import overview
@@ -32,44 +33,53 @@ def test_json_has_the_numbers_of_the_table(run, battles):
     assert found["outcomes"]["first"] == outcomes["model_a"]
     assert found["outcomes"]["tie"] == (frame["winner"].str.startswith("tie")).sum()
     assert found["groups"]["n"] == frame["prompt_id"].nunique()
-    assert found["files"]["formats"] == {str(battles): "table"}
+    assert found["mapping"]["layout"] == "pairs" and not found["mapping"]["unclear"]
     assert found["refusal"] is None
-    assert found["to_decide"] is None
 
 
-def test_the_page_names_all_of_the_json(run):
-    found = json.loads(run("inspect", "--demo", "--json")[1])
+def test_the_page_names_all_of_the_json(run, battles):
+    found = json.loads(run("inspect", battles, "--json")[1])
     page = (Path(__file__).parents[2] / "docs" / "json.md").read_text("utf-8")
     names = {*found, *found["rows"], *found["models"][0], *found["judges"][0]}
-    names |= {*found["outcomes"], *found["groups"], *found["files"]}
+    names |= {*found["outcomes"], *found["groups"], *found["mapping"]}
     assert {name for name in names if f"`{name}`" not in page} == set()
 
 
-def test_what_must_be_decided_is_a_finding(run, tmp_path):
-    frame = load_demo().frame
-    frame.drop(columns="judge").to_csv(path := tmp_path / "votes.csv", index=False)
-    code, out, _ = run("inspect", path)
-    (line,) = [line for line in out.splitlines() if line.startswith("To decide: ")]
-    assert code == 0 and "no column judge" in line
-    assert offers(line) == [("If people gave these outcomes", {"all_human": True})]
-    assert json.loads(run("inspect", path, "--json")[1])["to_decide"] in line
-    assert run("rank", path, "--all-human", "--no-new", "--cv", "2")[0] == 0
-
-
-def test_a_column_that_may_name_the_judges_is_proposed_once(run, tmp_path):
-    frame = load_demo().frame.rename(columns={"judge": "umpire", "winner": "outcome"})
-    names = ["visitors", "north", "south", "west"]
-    labels = ["human", "judge-alpha", "judge-beta", "judge-gamma"]
-    frame["umpire"] = frame["umpire"].map(dict(zip(labels, names, strict=True)))
-    frame.to_csv(path := tmp_path / "votes.csv", index=False)
+def test_what_is_unclear_is_a_finding(run, tmp_path):
+    frame = load_demo().frame.rename(columns={"judge": "umpire"})
+    frame["winner"] = frame["winner"].replace("tie", "hm")
+    frame.drop(columns="umpire").to_csv(path := tmp_path / "battles.csv", index=False)
     code, out, err = run("inspect", path)
-    assert code == 0 and len(err) == len(set(err)) == 1
-    (line,) = [line for line in out.splitlines() if line.startswith("To decide: ")]
-    (proposed,) = [more for _, more in offers(line) if "columns" in more]
-    assert proposed == {"columns": {"umpire": "judge"}}
-    more = ["--columns", "umpire=judge", "--human", "visitors"]
-    code, out, _ = run("inspect", path, *more)
-    assert code == 0 and "Judges: 3." in out
+    assert (code, err) == (0, [])
+    for line in (
+        "  - outcome 'hm' in 769 rows",
+        "  - no column says who decided in 'battles': people or a judge?",
+    ):
+        assert line in out.splitlines()
+    record = json.loads(run("inspect", path, "--json")[1])["mapping"]
+    assert len(record["unclear"]) == 2
+    assert {row["part"] for row in record["decisions"]} == {
+        "columns", "outcomes", "judges",
+    }  # fmt: skip
+    flags = ["--labels", "hm=tie", "--human", "*"]
+    code, out, _ = run("inspect", path, *flags)
+    assert code == 0 and "Rows: 4000 by people, 0 by judges." in out
+    assert run("rank", path, *flags, "--no-new", "--cv", "2")[0] == 0
+
+
+def test_the_two_commands_of_a_question_can_be_pasted(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = load_demo().frame.rename(columns={"model_a": "l"})
+    frame["winner"] = frame["winner"].replace("tie", "hm é")
+    frame.to_csv("my file.csv", index=False, encoding="cp1252")
+    flags = ["--encoding", "cp1252", "--columns", "l=model_a"]
+    code, _, (error,) = run("rank", "my file.csv", *flags)
+    assert code == 2 and "1 thing is unclear (outcome 'hm é' in 769 rows)" in error
+    inspect, rank = re.findall(r"(skanchor (?:inspect|rank) .*?)(?:, then|\.$)", error)
+    assert run(*shlex.split(inspect)[1:])[0] == 0
+    path = Path("my file.toml")
+    path.write_text(path.read_text().replace('"?"', '"tie"'))
+    assert run(*shlex.split(rank)[1:], "--cv", "2")[0] == 0
 
 
 def test_parts_and_what_is_left_out_are_said(run, tmp_path):

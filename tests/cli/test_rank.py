@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,6 @@ import pytest
 from skanchor import AnchorPipeline, split_battles
 from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError
-from skanchor.io.reading import read_given
 from skanchor.reports import to_dict
 from skanchor.reports.leaderboard import leaderboard_text
 from skanchor.reports.summary import summarize
@@ -175,18 +173,13 @@ def test_groups_by_the_old_or_the_new_name(run, whole, battles):
 
 
 def test_features_by_name(run, whole, battles):
-    flags = ["--features", " length, "], ["--drop-features", "markdown"]
-    outs = [run("rank", battles, *FAST, *each) for each in flags]
-    assert [(code, err) for code, _, err in outs] == [(0, [])] * 2
-    told = "\nFeatures: length.\nColumns ignored: none"
-    assert f"{told}.\n" in outs[0][1]
-    assert outs[1][1] == outs[0][1]
-    assert whole[1] != outs[0][1]
+    code, out, err = run("rank", battles, *FAST, "--features", " length, ")
+    assert (code, err) == (0, [])
+    assert "\nFeatures: length.\nColumns ignored: none.\n" in out
+    assert whole[1] != out
     assert "\nFeatures: none; " in run("rank", battles, *FAST, "--features", "")[1]
-    code, _, err = run("rank", battles, "--drop-features", "tone")
-    assert code == 2 and "for the features ['tone']" in err[0]
-    code, _, err = run("rank", battles, "--drop-features", "x", "--features", "y")
-    assert code == 2 and "not allowed with" in err[0]
+    code, _, err = run("rank", battles, "--features", "tone")
+    assert code == 2 and "'tone'" in err[0]
 
 
 def test_suspects_are_left_out_unless_asked_for(run, whole, battles, tmp_path):
@@ -227,14 +220,14 @@ def test_human_rows_under_other_labels(run, whole, battles, tmp_path):
     plain = board(whole)
     assert board(run("rank", path, *FAST, "--human", "7", "crowd")) == plain
     assert board(run("rank", path, *FAST, "--human", "7", "--human", "crowd")) == plain
-    # Of labels that are not named, those that mean people are told.
-    code, _, err = run("rank", path, *FAST)
-    assert (code, len(err)) == (0, 1)
-    assert "read as: rows of judge 'crowd' are people's" in err[0]
+    # Without the flag the other label is a judge: the column has people.
+    assert run("rank", path, *FAST)[0] == 0
     frame.replace({"judge": {"crowd": "ann"}}).to_csv(path, index=False)
     code, _, err = run("rank", path, *FAST)
     assert (code, len(err)) == (2, 1)
-    assert "label, name it in human" in err[0]
+    assert "is 'ann' in 'judge' a person or a judge?" in err[0]
+    code, _, err = run("rank", path, *FAST, "--human", "nobody")
+    assert code == 2 and "no label of a judge is 'nobody'; the labels are" in err[0]
 
 
 def test_human_rows_by_a_pattern_or_by_the_judges(run, whole, battles, tmp_path):
@@ -244,7 +237,6 @@ def test_human_rows_by_a_pattern_or_by_the_judges(run, whole, battles, tmp_path)
     frame.to_csv(path := tmp_path / "b.csv", index=False)
     plain = board(whole)
     assert board(run("rank", path, *FAST, "--human", "expert_*")) == plain
-    assert board(run("rank", path, *FAST, "--judges", "judge-*")) == plain
     code, out, _ = run(
         "rank", path, *FAST, "--human", "expert_*", "--without", "*-beta", "--json"
     )
@@ -261,10 +253,20 @@ def test_one_file_for_each_judge(run, battles, tmp_path):
     joined.to_csv(path := tmp_path / "b.csv", index=False)
     whole = run("rank", path, *FAST)
     assert run("rank", *paths, *FAST) == whole
-    names = [path.stem for path in paths]
+    # Names of files that say no judge are asked about, and named by a mapping.
     moved = [path.rename(path.with_name(f"{i}.dat")) for i, path in enumerate(paths)]
-    flags = ["--file-format", "csv", "--judge", *names]
-    assert run("rank", *moved, *FAST, *flags) == whole
+    code, _, err = run("rank", *moved, *FAST)
+    assert code == 2 and "who decided in '0.dat': people or a judge?" in err[0]
+    toml = tmp_path / "m.toml"
+    assert run("inspect", *moved, "-o", toml)[0] == 0
+    text = toml.read_text()
+    for number, name in enumerate(path.stem for path in paths):
+        said = "people" if name == "human" else f"judge: {name}"
+        text = text.replace(f'"{number}.dat" = "?"', f'"{number}.dat" = "{said}"')
+    toml.write_text(text)
+    assert run("rank", *moved, *FAST, "--mapping", toml) == whole
+    code, _, err = run("inspect", *moved, "-o", toml)
+    assert code == 2 and "exists" in err[0] and toml.read_text() == text
 
 
 def test_published_files_of_a_tool_give_a_leaderboard(run):
@@ -280,10 +282,10 @@ def test_published_files_of_a_tool_give_a_leaderboard(run):
 
 
 def test_standard_input_and_labels(run, whole, battles, tmp_path, monkeypatch):
-    sides = {"model_a": "left", "model_b": "right", "tie": "draw"}
+    sides = {"model_a": "up", "model_b": "down", "tie": "hm"}
     text = pd.read_csv(battles).replace({"winner": sides}).to_csv(index=False)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    flags = ["--labels", "left=model_a,right=model_b", "--labels", "draw=tie"]
+    flags = ["--labels", "up=model_a,down=model_b", "--labels", "hm=tie"]
     assert run("rank", "-", *FAST, *flags) == whole
 
 
@@ -481,24 +483,30 @@ def test_separation_warns_in_one_line_and_json_stays_strict(run, battles, tmp_pa
 HEAD = "model_a,model_b,judge,winner\n"
 BAD_FILES = {
     "absent.csv": (None, "No such file"),
-    "unknown.xlsx": ("", "a workbook, which is not read"),
-    "empty.csv": ("", "Empty CSV"),
-    "header.csv": (HEAD, "a file with a row for each"),
-    "torn.csv": (HEAD + "a,b\n", "Expected 4 columns"),
-    "latin.csv": (HEAD.encode() + b"\xe9,b,human,tie\n", "UTF8"),
+    "unknown.xlsx": (b"PK\x03\x04", "no file can be read from the archive"),
+    "empty.csv": ("", "it is empty"),
+    "header.csv": (HEAD, "but no comparisons"),
+    "torn.csv": (HEAD + "a,b\n", "line 2 has 2 cells for 4 columns"),
+    "latin.csv": (HEAD.encode() + b"\xe9,b,human,tie\n", "line 2 is not utf-8"),
     "torn.jsonl": ('{"model_a": ', "line 1"),
     "columns.json": (
         '{"model_a": {"0": "x"}, "model_b": []}',
-        "orient='records', lines=True",
+        "Reshape your file",
     ),
-    "named.csv": (HEAD + "x,y,human,z\nx,z,human,x\n", "names winners, but in 1 rows"),
+    "named.csv": (
+        HEAD + "x,y,human,x\nx,y,human,z\nx,z,human,x\n",
+        "winner 'z' of row 1 is not",
+    ),
     "text.jsonl": (
         '{"model_a": "x", "model_b": "y", "judge": "human", "winner": "1"}\n',
-        "holds 1, which may mean 2 things",
+        "outcome '1' in 1 rows",
     ),
     "fake.parquet": ("no", "fake.parquet"),
-    "columns.csv": ("a,b\n1,2\n", "columns={"),
-    "judge.csv": ("model_a,model_b,winner\nx,y,tie\ny,x,model_a\n", "no column judge"),
+    "columns.csv": ("a,b\n1,2\n", "give --columns NAME=ROLE"),
+    "judge.csv": (
+        "model_a,model_b,winner\nx,y,tie\ny,x,model_a\n",
+        "people or a judge?",
+    ),
     "outcome.csv": (HEAD + "x,y,human,maybe\n", "maybe"),
     "null.csv": (HEAD + "x,,human,tie\n", "missing ids"),
     "half.csv": ("n_a," + HEAD + "1,x,y,human,tie\n", "n_a"),
@@ -525,7 +533,7 @@ BAD_FLAGS = {
     "rank x.csv --demo": "not both",
     "rank --new x.csv": "FILE goes before --new",
     "rank --human Human x.csv": "FILE goes before --human",
-    "rank --demo --human crowd": "crowd",
+    "rank --demo --human crowd": "--human goes with a FILE",
     "rank --demo --no-new": "ivory-lynx",
     "rank --demo --no-new --new ivory-lynx": "not allowed with",
     "rank --demo --level 95": "--level",
@@ -538,23 +546,17 @@ BAD_FLAGS = {
     "rank --demo --new nobody": "nobody",
     "rank --demo --new ivory-lynx": "jade-finch",
     "rank --demo --groups topic": "topic",
-    "rank --demo --columns left": "OLD=NEW",
+    "rank x.csv --columns left": "OLD=NEW",
     "rank --demo --labels left=model_a": "--labels goes with a FILE",
     "rank --demo --from arena_hard": "--from goes with a FILE",
     "rank x.csv --labels left": "--labels takes OLD=NEW",
-    "rank --demo --levels A>B=1": "--levels goes with a FILE",
-    "rank --demo --tie-margin 1": "--tie-margin goes with a FILE",
-    "rank x.csv --levels A>B": "--levels takes VERDICT=NUMBER",
-    "rank x.csv --levels A>B=2": "--levels takes VERDICT=NUMBER",
-    "rank x.csv --levels A=B=1,A=B=0": "--levels has A=B twice",
-    "rank x.csv --tie-margin -1": "--tie-margin must not be negative",
-    "rank x.csv --tie-margin nan": "--tie-margin must not be negative",
+    "rank x.csv --labels A=B=1,A=B=0": "--labels has A=B twice",
+    "rank x.csv --mapping m.toml --columns a=b": "--columns edits what is proposed",
     "rank - -": "twice",
-    "rank --demo --human x --judges y": "not allowed with",
     "rank --demo --without nobody": "nobody",
     "rank absent.csv --from lmsys": "absent.csv",
-    "rank --demo --columns a=b,a=c": "twice",
-    "rank --demo --columns left=model_a": "left",
+    "rank x.csv --columns a=b,a=c": "twice",
+    "rank --demo --columns left=model_a": "--columns goes with a FILE",
     "rank --demo --output /absent/folder/x": "no directory",
     "rank --demo --output .": "directory",
     "rank --demo --output x.bmp": ".xlsx, .html, .png, .svg, .pdf and .txt",
@@ -607,25 +609,6 @@ def test_bad_flags(run, command):
     assert len(err) == 1
     assert err[0].startswith("skanchor: error: ")
     assert BAD_FLAGS[command] in err[0]
-
-
-def test_levels_and_tie_margin(run, tmp_path, monkeypatch):
-    fixtures = Path(__file__).parents[1] / "io" / "fixtures"
-    asked = {}
-
-    def read(given, *args, **options):
-        asked.update(given)
-        return read_given(given, *args, **options)
-
-    monkeypatch.setattr("skanchor.io.reading.read_given", read)
-    given = "A>>B=1,A>B=0.7,A=B=0.5"
-    run("rank", fixtures / "arena_hard.jsonl", "--levels", given, "--levels", "B>A=.3")
-    assert asked["levels"] == {"A>>B": 1.0, "A>B": 0.7, "A=B": 0.5, "B>A": 0.3}
-    run("rank", fixtures / "scores.csv", "--from", "scores", "--tie-margin", "0.5")
-    assert asked["tie_margin"] == 0.5
-    code, _, err = run("rank", fixtures / "arena_hard.jsonl", "--levels", "A>C=1")
-    assert code == 2
-    assert "graded verdicts ['A>C']" in err[-1]
 
 
 def test_format_of_each_file(run, tmp_path):
@@ -740,51 +723,26 @@ def test_contexts_that_cannot_be_are_one_line(run, kinds, flags, said):
 
 def test_rows_without_a_judge_are_people_s_only_when_told_so(run, tmp_path):
     path = tmp_path / "my verdicts.csv"
-    rows = [f"m{a},m{b},gpt,{'model_a' if a < b else 'tie'}\n"
+    rows = [f"m{a},m{b},{'model_a' if a < b else 'tie'}\n"
             for a in range(4) for b in range(4) if a != b]  # fmt: skip
-    path.write_text("model_a,model_b,evaluator,winner\n" + "".join(rows) * 3)
+    path.write_text("model_a,model_b,winner\n" + "".join(rows) * 3)
     code, out, (error,) = run("rank", path, "--no-new")
     assert (code, out) == (2, "")
-    assert "no column 'judge', and 'evaluator' ('gpt') may name judges" in error
-    assert [words[3:] for _, words in run.offered] == [
-        ["--columns=evaluator=judge"],
-        ["--columns=evaluator=rater", "--all-human"],
-    ]
-    code, out, _ = run("rank", path, "--no-new", "--all-human")
+    assert "no column says who decided in 'my verdicts': people or a judge?" in error
+    assert f"skanchor inspect '{path}' -o 'my verdicts.toml'" in error
+    code, out, _ = run("rank", path, "--no-new", "--human", "*")
     assert code == 0
     assert "m0" in out
-    code, _, (error,) = run("rank", path, "--columns", "evaluator=judge")
-    assert code == 2
-    assert "No row is by a human: column 'judge' holds ['gpt']" in error
-    flags = ("--columns", "evaluator=judge", "--all-human")
-    code, _, (error,) = run("rank", path, *flags)
-    assert code == 2
-    assert "--all-human: there is a column judge" in error
-    # A pattern or label of people needs the column, too.
-    code, _, (error,) = run("rank", path, "--all-human", "--human", "gpt")
-    assert code == 2
-    assert "not allowed with argument" in error
 
 
-def test_a_folder_without_a_judge_is_people_s_only_when_told_so(run, tmp_path):
+def test_a_folder_without_a_judge_is_refused(run, tmp_path):
     data = simulate_battles(n_historical=300, n_new=20, n_models=4, random_state=0)
-    folder, history = tmp_path / "rows", tmp_path / "history.anchor"
-    folder.mkdir()
-    path = folder / "rows.parquet"
-    data.X.drop(columns="judge").assign(winner=data.y).to_parquet(path)
-    flags = ("history", "build", folder, "--output", history)
+    (folder := tmp_path / "rows").mkdir()
+    rows = data.X.rename(columns={"judge": "Judge"}).assign(winner=data.y)
+    rows.to_parquet(folder / "rows.parquet")
+    flags = ("history", "build", folder, "--output", tmp_path / "history.anchor")
     code, _, err = run(*flags)
-    assert code == 2
-    assert "there is no column judge, so that all rows would count" in err[-1]
-    assert [words[-1] for _, words in run.offered] == ["--all-human"]
-    # Batches are read by the exact names of columns.
-    data.X.rename(columns={"judge": "Judge"}).assign(winner=data.y).to_parquet(path)
-    code, _, err = run(*flags)
-    assert code == 2
-    assert [words[-1] for _, words in run.offered] == [
-        "--all-human",
-        "--columns=Judge=judge",
-    ]
+    assert code == 2 and "no column judge that says who decided" in err[-1]
 
 
 # ---------------------------------------------------------------------- a dry run

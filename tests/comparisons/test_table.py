@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 from skanchor import Comparisons, split_battles
 from skanchor._battles import Outcomes
-from skanchor.exceptions import AssumptionWarning, BattlesError
+from skanchor.exceptions import BattlesError
 
 
 @kinds
@@ -31,16 +31,10 @@ def test_split_battles_renames(kind):
     assert sorted(a.feature_names) == sorted(b.feature_names)
     for outcome in (y, labels):
         assert Outcomes.encode(outcome, named=True).values.tolist() == [1, 0.5, 0] * 2
-    # Names and people are recognised, too.
-    with pytest.warns(AssumptionWarning, match="judges are in 'voter'.*rows of judge"):
-        found, outcomes = split_battles(table)
-    assert type(found) is type(table)
-    assert_array_equal(Comparisons.from_battles(found).judge, b.judge)
-    assert_array_equal(np.asarray(outcomes), np.asarray(labels))
     with pytest.raises(BattlesError, match=r"the human labels \['people'\]"):
         split_battles(table, columns=back, human="people")
     without = {name: v for name, v in given_data.items() if name != "verdict"}
-    with pytest.raises(BattlesError, match=r"lacks the columns \['model_a', 'model_b'"):
+    with pytest.raises(BattlesError, match=r"lacks the columns \['winner', 'model_a'"):
         split_battles(KINDS[kind](without))
     with pytest.raises(BattlesError, match=r"lacks the columns \['nowhere'\]"):
         split_battles(table, columns={"nowhere": "winner"})

@@ -5,11 +5,11 @@ from importlib.resources import files
 
 import numpy as np
 import pandas as pd
+from demo_table import add_ties, make_demo, write_demo
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor.datasets import load_demo
-from skanchor.datasets._demo import _add_ties, _write_demo, make_demo
 
 
 def test_bundled_file_is_what_make_demo_makes():
@@ -24,8 +24,8 @@ def test_bundled_file_is_what_make_demo_makes():
 
 
 def test_rebuilt_file_reads_the_same(tmp_path):
-    _write_demo(tmp_path / "a.csv.gz")
-    _write_demo(tmp_path / "b.csv.gz")
+    write_demo(tmp_path / "a.csv.gz")
+    write_demo(tmp_path / "b.csv.gz")
     packed = (tmp_path / "a.csv.gz").read_bytes()
     assert packed == (tmp_path / "b.csv.gz").read_bytes()
     bundled = (files("skanchor.datasets") / "data/demo_battles.csv.gz").read_bytes()
@@ -71,7 +71,7 @@ def test_ties_keep_the_win_rate():
     for logit in (-1.5, 0.0, 0.7):
         p = expit(logit)
         y = (rng.random(n) < p).astype(int)
-        winner = _add_ties(rng, y, np.full(n, logit))
+        winner = add_ties(rng, y, np.full(n, logit))
         value = pd.Series(winner).map({"model_a": 1, "tie": 0.5, "model_b": 0})
         assert abs(value.mean() - p) < 4.5 * 0.5 / np.sqrt(n)
         t = 0.6 * min(p, 1 - p)

@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from skanchor.datasets import fetch_arena, fetch_llmfao, fetch_mt_bench, published
-from skanchor.datasets.published import PublishedFile, PublishedSet, data_folder
+from skanchor.datasets.published import published_files
 
 FETCHERS = {"arena": fetch_arena, "mt_bench": fetch_mt_bench, "llmfao": fetch_llmfao}
 
@@ -25,25 +25,30 @@ def fetched(name):
 
 
 CONTENT = b'{"a": "one\xe2\x80\xa8line"}\n\n{"a": 2}\n'
-FILE = PublishedFile("o/n", "c0ffee", "d/x.jsonl", hashlib.sha256(CONTENT).hexdigest())
-SMALL = PublishedSet("small", {"x.jsonl": FILE})
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+ADDRESS = "https://example.org/x.jsonl"
 
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch):
     """Whatever reaches for the network fails, unless a test says what it gives."""
 
-    def refuse(url, *args, **kwargs):
-        raise requests.ConnectionError(url)
+    def refuse(store, name):
+        raise requests.ConnectionError(name)
 
-    monkeypatch.setattr(pooch, "retrieve", refuse)
+    monkeypatch.setattr(pooch.Pooch, "fetch", refuse)
 
 
 @pytest.fixture
-def offline(monkeypatch, tmp_path):
+def small(monkeypatch, tmp_path):
+    """The folder of a set of one file, and a function that finds the file."""
+    (tmp_path / "data").mkdir()
+    registry = tmp_path / "data" / "registry.txt"
+    registry.write_text(f"small/x.jsonl sha256:{SHA256} {ADDRESS}\n")
+    monkeypatch.setattr(published, "files", lambda package: tmp_path)
     monkeypatch.delenv("SKANCHOR_DATA_MIRROR", raising=False)
-    monkeypatch.setenv("SKANCHOR_DATA", str(tmp_path))
-    return tmp_path
+    monkeypatch.setenv("SKANCHOR_DATA", str(tmp_path / "home"))
+    return tmp_path / "home" / "small"
 
 
 @pytest.mark.parametrize("name", FETCHERS)
@@ -133,67 +138,47 @@ def test_texts_are_those_that_the_features_count(fetch):
     assert frame["prompt"].str.len().gt(0).all()
 
 
-def test_address():
-    assert FILE.url == "https://raw.githubusercontent.com/o/n/c0ffee/d/x.jsonl"
-
-
-def test_default_folder(monkeypatch):
-    monkeypatch.delenv("SKANCHOR_DATA", raising=False)
-    assert data_folder() == Path.home() / "skanchor_data"
-    monkeypatch.setenv("SKANCHOR_DATA", "/elsewhere")
-    assert data_folder() == Path("/elsewhere")
-    assert data_folder("~/mine") == Path.home() / "mine"
-
-
-def test_file_is_fetched_once_and_kept(offline, monkeypatch):
+def test_file_is_fetched_once_and_kept(small, monkeypatch):
     calls = []
 
-    def retrieve(url, known_hash, fname, path):
-        calls.append((url, known_hash))
-        path.mkdir(parents=True, exist_ok=True)
-        (path / fname).write_bytes(CONTENT)
+    def fetch(store, name):
+        calls.append(name)
+        small.mkdir(parents=True, exist_ok=True)
+        (small / "x.jsonl").write_bytes(CONTENT)
 
-    monkeypatch.setattr(pooch, "retrieve", retrieve)
+    monkeypatch.setattr(pooch.Pooch, "fetch", fetch)
     for _ in range(2):
-        (path,) = SMALL.paths().values()
-    assert path == offline / "small" / "x.jsonl"
-    assert calls == [(FILE.url, f"sha256:{FILE.sha256}")]
+        (path,) = published_files("small").values()
+    assert path == small / "x.jsonl" and calls == ["small/x.jsonl"]
     assert [row["a"] for row in published.read_json_lines(path)] == ["one\u2028line", 2]
     # Damaged files are fetched anew.
     path.write_bytes(CONTENT[:5])
-    SMALL.paths()
+    published_files("small")
     assert len(calls) == 2
 
 
-def test_pooch_takes_these_arguments(offline, monkeypatch):
-    monkeypatch.undo()
-    monkeypatch.delenv("SKANCHOR_DATA_MIRROR", raising=False)
-    (offline / "small").mkdir()
-    (offline / "small" / "x.jsonl").write_bytes(CONTENT)
-    hashed = f"sha256:{FILE.sha256}"
-    assert pooch.retrieve(FILE.url, hashed, "x.jsonl", offline / "small")
-
-
-def test_no_network_is_told_with_what_to_do(offline):
+def test_no_network_is_told_with_what_to_do(small):
     with pytest.raises(OSError, match="could not be fetched") as caught:
-        SMALL.paths()
-    for part in (FILE.url, "SKANCHOR_DATA_MIRROR", "small/x.jsonl", FILE.sha256):
+        published_files("small")
+    for part in (ADDRESS, "SKANCHOR_DATA_MIRROR", "small/x.jsonl", SHA256):
         assert part in str(caught.value)
-
-
-def test_nothing_is_fetched_where_that_is_not_wanted(offline):
     with pytest.raises(OSError, match="download_if_missing=True"):
-        SMALL.paths(download_if_missing=False)
+        published_files("small", download_if_missing=False)
 
 
-def test_mirror_is_read_where_it_is(offline, monkeypatch, tmp_path):
+def test_mirror_is_read_where_it_is(small, monkeypatch, tmp_path):
     monkeypatch.setenv("SKANCHOR_DATA_MIRROR", str(tmp_path))
-    with pytest.raises(OSError, match=r"there is no small/x\.jsonl"):
-        SMALL.paths()
-    (tmp_path / "small").mkdir()
-    path = tmp_path / "small" / "x.jsonl"
+    with pytest.raises(OSError, match=r"small/x\.jsonl is not there, or not the publ"):
+        published_files("small")
+    (path := tmp_path / "small" / "x.jsonl").parent.mkdir()
     path.write_bytes(b"other")
-    with pytest.raises(OSError, match="is not the published file"):
-        SMALL.paths()
+    with pytest.raises(OSError, match="not the published file"):
+        published_files("small")
     path.write_bytes(CONTENT)
-    assert SMALL.paths() == {"x.jsonl": path}
+    assert published_files("small") == {"x.jsonl": path}
+
+
+def test_the_folder_of_the_user_is_read(small, monkeypatch, tmp_path):
+    (path := tmp_path / "mine" / "small" / "x.jsonl").parent.mkdir(parents=True)
+    path.write_bytes(CONTENT)
+    assert published_files("small", tmp_path / "mine") == {"x.jsonl": path}

@@ -10,54 +10,65 @@ FILES = "cli.test_history_files::test_"
 for title, where in {
     "A file that is absent, damaged, empty or of another format":
         "cli.test_rank::test_bad_file",
-    "A table nested deeply": "io.test_reading::test_deep_nesting_is_refused",
+    "A table nested deeply":
+        "io.test_files::test_bad_files_are_refused",
     "A number of thousands of digits":
-        "io.test_reading::test_numbers_of_thousands_of_digits_are_refused",
-    "A cell of megabytes": "io.test_reading::test_a_cell_of_megabytes_is_read",
-    "A name of megabytes":
-        "io.test_reading::test_a_name_of_megabytes_is_cut_in_messages",
-    "A link to a device": "io.test_reading::test_devices_are_refused",
-    "A machine so busy that a file is closed while it is still being read ahead":
-        "io.test_reading::test_a_file_that_is_closed_is_read_ahead_no_more",
-    "A named pipe": "io.test_reading::test_pipes_are_read_once",
+        "io.test_files::test_bad_files_are_refused",
+    "A cell of megabytes":
+        "io.test_files::test_a_cell_without_end_is_refused",
+    "A link to a device":
+        "io.test_files::test_standard_input_and_pipes",
+    "A named pipe":
+        "io.test_files::test_standard_input_and_pipes",
     "A table that was written to JSON by columns": "cli.test_rank::test_bad_file",
     "A list of battles in an object of JSON":
-        "io.test_wrapped_json::test_the_table_in_an_object_is_found",
+        "io.test_files::test_every_format_holds_the_same",
     "Two lists of objects in an object of JSON":
-        "io.test_wrapped_json::test_two_lists_are_refused_with_both_named",
+        "io.test_mapping::test_what_holds_no_comparisons_is_refused",
     "Flags that contradict each other or name what is not there":
         "cli.test_rank::test_bad_flags",
     "A price of votes alone, or a label of people as a price or as the name of all "
     "judges": "cli.test_plan::test_labels_of_people_are_refused",
     "A flag that a command has no use for": "cli.test_rank::test_bad_flags",
     "A file of no tool that is known, without columns that can be recognised":
-        "io.test_tools::test_unknown_file_says_what_it_comes_near",
+        "io.test_mapping::test_what_holds_no_comparisons_is_refused",
     "A file that could be of two tools":
-        "io.test_tools::test_file_that_looks_like_those_of_two_tools",
-    "A file that is given twice": "io.test_order::test_no_file_counts_twice",
-    "Two files of the same content": "io.test_order::test_no_file_counts_twice",
+        "io.test_tools::test_a_file_of_two_tools_or_of_another_one",
+    "A file that is given twice":
+        "io.test_mapping::test_files_name_their_judges_and_are_asked_where_they_do_not",
+    "Two files of the same content":
+        "io.test_files::test_files_of_equal_content_are_told",
     "Files of which only some say which side was shown first":
-        "io.test_order::"
-        "test_files_that_do_not_say_what_was_shown_first_mean_what_they_mean_alone",
-    "Prompts that are 17 in one file and 17.0 in another, as beside empty cells":
-        "io.test_order::test_prompts_of_files_with_and_without_gaps_are_the_same",
+        "io.test_tools::test_files_of_several_tools_become_one_table",
     "Values that a tool does not write":
         "io.test_tools::test_values_that_a_tool_does_not_write",
     "Preferences whose orientation nothing tells":
-        "io.test_tools::test_unnamed_numbers_are_never_taken_for_a_tools",
+        "io.test_mapping::test_it_is_asked_and_read_after_one_edited_mapping",
     "Verdicts that failed": "io.test_tools::test_failed_verdicts_are_counted",
     "One bad line among many":
-        "io.test_generic::test_bad_line_among_many_is_found_and_counted",
-    "Bad lines, with drop_invalid": "io.test_generic::test_bad_lines_may_be_dropped",
-    "Text in another encoding": "io.test_odd_tables::test_likely_encodings_are_offered",
+        "io.test_files::test_bad_files_are_refused",
+    "Bad lines, with drop_invalid":
+        "io.test_files::test_lines_that_cannot_be_read_are_left_out_where_asked",
+    "Text in another encoding":
+        "io.test_files::test_bad_files_are_refused",
     "UTF-16 without a byte order mark":
-        "io.test_odd_tables::test_utf_16_needs_no_mark",
+        "io.test_files::test_every_format_holds_the_same",
     "A workbook, a web page or a PDF document":
-        "io.test_odd_tables::test_other_kinds_of_files_are_to_be_saved_as_csv",
+        "cli.test_rank::test_bad_file",
     "An encoding that is not known, or gives no text":
-        "io.test_generic::test_encoding_that_is_none",
-    "A damaged archive": "io.test_generic::test_damaged_archive",
-    "An archive under a password": "io.test_generic::test_archive_under_a_password",
+        "io.test_files::test_encodings_are_given_by_name",
+    "A damaged archive":
+        "io.test_files::test_bad_files_are_refused",
+    "Prose in the column of outcomes":
+        "io.test_mapping::test_what_holds_no_comparisons_is_refused",
+    "A mapping for another table, or with roles and meanings that do not exist":
+        "io.test_mapping::test_what_does_not_fit_is_named",
+    "Half a character (a lone surrogate) in a name":
+        "io.test_files::test_bad_files_are_refused",
+    "An archive whose file leaves its folder":
+        "io.test_files::test_bad_files_are_refused",
+    "An archive that unpacks to more than a limit, or holds another one":
+        "io.test_files::test_bad_files_are_refused",
     "An output file of a format that is not known": "cli.test_rank::test_bad_flags",
     "An output file that is read": "cli.test_rank::test_output_is_never_an_input",
     "An output file that exists":

@@ -9,7 +9,6 @@ from faults.battles import (
     LAST,
     NEW,
     fit,
-    half,
     heard,
     infinite,
     keep_rows,
@@ -24,7 +23,6 @@ from skanchor import (
     split_battles,
 )
 from skanchor.exceptions import (
-    AssumptionWarning,
     BattlesError,
     DataWarning,
 )
@@ -161,10 +159,9 @@ table(
     lambda: keep_rows(~HUMAN),
     raises=(BattlesError, "No row is by a human: column 'judge' holds .*'judge-1'"),
 )
-table(
+see(
     "Human rows under another label",
-    lambda: FRAME.assign(judge=FRAME["judge"].replace("human", "Human")),
-    warns=[(AssumptionWarning, "rows of judge 'Human' are people's")],
+    "io.test_mapping::test_it_is_read_at_once_as_its_rows",
 )
 see(
     "Human rows under several labels, all named",
@@ -177,12 +174,6 @@ call(
 )
 
 
-table(
-    "A human label that occurs in two spellings",
-    lambda: half("judge", "human", "Human "),
-    warns=[(AssumptionWarning, "'Human ', 'human' are one label of people")],
-    check=lambda anchor: assert_allclose(anchor.scores_, fit(FRAME).scores_),
-)
 see(
     "Spellings of the human label in a table that is not split",
     "comparisons.test_oddities::test_look_alike_labels_are_told_where_they_count",
@@ -197,47 +188,23 @@ see(
 )
 see(
     "Other labels of people beside 'human'",
-    "io.test_who_decided::test_other_labels_of_people_count_beside_human",
+    "cli.test_rank::test_human_rows_under_other_labels",
 )
-table(
+see(
     "Judges in a column of another name",
-    lambda: FRAME.rename(columns={"judge": "judges"}),
-    warns=[(AssumptionWarning, "judges are in 'judges'")],
+    "io.test_mapping::test_it_is_read_at_once_as_its_rows",
 )
-table(
+see(
     "A flag that says which rows are people's",
-    lambda: FRAME.assign(
-        is_human=HUMAN, annotator=FRAME["judge"].replace("human", "ann")
-    ).drop(columns="judge"),
-    warns=[(AssumptionWarning, "'is_human' says which rows are people's")],
-    check=lambda anchor: assert_allclose(anchor.scores_, fit(FRAME).scores_),
+    "io.test_mapping::test_it_is_read_at_once_as_its_rows",
 )
-table(
+see(
     "Kinds of judges beside their names",
-    lambda: FRAME.assign(
-        judge_type=np.where(HUMAN, "human", "llm"),
-        judge_name=FRAME["judge"].replace("human", "ann"),
-    ).drop(columns="judge"),
-    warns=[(AssumptionWarning, "'judge_name' names the judges of the others")],
-    check=lambda anchor: assert_allclose(anchor.scores_, fit(FRAME).scores_),
-)
-see(
-    "Kinds that call all judges alike, and names of LLMs in another column",
-    "io.test_who_decided::test_names_of_llms_elsewhere_are_asked_about",
-)
-see(
-    "A flag of people's rows, and names of LLMs in another column",
-    "io.test_who_decided::test_judges_that_a_flag_calls_alike_are_not_merged",
+    "io.test_mapping::test_it_is_read_at_once_as_its_rows",
 )
 see(
     "Names of judges that suggest no LLM, among those of people",
-    "io.test_who_decided::"
-    "test_names_that_nobody_knows_are_told_apart_by_the_models_that_they_compared",
-)
-table(
-    "A flag of people's rows that the column of judges contradicts",
-    lambda: FRAME.assign(is_human=~HUMAN),
-    raises=(BattlesError, r"but row \d+ is by 'human' in 'judge'"),
+    "io.test_mapping::test_it_is_asked_and_read_after_one_edited_mapping",
 )
 see(
     "A historical model with a dozen votes among models of hundreds",

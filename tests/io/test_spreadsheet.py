@@ -28,8 +28,8 @@ NAMES = [
 @pytest.mark.parametrize(("suffix", "separator"), [("csv", ","), ("tsv", "\t")])
 def test_names_are_marked_and_come_back(tmp_path, suffix, separator):
     table = pd.DataFrame(
-        {"model_a": NAMES, "model_b": NAMES[::-1], "winner": 0.5, "gap_a": -1.5}
-    ).assign(gap_b=-2)
+        {"model_a": NAMES, "model_b": NAMES[::-1], "judge": "human", "winner": 0.5}
+    ).assign(gap_a=-1.5, gap_b=-2)
     path = tmp_path / f"b.{suffix}"
     path.write_text(separated(table, separator), newline="")
     with path.open(newline="") as file:

@@ -31,7 +31,6 @@ CATEGORY = (
 NO_EXAMPLE = {
     f"skanchor.exceptions.{kind}Warning": CATEGORY
     for kind in (
-        "Assumption",
         "Bound",
         "Convergence",
         "Count",

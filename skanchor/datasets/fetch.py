@@ -1,0 +1,248 @@
+"""Published battles: votes of people, and verdicts of LLM judges on the same models."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pandas as pd
+
+from skanchor.datasets.bunch import as_bunch
+from skanchor.datasets.published import published_files, read_json_lines
+from skanchor.datasets.surface import add_features, add_texts
+
+_COLUMNS = ["prompt_id", "model_a", "model_b", "judge", "winner"]
+_LLMFAO = {
+    "crowd-comparisons.csv": "human",
+    "gpt3-comparisons.csv": "gpt-3.5-turbo-instruct",
+    "gpt4-comparisons.csv": "gpt-4",
+}
+
+
+def fetch_arena(
+    *,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+) -> Any:
+    """Fetch Chatbot Arena battles, each with a human vote and three LLM verdicts.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Folder of the files; None means the environment variable ``SKANCHOR_DATA``, or
+        without it ``~/skanchor_data``.
+    download_if_missing : bool, default=True
+        Whether to download missing files (15 MB); otherwise they raise an OSError.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=True
+        Return data as a DataFrame and target as a Series; otherwise both are arrays.
+
+    Returns
+    -------
+    data : Bunch
+        - data : the battles without their outcome, of shape (107676, 4).
+        - target : the outcomes, "model_a", "model_b" or "tie".
+        - frame : DataFrame of both, None if `as_frame` is False.
+        - feature_names, target_names : the columns of data, and of target.
+        - DESCR : what the rows are and where they come from.
+    (data, target) : tuple
+        If `return_X_y` is True.
+
+    Raises
+    ------
+    OSError
+        If a file is missing and cannot be downloaded, or differs from the published.
+
+    Notes
+    -----
+    Without a network set the environment variable ``SKANCHOR_DATA_MIRROR`` to a folder
+    that holds the files as ``arena/human.json`` and so on.
+
+    Examples
+    --------
+    >>> from skanchor.datasets import fetch_arena
+    >>> X, y = fetch_arena(return_X_y=True)  # doctest: +SKIP
+    """
+    paths = published_files("arena", data_home, download_if_missing)
+    parts = []
+    for name, path in paths.items():
+        rows = pd.DataFrame(read_json_lines(path))
+        parts.append(rows.assign(judge=name.removesuffix(".json")))
+    rows = pd.concat(parts, ignore_index=True)
+    # Ids of questions repeat, so the number of the battle is the prompt id.
+    frame = rows.assign(
+        prompt_id=rows["num"],
+        winner=rows["winner"].replace({"tie (bothbad)": "tie"}),
+    )[_COLUMNS]
+    return as_bunch(frame, return_X_y, as_frame, "arena")
+
+
+def fetch_mt_bench(
+    *,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    with_texts: bool = False,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+) -> Any:
+    """Fetch MT-Bench: votes of experts, verdicts of GPT-4, features of the answers.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Folder of the files; None means the environment variable ``SKANCHOR_DATA``, or
+        without it ``~/skanchor_data``.
+    download_if_missing : bool, default=True
+        Whether to download missing files (2 MB); otherwise they raise an OSError.
+    with_texts : bool, default=False
+        Whether to add the columns ``prompt``, ``response_a`` and ``response_b``.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=True
+        Return data as a DataFrame and target as a Series; otherwise both are arrays.
+
+    Returns
+    -------
+    data : Bunch
+        - data : the battles without their outcome, of shape (5755, 35).
+        - target : the outcomes, "model_a", "model_b" or "tie".
+        - frame : DataFrame of both, None if `as_frame` is False.
+        - feature_names, target_names : the columns of data, and of target.
+        - DESCR : what the rows are and where they come from.
+    (data, target) : tuple
+        If `return_X_y` is True.
+
+    Raises
+    ------
+    OSError
+        If a file is missing and cannot be downloaded, or differs from the published.
+
+    Notes
+    -----
+    Without a network set the environment variable ``SKANCHOR_DATA_MIRROR`` to a folder
+    that holds the files as ``mt_bench/human.jsonl`` and so on.
+
+    Examples
+    --------
+    >>> from skanchor.datasets import fetch_mt_bench
+    >>> X, y = fetch_mt_bench(return_X_y=True)  # doctest: +SKIP
+    """
+    paths = published_files("mt_bench", data_home, download_if_missing)
+    rows = pd.DataFrame(
+        read_json_lines(paths["human.jsonl"])
+        + read_json_lines(paths["gpt4_pair.jsonl"])
+    )
+    is_human = rows["judge"] != "gpt4_pair"
+    rows = rows.assign(
+        # Each turn of a question has its own answers, so it is a prompt of its own.
+        prompt_id=rows["question_id"].astype("str") + "_t" + rows["turn"].astype("str"),
+        rater=rows["judge"].where(is_human),
+        judge=pd.Series("gpt-4", index=rows.index).mask(is_human, "human"),
+        winner=rows["winner"].replace({"tie (inconsistent)": "tie"}),
+    )[[*_COLUMNS, "rater"]]
+    # Answers by prompt (question and turn) and model.
+    texts = {
+        (prompt, name.removeprefix("answer_").removesuffix(".jsonl")): text
+        for name, path in paths.items()
+        if name.startswith("answer_")
+        for answer in read_json_lines(path)
+        for prompt, text in _by_turn(answer, answer["choices"][0]["turns"])
+    }
+    frame = add_features(rows, texts)
+    if with_texts:
+        prompts = {
+            prompt: text
+            for question in read_json_lines(paths["question.jsonl"])
+            for prompt, text in _by_turn(question, question["turns"])
+        }
+        frame = add_texts(frame, prompts, texts)
+    return as_bunch(frame, return_X_y, as_frame, "mt_bench")
+
+
+def _by_turn(row: dict[str, Any], turns: list[str]) -> list[tuple[str, str]]:
+    """Pairs of a prompt id, such as "81_t1", and the text of that turn."""
+    return [(f"{row['question_id']}_t{i}", text) for i, text in enumerate(turns, 1)]
+
+
+def fetch_llmfao(
+    *,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    with_texts: bool = False,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+) -> Any:
+    """Fetch LLMFAO: votes of a crowd, verdicts of two LLM judges, response features.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Folder of the files; None means the environment variable ``SKANCHOR_DATA``, or
+        without it ``~/skanchor_data``.
+    download_if_missing : bool, default=True
+        Whether to download missing files (2 MB); otherwise they raise an OSError.
+    with_texts : bool, default=False
+        Whether to add the columns ``prompt``, ``response_a`` and ``response_b``.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=True
+        Return data as a DataFrame and target as a Series; otherwise both are arrays.
+
+    Returns
+    -------
+    data : Bunch
+        - data : the battles without their outcome, of shape (15403, 35).
+        - target : the outcomes, "model_a", "model_b" or "tie".
+        - frame : DataFrame of both, None if `as_frame` is False.
+        - feature_names, target_names : the columns of data, and of target.
+        - DESCR : what the rows are and where they come from.
+    (data, target) : tuple
+        If `return_X_y` is True.
+
+    Raises
+    ------
+    OSError
+        If a file is missing and cannot be downloaded, or differs from the published.
+
+    Notes
+    -----
+    Without a network set the environment variable ``SKANCHOR_DATA_MIRROR`` to a folder
+    that holds the files as ``llmfao/results.jsonl`` and so on.
+
+    Examples
+    --------
+    >>> from skanchor.datasets import fetch_llmfao
+    >>> X, y = fetch_llmfao(return_X_y=True)  # doctest: +SKIP
+    """
+    paths = published_files("llmfao", data_home, download_if_missing)
+    rows = pd.concat(
+        [
+            # A model may be called "NA".
+            pd.read_csv(paths[name], keep_default_na=False).assign(judge=judge)
+            for name, judge in _LLMFAO.items()
+        ],
+        ignore_index=True,
+    )
+    # Comparisons name prompts by number, responses by slug.
+    prompts = read_json_lines(paths["prompts.jsonl"])
+    slugs = {prompt["id"]: prompt["slug"] for prompt in prompts}
+    sides = {"left": "model_a", "right": "model_b", "tie": "tie"}
+    workers = rows["worker"].astype("Int64").astype("str")
+    rows = rows.rename(columns={"left": "model_a", "right": "model_b"}).assign(
+        prompt_id=rows["prompt"].map(slugs),
+        winner=rows["winner"].map(sides),
+        rater=("w" + workers).where(rows["worker"].notna()),
+    )[[*_COLUMNS, "rater"]]
+    # Responses by prompt and model.
+    texts = {
+        (result["slug"], result["name"]): result["result"]
+        for result in read_json_lines(paths["results.jsonl"])
+    }
+    frame = add_features(rows, texts)
+    if with_texts:
+        prompt_texts = {prompt["slug"]: prompt["text"] for prompt in prompts}
+        frame = add_texts(frame, prompt_texts, texts)
+    return as_bunch(frame, return_X_y, as_frame, "llmfao")

@@ -1,0 +1,252 @@
+"""What names of columns and words of outcomes mean: the tables of the reader.
+
+The pages show them as they are. A name or a word that is in none of them is unclear,
+and is never guessed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+SIDES = {
+    **dict.fromkeys(("a", "1", "left", "first", "one"), "a"),
+    **dict.fromkeys(("b", "2", "right", "second", "two"), "b"),
+}
+"""Words of names that tell the two sides of a comparison apart."""
+
+ROLES = {
+    # One column for each side, which stands at the underscore.
+    "model": "model _ | _ model | _ | model _ name | model _ id | system _ | _ system |"
+    " system _ name | assistant _ | bot _ | llm _ | player _ | agent _ | option _ |"
+    " candidate _ | generator _ | answer _ model | response _ model",
+    "wins": "wins _ | _ wins | winner model _ | votes _ | votes for _",
+    "score": "score _ | _ score | model _ score | score model _ | score system _ |"
+    " system _ score | rating _ | points _ | mark _",
+    "rank": "rank _ | _ rank | model _ rank | place _",
+    "won": "_ won | _ wins match | model _ won | _ is better",
+    "lost": "_ lost | model _ lost | _ is worse",
+    # One column.
+    "winner": "winner | verdict | outcome | result | vote | choice | preference |"
+    " preferred | pref | label | decision | judgment | judgement | winning model |"
+    " winner name | winner model | preferred model | better model | which is better |"
+    " which was better | which model is better | who won | pick | winner id |"
+    " winner idx | chosen index | margin",
+    "loser": "loser | worse | worse model | weaker model | losing model | loser name |"
+    " which is worse | rejected | rejected model | less preferred | worst",
+    "better": "winner | better | chosen | chosen model | preferred | winning model |"
+    " better model",
+    "only model": "model | system | model name | system name | llm | bot | assistant |"
+    " generator | player | candidate",
+    "opponent": "opponent | baseline | reference | other model | baseline model |"
+    " reference model | against",
+    "judge": "judge | judge name | judge model | judge id | evaluator | grader |"
+    " annotator | annotator id | rater | rater id | rater model | reviewer | assessor |"
+    " source | arbiter | referee | evaluated by | judged by | who judged | done by |"
+    " by | who |"
+    " voter | worker | worker id | user | user id",
+    "kind": "judge type | judge kind | rater type | annotator type | kind | type |"
+    " by type | is human | from human | human",
+    "prompt_id": "prompt id | question id | prompt | question | task id | task |"
+    " instruction id | instruction index | item id | item | uid | query id | query |"
+    " instruction",
+    "battle": "battle id | battle | comparison id | comparison | match id | game id |"
+    " pair id | duel id",
+    "swapped": "swapped | is swapped | order swapped | swap | flipped | is flipped |"
+    " reversed | order | presentation order | shown order | display order | position",
+    "tie": "tie | is tie | ties | tied | draw | draws | is draw | both equal |"
+    " no winner | winner tie | n ties",
+    "total": "games | comparisons | total | matches | n | n games | n comparisons",
+    "losses": "losses | lost | n losses",
+    "only wins": "wins | n wins",
+    "result": "won | win | is winner | result | outcome | winner | result of model",
+    "only score": "score | rating | points | grade | stars | mark",
+}
+"""Names of columns by the role that they have, without case and signs."""
+
+A, B, TIE, BAD, FAILED = "model_a", "model_b", "tie", "both_bad", "failed"
+
+WORDS = {
+    A: "a | left | first | 1st | model a | 1-0 | win 1 | leftvote | a vote | 👈",
+    B: "b | right | second | 2nd | model b | 0-1 | win 2 | rightvote | b vote | 👉",
+    TIE: "tie | tied | draw | equal | same | about the same | about equal | neither |"
+    " none is better | even | c | no preference | no difference | = | a=b | b=a |"
+    " 1/2-1/2 | ½-½ | tievote | both | both good | inconsistent | 🤝",
+    BAD: "tie (bothbad) | both bad | bothbad | bothbad vote | neither is good",
+    FAILED: " | error | failed | failure | invalid | n/a | na | nan | none | null |"
+    " -1 | unknown | unparsed | skip | skipped",
+}
+"""Words of outcomes by what they mean; those that mean no verdict are always asked."""
+
+FILLERS = frozenset(
+    "model response assistant answer system option output candidate side slot player "
+    "bot is was the better wins won vote preferred preference".split()
+)
+"""Words that say no more beside one of the sides, as in "Response 1 is better"."""
+
+GRADES = {"a>>b": 1.0, "a>b": 0.75, "b>a": 0.25, "b>>a": 0.0} | {
+    "a++": 1.0, "a+": 0.75, "b+": 0.25, "b++": 0.0} | {
+    "b<<a": 1.0, "b<a": 0.75, "a<b": 0.25, "a<<b": 0.0}  # fmt: skip
+"""Graded verdicts and what they are worth; without a strong one, a weak one is 1."""
+
+DEGREES = ("much", "significantly", "clearly", "far", "strongly")
+WEAKER = ("slightly", "somewhat", "a bit", "marginally", "a little")
+"""Words of degree: "A is much better" is worth 1, "A is slightly better" 0.75."""
+
+RESULTS = {
+    1.0: "win | won | wins | winner | true | yes | w | 1",
+    0.0: "loss | lost | lose | loses | loser | false | no | l | 0",
+    0.5: "tie | draw | tied | equal | d | 0 5",
+}
+"""Words of the result of one model in a battle."""
+
+YES = frozenset(
+    ("true", "yes", "y", "1", "t", "ba", "b first", "model b", "b", "swapped")
+)
+NO = frozenset(
+    ("false", "no", "n", "0", "f", "ab", "a first", "model a", "a", "original", "")
+)
+"""Cells of a column that says of each row whether something holds."""
+
+PEOPLE = re.compile(
+    r"(humans?|people|persons?|crowd( ?workers?)?|volunteers?|experts?|authors?|"
+    r"annotators?|raters?|voters?|workers?|users?|turkers?|students?|staff|"
+    r"labell?ers?|reviewers?|arena user)( \w+)?|human( \w+)+|\w+ human"
+)
+"""Labels of judges that mean people."""
+
+LLMS = re.compile(
+    r"(.* )?(gpt|chatgpt|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|"
+    r"command r|grok|nova|palm|bard|vicuna|phi|o ?[134]|sonnet|opus|haiku|glm|kimi|"
+    r"yi|falcon|nemotron|prometheus|pair ?rm|auto ?j|llm|ai|machine|auto|judge)\d*"
+    r"( .*)?"
+)
+"""Labels of judges that mean language models."""
+
+NO_NAMES = frozenset(
+    "pairwise judge judges llm llms ai model auto machine verdict verdicts battles "
+    "table data results result annotations output outputs comparisons preferences "
+    "judgments votes".split()
+)
+"""Names of files that do not say who the judge was."""
+
+KINDS = {
+    "people": "human | person | people | crowdworker | crowd worker | volunteer |"
+    " true | yes | 1",
+    "judge": "llm | ai | model | machine | auto | judge | false | no | 0",
+}
+"""Cells of a column that says whether people or a judge gave a verdict."""
+
+
+def words_of(table: dict[Any, str]) -> dict[str, Any]:
+    """Each word of a table, with what it means."""
+    return {
+        word.strip(): meaning
+        for meaning, row in table.items()
+        for word in row.split("|")
+    }
+
+
+def name_key(name: Any) -> str:
+    """Name without case and signs: ``Model-A`` and ``modelA`` are alike."""
+    text = unicodedata.normalize("NFKC", str(name))
+    text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
+    text = re.sub(r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])", " ", text)
+    return " ".join(re.sub(r"[\W_]+", " ", text).casefold().split())
+
+
+def side_of(name: Any) -> tuple[str, str]:
+    """Pattern of a name with its word of a side as ``_``, and that side; or nothing."""
+    words = name_key(name).split()
+    at = [n for n, word in enumerate(words) if word in SIDES]
+    if len(at) != 1:
+        return "", ""
+    pattern = " ".join("_" if n == at[0] else word for n, word in enumerate(words))
+    return pattern, SIDES[words[at[0]]]
+
+
+_ROLES = {role: frozenset(words_of({0: row})) for role, row in ROLES.items()}
+_WORDS = words_of(WORDS)
+
+
+def has_role(pattern: str, role: str) -> bool:
+    """Whether a name, in the form of `name_key`, may have a role."""
+    return pattern in _ROLES[role]
+
+
+def may_be_swapped(names: Iterable[Any]) -> list[Any]:
+    """Names that may say in which rows the models were shown swapped."""
+    return [name for name in names if has_role(name_key(name), "swapped")]
+
+
+def rank_of(name: Any, role: str) -> int:
+    """Place of a name in the list of a role, by which the first one is taken."""
+    row = [word.strip() for word in ROLES[role].split("|")]
+    key = name_key(name)
+    return row.index(key) if key in row else len(row)
+
+
+BLANKS = " \u00a0"
+"""What is dropped around names; other white space is part of a name."""
+
+
+def number_of(text: str) -> float | None:
+    """Number of a text, if it is one."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def value_key(value: Any) -> str:
+    """Text of a label by which equal ones are found: 1, 1.0 and "1" are one."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, str) else str(value)
+
+
+def outcome_key(value: Any) -> str:
+    """Text of an outcome: numbers that are whole are written so, also in text files."""
+    text = value_key(value).strip(BLANKS)
+    return text[:-2] if re.fullmatch(r"-?\d+\.0", text) else text
+
+
+def outcome_of(value: Any) -> tuple[Any, str] | None:
+    """Meaning of an outcome and how it is known; None if no table has it.
+
+    A meaning is a side, a tie or a number in [0, 1].
+    """
+    text = re.sub(r"[\[\]*\"'!]", "", outcome_key(value)).strip(" .").casefold()
+    text = " ".join(text.replace("_", " ").split())
+    if text in _WORDS:
+        return _WORDS[text], "a word of outcomes"
+    packed = text.replace(" ", "")
+    if packed in GRADES:
+        return GRADES[packed], "a graded verdict"
+    for degrees, worth in ((DEGREES, 1.0), (WEAKER, 0.75)):
+        for degree in degrees:
+            plain = outcome_of(text.replace(degree, " ")) if degree in text else None
+            if plain and plain[0] in (A, B):
+                return (worth if plain[0] == A else 1.0 - worth), "a degree"
+    tokens = name_key(text).split()
+    rest = " ".join(word for word in tokens if word not in FILLERS)
+    if len(rest.split()) == len(tokens):
+        return None
+    if rest in SIDES:
+        return (A if SIDES[rest] == "a" else B), "names a side"
+    known = _WORDS.get(rest, FAILED)
+    return None if known == FAILED else (known, "a word of outcomes")
+
+
+def who_is(label: Any) -> str | None:
+    """Whether a label means people or a judge; None if its words do not say."""
+    key = name_key(label)
+    if PEOPLE.fullmatch(key):
+        return "people"
+    return "judge" if LLMS.fullmatch(key) else None

@@ -1,0 +1,428 @@
+"""Tables of all shapes: read as their rows at once, asked about, or refused.
+
+The same twelve comparisons stand in every table. A table that is asked about is read as
+them after one edited mapping.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skanchor import read_battles
+from skanchor._battles.outcomes import Outcomes
+from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.io import Mapping, _words
+from skanchor.io._columns import ROLES_OF_COLUMNS
+from skanchor.io._layouts import LAYOUTS
+
+A, B, TIE = "model_a", "model_b", "tie"
+ROWS = [
+    ("q1", "owl", "elk", "human", A), ("q1", "owl", "elk", "gpt-4", A),
+    ("q2", "elk", "fox", "human", B), ("q2", "elk", "fox", "gpt-4", TIE),
+    ("q3", "fox", "owl", "human", TIE), ("q3", "fox", "owl", "gpt-4", B),
+    ("q4", "owl", "elk", "human", B), ("q4", "elk", "owl", "gpt-4", B),
+    ("q5", "elk", "fox", "human", A), ("q5", "fox", "elk", "gpt-4", A),
+    ("q6", "fox", "owl", "human", A), ("q6", "owl", "fox", "gpt-4", TIE),
+]  # fmt: skip
+T = pd.DataFrame(ROWS, columns=["prompt_id", "model_a", "model_b", "judge", "winner"])
+WON = T["winner"]
+DECIDED = T[WON != TIE]
+NAME = T["model_a"].mask(WON == B, T["model_b"]).mask(WON == TIE, TIE)
+LOST = T["model_b"].mask(WON == B, T["model_a"])
+WIDE = T.assign(q=T["prompt_id"]).drop_duplicates("q")[["q", "model_a", "model_b"]]
+BOTH = WIDE.assign(human=WON[::2].to_numpy(), gpt=["A", "=", "B", "A", "B", "="])
+
+
+def words(a, b, tie=None):
+    return WON.map({A: a, B: b, TIE: tie})
+
+
+def named(
+    a="model_a", b="model_b", judge="judge", winner="winner", outcome=WON, **more
+):
+    names = {"model_a": a, "model_b": b, "judge": judge, "winner": winner}
+    return T.assign(winner=outcome).rename(columns=names).assign(**more)
+
+
+def meant(table, counts=None):
+    """Comparisons of a table by pair, people or not, and value."""
+    value = Outcomes.encode(table["winner"], named=True).values
+    rows: Counter = Counter()
+    n = np.ones(len(table), int) if counts is None else counts
+    cells = zip(
+        table["model_a"], table["model_b"], table["judge"], value, n, strict=True
+    )
+    for a, b, judge, won, times in cells:
+        a, b, won = (a, b, won) if a < b else (b, a, 1.0 - won)
+        rows[a, b, judge == "human", round(float(won), 6)] += int(times)
+    return rows
+
+
+def written(table, path):
+    if isinstance(table, str):
+        path.write_text(table)
+    elif path.suffix == ".jsonl":
+        table.to_json(path, orient="records", lines=True)
+    else:
+        table.to_csv(path, index=False, sep=";" if "semicolon" in path.name else ",")
+    return path
+
+
+LONG = pd.DataFrame(
+    [
+        (n, q, judge, model, won)
+        for n, (q, a, b, judge, out) in enumerate(ROWS)
+        for model, won in ((a, out == A), (b, out == B))
+    ],
+    columns=["battle_id", "prompt_id", "judge", "model", "won"],
+)  # fmt: skip
+COUNTS = pd.crosstab([T["model_a"], T["model_b"], T["judge"]], WON)
+COUNTS = COUNTS.rename(columns={A: "wins_a", B: "wins_b", TIE: "ties"}).reset_index()
+RATED = pd.DataFrame(
+    [(q, m, j, s) for q, j in (("p1", "human"), ("p1", "gpt-4"), ("p2", "human"))
+     for m, s in (("owl", 5), ("elk", 3), ("fox", 3))],
+    columns=["Question", "System", "Rater", "Score"],
+)  # fmt: skip
+OF_RATED = pd.DataFrame(
+    [(a, b, j, w) for j in ("human", "gpt-4", "human")
+     for a, b, w in (("owl", "elk", 1.0), ("owl", "fox", 1.0), ("elk", "fox", 0.5))],
+    columns=["model_a", "model_b", "judge", "winner"],
+)  # fmt: skip
+
+AT_ONCE = {
+    "standard.csv": named(),
+    "semicolon.csv": named("Model A", "Model B", "Evaluator", "Winner",
+                           words("A", "B", "Tie")),
+    "numbered.csv": named("model_1", "model_2", "annotator", "preference",
+                          words(1, 2, "tie")),
+    "numbers.csv": named("System-1", "System-2", "rater", "choice",
+                         words("1", "2", "Tie")),
+    "sides.csv": named("left", "right", "judge", "vote",
+                       words("left", "right", "draw")),
+    "left_model.csv": named("left model", "right model", "Judge Name", "Verdict",
+                            words("Left", "Right", "Equal")),
+    "by_name.csv": named(outcome=NAME),
+    "in_capitals.csv": named("Player 1", "Player 2", "judge", "Winning model",
+                             NAME.str.upper()),
+    "brackets.jsonl": named("assistant_a", "assistant_b", "judge", "verdict",
+                            words("[[A]]", "[[B]]", "[[C]]")),
+    "levels.jsonl": named(winner="label", outcome=words("A>B", "B>A", "A=B")),
+    "in_words.csv": named("System A", "System B", "Grader", "Result",
+                          words("A is better", "B is better", "About the same")),
+    "responses.jsonl": named("LLM_1", "LLM_2", "evaluator", "outcome",
+                             words("Response 1", "Response 2", "tie")),
+    "human.csv": named(judge="JUDGE").replace({"JUDGE": {"human": "Human"}}),
+    "crowd.csv": named().replace({"judge": {"human": "crowd"}}),
+    "loser.csv": (named(winner="loser", outcome=words("B", "A")).loc[DECIDED.index],
+                  DECIDED),
+    "better_worse.csv": (T.assign(better=NAME, worse=LOST)[["better", "worse", "judge"]]
+                         .loc[DECIDED.index], DECIDED),
+    "opponent.csv": named("model", "opponent", winner="result",
+                          outcome=words("win", "loss", "draw")),
+    "b_won.csv": (named(winner="b_won", outcome=words(False, True)).loc[DECIDED.index],
+                  DECIDED),
+    "one_hot.csv": T.drop(columns="winner").assign(
+        winner_model_a=WON.eq(A) * 1, winner_model_b=WON.eq(B) * 1,
+        winner_tie=WON.eq(TIE) * 1),
+    "counts.csv": COUNTS,
+    "battles.csv": LONG,
+    "wide.csv": BOTH.rename(columns={"gpt": "GPT-4 verdict", "human": "Human vote"}),
+    "scores.csv": T.drop(columns="winner").assign(
+        score_a=words("7,5", "6,0", "7,0"), score_b=words("6,5", "7,25", "7,0")),
+    "ranks.csv": T.drop(columns="winner").assign(
+        rank_a=words(1, 2, 1), rank_b=words(2, 1, 1)),
+    "kinds.csv": T.drop(columns="judge").assign(
+        judge_type=T["judge"].map({"human": "human", "gpt-4": "llm"}),
+        judge_name=T["judge"].mask(T["judge"] == "human", "ann")),
+    "is_human.csv": T.drop(columns="judge").assign(is_human=T["judge"] == "human"),
+    "ratings.csv": (RATED, OF_RATED),
+    "wide_ratings.csv": (RATED.pivot_table("Score", ["Question", "System"], "Rater")
+                         .reset_index(), OF_RATED),
+    "lists.jsonl": named(tags=[["x"]] * 11 + [[]]),
+    "degrees.csv": (
+        named(winner="verdict",
+              outcome=["A is much better", "B is slightly better"] * 6),
+        T.assign(winner=[1.0, 0.25] * 6)),
+}  # fmt: skip
+"""Files that are read at once: as all rows, or as those beside the file."""
+
+SWAPPED = pd.Series([True, False] * 6)
+SHOWN_A, SHOWN_B = T["model_a"].mask(SWAPPED, T["model_b"]), T["model_b"].mask(
+    SWAPPED, T["model_a"])  # fmt: skip
+
+ASKED = {
+    # Numbers, and verdicts that failed.
+    "zero_one.csv": (named(winner="pref", outcome=words(1, 0, 0.5)), "outcome '0'",
+                     {"outcomes": {1: A, 0: B, 0.5: TIE}}),
+    "index.csv": (named(outcome=words(0, 1, 0.5)).loc[DECIDED.index], "outcome '1'",
+                  {"outcomes": {0: A, 1: B}}, DECIDED),
+    "halves.csv": (named(outcome=words(0, 1, 0.5)), "outcome '0.5'",
+                   {"outcomes": {0: A, 1: B, 0.5: TIE}}),
+    "codes.csv": (named(outcome=words(1, 2, 0)), "outcome '2'",
+                  {"outcomes": {1: A, 2: B, 0: TIE}}),
+    "minus_one.csv": (named(outcome=words(0, 1, -1)), "outcome '-1' in 3 rows",
+                      {"outcomes": {0: A, 1: B, -1: "failed"}}, DECIDED),
+    "soft.csv": (named(outcome=words(0.9, 0.2, -1.0)), "outcome '-1' in 3 rows",
+                 {"outcomes": {"-1": "failed"}},
+                 DECIDED.assign(winner=DECIDED["winner"].map({A: 0.9, B: 0.2}))),
+    "error.csv": (named(outcome=words("A", "B", "error")), "outcome 'error' in 3 rows",
+                  {"outcomes": {"error": "failed"}}, DECIDED),
+    "empty.csv": (named(outcome=words("A", "B", "")), "outcome '' in 3 rows",
+                  {"outcomes": {"": TIE}}),
+    "slider.csv": (named(winner="slide", outcome=words(1, -1, 0)
+                         * (np.arange(12) % 9 + 1)), "what the numbers",
+                   {"columns": {"slide": "winner"}, "scale": {"sign": A}}),
+    "true.csv": (named(outcome=words(True, False)).loc[DECIDED.index], "outcome 'True'",
+                 {"outcomes": {True: A, False: B}}, DECIDED),
+    # Words that nobody could know.
+    "hm.csv": (named(outcome=words("A", "B", "hm")), "outcome 'hm' in 3 rows",
+               {"outcomes": {"hm": TIE}}),
+    "own.csv": (named(winner="opinion", outcome=words("up", "down", "=")),
+                "outcome 'up'",
+                {"columns": {"opinion": "winner"}, "outcomes": {"up": A, "down": B}}),
+    "own_names.csv": (named("erstes", "zweites"), "what column 'erstes' holds",
+                      {"columns": {"erstes": A, "zweites": B}}),
+    "cases.csv": (named().replace({"model_a": {"owl": "Owl"}}), "another name",
+                  {"models": {"Owl": "owl", "owl": "owl"}}),
+    # What could turn outcomes round.
+    "about_order.csv": (T.assign(model_a=SHOWN_A, model_b=SHOWN_B, swapped=SWAPPED,
+                                 winner=words("A", "B", "tie")), "'swapped'",
+                        {"columns": {"swapped": "swapped"}},
+                        T.assign(model_a=SHOWN_A, model_b=SHOWN_B, winner=WON.mask(
+                            SWAPPED, WON.map({A: B, B: A, TIE: TIE})))),
+    "about_columns.csv": (T.assign(flipped=SWAPPED.map({True: "BA", False: "AB"})),
+                          "'flipped'", {"columns": {"flipped": "swapped_order"}}),
+    "two_orders.csv": (T.drop(columns="winner").assign(
+        verdict_ab=WON, verdict_ba=words(B, A, TIE)), "'verdict_ab'",
+        {"columns": {"verdict_ab": "winner", "verdict_ba": "winner_swapped"}},
+        pd.concat([T, T])),
+    "as_stands.jsonl": (T.drop(columns="winner").assign(win_1=WON, win_2=WON),
+                        "'win_1'", {"columns": {"win_1": "winner", "win_2": "winner"}},
+                        pd.concat([T, T])),
+    "tie_flag.csv": (named(outcome=words("A", "B", "A")).assign(is_tie=WON == TIE),
+                     "'is_tie'", {"columns": {"is_tie": "tie"}}),
+    "second.csv": (T.assign(winner_ba=words("B", "A", "tie")), "'winner_ba'",
+                   {"columns": {"winner_ba": "ignored"}}),
+    "votes.csv": (T.drop(columns="winner").assign(votes_a=words(3, 1, 2),
+                                                  votes_b=words(1, 3, 2)), "'votes_a'",
+                  {"columns": {"votes_a": "score_a", "votes_b": "score_b"}}),
+    # Who decided.
+    "who.csv": (named(judge="who").replace({"who": {"human": "ann"}}),
+                "is 'ann' in 'who' a person or a judge?",
+                {"judges": {"ann": "people"}}),
+    "ids.csv": (named(judge="judge_id").replace({"judge_id": {"human": 0, "gpt-4": 1}}),
+                "is '1' in 'judge_id'", {"judges": {0: "people", 1: "judge"}}),
+    "unnamed.csv": (T.drop(columns="judge"), "no column says who decided in 'unnamed'",
+                    {"judges": {"unnamed": "people"}}, T.assign(judge="human")),
+    "pairwise.jsonl": (T.drop(columns="judge"), "who decided in 'pairwise'",
+                       {"judges": {"pairwise": "judge: gpt-4"}},
+                       T.assign(judge="gpt-4")),
+    "many.csv": (named(judge="worker").assign(worker=[f"x{n}z" for n in range(12)] )
+                 .loc[np.repeat(range(12), 2)].assign(
+                     worker=[f"x{n}z" for n in range(24)]), "is '*' in 'worker'",
+                 {"judges": {"*": "people"}},
+                 pd.concat([T, T]).assign(judge="human")),
+}  # fmt: skip
+"""Files that are asked about, what the question names, and the edit that decides it."""
+
+REFUSED = {
+    "leaderboard.csv": ("model,score\nowl,61\nelk,50\n", "a score of each model"),
+    "outputs.jsonl": ('{"output_1": "x", "output_2": "y", "label": 1}\n' * 3,
+                      "responses, but not the models"),
+    "one_model.csv": ("prompt,model,score\np,owl,1\nq,owl,2\n", "one model only"),
+    "nested.jsonl": ('{"pair": {"a": "owl", "b": "elk"}, "judge": "human"}\n',
+                     "no columns are known"),
+    "rankings.csv": ("prompt,judge,ranking\np,human,owl>elk\nq,gpt-4,elk>owl\n",
+                     "no columns are known"),
+    "by_judge.json": ('{"human": [{"a": 1}], "gpt-4": [{"a": 1}]}',
+                      "Reshape your file"),
+    "texts.jsonl": ('{"question": "Ask", "generation": "text", "uid": "u0", '
+                    '"judgement-ab": "First.\\n[[A>>B]]", '
+                    '"judgement-ba": "First.\\n[[A=B]]"}\n' * 3,
+                    "no columns are known"),
+    "costs.csv": ("question,owl_cost,elk_cost,comparison_winner\nAsk,.01,.01,owl\n",
+                  "no columns are known"),
+    "three_rows.csv": (
+        "battle_id,model,judge,won\n1,owl,human,1\n1,elk,human,0\n2,owl,human,1\n",
+        "1 rows are not one of two rows of a battle"),
+    "prose.csv": ("model_a,model_b,judge,verdict\n" + "".join(
+        f"owl,elk,human,I like number {n} of these\n" for n in range(30)),
+        "30 outcomes that are in no table"),
+    "stranger.csv": ("model_a,model_b,judge,winner\nowl,elk,human,owl\n"
+                     "owl,elk,human,fox\nfox,elk,human,fox\n", "row 1 is not compared"),
+    "twice.csv": ("model_a,model_a,judge,winner\nx,y,human,model_a\n",
+                  "more than once"),
+    "rows.csv": ("model_a,model_b,judge,winner\n", "but no comparisons"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_it_is_read_at_once_as_its_rows(tmp_path, name):
+    table, due = (
+        AT_ONCE[name] if isinstance(AT_ONCE[name], tuple) else (AT_ONCE[name], T)
+    )
+    found = read_battles(written(table, tmp_path / name))
+    assert meant(found, found.get("count")) == meant(due)
+    mapping = found.attrs["mapping"]
+    assert {*mapping.columns} >= {*map(str, table.columns)}
+    assert all(decision.reason for decision in mapping.columns.values())
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_it_is_asked_and_read_after_one_edited_mapping(tmp_path, name):
+    table, asks, edit, *due = ASKED[name]
+    path = written(table, tmp_path / name)
+    with pytest.raises(BattlesError) as caught:
+        read_battles(path)
+    for part in (str(path), "unclear", asks, "skanchor inspect", "--mapping"):
+        assert part in str(caught.value)
+    frame = pd.read_json(path, lines=True) if path.suffix == ".jsonl" else pd.read_csv(
+        path, dtype=str, keep_default_na=False)  # fmt: skip
+    mapping = Mapping.propose(frame)
+    if "columns" in edit or "judges" not in edit:
+        assert asks in "; ".join(mapping.unclear)
+    stem = {"table": path.stem}
+    mapping = mapping.edited(**edit)
+    judges = {stem.get(k, k): d for k, d in mapping.judges.items()}
+    mapping = mapping.edited(judges={k: d.meaning for k, d in judges.items()})
+    mapping.judges.pop("table", None)
+    mapping.to_toml(toml := tmp_path / "mapping.toml")
+    assert Mapping.from_toml(toml).to_toml() == Mapping.from_toml(toml).to_toml()
+    if (mapping.outcomes.keys() & {"-1", "error"}) and due:
+        with pytest.warns(DataWarning, match="3 of 12 rows hold no verdict"):
+            found = read_battles(path, toml)
+    else:
+        found = read_battles(path, toml)
+    assert meant(found) == meant(due[0] if due else T)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_holds_no_comparisons_is_refused(tmp_path, name):
+    content, says = REFUSED[name]
+    path = written(content, tmp_path / name)
+    with pytest.raises(BattlesError) as caught:
+        read_battles(path)
+    assert says in str(caught.value) and str(path) in str(caught.value)
+
+
+# --------------------------------------------------------------------- the mapping file
+def test_a_mapping_lists_every_column_outcome_and_judge(tmp_path):
+    table = named("Model A", "Model B", outcome=words("A", "B", "hm"), tags=1)
+    table = table.assign(notes="x" * 300)
+    mapping = Mapping.propose(table)
+    assert {*mapping.columns} == {*table.columns}
+    assert {value: (d.meaning, d.rows) for value, d in mapping.outcomes.items()} == {
+        "A": (A, 5), "B": (B, 4), "hm": ("?", 3),
+    }  # fmt: skip
+    assert {j: d.meaning for j, d in mapping.judges.items()} == {
+        "human": "people", "gpt-4": "judge",
+    }  # fmt: skip
+    parts = mapping.table
+    assert len(parts) == 7 + 3 + 2 and parts["reason"].str.len().gt(0).all()
+    assert mapping.to_toml().count('"?"') == 2  # one of them in the comment above
+
+
+def test_all_codings_of_numbers_are_listed():
+    notes = Mapping.propose(named(outcome=words(1, 2, 0))).notes
+    assert len(notes) == 1 + 6 and len({*notes}) == 7
+    failed = Mapping.propose(named(outcome=words(0, 1, -1))).notes
+    assert any("-1 = failed" in note for note in failed)
+
+
+def test_what_does_not_fit_is_named(tmp_path):
+    mapping = Mapping.propose(named(outcome=words("A", "B", "tie")))
+    mapping.to_toml(path := tmp_path / "m.toml")
+    text = path.read_text()
+    for old, new, says in (
+        ('"model_a" = "model_a"', '"model_a" = "modle"', "unknown meaning 'modle'"),
+        ('"A" = "model_a"', '"A" = "first"', "unknown meaning 'first'"),
+        ('"gpt-4" = "judge"', '"gpt-4" = "robot"', "unknown meaning 'robot'"),
+        ('layout = "pairs"', 'layout = "rows"', "'rows' is no layout"),
+        ("version = 1", "version = 2", "no mapping of version 1"),
+        ("[judges]", "[jugdes]", "unknown sections ['jugdes']"),
+        ("version = 1", "version = ", "is no TOML"),
+    ):
+        path.write_text(text.replace(old, new))
+        with pytest.raises(BattlesError) as caught:
+            Mapping.from_toml(path)
+        assert says in str(caught.value) and str(path) in str(caught.value)
+    for other, says in (
+        (named(extra=1), "also has ['extra']"),
+        (named().drop(columns="prompt_id"), "lacks ['prompt_id']"),
+        (named(outcome="C"), "outcome 'C' of row 0"),
+        (named(outcome="A").replace("gpt-4", "claude"), "the judge 'claude'"),
+    ):
+        with pytest.raises(BattlesError) as caught:
+            mapping.apply(other)
+        assert says in str(caught.value)
+
+
+def test_names_survive_the_file(tmp_path):
+    odd = 'a "b" \\ = # [x]\x7f\u2028é\U0001f44d'
+    table = named().rename(columns={"prompt_id": odd}).replace("owl", odd)
+    table["judge"] = table["judge"].replace("gpt-4", odd + "llm")
+    mapping = Mapping.propose(table.assign(winner=NAME.replace("owl", odd)))
+    mapping.to_toml(path := tmp_path / "odd.toml")
+    again = Mapping.from_toml(path)
+    for part in ("columns", "outcomes", "judges"):
+        first, second = getattr(mapping, part), getattr(again, part)
+        assert {k: d.meaning for k, d in first.items()} == {
+            k: d.meaning for k, d in second.items()
+        }
+
+
+def test_counts_and_frames_of_other_libraries():
+    X, y, counts = Mapping.propose(COUNTS).apply(COUNTS)
+    assert meant(X.assign(winner=y), counts) == meant(T)
+    polars = pytest.importorskip("polars")
+    for frame in (polars.from_pandas(T), polars.from_pandas(T).to_arrow()):
+        X, y, counts = Mapping.propose(frame).apply(frame)
+        assert counts is None and meant(X.assign(winner=y)) == meant(T)
+
+
+def test_features_labels_and_groups_get_standard_names():
+    table = named("Model 1", "Model 2", **{"Length 1": 5, "Length 2": 7, "kind": "x"})
+    table = table.rename(columns={"prompt_id": "question_id"})
+    X, _, _ = Mapping.propose(table).apply(table)
+    assert {"prompt_id", "length_a", "length_b", "kind"} <= {*X}
+    X, _, _ = Mapping.propose(T.assign(model_a=17, model_b=4.0)).apply(
+        T.assign(model_a=17, model_b=4.0)
+    )
+    assert {*X["model_a"]} == {"17"} and {*X["model_b"]} == {"4"}
+
+
+# ------------------------------------------------------------------------ several files
+def test_files_name_their_judges_and_are_asked_where_they_do_not(tmp_path):
+    votes = T[T["judge"] == "human"].drop(columns="judge")
+    verdicts = T[T["judge"] == "gpt-4"].drop(columns="judge")
+    human = written(votes, tmp_path / "human.csv")
+    gpt = written(verdicts, tmp_path / "gpt-4.jsonl")
+    found = read_battles([human, gpt])
+    assert meant(found) == meant(T) and {*found["judge"]} == {"human", "gpt-4"}
+    (tmp_path / "new").mkdir()
+    twin = written(verdicts[1:], tmp_path / "new" / "gpt-4.csv")
+    with pytest.raises(BattlesError, match=r"1 thing is unclear \(no column says who"):
+        read_battles([human, gpt, twin])
+    whole = written(T, tmp_path / "all.csv")
+    assert {*read_battles([human, whole])["judge"]} == {"human", "gpt-4"}
+    with pytest.raises(BattlesError, match="is given twice"):
+        read_battles([human, human])
+
+
+# ----------------------------------------------------------------------------- the page
+def test_the_page_shows_the_tables_as_they_are():
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text("utf-8")
+    lines = page.splitlines()
+    for name, row in _words.ROLES.items():
+        words = ", ".join(f"`{word.strip()}`" for word in row.split("|"))
+        assert f"| {name} | {words} |" in lines
+    for meaning, row in _words.WORDS.items():
+        words = ", ".join(f"`{word.strip()}`" for word in row.split("|"))
+        words = words.replace("``", "an empty cell")
+        assert f"| `{meaning}` | {words} |" in lines
+    for role, meaning in ROLES_OF_COLUMNS.items():
+        assert f"| `{role}` | {meaning} |" in lines
+    assert all(f"\n| {layout} | " in page for layout in LAYOUTS)
