@@ -32,9 +32,7 @@ from skanchor._folds import (
     make_plans,
 )
 from skanchor._historical import laid_out
-from skanchor._inference import relative_spread
 from skanchor._judges import JudgeCalibrator
-from skanchor._ranking import RankingEstimator, of_result
 from skanchor._riesz import RieszDebiaser
 from skanchor._row_rules import TIES
 from skanchor._stages import Stages
@@ -51,6 +49,8 @@ from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.readouts import fragility
 from skanchor.results import AnchorResult, ContextResult
+from skanchor.results.estimators import RankingEstimator, of_result
+from skanchor.results.intervals import relative_spread
 from skanchor.sample import WEIGHTS, Battles, Sample
 
 MOST_REPEATS = 10_000

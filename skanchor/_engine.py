@@ -87,13 +87,10 @@ class FullFit:
 
     def sums(self) -> FitSums:
         """Sums over all rows."""
-        chain, sample = self.chain, self.sample
-        assert chain.fit is not None
-        noise = chain.fit.without_item_effects().dispersions(without_items=True)
-        fitted = sample.with_battles(chain.X)
-        return FitSums.of(
-            fitted, sample.X.order, chain.calibrator, noise, chain.btl.bias_
-        )
+        known = self.chain.fit
+        assert known is not None
+        noise = known.without_item_effects().dispersions(without_items=True)
+        return FitSums.of(known.fit, known.sources, self.sample.X.order, noise)
 
 
 @dataclass(frozen=True, slots=True)

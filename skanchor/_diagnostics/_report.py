@@ -398,8 +398,6 @@ class Diagnostics:
         return self.models.index[self.models["largest_influence"] > 0]
 
     def _about_changes(self) -> _Statements:
-        if not self.arrivals.least[0] < CHANGED:
-            return
         table = self.arrivals.changes
         flagged = (table["p_adjusted"] < CHANGED) & (len(self._determined) > 0)
         table = table[flagged].sort_values("p_value")
@@ -426,8 +424,6 @@ class Diagnostics:
             yield text, [row["model"]] if judge == TOGETHER else [judge, row["model"]]
 
     def _about_curvature(self) -> _Statements:
-        if not self.arrivals.least[1] < CHANGED:
-            return
         for judge, row in self._curved().iterrows():
             how = "less" if row["value"] > 0 else "more"
             moved = (
@@ -475,8 +471,6 @@ class Diagnostics:
         return [statement for statement, _ in self._about_disagreements()]
 
     def _about_disagreements(self) -> _Statements:
-        if not self.arrivals.least[2] < DISAGREE:
-            return
         table = self.arrivals.models
         new = table.index.isin(self.models.index)
         known = table.index.isin(self._determined)
@@ -503,7 +497,7 @@ class Diagnostics:
         said = self.findings_in_short()
         if said:
             text = [finding.statement for finding in said]
-            if self.arrivals.least[1] < CHANGED and len(self._curved()):
+            if len(self._curved()):
                 text.append(
                     "Compare with item_effects='random', and look at the plot of item "
                     "effects, ItemDeviationDisplay."

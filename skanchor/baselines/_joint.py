@@ -13,7 +13,6 @@ from skanchor._battles import Comparisons, decide_roles
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
 from skanchor._pipeline_fit import PipelineFit
-from skanchor._ranking import RankingEstimator
 from skanchor.baselines._base import OfJudges, OfVotes
 from skanchor.baselines._likelihood import (
     FARTHEST,
@@ -26,6 +25,7 @@ from skanchor.baselines._likelihood import (
 )
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, ConvergenceWarning
+from skanchor.results.estimators import RankingEstimator
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 

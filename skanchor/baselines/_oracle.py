@@ -9,7 +9,6 @@ import numpy as np
 
 from skanchor._admission import check_ranking
 from skanchor._battles import Comparisons, decide_roles
-from skanchor._ranking import RankingEstimator
 from skanchor.baselines._base import Baseline
 from skanchor.baselines._likelihood import (
     SCORE_BOUND,
@@ -20,6 +19,7 @@ from skanchor.baselines._likelihood import (
     sandwich,
 )
 from skanchor.exceptions import BattlesError
+from skanchor.results.estimators import RankingEstimator
 from skanchor.sample import Sample
 
 

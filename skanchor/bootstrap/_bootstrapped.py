@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skanchor._ranking import AroundMethod, RankingEstimator
 from skanchor._typing import Seed
 from skanchor.baselines import DirectScore
 from skanchor.bootstrap._refit import bootstrap
 from skanchor.bootstrap._result import KINDS, BootstrapRanking, Kind
+from skanchor.results.estimators import AroundMethod, RankingEstimator
 from skanchor.sample import WEIGHTS, Sample
 
 _AT_BOUND = 1e-9

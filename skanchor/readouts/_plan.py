@@ -19,15 +19,14 @@ from scipy.optimize import brentq
 from skanchor._battles import HUMAN
 from skanchor._checks import is_number
 from skanchor._crossfit.solution import Solution
-from skanchor._inference import combine_targets, satterthwaite, t_quantile
 from skanchor._model.fit import Fit
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.sources import SourceRows
-from skanchor._numerics.linalg import semidefinite_root
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._fitted import check_labels
 from skanchor.readouts._kinds import ROUNDING, Indices, Kinds
+from skanchor.results.intervals import combine_targets, satterthwaite, t_quantile
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
@@ -238,7 +237,9 @@ class Plan:
         # With the matrix M at one row and a root F of the unit, the weights at n rows
         # are M^-1 L - (n - 1) M^-1 F (I + (n - 1) G)^-1 F' M^-1 L, with G = F' M^-1 F.
         # In the eigenvectors of G the inverse is a division.
-        root = semidefinite_root(unit)
+        sizes, directions = np.linalg.eigh(unit)
+        some = sizes > ROUNDING * sizes.max(initial=0.0)
+        root = directions[:, some] * np.sqrt(sizes[some])
         system = SymmetricSystem.of(self.solution.information.matrix + more + unit)
         one, of_root = system.solve(targets.vectors), system.solve(root)
         values, vectors = np.linalg.eigh(root.T @ of_root)

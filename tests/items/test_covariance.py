@@ -23,7 +23,6 @@ from skanchor import (
 from skanchor._admission import admit_to_ranking
 from skanchor._chain import fit_stages
 from skanchor._historical import laid_out
-from skanchor._inference import satterthwaite, t_quantile
 from skanchor._item_fit import fit_item_effects
 from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._model.item_effects import ITEM_PRIOR
@@ -32,6 +31,7 @@ from skanchor._treatments import estimate_item_covariance, judges_of_arrivals
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.protocol import LastStage
 from skanchor.exceptions import ConvergenceWarning, WeakJudgeWarning
+from skanchor.results.intervals import satterthwaite, t_quantile
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 from skanchor.warning_log import WarningLog
