@@ -123,7 +123,7 @@ def check_arrivals(
         label_index(labels, "judge"),
         label_index(np.array(CHANGES), "change"),
     ]
-    index = pd.MultiIndex(levels, [codes, kinds], names=names)
+    index = pd.MultiIndex(levels, [codes.tolist(), kinds.tolist()], names=names)
     table = fitted.table(changes, models, index)
     # A sensitivity changes by a factor.
     table["value"] += table.index.get_level_values("change") == "sensitivity"

@@ -155,9 +155,10 @@ def _by_judge(sample: Sample, sums: FitSums, solution: Solution) -> Array:
     scores, n = solution.fit.scores, layout.n_items
     for source, every in enumerate(sums.all[1:], start=1):
         total = scores @ every.gram[:n, :n] @ scores
-        if source in solution.grams and total > 0:
-            left = solution.beside_span(source)[:n, :n]
-            found[source - 1, 2] = scores @ left @ scores / total
+        if source in solution.grams:
+            # Verdicts that are certain leave nothing.
+            left = scores @ solution.beside_span(source)[:n, :n] @ scores
+            found[source - 1, 2] = left / total if total > 0 else 0.0
     known = historical_features(sample) if sums.features is None else sums.features
     found[:, 3:] = feature_overlap(sample, known)
     return found

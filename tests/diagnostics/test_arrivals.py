@@ -281,7 +281,7 @@ def test_disagreement_is_told_and_widens_the_interval():
     bare = np.sqrt(np.sum(anchor.influence_[:, anchor.models_ == NEW] ** 2))
     assert_allclose(anchor.standard_errors_[NEW], row["scale"] * bare)
     assert (diagnostics.arrivals.models["scale"].drop(NEW) == 1.0).all()
-    said = diagnostics.disagreements()
+    said = [f.statement for f in diagnostics.findings() if f.kind == "disagreement"]
     assert len(said) == 1 and "more than about any old model" in said[0]
     board = leaderboard_text(anchor.leaderboard(), summary=summarize(anchor))
     assert "Judges disagree about 'new-model'" in " ".join(render(board).split())
