@@ -180,8 +180,9 @@ class _FittedSums:
         prior, layout = fit.precision.copy(), fit.layout
         # A ridge of the scores is no part of what is tested against.
         prior[layout.scores, layout.scores] = 0.0
-        for source, size in enumerate(noise):
-            prior[layout.span(source)] /= size
+        for source, (ridge, size) in enumerate(zip(sums.ridges, noise, strict=True)):
+            at = layout.span(source)
+            prior[at, at] = np.diag(ridge / size)
         # The last column is not fitted.
         grams = ((source, one.gram[:-1, :-1]) for source, one in enumerate(every))
         scores = ((source, one.score[:-1]) for source, one in enumerate(every))

@@ -29,6 +29,8 @@ class FitSums:
     ----------
     historical, new : tuple of SourceSums
         Of each source, people first.
+    ridges : tuple of ndarray of shape (n_span,)
+        Ridge of the span of each source in the fit of all rows.
     rows : ndarray of shape (n_sources, n_items)
         Number of rows of each item.
     verdicts : ndarray of shape (n_items, n_items)
@@ -43,6 +45,7 @@ class FitSums:
 
     historical: tuple[SourceSums, ...]
     new: tuple[SourceSums, ...]
+    ridges: tuple[Array, ...]
     rows: Array
     verdicts: Array
     noise: Array
@@ -79,7 +82,10 @@ class FitSums:
             if part.source != PEOPLE and not part.is_new:
                 verdicts += part.gram(part.weight)[:n, :n]
         noise = np.where(noise < NO_DISPERSION, 1.0, noise)
-        return cls(tuple(sums[False]), tuple(sums[True]), counts, verdicts, noise)
+        old, new = (tuple(sums[is_new]) for is_new in (False, True))
+        ridge, layout = fit.precision.diagonal(), fit.layout
+        ridges = tuple(ridge[layout.span(m)] for m in range(layout.n_sources))
+        return cls(old, new, ridges, counts, verdicts, noise)
 
     def __add__(self, other: FitSums) -> FitSums:
         """Sums of other rows of the same models are added."""
@@ -92,6 +98,7 @@ class FitSums:
         return FitSums(
             _added(self.historical, other.historical),
             _added(self.new, other.new),
+            self.ridges,
             self.rows + other.rows,
             self.verdicts + other.verdicts,
             self.noise,

@@ -339,6 +339,8 @@ def _check_groups(
 def _check_sums(sums: FitSums, columns: list[int], n: int, n_features: int) -> None:
     n_judges = len(columns) - 1
     _shapes(sums, rows=(n_judges + 1, n), verdicts=(n, n), noise=(n_judges + 1,))
+    widths = [(size - n - 1,) for size in columns]
+    _expect([one.shape for one in sums.ridges] == widths, "ridges of sums")
     for part in (sums.historical, sums.new):
         _expect(len(part) == n_judges + 1, "sources of sums")
         for source, size in zip(part, columns, strict=True):
