@@ -288,6 +288,8 @@ def _check(state: HistoryState) -> None:
     _expect(is_plain and not layout.is_new.any() and not layout.context.any(), "layout")
     for labels in (state.models, state.judges):
         _expect(labels.ndim == 1 and len(set(labels.tolist())) == len(labels), "labels")
+        # Labels that cannot be ordered raise an error here.
+        sorted(labels.tolist())
     _shapes(
         fits,
         x=(1 + n_folds, layout.size),
@@ -345,7 +347,7 @@ def _check_sums(sums: FitSums, columns: list[int], n: int, n_features: int) -> N
         _expect(len(part) == n_judges + 1, "sources of sums")
         for source, size in zip(part, columns, strict=True):
             # Beside the columns of the fit there is that of the curvature.
-            _shapes(source, gram=(size + 1,) * 2, score=(size + 1,))
+            _shapes(source, gram=(size + 1,) * 2, score=(size + 1,), outer=(0, 0))
     _expect(len(sums.features or ()) in (0, n_judges), "features of sums")
     for rows in sums.features or ():
         if rows is not None:
