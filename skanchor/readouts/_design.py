@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,11 +25,19 @@ if TYPE_CHECKING:
 FLOOR = 0.1
 """Least share of each judge in the spend on verdicts where there are item effects."""
 
+_OF_PILOT = {
+    "half_widths": pd.DataFrame(),
+    "certificate": np.nan,
+    "same_precision": np.nan,
+    "floor": 0.0,
+    "is_pilot": True,
+}
+"""What is not known without a new model."""
+
 PILOT_ROWS = 5
 """Verdicts of a pilot for each historical model."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Design(Answer):
     """What to buy next within a budget, and how much it would help.
 
@@ -80,16 +87,6 @@ class Design(Answer):
     >>> round(design.certificate, 2) >= 0
     True
     """
-
-    half_widths: pd.DataFrame = field(default_factory=pd.DataFrame)
-    separation: pd.DataFrame = field(default_factory=pd.DataFrame)
-    certificate: float = np.nan
-    same_precision: float = np.nan
-    budget: float = 0.0
-    spent: float = 0.0
-    floor: float = 0.0
-    level: float = 0.95
-    is_pilot: bool = False
 
 
 def design(
@@ -214,18 +211,18 @@ def design(
     same = np.nan
     if "verdicts" in unit:
         same = plan.rows_until(wanted, unit["verdicts"], total)(total(after["design"]))
-    return Design(
-        table,
-        tuple(_sentences(table, half, budget, level)),
-        half,
-        _separation(plan, models, bought, level),
-        gap,
-        same,
-        budget,
-        _total(table),
-        floor,
-        level,
-    )
+    details = {
+        "half_widths": half,
+        "separation": _separation(plan, models, bought, level),
+        "certificate": gap,
+        "same_precision": same,
+        "budget": budget,
+        "spent": _total(table),
+        "floor": floor,
+        "level": level,
+        "is_pilot": False,
+    }
+    return Design(table, tuple(_sentences(table, half, budget, level)), details)
 
 
 def _listed(
@@ -384,14 +381,9 @@ def _pilot(
         "for a design."
     )
     pairs = pd.MultiIndex.from_arrays([[], []], names=["model", "opponent"])
+    details = _OF_PILOT | {"separation": pd.DataFrame(index=pairs), "budget": budget}
     return Design(
-        table,
-        (sentence,),
-        separation=pd.DataFrame(index=pairs),
-        budget=budget,
-        spent=_total(table),
-        level=level,
-        is_pilot=True,
+        table, (sentence,), details | {"spent": _total(table), "level": level}
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator
 from functools import partial
 from operator import itemgetter
 from time import monotonic
@@ -61,7 +60,6 @@ OF_ROWS = {
 """What is dropped, by the choice of rows."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Fragility(Answer):
     """How few rows change the statements about new models, if they are dropped.
 
@@ -113,13 +111,6 @@ class Fragility(Answer):
     [True]
     """
 
-    goal: str
-    source: str
-    by: str
-    dropped: dict[tuple[Any, Any], pd.DataFrame]
-    paths: dict[tuple[Any, Any], pd.DataFrame]
-    finished: bool = True
-
     def rows(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
         """Rows whose loss changes the statement about a model and an opponent.
 
@@ -135,7 +126,8 @@ class Fragility(Answer):
         DataFrame
             As in ``dropped``; empty where no number of rows was found.
         """
-        return self.dropped[self._key(model, opponent)]
+        found: pd.DataFrame = self.dropped[self._key(model, opponent)]
+        return found
 
     def path(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
         """Remaining difference after each number of dropped units.
@@ -150,7 +142,8 @@ class Fragility(Answer):
         DataFrame
             As in ``paths``.
         """
-        return self.paths[self._key(model, opponent)]
+        found: pd.DataFrame = self.paths[self._key(model, opponent)]
+        return found
 
     def _key(self, model: Hashable, opponent: Hashable | None) -> tuple[Any, Any]:
         """Statement on a model and an opponent, as in the index of ``table``."""
@@ -263,7 +256,6 @@ def fragility(
     if X is not None:
         origin = rows_of_fit(anchor, X, y, sample_weight, groups)
         status = "stopped"
-    inflation = 1.0 if fitted.items is None else fitted.items.inflation
     new = result.models[result.is_new].tolist()
     fits: dict[tuple[Any, ...], Dropping] = {}
     searches: dict[tuple[Any, Any], Search] = {}
@@ -273,22 +265,28 @@ def fragility(
             about = (one, other) if other in new else (one,)
             if about not in fits:
                 units = Units.of(sample, about, rows, by)
-                fits[about] = Dropping(result, debiaser, units, inflation)
+                of_rows = debiaser.rows(sample)
+                fits[about] = Dropping(result, debiaser.solution_, of_rows, units)
             found = Search(fits[about], one, other, goal, level, status)
             searches[one, other] = found
         finished = X is None or _run(anchor, list(searches.values()), max_seconds)
     table = table_by(["model", "opponent"], {at: o.row for at, o in searches.items()})
     table["share"] = (table["k"] / table["allowed"]).where(np.isfinite(table["k"]))
-    dropped = {at: _listed_rows(o, cells.rows, origin) for at, o in searches.items()}
-    paths = {
-        at: pd.DataFrame(
-            sorted(one.path, key=itemgetter(2, 0)),
-            columns=["dropped", "difference", "by"],
-        )
-        for at, one in searches.items()
+    columns = ["dropped", "difference", "by"]
+    details = {
+        "goal": goal,
+        "source": rows,
+        "by": by,
+        "dropped": {
+            at: _listed_rows(one, cells.rows, origin) for at, one in searches.items()
+        },
+        "paths": {
+            at: pd.DataFrame(sorted(one.path, key=itemgetter(2, 0)), columns=columns)
+            for at, one in searches.items()
+        },
+        "finished": finished,
     }
-    sentences = tuple(_sentences(table, goal, rows, by))
-    return Fragility(table, sentences, goal, rows, by, dropped, paths, finished)
+    return Fragility(table, tuple(_sentences(table, goal, rows, by)), details)
 
 
 def _pairs(
@@ -326,7 +324,7 @@ def _run(
     def steps() -> Iterator[None]:
         for one in searches:
             yield from one.search()
-        for one in _watched(searches, anchor.verbose):
+        for one in searches:
             if np.isfinite(one.row["re_solved"]):
                 yield from one.confirm(refit, has_item_effects)
 
@@ -334,17 +332,6 @@ def _run(
         return not any(monotonic() >= end for _ in steps())
     except KeyboardInterrupt:
         return False
-
-
-def _watched(searches: list[Search], verbose: int) -> Iterable[Search]:
-    """The searches, with a progress bar on the standard error if asked for."""
-    if verbose <= 0:
-        return searches
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    return track(searches, "refits", console=console, transient=True)
 
 
 # -------------------------------------------------------------------------- the answer

@@ -26,7 +26,6 @@ from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._fitted import check_labels
 from skanchor.readouts._kinds import ROUNDING, Indices, Kinds
-from skanchor.results.intervals import combine_targets, satterthwaite, t_quantile
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
@@ -58,8 +57,8 @@ class Targets:
         As reported; ``items`` is the part of the variance from item effects.
     factors : ndarray of shape (2, n_targets)
         rho and iota.
-    item_df : float
-        Degrees of freedom of the item part.
+    result : AnchorResult
+        Where they are reported.
     """
 
     vectors: Array
@@ -68,7 +67,7 @@ class Targets:
     variance: Array
     items: Array
     factors: Array
-    item_df: float
+    result: AnchorResult
 
     def parts(self, weights: Array) -> Array:
         """``w'Qw`` and ``w'Rw`` of weights, (2, n_targets); their sum is ``l'w``."""
@@ -84,8 +83,7 @@ class Targets:
 
     def half_widths(self, variance: Array, items: Array, level: float) -> Array:
         """Half widths in logits of intervals, by the variances and their item parts."""
-        df = satterthwaite(variance, items, self.item_df)
-        return np.asarray(t_quantile(level, df) * np.sqrt(variance))
+        return self.result.half_widths(variance, items, level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,18 +180,10 @@ class Plan:
                     coefficients[self.models.index(label), t] = sign
                     reported[whole.index(label), t] = sign
 
-        def quadratic(c: Array) -> Array:
-            return np.einsum("it,rij,jt->rt", reported, c, reported)
-
         layout, at = self.solution.layout, self.solution.information.at
         prior, effects = np.zeros((layout.size, layout.size)), layout.item_effects
         prior[effects, effects] = self.fit.precision[effects, effects]
-        estimate, variance, items = combine_targets(
-            result.estimates @ reported,
-            quadratic,
-            result.covariances,
-            result.item_covariances,
-        )
+        estimate, variance, items = result.combinations(reported)
         found = Targets(
             np.asarray((layout.targets @ coefficients)[at]),
             prior[at[:, None], at],
@@ -201,7 +191,7 @@ class Plan:
             variance,
             items,
             np.ones((2, len(pairs))),
-            result.item_df,
+            result,
         )
         # Where item effects leave no error, any factor will do.
         expected = found.parts(self.weights(found))

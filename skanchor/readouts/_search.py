@@ -8,7 +8,7 @@ orthogonal to it, while the weights, which grow as rows go, must not stay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -16,17 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
 from skanchor._crossfit.influence import influence_of, residuals
-from skanchor._model.sources import variance_of
+from skanchor._crossfit.solution import Solution
+from skanchor._model.sources import SourceRows, variance_of
 from skanchor._typing import Array
 from skanchor.readouts._units import Indices, Units
-from skanchor.warning_log import WarningLog
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
-    from skanchor._riesz import RieszDebiaser
 
 HALVES = 3
 """Blocks that close half of the margin that is left; the next ones close all of it."""
@@ -47,8 +45,10 @@ class Solved:
 
     Attributes
     ----------
-    debiaser : RieszDebiaser
-        Solved.
+    solution : Solution
+        The system without them.
+    rows : list of SourceRows
+        All rows; those that are gone have no weight.
     gone : ndarray of shape (n_gone,)
         What was dropped.
     total : ndarray of shape (n_models,)
@@ -57,7 +57,8 @@ class Solved:
         Parts of the covariance of the scores.
     """
 
-    debiaser: RieszDebiaser
+    solution: Solution
+    rows: list[SourceRows]
     gone: Indices
     total: Array
     sampling: Array
@@ -72,18 +73,18 @@ class Dropping:
     ----------
     result : AnchorResult
         As reported.
-    debiaser : RieszDebiaser
+    solution : Solution
         Of all rows.
+    rows : sequence of SourceRows
+        All rows, with the columns of the weights.
     units : Units
         What may be dropped.
-    inflation : float
-        Factor of the item part of a variance.
     """
 
     result: AnchorResult
-    debiaser: RieszDebiaser
+    solution: Solution
+    rows: Sequence[SourceRows]
     units: Units
-    inflation: float
 
     @cached_property
     def base(self) -> Solved:
@@ -97,38 +98,45 @@ class Dropping:
         return self.result.diagnostics.arrivals.scale
 
     def solve(self, gone: Indices) -> Solved:
-        """Weights without some units."""
-        sample, debiaser = self.units.without(gone), self.debiaser
-        if len(gone):
-            with WarningLog():
-                # A clone of the bias of people would have to be fitted anew.
-                known = debiaser.human_bias
-                debiaser = clone(debiaser).set_params(human_bias=known)
-                debiaser.fit_sample(sample)
-        weights = debiaser.solution_.weights
-        influence = influence_of(weights, debiaser.rows(sample), 0)
-        total, sampling = influence.total, influence.parts.sum(axis=0)
-        items = self.inflation * weights.item_covariance
-        return Solved(debiaser, gone, total + weights.prior_score, sampling, items)
+        """Weights without some units, at the plug-in of all rows."""
+        stays = np.ones(len(self.units.sample), dtype=bool)
+        stays[self.units.rows(gone)] = False
+        rows = [replace(one, weight=one.weight * stays[one.rows]) for one in self.rows]
+        solution = Solution.of(self.solution.fit, rows, self.solution.prior)
+        weights, items = solution.weights, self.result.fitted.items
+        if self.units.sample.groups is None:
+            total, sampling = np.zeros((2, 1))
+            for part in rows:
+                score, outer = part.scores(residuals(weights, part))
+                local = weights.local(part.source)
+                total = total + score @ local
+                sampling = sampling + local.T @ outer @ local
+        else:
+            influence = influence_of(weights, rows, 0)
+            total, sampling = influence.total, influence.parts.sum(axis=0)
+        inflation = 1.0 if items is None else items.inflation
+        of_items = inflation * weights.item_covariance
+        total = total + weights.prior_score
+        return Solved(solution, rows, gone, total, sampling, of_items)
 
-    def predicted(self, solved: Solved) -> AnchorResult:
-        """What the result would be, by weights that were solved anew."""
+    def predicted(self, solved: Solved) -> AnchorResult | None:
+        """What the result would be; None where a score is left open."""
         result, base = self.result, self.base
+        if solved.solution.weights.undetermined.any():
+            return None
         place = np.flatnonzero(np.isin(result.models, self.units.sample.X.models))
         # Models that were left out have no part in the changes.
-        estimates = result.estimates.copy()
+        at, square = np.ix_(place, place), np.outer(self.scale, self.scale)
+        estimates, of_items = result.estimates.copy(), result.item_covariances
         estimates[:, place] += solved.total - base.total
-        square, size = np.outer(self.scale, self.scale), len(result.models)
-        sampling, items = np.zeros((2, size, size))
-        at = np.ix_(place, place)
-        items[at] = square * (solved.items - base.items)
-        sampling[at] = square * (solved.sampling - base.sampling)
-        of_items = result.item_covariances
+        items, sampling = np.zeros((2, *square.shape))
+        items[at] = solved.items - base.items
+        sampling[at] = solved.sampling - base.sampling
         return replace(
             result,
             estimates=estimates,
-            covariances=result.covariances + sampling + items,
-            item_covariances=None if of_items is None else of_items + items,
+            covariances=result.covariances + square * (sampling + items),
+            item_covariances=None if of_items is None else of_items + square * items,
         )
 
     def effects(self, solved: Solved, model: Any, opponent: Any) -> tuple[Array, Array]:
@@ -140,22 +148,21 @@ class Dropping:
             Changes of the difference, ``-a eps``, and of its variance,
             ``2 V a^2 - (a eps)^2`` where rows are independent.
         """
-        units, sample = self.units, self.units.without(solved.gone)
-        labels, size = sample.X.models.tolist(), units.allowed
-        contrast = np.zeros(len(labels))
-        contrast[[labels.index(model), labels.index(opponent)]] = 1.0, -1.0
-        weights = solved.debiaser.solution_.weights
+        units, sample, size = self.units, self.units.sample, self.units.allowed
+        models = sample.X.models.tolist()
+        contrast = np.zeros(len(models))
+        contrast[[models.index(model), models.index(opponent)]] = 1.0, -1.0
+        weights = solved.solution.weights
         influence, square = np.zeros((2, len(sample)))
-        for part in solved.debiaser.rows(sample):
+        for part in solved.rows:
             a = part.products((weights.local(part.source) @ contrast)[:, None])[:, 0]
             influence[part.rows] = a * residuals(weights, part)
             variance = variance_of(weights.fit.probabilities(part))
             square[part.rows] = (part.weight * a) ** 2 * variance / part.count
-        rows = np.flatnonzero((units.unit >= 0) & (sample.weight > 0))
+        rows = np.flatnonzero(units.unit >= 0)
         unit = units.unit[rows]
         total = np.bincount(unit, influence[rows], size).astype(np.float64)
-        expected = np.bincount(unit, square[rows], size)
-        spread = 2.0 * expected - total**2
+        spread = 2.0 * np.bincount(unit, square[rows], size) - total**2
         if sample.groups is not None:
             # Errors are by group, of which a unit is a part, or the whole.
             by_group = np.bincount(sample.groups, influence)
@@ -163,8 +170,7 @@ class Dropping:
             group[unit] = sample.groups[rows]
             spread += 2.0 * total * (total - by_group[group])
         # Errors are longer where judges disagree.
-        own = self.base.sampling + self.base.items
-        scaled = self.scale * contrast
+        own, scaled = self.base.sampling + self.base.items, self.scale * contrast
         return -total, spread * (scaled @ own @ scaled) / (contrast @ own @ contrast)
 
 
@@ -278,9 +284,7 @@ class Search:
     def _solved(self, gone: Indices) -> tuple[Solved, pd.Series, float]:
         """Weights without some units, what they predict, and its margin."""
         found = self.fit.solve(gone)
-        is_open = found.debiaser.undetermined_.any()
-        result = None if is_open else self.fit.predicted(found)
-        return found, *self._measure(result, "re-solved", len(gone))
+        return found, *self._measure(self.fit.predicted(found), "re-solved", len(gone))
 
     def search(self) -> Iterator[None]:
         """Drop units block by block, solving the weights anew after each.

@@ -113,6 +113,26 @@ class RankingResult(ModelResult):
         df = satterthwaite(variance, items, self.item_df)
         return estimate, np.where(unbounded, np.inf, np.sqrt(variance)), df
 
+    def combinations(self, coefficients: Array) -> tuple[Array, Array, Array]:
+        """Combinations of scores, by coefficients of shape (n_models, n_targets).
+
+        Returns
+        -------
+        estimate, variance, items : ndarray of shape (n_targets,)
+            ``items`` is the part of the variance that comes from item effects.
+        """
+        return combine_targets(
+            self.estimates @ coefficients,
+            lambda c: np.einsum("it,rij,jt->rt", coefficients, c, coefficients),
+            self.covariances,
+            self.item_covariances,
+        )
+
+    def half_widths(self, variance: Array, items: Array, level: float) -> Array:
+        """Half widths in logits of intervals, by variances and their item parts."""
+        df = satterthwaite(variance, items, self.item_df)
+        return np.asarray(t_quantile(level, df) * np.sqrt(variance))
+
     def _pairs(
         self, first: NDArray[np.intp], second: NDArray[np.intp]
     ) -> tuple[Array, Array, Array]:
