@@ -376,7 +376,7 @@ def assemble(
         lower_bound=debiaser.solution_.lower_bound,
         plug_in=plug_in,
         fold_plan=fold_plan,
-        fitted=_fitted_rows(full),
+        fitted=replace(_fitted_rows(full), fit=fit, sums=sums),
         inputs=_inputs(full),
     )
     diagnostics = diagnose(

@@ -6,10 +6,11 @@ from skanchor._diagnostics._interval_check import IntervalCheck
 from skanchor._diagnostics._judges import judge_errors, judge_table, partial_effects
 from skanchor._diagnostics._overlap import HistoricalFeatures
 from skanchor._diagnostics._report import KINDS, Diagnostics
-from skanchor._diagnostics._sums import FitSums
+from skanchor._diagnostics._sums import N_TESTED, FitSums
 
 __all__ = [
     "KINDS",
+    "N_TESTED",
     "Diagnostics",
     "FitSums",
     "HistoricalFeatures",

@@ -21,7 +21,7 @@ from scipy.special import chdtrc, ndtr
 
 from skanchor._battles.labels import label_index
 from skanchor._crossfit.riesz import Information
-from skanchor._diagnostics._sums import FitSums
+from skanchor._diagnostics._sums import N_TESTED, FitSums
 from skanchor._model.fit import Fit
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.sources import SourceSums
@@ -183,9 +183,9 @@ class _FittedSums:
         for source, (ridge, size) in enumerate(zip(sums.ridges, noise, strict=True)):
             at = layout.span(source)
             prior[at, at] = np.diag(ridge / size)
-        # The last column is not fitted.
-        grams = ((source, one.gram[:-1, :-1]) for source, one in enumerate(every))
-        scores = ((source, one.score[:-1]) for source, one in enumerate(every))
+        fitted = slice(-N_TESTED)
+        grams = ((m, one.gram[fitted, fitted]) for m, one in enumerate(every))
+        scores = ((m, one.score[fitted]) for m, one in enumerate(every))
         score = fit.gradient(scores) - prior @ fit.x
         return cls(Information.of(fit, grams, prior), score, new, every)
 
@@ -198,7 +198,7 @@ class _FittedSums:
         """Sums of a combination of local columns, of shape (n_columns,)."""
         along, cross = sums.gram @ column, np.zeros(self.fit.layout.size)
         cross[self.fit.layout.parameters_of[source]] = self.fit.chain(
-            source, along[:-1]
+            source, along[:-N_TESTED]
         )
         return _LeftOut(float(column @ along), float(column @ sums.score), cross)
 

@@ -17,13 +17,17 @@ from skanchor._model.sources import SourceRows, SourceSums
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
+N_TESTED = 2
+"""Number of local columns that are not fitted: bias and curvature."""
+
 
 @dataclass(frozen=True, eq=False)
 class FitSums:
     """Sums over all rows, of historical rows and of those with a new model apart.
 
-    Local columns are those of the fit and, as the last one, the curvature of the scale
-    of a judge. The display order is that of the table, whether or not it is fitted.
+    Local columns are those of the fit and, as the last two, the bias of each row and
+    the curvature of the scale of a judge. The display order is that of the table,
+    whether or not it is fitted.
 
     Attributes
     ----------
@@ -73,7 +77,8 @@ class FitSums:
         FitSums
         """
         n = fit.layout.n_items
-        sums = [[_nothing(n + 2 + width) for width in fit.layout.widths] for _ in "ab"]
+        sizes = [n + 1 + width + N_TESTED for width in fit.layout.widths]
+        sums = [list(map(_nothing, sizes)) for _ in (False, True)]
         counts, verdicts = np.zeros((fit.layout.n_sources, n)), np.zeros((n, n))
         for part in sources:
             sums[part.is_new][part.source] = _summed(fit, part, order[part.rows])
@@ -130,6 +135,18 @@ class FitSums:
         """Of each source, over all its rows."""
         return _added(self.historical, self.new)
 
+    def of_new_models(self, source: int) -> tuple[Array, Array, Array]:
+        """Products with the columns of the items, over rows with a new model.
+
+        Returns
+        -------
+        themselves, bias : ndarray of shape (n_items,)
+        span : ndarray of shape (n_items, n_span)
+        """
+        gram, n = self.new[source].gram, len(self.verdicts)
+        span = gram[:n, n + 1 : len(gram) - N_TESTED]
+        return gram.diagonal()[:n], gram[:n, -N_TESTED], span
+
     @property
     def counts(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Number of people's and of judges' rows of each item."""
@@ -146,10 +163,11 @@ class FitSums:
 
 
 def _summed(fit: Fit, part: SourceRows, order: Array) -> SourceSums:
-    """Sums over the rows of a source, by columns of the fit and by the curvature."""
+    """Sums over the rows of a source, by columns of the fit, bias and curvature."""
     p = fit.probabilities(part)
     curve = fit.sensitivity(part.source) * bend(part.differences(fit.scores))
-    columns = replace(part, order=order, span=np.column_stack([part.span, curve]))
+    span = np.column_stack([part.span, fit.bias(part), curve])
+    columns = replace(part, order=order, span=span)
     sums = _nothing(0)
     information = columns.information(part.weight, p)
     score = columns.sums(part.weight * (part.y - p))

@@ -23,7 +23,7 @@ from skanchor._anchor import AnchorPipeline
 from skanchor._arrivals import ArrivalScorer
 from skanchor._btl import BTLRegressor
 from skanchor._crossfit.state import StoredFits, StoredGroups, StoredSource
-from skanchor._diagnostics import FitSums, HistoricalFeatures, ItemCheck
+from skanchor._diagnostics import N_TESTED, FitSums, HistoricalFeatures, ItemCheck
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.layout import Layout
@@ -346,8 +346,8 @@ def _check_sums(sums: FitSums, columns: list[int], n: int, n_features: int) -> N
     for part in (sums.historical, sums.new):
         _expect(len(part) == n_judges + 1, "sources of sums")
         for source, size in zip(part, columns, strict=True):
-            # Beside the columns of the fit there is that of the curvature.
-            _shapes(source, gram=(size + 1,) * 2, score=(size + 1,), outer=(0, 0))
+            total = size + N_TESTED
+            _shapes(source, gram=(total, total), score=(total,), outer=(0, 0))
     _expect(len(sums.features or ()) in (0, n_judges), "features of sums")
     for rows in sums.features or ():
         if rows is not None:
