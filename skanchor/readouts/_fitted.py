@@ -94,7 +94,10 @@ def determined_models(result: AnchorResult, model: Hashable | None = None) -> li
     """New models whose score is determined: the one that is asked for, or all."""
     new = result.models[result.is_new].tolist()
     if not new:
-        raise BattlesError("There is no new model, whose score the answer is about.")
+        raise BattlesError(
+            "There is no new model, whose score the answer is about. Begin with about "
+            "five verdicts on it for each historical model, divided evenly over judges."
+        )
     asked = new if model is None else [model]
     check_labels(asked, new, "new models")
     lost = set(result.models[result.unbounded].tolist())
