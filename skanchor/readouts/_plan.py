@@ -25,7 +25,7 @@ from skanchor._model.sources import SourceRows
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._fitted import check_labels
-from skanchor.readouts._kinds import ROUNDING, Indices, Kinds
+from skanchor.readouts._kinds import Indices, Kinds
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 NULL_TOLERANCE = 1e-10
 """Share of the largest eigenvalue, at unit diagonal, below which rows of some kinds
 say nothing in a direction, however many they are."""
+
+ROUNDING = 1e-12
+"""Share of the largest eigenvalue below which an eigenvalue of a row is rounding."""
 
 EVERY_JUDGE = "judges"
 """In place of a judge among costs: all that are not named."""
