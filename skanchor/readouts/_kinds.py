@@ -124,17 +124,17 @@ class Kinds:
         values[self.at] = weights
         for m, unit in self.units.items():
             mine, local = self.source == m, self.fit.local_weights(m, values)
-            z = np.empty((unit.shape[1], mine.sum(), weights.shape[1]))
-            z[0] = local[self.model[mine]] - local[self.opponent[mine]]
-            z[1:] = local[n:, None]
-            found[mine] = np.einsum("iqt,qij,jqt->q", z, unit, z, optimize=True)
+            z = np.empty((*unit.shape[:2], weights.shape[1]))
+            z[:, 0] = local[self.model[mine]] - local[self.opponent[mine]]
+            z[:, 1:] = local[n:]
+            found[mine] = np.sum((unit @ z) * z, axis=(1, 2))
         return found
 
 
 def _seen(fit: Fit, parts: Sequence[SourceRows]) -> dict[tuple[int, int], Array]:
     """Mean of ``w V z z'`` over the rows of each kind of a source, by its models.
 
-    Without a span, rows of a kind differ in their display order alone, and are not read.
+    Without a span, rows of a kind differ in their display order alone: none is read.
     """
     total: dict[tuple[int, int], Any] = {}
     for part in parts if parts and parts[0].span.shape[1] else ():
