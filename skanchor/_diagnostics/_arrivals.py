@@ -105,29 +105,17 @@ def check_arrivals(
     """
     fitted = _FittedSums.of(fit, sums)
     sources = range(1, fit.layout.n_sources)
-    by_kind = [[fitted.change(source, kind) for source in sources] for kind in CHANGES]
-    changes, labels = [*by_kind[0], *by_kind[1]], judges.astype(object)
-    codes = np.tile(np.arange(len(judges)), 2)
-    kinds = np.repeat(np.arange(2), len(judges))
+    by_kind = {kind: [fitted.change(m, kind) for m in sources] for kind in CHANGES}
+    keys = [(judge, kind) for kind in CHANGES for judge in judges.tolist()]
+    changes = [one for of_kind in by_kind.values() for one in of_kind]
     if len(judges) > 1:
-        changes.append(reduce(_LeftOut.__add__, by_kind[0]))
-        if TOGETHER not in labels.tolist():
-            labels = np.append(labels, TOGETHER)
-        codes, kinds = (
-            np.append(codes, labels.tolist().index(TOGETHER)),
-            np.append(kinds, 0),
-        )
-    # `from_tuples` would infer the type of the labels again, and sort them.
-    names = ["judge", "change"]
-    levels: Any = [
-        label_index(labels, "judge"),
-        label_index(np.array(CHANGES), "change"),
-    ]
-    index = pd.MultiIndex(levels, [codes.tolist(), kinds.tolist()], names=names)
+        keys.append((TOGETHER, CHANGES[0]))
+        changes.append(reduce(_LeftOut.__add__, by_kind[CHANGES[0]]))
+    index = pd.MultiIndex.from_tuples(keys, names=["judge", "change"])
     table = fitted.table(changes, models, index)
     # A sensitivity changes by a factor.
-    table["value"] += table.index.get_level_values("change") == "sensitivity"
-    curves = [fitted.curve(source) for source in sources]
+    table["value"] += table.index.get_level_values("change") == CHANGES[0]
+    curves = [fitted.curve(m) for m in sources]
     return ArrivalCheck(
         table,
         _disagreements(fitted, models, widens),

@@ -20,7 +20,8 @@ from skanchor.exceptions import BattlesError
 from skanchor.readouts._answer import Answer, records_of, table_by
 from skanchor.readouts._fitted import check_labels, determined_models
 from skanchor.readouts._refits import refit_without, rows_of_fit
-from skanchor.readouts._search import Dropping, Search
+from skanchor.readouts._resolved import Dropping
+from skanchor.readouts._search import Search
 from skanchor.readouts._units import Indices, Units
 from skanchor.sample import Battles, Sample
 
@@ -33,16 +34,6 @@ CHOICES = {
     "by": ("row", "group"),
 }
 """Values of the arguments of :func:`fragility`."""
-
-WORDS = {
-    "confirmed": "Dropping {k:,.0f} {of_all} ({percent:.2g} %) {what}.",
-    "fit fails first": "The fit fails before the loss of {units} {what}.",
-    "not fragile": "Dropping up to {most} {of_all}{also} does not {plain}.",
-    "re-solved": "With weights solved again, dropping {k:,.0f} {of_all} {what}; {but}.",
-    "first": "By influence alone, dropping {first_order:,.0f} {of_all} {what}; {but}.",
-    "neither": "By influence alone, dropping rows does not {plain}; {but}.",
-}
-"""Sentences by the outcome of a search."""
 
 BUT = {
     "not confirmed": "refits did not confirm it",
@@ -356,25 +347,31 @@ def _listed_rows(search: Search, rows: Sample, origin: Indices) -> pd.DataFrame:
 
 def _sentences(table: pd.DataFrame, goal: str, rows: str, by: str) -> Iterator[str]:
     for row in records_of(table):
-        status, what = row["status"], _change(row, goal)
+        model, what = row["model"], _change(row, goal)
         units = "groups of rows" if by == "group" else OF_ROWS[rows].format(**row)
-        if status in BUT:
-            # Neither number is known, or the first one alone, or both.
-            first = "first" if row["first_order"] < np.inf else "neither"
-            status = "re-solved" if row["k"] < np.inf else first
-        both = rows == "any" and by == "row"
-        yield WORDS[status].format(
-            **row,
-            percent=100 * row["share"],
-            of_all=f"of the {row['allowed']:,} {units}",
-            units=units,
-            most="25 %" if rows == "arrival" else "10 %",
-            also=f" (25 % of the verdicts on {row['model']})" if both else "",
-            what=what,
-            # Verbs are in the third person: "puts it above".
-            plain=what.replace("s ", " ", 1),
-            but=BUT.get(row["status"]),
-        )
+        of_all = f"of the {row['allowed']:,} {units}"
+        # Verbs are in the third person: "puts it above".
+        plain = what.replace("s ", " ", 1)
+        match row["status"]:
+            case "confirmed":
+                share = f"({100 * row['share']:.2g} %)"
+                yield f"Dropping {row['k']:,.0f} {of_all} {share} {what}."
+            case "fit fails first":
+                yield f"The fit fails before the loss of {units} {what}."
+            case "not fragile":
+                most = f"{25 if rows == 'arrival' else 10} % {of_all}"
+                if rows == "any" and by == "row":
+                    most += f" (25 % of the verdicts on {model})"
+                yield f"Dropping up to {most} does not {plain}."
+            case status:
+                # Neither number is known, or the first one alone, or both.
+                how, number = "With weights solved again", row["k"]
+                if not number < np.inf:
+                    how, number = "By influence alone", row["first_order"]
+                found = f"dropping {number:,.0f} {of_all} {what}"
+                if not number < np.inf:
+                    found = f"dropping rows does not {plain}"
+                yield f"{how}, {found}; {BUT[status]}."
         if np.isfinite(row["anew"]) and not row["anew_confirmed"]:
             yield (
                 "They are not enough in a refit that also estimates the covariance of "

@@ -140,8 +140,24 @@ class Plan:
     def prices(self, costs: Mapping[Any, float]) -> dict[int, float]:
         """Cost of a row by source; refuse what is no cost, or of no source."""
         known = [self.sources[m] for m in sorted(self.solution.grams)]
-        found = check_costs(costs, known)
-        return {self.sources.index(label): cost for label, cost in found.items()}
+        if not isinstance(costs, Mapping) or not costs:
+            raise BattlesError(
+                "costs must map sources to the cost of a row, as in "
+                f"{{{known[-1]!r}: 0.02}}, got {costs!r}."
+            )
+        if EVERY_JUDGE in costs and EVERY_JUDGE not in known:
+            every = dict.fromkeys(known, costs[EVERY_JUDGE])
+            every.pop(HUMAN, None)
+            named = {one: cost for one, cost in costs.items() if one != EVERY_JUDGE}
+            costs = every | named
+        check_labels(costs, known, "sources of rows")
+        for label, cost in costs.items():
+            if not is_number(cost) or not 0.0 < cost < np.inf:
+                raise BattlesError(
+                    f"The cost of a row of {label!r} must be a number above zero, got "
+                    f"{cost!r}."
+                )
+        return {self.sources.index(one): float(cost) for one, cost in costs.items()}
 
     # ------------------------------------------------------------------------- rows
     def offered(self, models: Sequence[Any], sources: Sequence[int]) -> Indices:
@@ -302,39 +318,6 @@ class Plan:
         basis = scale[:, None] * vectors[:, none]
         system = SymmetricSystem.of(basis.T @ base @ basis)
         return np.asarray(basis @ system.solve(basis.T @ targets.vectors))
-
-
-def check_costs(costs: Mapping[Any, float], known: Sequence[Any]) -> dict[Any, float]:
-    """Costs of a row as floats; refuse what is no cost, or of no source.
-
-    Parameters
-    ----------
-    costs : mapping of label to float
-        Cost of a row by source; that of ``"judges"`` is of every judge without one.
-    known : sequence of label
-        Sources: ``"human"`` and judges.
-
-    Returns
-    -------
-    dict
-    """
-    if not isinstance(costs, Mapping) or not costs:
-        raise BattlesError(
-            f"costs must map sources to the cost of a row, as in {{{known[-1]!r}: "
-            f"0.02}}, got {costs!r}."
-        )
-    if EVERY_JUDGE in costs and EVERY_JUDGE not in known:
-        every = dict.fromkeys(one for one in known if one != HUMAN)
-        named = {one: cost for one, cost in costs.items() if one != EVERY_JUDGE}
-        costs = dict.fromkeys(every, costs[EVERY_JUDGE]) | named
-    check_labels(costs, known, "sources of rows")
-    for label, cost in costs.items():
-        if not is_number(cost) or not 0.0 < cost < np.inf:
-            raise BattlesError(
-                f"The cost of a row of {label!r} must be a number above zero, got "
-                f"{cost!r}."
-            )
-    return {label: float(cost) for label, cost in costs.items()}
 
 
 def rows_until(
