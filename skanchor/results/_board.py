@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor.results._scale import Scale
-
-if TYPE_CHECKING:
-    from skanchor.results._ranking import RankingResult
 
 ROMANO_WOLF_MODELS = 100
 """Most models of a leaderboard whose rank sets are worth seconds of draws."""
@@ -25,7 +22,7 @@ RANKS = ("score", "shared", "tier")
 
 
 def board_table(
-    result: RankingResult,
+    result: Any,
     level: float = 0.95,
     scale: Literal["logit", "elo"] | Scale = "logit",
     anchor: Mapping[Any, float] | None = None,
@@ -67,7 +64,7 @@ def board_table(
     return table
 
 
-def new_by_score(result: RankingResult) -> list[Any]:
+def new_by_score(result: Any) -> list[Any]:
     """New models, best first; those whose score is not determined come last.
 
     Parameters
