@@ -257,19 +257,18 @@ def _disagreement(fitted: _FittedSums, item: int) -> tuple[float, ...]:
     seen = [m for m in range(1, len(fitted.all)) if fitted.all[m].gram[item, item] > 0]
     if len(seen) < 2:
         return nothing
-    unit = (np.arange(fit.layout.n_items) == item).astype(np.float64)
-    alone = [
-        fitted.left_out(m, sums, np.append(unit, np.zeros(len(sums.score) - len(unit))))
-        for m, sums in ((m, fitted.all[m]) for m in seen)
-    ]
-    cross = np.column_stack([one.cross for one in alone])
+    sums = [fitted.all[m] for m in seen]
+    cross = np.zeros((fit.layout.size, len(seen)))
+    for k, (m, one) in enumerate(zip(seen, sums, strict=True)):
+        column = one.gram[:-N_TESTED, item]
+        cross[fit.layout.parameters_of[m], k] = fit.chain(m, column)
     target = fit.layout.targets[:, item]
     answers = fitted.information.solve(np.column_stack([cross, target]))
     answer, own = answers[:, :-1], answers[:, -1]
     # With the model's own score held fixed, each judge has one of its own: information
     # and score of one for each judge, after what was fitted.
-    information = np.diag([one.information for one in alone]) - cross.T @ answer
-    score = np.array([one.score for one in alone]) - fitted.score @ answer
+    information = np.diag([one.gram[item, item] for one in sums]) - cross.T @ answer
+    score = np.array([one.score[item] for one in sums]) - fitted.score @ answer
     variance, shared = target @ own, cross.T @ own
     if variance > 0:
         information += np.outer(shared, shared) / variance

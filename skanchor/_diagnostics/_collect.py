@@ -246,12 +246,13 @@ def _style(X: Comparisons, solution: Solution, bias: Any) -> pd.DataFrame:
 
 def _item_effects(X: Comparisons, solution: Solution) -> pd.DataFrame:
     """Item effects with their errors; empty without them."""
-    judges, values = X.judges[:0], np.empty((0, 2))
+    at, values = np.empty((2, 0), dtype=int), np.empty((0, 2))
     if X.deviations is not None and X.item_covariance is not None:
+        # As `from_product`, which would look for equal labels first.
+        at = np.indices((len(X.judges), len(X.models))).reshape(2, -1)
         error = np.sqrt(solution.item_effect_variances)
-        judges, values = (
-            X.judges,
-            np.column_stack([X.deviations.ravel(), error.ravel()]),
-        )
-    index = pd.MultiIndex.from_product([judges, X.models], names=["judge", "model"])
+        values = np.column_stack([X.deviations.ravel(), error.ravel()])
+    names = ["judge", "model"]
+    labels: Any = [label_index(X.judges, names[0]), label_index(X.models, names[1])]
+    index = pd.MultiIndex(labels, list(at), names=names)
     return pd.DataFrame(values, index, ["deviation", "standard_error"])

@@ -350,7 +350,9 @@ class Diagnostics:
     def _beyond_limits(self) -> Iterator[Finding]:
         for kind, name, column, low, high, text in _RULES:
             table = getattr(self, name)
-            values = table.get(column, pd.Series(dtype=float)).to_numpy(np.float64)
+            if column not in table:
+                continue
+            values = table[column].to_numpy(np.float64)
             beyond = np.isfinite(values) & ((values < low) | (values > high))
             for at in np.flatnonzero(beyond):
                 about = table.index.tolist()[at]
@@ -360,11 +362,10 @@ class Diagnostics:
                 yield Finding(kind, statement, (about,))
 
     def _about_influence(self) -> Iterator[Finding]:
-        share = self.models["largest_influence"].sort_values(
-            ascending=False, kind="stable"
-        )
-        share = share[share > LARGEST_INFLUENCE]
-        if len(share):
+        share = self.models["largest_influence"]
+        if (share.to_numpy() > LARGEST_INFLUENCE).any():
+            share = share[share > LARGEST_INFLUENCE]
+            share = share.sort_values(ascending=False, kind="stable")
             others = [f"{part:.0%} for {name!r}" for name, part in share[1:].items()]
             yield Finding(
                 "influence",
@@ -381,6 +382,8 @@ class Diagnostics:
 
     def _about_changes(self) -> Iterator[Finding]:
         table = self.arrivals.changes
+        if not _is_any_below(CHANGED, table["p_adjusted"]):
+            return
         flagged = (table["p_adjusted"] < CHANGED) & (len(self._determined) > 0)
         table = table[flagged].sort_values("p_value")
         table = table.reset_index()
@@ -407,6 +410,8 @@ class Diagnostics:
             yield Finding("change", text, about)
 
     def _about_curvature(self) -> Iterator[Finding]:
+        if not _is_any_below(CHANGED, self.arrivals.curvature["p_adjusted"]):
+            return
         for judge, row in self._curved().iterrows():
             how = "less" if row["value"] > 0 else "more"
             moved = (
@@ -452,6 +457,8 @@ class Diagnostics:
 
     def _about_disagreements(self) -> Iterator[Finding]:
         table = self.arrivals.models
+        if not _is_any_below(DISAGREE, table["p_value"]):
+            return
         new = table.index.isin(self.models.index)
         known = table.index.isin(self._determined)
         most = (table["chi2"] / table["df"])[~new].max()
@@ -491,3 +498,8 @@ class Diagnostics:
                     subject=[label for finding in said for label in finding.subject],
                 )
             )
+
+
+def _is_any_below(limit: float, values: pd.Series) -> bool:
+    """Whether a finding is possible at all; most often none is, and pandas is slow."""
+    return bool((values.to_numpy() < limit).any())
