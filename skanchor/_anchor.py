@@ -34,9 +34,7 @@ from skanchor._crossfit.item_test import ItemTest
 from skanchor._crossfit.plans import are_drawn, make_plans
 from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._diagnostics import ItemCheck, judge_table
-from skanchor._inference import relative_spread
 from skanchor._judges import JudgeCalibrator
-from skanchor._ranking import RankingEstimator, of_result
 from skanchor._riesz import RieszDebiaser
 from skanchor._row_rules import TIES
 from skanchor._typing import Array, Split, Splitter
@@ -45,6 +43,8 @@ from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.readouts import fragility
 from skanchor.results import AnchorResult, ContextResult
+from skanchor.results.estimators import RankingEstimator, of_result
+from skanchor.results.intervals import relative_spread
 from skanchor.sample import WEIGHTS, Battles, Sample
 
 MOST_REPEATS = 10_000

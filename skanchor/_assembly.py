@@ -26,17 +26,7 @@ from skanchor._crossfit.fold_fits import FoldFits, laid_out
 from skanchor._crossfit.folds import FoldPlan, HeldOutShares
 from skanchor._crossfit.item_effects import ItemChoice, judges_of_arrivals
 from skanchor._crossfit.stages import FittedStages, Stages
-from skanchor._diagnostics import (
-    FitSums,
-    ItemCheck,
-    check_arrivals,
-    diagnose,
-    historical_table,
-    style_shares,
-    style_table,
-    with_noise,
-)
-from skanchor._inference import relative_spread
+from skanchor._diagnostics import FitSums, ItemCheck, check_arrivals, diagnose
 from skanchor._likelihood import likelihood_fit
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._open_models import with_open_rows
@@ -200,10 +190,9 @@ class Inference:
 
 def sums_of(full: FullFit) -> FitSums:
     """Sums over all rows, with the dispersion of each source."""
-    chain, sample = full.chain, full.sample
-    noise = chain.fit.without_item_effects().dispersions(without_items=True)
-    fitted = sample.with_battles(chain.X)
-    return FitSums.of(fitted, sample.X.order, chain.calibrator, noise, chain.btl.bias_)
+    known = full.chain.fit
+    noise = known.without_item_effects().dispersions(without_items=True)
+    return FitSums.of(known.fit, known.sources, full.sample.X.order, noise)
 
 
 def set_undetermined_apart(
@@ -363,8 +352,8 @@ def assemble(
         return np.array([getattr(repeat, name) for repeat in found.repeats])
 
     plug_in = stacked("plug_in")
-    solution, bias = debiaser.solution_, chain.btl.bias_
-    arrivals = check_arrivals(X, solution.fit, sums, widens=full.stages.widens)
+    fit = debiaser.solution_.fit if chain.fit is None else chain.fit.fit
+    arrivals = check_arrivals(X.models, X.judges, fit, sums, widens=full.stages.widens)
     # Where judges disagree about a new model, its error is scaled up if so asked.
     scale = arrivals.scale
     square, covariance = np.outer(scale, scale), stacked("covariance")
@@ -383,8 +372,7 @@ def assemble(
         covariance,
         # A judge whose verdicts seem free of noise may disagree beyond measure.
         lost | hidden | (variance > FARTHEST**2).any(axis=0),
-        sums.n_human,
-        sums.n_judge,
+        *sums.counts,
         None if items is None else stacked("item_part") * square,
         np.inf if items is None else items.df,
         rows=found.influence,
@@ -392,34 +380,27 @@ def assemble(
         lower_bound=debiaser.solution_.lower_bound,
         plug_in=plug_in,
         fold_plan=fold_plan,
-        fitted=_fitted_rows(full),
+        fitted=replace(_fitted_rows(full), fit=fit, sums=sums),
         inputs=_inputs(full),
     )
-    fitted = full.sample.with_battles(X)
-    historical = historical_table(X, sums, chain.btl, calibrated=not chain.is_joint)
-    if bias is not None:
-        shares = pd.Series(style_shares(sums, solution), X.models)
-        historical["residual_share"] = shares.reindex(historical.index)
     diagnostics = diagnose(
-        fitted,
+        full.sample.with_battles(X),
         sums,
-        solution,
+        debiaser.solution_,
+        chain.btl,
         result.moments,
         np.median(plug_in, axis=0),
         stacked("largest").max(axis=0),
         check,
         arrivals,
-        historical=historical,
-        style=style_table(fitted, solution, bias),
-        ridge_share=_ridge_share(chain, result),
+        is_joint=chain.is_joint,
     )
     # In two steps the scale is no factor of everything: judges do not help to place the
-    # old models.
-    return replace(
-        result,
-        diagnostics=diagnostics,
-        scale_z=with_noise(diagnostics.scale_z, sums) if chain.is_joint else np.inf,
-    )
+    # old models. Weights, ties and groups change the noise of votes.
+    scale_z = np.inf
+    if chain.is_joint:
+        scale_z = diagnostics.scale_z / float(sums.noise[-1]) ** 0.5
+    return replace(result, diagnostics=diagnostics, scale_z=scale_z)
 
 
 def _hidden_scale(
@@ -464,14 +445,6 @@ def _of_hidden_scale(X: Comparisons, hidden: NDArray[np.bool_]) -> InstabilityWa
         code="hidden-scale",
         subject=names,
     )
-
-
-def _ridge_share(chain: FittedStages, result: AnchorResult) -> float:
-    """How far apart a ridge leaves the scores that judges were calibrated to."""
-    if not chain.btl.alpha:
-        return 1.0
-    old = ~result.is_new
-    return relative_spread(chain.scores[old], result.moments[0][old])
 
 
 def _fitted_rows(full: FullFit) -> FittedRows:

@@ -105,11 +105,11 @@ class Votes:
         """Products of values of votes of positive weight, summed by group and rater."""
         used = self.weight > 0
         groups = np.arange(len(used)) if self.groups is None else self.groups
-        totals = Membership.of(groups[used]).totals(values).totals
+        totals = Membership.of(groups[used]).totals(values)
         squares = totals.T @ totals
         if self.raters is not None:
             crossed = Crossed.of(groups[used], self.raters[used])
-            squares += crossed.sums(values).excess()
+            squares += crossed.excess(values)
         return np.asarray(squares)
 
 

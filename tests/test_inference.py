@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skanchor._inference import (
+from skanchor.results.intervals import (
     combine_repeats,
     limits_on_log_scale,
     relative_spread,

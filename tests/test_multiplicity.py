@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_equal
 from scipy.stats import norm
 from scipy.stats import t as t_law
 
-from skanchor._multiplicity import (
+from skanchor.results.adjustment import (
     BLOCK,
     JointErrors,
     holm_adjust,

@@ -8,10 +8,10 @@ from scipy.optimize import minimize
 from scipy.stats import binom
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
-from skanchor._multiplicity import holm_adjust, romano_wolf_rejects
 from skanchor.baselines import HumanOnly
 from skanchor.reports import to_dict
 from skanchor.reports.answers import answer
+from skanchor.results.adjustment import holm_adjust, romano_wolf_rejects
 from skanchor.simulation import simulate_battles
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")

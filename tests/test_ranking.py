@@ -9,9 +9,13 @@ import pandas as pd
 import pytest
 
 from skanchor import AnchorPipeline, ArrivalScorer, Comparisons
-from skanchor._ranking import RankingEstimator, RankOnlyEstimator, ScoreEstimator
 from skanchor.baselines import BASELINES
 from skanchor.bootstrap import Bootstrapped
+from skanchor.results.estimators import (
+    RankingEstimator,
+    RankOnlyEstimator,
+    ScoreEstimator,
+)
 from skanchor.simulation import simulate_battles
 
 

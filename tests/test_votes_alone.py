@@ -171,7 +171,7 @@ def test_all_that_reads_a_result_reads_this_one(table, tmp_path):
     assert to_dict(anchor)["models"]
     write_report(anchor, tmp_path / "page.html")
     assert "model-03" in (tmp_path / "page.html").read_text("utf-8")
-    with pytest.raises(BattlesError, match="needs verdicts"):
+    with pytest.raises(BattlesError, match="Begin with about five verdicts"):
         anchor.design(10.0, {"human": 1.0})
     for refused in (anchor.sensitivity, anchor.worth, anchor.outlook,
                     lambda: anchor.fragility(X, y)):  # fmt: skip

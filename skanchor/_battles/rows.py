@@ -20,8 +20,6 @@ from skanchor._battles.judge_rows import JudgeRows
 from skanchor._battles.labels import constant, is_in, positions
 from skanchor._battles.pairs import FeaturePairs
 from skanchor._numerics.field_state import FieldState
-from skanchor._numerics.linalg import zero_sum_basis
-from skanchor._numerics.parameters import Parameters, selectors
 from skanchor._typing import Array
 
 ROW_COLUMNS = ("left", "right", "judge", "order", "features_left", "features_right")
@@ -97,53 +95,6 @@ class EncodedRows(FieldState):
     def n_contexts(self) -> int:
         """Number of contexts, in each of which scores sum to zero; one without any."""
         return max(len(self.items.contexts), 1)
-
-    @cached_property
-    def selectors(self) -> Array:
-        """Matrix S, of shape (n_models, n_free), that maps free scores to all scores.
-
-        The free scores are those of the new models, then the coordinates vartheta of
-        the historical scores theta = B vartheta, which sum to zero in each context.
-        """
-        context = self.items.context[~self.is_new]
-        sizes = np.bincount(context, minlength=self.n_contexts)
-        # B is block diagonal: for each context an orthonormal (size, size - 1) basis of
-        # the zero-sum vectors, in the rows of its models. A context without historical
-        # models has no block.
-        basis = np.zeros((len(context), int(np.maximum(sizes - 1, 0).sum())))
-        start = 0
-        for code, size in enumerate(sizes.tolist()):
-            if size:
-                basis[context == code, start : start + size - 1] = zero_sum_basis(size)
-                start += size - 1
-        return selectors(self.is_new, basis)
-
-    @cached_property
-    def _layouts(self) -> dict[Any, Parameters]:
-        return {}
-
-    def layout(self, *, owned: bool = False, **kinds: Any) -> Parameters:
-        """Where parameters lie; kept, as every fold asks for the same.
-
-        Parameters
-        ----------
-        owned : bool, default=False
-            Whether item effects of a model may be the same in all contexts.
-        **kinds
-            Other attributes of :class:`~skanchor._numerics.parameters.Parameters`.
-
-        Returns
-        -------
-        Parameters
-        """
-        owned = owned and self.n_contexts > 1
-        key = (owned, *sorted(kinds.items()))
-        if key not in self._layouts:
-            owners = self.items.model if owned else None
-            self._layouts[key] = Parameters(
-                self.selectors, len(self.judges), owners=owners, **kinds
-            )
-        return self._layouts[key]
 
     @cached_property
     def involves_new(self) -> NDArray[np.bool_]:

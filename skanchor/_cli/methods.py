@@ -11,7 +11,11 @@ from skanchor._cli.method import settings_of
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
-    from skanchor._ranking import RankingEstimator, RankOnlyEstimator, ScoreEstimator
+    from skanchor.results.estimators import (
+        RankingEstimator,
+        RankOnlyEstimator,
+        ScoreEstimator,
+    )
 
 ANCHOR = "AnchorPipeline"
 # Listed here, since importing the methods is slow. Baselines that need true scores or
@@ -80,16 +84,16 @@ def refuse_unread(
 
 def has_own_intervals(name: str) -> bool:
     """Whether a method has intervals without refits."""
-    from skanchor._ranking import RankingEstimator
     from skanchor.baselines import BASELINES
+    from skanchor.results.estimators import RankingEstimator
 
     return name == ANCHOR or issubclass(BASELINES[name], RankingEstimator)
 
 
 def is_resampled(name: str) -> bool:
     """Whether a method has scores without intervals, which refits may give it."""
-    from skanchor._ranking import RankingEstimator, RankOnlyEstimator
     from skanchor.baselines import BASELINES
+    from skanchor.results.estimators import RankingEstimator, RankOnlyEstimator
 
     with_own = (RankingEstimator, RankOnlyEstimator)
     return name != ANCHOR and not issubclass(BASELINES[name], with_own)

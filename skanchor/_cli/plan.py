@@ -158,7 +158,7 @@ def _design(
         shown,
         found.table,
         {"schema_version": SCHEMA_VERSION, **found.to_dict()},
-        _PILOT_NOTE if found.is_pilot else _DESIGN_NOTE,
+        _DESIGN_NOTE,
         lines=found.sentences,
         tables=[
             ("What to buy", shown),
@@ -188,7 +188,6 @@ _DESIGN_NOTE = (
     "probability that the interval of the difference excludes zero with these rows; "
     "models that are clearly apart are left out."
 )
-_PILOT_NOTE = "About five verdicts for each old model are enough to plan by."
 
 PLAN = Command(
     name="plan",
@@ -197,8 +196,7 @@ PLAN = Command(
     "as much as each judge's verdicts. With --widths it says how many more votes, or "
     "verdicts, intervals of some half widths need, or that no number is enough. With "
     "--budget it spends money on votes and verdicts where it lowers the errors most: "
-    "by whom, and against which old models; without a new model (--no-new) it plans a "
-    "pilot study.",
+    "by whom, and against which old models.",
     examples=(
         ("what the judges are worth", "battles.csv"),
         (

@@ -1,31 +1,24 @@
-"""Signs that an interval should not be trusted, read off a fitted chain."""
+"""Signs that an interval should not be trusted, read off a fit."""
 
 from skanchor._diagnostics._arrivals import check_arrivals
 from skanchor._diagnostics._collect import ItemCheck, diagnose
-from skanchor._diagnostics._historical import historical_table, with_noise
 from skanchor._diagnostics._interval_check import IntervalCheck
-from skanchor._diagnostics._judges import JudgeErrors, judge_table, partial_effects
+from skanchor._diagnostics._judges import judge_errors, judge_table, partial_effects
 from skanchor._diagnostics._overlap import HistoricalFeatures
 from skanchor._diagnostics._report import KINDS, Diagnostics
-from skanchor._diagnostics._style import style_shares, style_table
-from skanchor._diagnostics._sums import FitSums, FittedSource, tested_columns
+from skanchor._diagnostics._sums import N_TESTED, FitSums
 
 __all__ = [
     "KINDS",
+    "N_TESTED",
     "Diagnostics",
     "FitSums",
-    "FittedSource",
     "HistoricalFeatures",
     "IntervalCheck",
     "ItemCheck",
-    "JudgeErrors",
     "check_arrivals",
     "diagnose",
-    "historical_table",
+    "judge_errors",
     "judge_table",
     "partial_effects",
-    "style_shares",
-    "style_table",
-    "tested_columns",
-    "with_noise",
 ]

@@ -9,23 +9,28 @@ taken as the fit takes them, so that the test is against the noise of the whole 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import chdtrc, ndtr
 
-from skanchor._battles import Comparisons
 from skanchor._battles.labels import label_index
-from skanchor._diagnostics._sums import CHANGES, FitSums, FittedSource, tested_columns
+from skanchor._diagnostics._sums import N_TESTED, FitSums
 from skanchor._model.fit import Fit
+from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.riesz import Information
-from skanchor._multiplicity import holm_adjust
-from skanchor._numerics.linalg import solve_with_rank
-from skanchor._numerics.parameters import PEOPLE
+from skanchor._model.sources import SourceSums
+from skanchor._numerics.parameters import without_rounding
 from skanchor._typing import Array
+from skanchor.results.adjustment import holm_adjust
+
+CHANGES = ("sensitivity", "position")
+"""What may change on the rows of new models."""
 
 TOGETHER = "all judges"
 """In place of a judge, for a change that all share."""
@@ -33,14 +38,10 @@ TOGETHER = "all judges"
 DISAGREE = 0.01
 """P-value below which judges disagree about a model."""
 
-_OF_MODELS = pd.Index(["chi2", "df", "p_value", "lowest", "highest", "scale"])
-
 OWN_SHARE = 1e-3
 """Share of a change's information that what was fitted must leave."""
 
-_ENTRIES = 1 << 23
-"""Entries of a matrix of columns that are reduced or solved at once: as fast as all, in
-less memory."""
+_OF_MODELS = pd.Index(["chi2", "df", "p_value", "lowest", "highest", "scale"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,43 +56,46 @@ class ArrivalCheck:
         logits; ``p_value``, and ``p_adjusted`` among all; the new ``model`` that it
         moves most, and the ``shift`` of its score once it is taken into account.
         Without a row for what the rows cannot tell.
-    curvature : DataFrame
-        By judge, whether its log-odds are proportional to the score difference, on all
-        its rows: ``value`` k, such that they are ``c sinh(b asinh(delta)) / b`` with
-        ``b = exp(-k)`` (positive where a judge saturates or lapses); ``p_value``,
-        ``p_adjusted`` among the judges, ``model`` and ``shift`` as above.
     models : DataFrame
         By model: ``chi2`` of the scores that the judges give it one by one, ``df``,
         ``p_value``; ``lowest`` and ``highest`` of those scores; and for new models the
         ``scale`` of its error, the root of chi2 over df where judges disagree and
         errors are to allow for that, else one. NaN where fewer than two judges see it.
-    scale : ndarray of shape (n_models,)
-        That of ``models``.
-    least : tuple of (changed, curved, disagreed)
-        Smallest adjusted p-value of ``changes`` and of ``curvature``, and p-value of a
-        new model in ``models``; one where there is none.
+    curvature : DataFrame
+        By judge, whether its log-odds are proportional to the score difference, on all
+        its rows: ``value`` k, such that they are ``c sinh(b asinh(delta)) / b`` with
+        ``b = exp(-k)`` (positive where a judge saturates or lapses); ``p_value``,
+        ``p_adjusted`` among the judges, ``model`` and ``shift`` as above.
     """
 
     changes: pd.DataFrame
     models: pd.DataFrame
     curvature: pd.DataFrame
-    scale: Array
-    least: tuple[float, float, float]
+
+    @property
+    def scale(self) -> Array:
+        """Factor of the error of each model, of shape (n_models,)."""
+        return self.models["scale"].to_numpy(np.float64)
 
 
 def check_arrivals(
-    X: Comparisons, fitted: Fit, sums: FitSums, *, widens: bool = True
+    models: NDArray[Any],
+    judges: NDArray[Any],
+    fit: Fit,
+    sums: FitSums,
+    *,
+    widens: bool = True,
 ) -> ArrivalCheck:
     """Test what judges make of the new models.
 
     Parameters
     ----------
-    X : Comparisons
-        Rows, or none, that carry everything the chain learned.
-    fitted : Fit
-        The same as parameters.
+    models, judges : ndarray
+        Labels of the items and of the judges.
+    fit : Fit
+        Fitted to all rows.
     sums : FitSums
-        Over all rows.
+        Over the same rows.
     widens : bool, default=True
         Whether errors are scaled up where judges disagree.
 
@@ -99,49 +103,40 @@ def check_arrivals(
     -------
     ArrivalCheck
     """
-    fit = _FittedRows.of(fitted, sums)
-    changes, curves = _Changes.of(fit, X)
-    found = _disagreements(fit, X)
-    scale = np.where(X.is_new & widens, _scales(found), 1.0)
-    disagreed = float(np.nanmin(found[X.is_new, 2], initial=1.0))
-    table, index = np.column_stack([found, scale]), label_index(X.models, "model")
+    fitted = _FittedSums.of(fit, sums)
+    sources = range(1, fit.layout.n_sources)
+    by_kind = {kind: [fitted.change(m, kind) for m in sources] for kind in CHANGES}
+    keys = [(judge, kind) for kind in CHANGES for judge in judges.tolist()]
+    changes = [one for of_kind in by_kind.values() for one in of_kind]
+    if len(judges) > 1:
+        keys.append((TOGETHER, CHANGES[0]))
+        changes.append(reduce(_LeftOut.__add__, by_kind[CHANGES[0]]))
+    index = pd.MultiIndex.from_tuples(keys, names=["judge", "change"])
+    table = fitted.table(changes, models, index)
+    # A sensitivity changes by a factor.
+    table["value"] += table.index.get_level_values("change") == CHANGES[0]
+    curves = [fitted.curve(m) for m in sources]
     return ArrivalCheck(
-        _changes_by_judge(changes, X),
-        pd.DataFrame(table, index, _OF_MODELS.copy()),
-        _curve_table(curves, X),
-        scale,
-        (changes.least, curves.least, disagreed),
+        table,
+        _disagreements(fitted, models, widens),
+        fitted.table(curves, models, label_index(judges, "judge")),
     )
 
 
-def _disagreements(fit: _FittedRows, X: Comparisons) -> Array:
-    """Chi-square of the scores that judges give a model, each by itself.
+class _LeftOut(NamedTuple):
+    """Sums of one more column: with itself, with residuals, with what was fitted."""
 
-    Returns
-    -------
-    ndarray of shape (n_models, 5)
-        Of each model the chi-square, its degrees of freedom and p-value, and the lowest
-        and highest of those scores.
-    """
-    n_models = len(X.models)
-    found = np.full((n_models, 5), np.nan)
-    at_once = max(1, _ENTRIES // (len(fit.score) * len(fit.sources)))
-    for first in range(0, n_models, at_once):
-        part = slice(first, min(first + at_once, n_models))
-        found[part] = _disagreements_about(fit, X, part)
-    return found
+    information: float
+    score: float
+    cross: Array
+
+    def __add__(self, other: Any) -> Any:
+        return _LeftOut(*(mine + more for mine, more in zip(self, other, strict=True)))
 
 
-def _scales(found: Array) -> Array:
-    """Factors of the errors of models that judges disagree about."""
-    chi2, df, p = found[:, 0], found[:, 1], found[:, 2]
-    ratio = np.divide(chi2, df, out=np.ones(len(found)), where=p < DISAGREE)
-    return np.sqrt(np.maximum(ratio, 1.0))
-
-
-@dataclass(frozen=True, slots=True)
-class _FittedRows:
-    """Information and scores of all that was fitted, and of what was not.
+@dataclass(frozen=True, eq=False)
+class _FittedSums:
+    """Information and scores of all that was fitted, and sums of what was not.
 
     Attributes
     ----------
@@ -149,245 +144,147 @@ class _FittedRows:
         Of the fitted parameters; rows weigh so that their noise is that of votes.
     score : ndarray of shape (size,)
         Their scores, zero but for what was fitted in steps.
-    sources : dict of int to FittedSource
-        By judge, of rows that weigh so; people at ``PEOPLE``.
+    new, all : sequence of SourceSums
+        Of each source, over its rows with a new model and over all, that weigh so.
     """
 
     information: Information
     score: Array
-    sources: dict[int, FittedSource]
+    new: Sequence[SourceSums]
+    all: Sequence[SourceSums]
 
     @classmethod
-    def of(cls, known: Fit, sums: FitSums) -> _FittedRows:
+    def of(cls, fit: Fit, sums: FitSums) -> _FittedSums:
         """Solve for what was fitted."""
         # Weighted so, a residual has the variance of a vote, ties or no ties.
-        sources = {m: s.scaled(1.0 / sums.noise[m]) for m, s in sums.sources.items()}
-        by_source = [sources[m] for m in range(PEOPLE, len(sources) - 1)]
-        fit = known.with_spans(tuple(len(own.ridge) for own in by_source))
-        layout = fit.layout
-        at, prior = layout.item_effects, np.zeros_like(fit.precision)
-        prior[at, at] = fit.precision[at, at]
-        score = -prior @ fit.x
-        for source, own in enumerate(by_source):
-            span = np.arange(layout.size)[layout.span(source)]
-            prior[span, span], score[span] = own.ridge, -own.pull
-        score += fit.gradient(
-            (source, own.fitted(own.score)) for source, own in enumerate(by_source)
+        noise = np.roll(sums.noise, 1)
+        new, every = (
+            [
+                replace(one, gram=one.gram / size, score=one.score / size)
+                for one, size in zip(part, noise, strict=True)
+            ]
+            for part in (sums.new, sums.all)
         )
-        grams = (
-            (source, own.fitted(own.fitted(own.gram).T))
-            for source, own in enumerate(by_source)
+        prior, layout = fit.precision.copy(), fit.layout
+        # A ridge of the scores is no part of what is tested against.
+        prior[layout.scores, layout.scores] = 0.0
+        for source, (ridge, size) in enumerate(zip(sums.ridges, noise, strict=True)):
+            at = layout.span(source)
+            prior[at, at] = np.diag(ridge / size)
+        fitted = slice(-N_TESTED)
+        grams = ((m, one.gram[fitted, fitted]) for m, one in enumerate(every))
+        scores = ((m, one.score[fitted]) for m, one in enumerate(every))
+        score = fit.gradient(scores) - prior @ fit.x
+        return cls(Information.of(fit, grams, prior), score, new, every)
+
+    @property
+    def fit(self) -> Fit:
+        """What was fitted."""
+        return self.information.fit
+
+    def left_out(self, source: int, sums: SourceSums, column: Array) -> _LeftOut:
+        """Sums of a combination of local columns, of shape (n_columns,)."""
+        along, cross = sums.gram @ column, np.zeros(self.fit.layout.size)
+        cross[self.fit.layout.parameters_of[source]] = self.fit.chain(
+            source, along[:-N_TESTED]
         )
-        return cls(Information.of(fit, grams, prior), score, sources)
+        return _LeftOut(float(column @ along), float(column @ sums.score), cross)
 
-    def crosses(self, m: int, at: int | NDArray[np.intp]) -> Array:
-        """What columns of a judge share with what was fitted, (size, n_columns)."""
-        own, fit = self.sources[m], self.information.fit
-        columns = own.fitted(own.gram[:, np.atleast_1d(at)])
-        found = np.zeros((fit.layout.size, columns.shape[1]))
-        found[fit.layout.parameters_of[m + 1]] = fit.chain(m + 1, columns)
-        return found
+    def change(self, source: int, kind: str) -> _LeftOut:
+        """Sums of a change on the rows of new models."""
+        sums, n = self.new[source], self.fit.layout.n_items
+        column = np.zeros(len(sums.score))
+        if kind == "sensitivity":
+            column[:n] = self.fit.sensitivity(source) * self.fit.scores
+        else:
+            # A side shown first throughout is the score of who is shown there.
+            turned = abs(sums.gram[n, :n] @ self.fit.layout.is_new)
+            column[n] = turned < (1.0 - 1e-9) * sums.gram[n, n]
+        return self.left_out(source, sums, column)
 
-    def changes(
-        self, X: Comparisons, asked: list[tuple[list[int], int]]
-    ) -> list[tuple[float, float, Array] | None]:
-        """One more parameter, after all that was fitted; for each of several.
+    def curve(self, source: int) -> _LeftOut:
+        """Sums of the curvature of a judge's scale."""
+        sums = self.all[source]
+        return self.left_out(source, sums, np.eye(len(sums.score))[-1])
 
-        Parameters
-        ----------
-        X : Comparisons
-            The rows.
-        asked : list of (judges, at)
-            Judges whose column it is that of, and its number in their sums.
-
-        Returns
-        -------
-        list of (value, p, shift) or None
-            Its value after one step from zero, the two-sided p-value of zero, and what
-            it does to the new scores, of shape (n_new,). None where the rows do not
-            tell it from what was fitted.
-        """
-        if not asked:
-            return []
-        crosses = np.column_stack(
-            [sum(self.crosses(m, at)[:, 0] for m in judges) for judges, at in asked]
-        )
+    def table(
+        self, found: Sequence[_LeftOut], models: NDArray[Any], index: pd.Index
+    ) -> pd.DataFrame:
+        """One step from zero of each parameter, by columns of :class:`ArrivalCheck`."""
+        layout = self.fit.layout
+        raw, score = np.zeros((2, len(found)))
+        crosses = np.zeros((layout.size, len(found)))
+        for at, one in enumerate(found):
+            raw[at], score[at], crosses[:, at] = one
         # One parameter more, with the column x and the cross-information c with what
         # was fitted: its information is x'Wx - c'J^-1 c, its score that of the column
-        # less c'J^-1 times the fitted one. ``answers`` is -J^-1 c, of shape (size,
-        # n_asked).
+        # less c'J^-1 times the fitted one. ``answers`` is -J^-1 c.
         answers = -self.information.solve(crosses)
-        taken = np.einsum("ij,ij->j", answers, crosses).tolist()
-        fitted = (answers.T @ self.score).tolist()
-        shifts = answers.T @ self.information.fit.layout.targets[:, X.is_new]
-        found: list[tuple[float, float, Array] | None] = []
-        for (judges, at), less, own, shift in zip(
-            asked, taken, fitted, shifts, strict=True
-        ):
-            raw = sum(float(self.sources[m].gram[at, at]) for m in judges)
-            information = raw + less
-            if not information > OWN_SHARE * raw:
-                found.append(None)
-                continue
-            score = sum(float(self.sources[m].score[at]) for m in judges) + own
-            value, z = score / information, abs(score) / information**0.5
-            found.append((value, float(2.0 * ndtr(-z)), value * shift))
-        return found
+        left = raw + np.einsum("ij,ij->j", answers, crosses)
+        told = np.flatnonzero(left > OWN_SHARE * raw)
+        left, answers = left[told], answers[:, told]
+        score = score[told] + self.score @ answers
+        value = score / left
+        new = np.flatnonzero(layout.is_new)
+        shifts = value[:, None] * (answers.T @ layout.targets[:, new])
+        most, shift = np.full(len(told), None, dtype=object), np.full(len(told), np.nan)
+        if len(new):
+            places = np.argmax(np.abs(shifts), axis=1)
+            most = models[new[places]].astype(object)
+            shift = shifts[np.arange(len(told)), places]
+        p = 2.0 * ndtr(-np.abs(score) / np.sqrt(left))
+        columns = {"value": value, "p_value": p, "p_adjusted": holm_adjust(p)}
+        columns |= {"model": most, "shift": shift}
+        return pd.DataFrame(columns, index[told])
 
 
-@dataclass(frozen=True, slots=True)
-class _Changes:
-    """Parameters that were left out of the fit, as far as the rows tell them.
-
-    Attributes
-    ----------
-    judges : list of int
-        Number of the judge; for all together, the number of judges.
-    kinds : list of int
-        Number of what changes in ``CHANGES``, and for curves one more than the last.
-    rows : list of (value, p, model, shift)
-        What was found, and the new model that it moves most.
-    adjusted : ndarray of shape (n,)
-        P-values, adjusted among all.
-    """
-
-    judges: list[int]
-    kinds: list[int]
-    rows: list[tuple[float, float, Any, float]]
-    adjusted: Array
-
-    @property
-    def least(self) -> float:
-        """Smallest adjusted p-value; one where there is none."""
-        return float(self.adjusted.min(initial=1.0))
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """Columns of the table."""
-        value, p, model, shift = ([row[k] for row in self.rows] for k in range(4))
-        return {
-            "value": np.array(value, dtype=float),
-            "p_value": np.array(p, dtype=float),
-            "p_adjusted": self.adjusted,
-            "model": model,
-            "shift": np.array(shift, dtype=float),
-        }
-
-    @classmethod
-    def of(cls, fit: _FittedRows, X: Comparisons) -> tuple[_Changes, _Changes]:
-        """Changes on arrival rows, by judge and together; and curves of the scales."""
-        columns, n_judges = tested_columns(len(X.models), 0), len(X.judges)
-        at = [columns[name].start for name in (*CHANGES, "curve")]
-        asked = [(m, kind) for kind in range(len(CHANGES)) for m in range(n_judges)]
-        if n_judges > 1:
-            asked.append((n_judges, 0))
-        curves = [(m, len(CHANGES)) for m in range(n_judges)]
-        sets = [*([m] for m in range(n_judges)), list(range(n_judges))]
-        found = fit.changes(X, [(sets[m], at[kind]) for m, kind in [*asked, *curves]])
-        stop = len(asked)
-        return cls._tested(X, asked, found[:stop]), cls._tested(X, curves, found[stop:])
-
-    @classmethod
-    def _tested(
-        cls,
-        X: Comparisons,
-        asked: list[tuple[int, int]],
-        answers: list[tuple[float, float, Array] | None],
-    ) -> _Changes:
-        judges, kinds, rows = [], [], []
-        new = X.models[X.is_new].tolist()
-        for (judge, kind), found in zip(asked, answers, strict=True):
-            if found is not None:
-                value, p, shift = found
-                # A sensitivity changes by a factor.
-                value += kind == 0
-                judges.append(judge)
-                kinds.append(kind)
-                rows.append((value, p, *_most_moved(new, shift)))
-        alone = np.array([row[1] for row in rows], dtype=float)
-        return cls(judges, kinds, rows, holm_adjust(alone))
+def _disagreements(
+    fitted: _FittedSums, models: NDArray[Any], widens: bool
+) -> pd.DataFrame:
+    """Chi-square of the scores that judges give a model, for each model."""
+    is_new = fitted.fit.layout.is_new
+    found = np.ones((len(models), len(_OF_MODELS)))
+    found[:, :-1] = [_disagreement(fitted, item) for item in range(len(models))]
+    chi2, df, p = found[:, :3].T
+    widened = is_new & widens & (p < DISAGREE) & (chi2 > df)
+    found[widened, -1] = np.sqrt(chi2[widened] / df[widened])
+    return pd.DataFrame(found, label_index(models, "model"), _OF_MODELS.copy())
 
 
-def _changes_by_judge(found: _Changes, X: Comparisons) -> pd.DataFrame:
-    """Changes by judge and kind."""
-    judges, kinds = X.judges.astype(object), np.array(CHANGES)
-    if TOGETHER not in judges.tolist():
-        judges = np.append(judges, TOGETHER)
-    together = judges.tolist().index(TOGETHER)
-    codes = [together if m == len(X.judges) else m for m in found.judges]
-    # `from_tuples` would infer the type of the labels again, and sort them.
-    levels: Any = [label_index(judges, "judge"), label_index(kinds, "change")]
-    index = pd.MultiIndex(levels, [codes, found.kinds], names=["judge", "change"])
-    return pd.DataFrame(found.columns, index)
-
-
-def _curve_table(found: _Changes, X: Comparisons) -> pd.DataFrame:
-    """Curvature by judge."""
-    return pd.DataFrame(found.columns, label_index(X.judges[found.judges], "judge"))
-
-
-def _most_moved(new: list[Any], shift: Array) -> tuple[Any, float]:
-    """The new model that is moved most, and by how much."""
-    if not len(shift):
-        return None, np.nan
-    most = int(np.argmax(np.abs(shift)))
-    return new[most], float(shift[most])
-
-
-def _disagreements_about(fit: _FittedRows, X: Comparisons, part: slice) -> Array:
-    """Rows of :func:`_disagreements` for some models, side by side."""
-    found = np.full((part.stop - part.start, 5), np.nan)
-    # One row for each item, also where there are no judges.
-    judges = [fit.sources[m] for m in range(len(X.judges))]
-    shape = len(judges), len(found)
-    gram = np.reshape([sums.gram.diagonal()[part] for sums in judges], shape).T
-    score = np.reshape([sums.score[part] for sums in judges], shape).T
-    seen = gram > 0
-    at = np.flatnonzero(seen.sum(axis=1) >= 2)
-    if not len(at):
-        return found
-    gram, score, seen = gram[at], score[at], seen[at]
-    items = at + part.start
-    # Of shapes (n_items, size, n_judges) and (n_items, size).
-    cross = np.array([fit.crosses(m, items) for m in range(len(judges))])
-    cross = cross.transpose(2, 1, 0)
-    targets = fit.information.fit.layout.targets[:, items].T
-    asked = np.concatenate([cross, targets[..., None]], axis=2).transpose(1, 0, 2)
-    answers = fit.information.solve(asked.reshape(len(asked), -1))
-    answers = answers.reshape(asked.shape).transpose(1, 0, 2)
-    answer, own = answers[..., :-1], answers[..., -1]
+def _disagreement(fitted: _FittedSums, item: int) -> tuple[float, ...]:
+    """Chi-square of a model, degrees of freedom, p-value, lowest and highest score."""
+    fit, nothing = fitted.fit, (np.nan,) * 5
+    seen = [m for m in range(1, len(fitted.all)) if fitted.all[m].gram[item, item] > 0]
+    if len(seen) < 2:
+        return nothing
+    sums = [fitted.all[m] for m in seen]
+    cross = np.zeros((fit.layout.size, len(seen)))
+    for k, (m, one) in enumerate(zip(seen, sums, strict=True)):
+        column = one.gram[:-N_TESTED, item]
+        cross[fit.layout.parameters_of[m], k] = fit.chain(m, column)
+    target = fit.layout.targets[:, item]
+    answers = fitted.information.solve(np.column_stack([cross, target]))
+    answer, own = answers[:, :-1], answers[:, -1]
     # With the model's own score held fixed, each judge has one of its own: information
     # and score of one for each judge, after what was fitted.
-    information = -cross.transpose(0, 2, 1) @ answer
-    score = score - fit.score @ answer
-    variance = np.einsum("ij,ij->i", targets, own)
-    shared = np.einsum("ijk,ij->ik", cross, own)
-    share = np.divide(1.0, variance, out=np.zeros(len(at)), where=variance > 0)
-    information += share[:, None, None] * shared[:, :, None] * shared[:, None, :]
-    score += (share * (own @ fit.score))[:, None] * shared
-    each = np.arange(gram.shape[1])
-    information[:, each, each] += gram
-    # A judge that does not see the model stands apart, with a score of zero.
-    information *= seen[:, :, None] & seen[:, None, :]
-    information[:, each, each] += ~seen
-    score = np.where(seen, score, 0.0)
-    information = 0.5 * (information + information.transpose(0, 2, 1))
-    apart, rank = solve_with_rank(information, score[..., None])
-    apart = apart[..., 0]
-    assert X.sensitivities is not None and X.scores is not None
-    slope = np.where(seen, X.sensitivities, 0.0)
+    information = np.diag([one.gram[item, item] for one in sums]) - cross.T @ answer
+    score = np.array([one.score[item] for one in sums]) - fitted.score @ answer
+    variance, shared = target @ own, cross.T @ own
+    if variance > 0:
+        information += np.outer(shared, shared) / variance
+        score += (own @ fitted.score) / variance * shared
+    system = SymmetricSystem.of(0.5 * (information + information.T))
+    apart, df = system.solve(score), system.rank - 1
+    if df < 1:
+        return nothing
     # All judges move by their sensitivity times one change of the score: that direction
     # is no disagreement, and its share of the chi-square is taken off.
-    common = np.einsum("ij,ijk,ik->i", slope, information, slope)
-    along = np.einsum("ij,ij->i", slope, score) ** 2
-    along = np.divide(along, common, out=np.zeros(len(at)), where=common > 0)
-    chi = np.maximum(np.einsum("ij,ij->i", score, apart) - along, 0.0)
-    df = rank - (~seen).sum(axis=1) - 1
+    slope = without_rounding(fit.x[fit.layout.sensitivities][seen])
+    common = slope @ information @ slope
+    along = (slope @ score) ** 2 / common if common > 0 else 0.0
+    chi2 = max(float(score @ apart - along), 0.0)
     # A judge that says nothing of scores gives none.
-    alone = np.full(slope.shape, np.nan)
-    np.divide(apart, slope, out=alone, where=slope != 0)
-    alone += X.scores[items, None]
-    low, high = np.fmin.reduce(alone, axis=1), np.fmax.reduce(alone, axis=1)
-    values = np.column_stack([chi, df, chdtrc(df, chi), low, high])
-    found[at[df >= 1]] = values[df >= 1]
-    return found
+    moved = np.divide(apart, slope, out=np.full(len(seen), np.nan), where=slope != 0)
+    scores = fit.scores[item] + moved
+    low, high = np.fmin.reduce(scores), np.fmax.reduce(scores)
+    return chi2, df, float(chdtrc(df, chi2)), float(low), float(high)

@@ -1,53 +1,39 @@
-"""The diagnostics of one fitted chain, collected judge by judge and model by model."""
+"""The diagnostics of one fit, collected judge by judge and model by model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from skanchor._battles import Comparisons
+from skanchor._battles import Comparisons, align
 from skanchor._battles.labels import label_index
+from skanchor._btl import BTLRegressor
 from skanchor._crossfit.item_test import ItemTest, chi_square_tail
 from skanchor._diagnostics._arrivals import ArrivalCheck
-from skanchor._diagnostics._overlap import HistoricalFeatures, feature_overlap
+from skanchor._diagnostics._overlap import feature_overlap, historical_features
 from skanchor._diagnostics._report import Diagnostics
 from skanchor._diagnostics._sums import FitSums
 from skanchor._diagnostics._ties import tie_table
+from skanchor._model.layout import PEOPLE
 from skanchor._model.solution import Solution
 from skanchor._typing import Array
+from skanchor.bias.protocol import linearity, span_names
+from skanchor.results.intervals import relative_spread
 from skanchor.sample import Sample
 
-_OF_JUDGES = pd.Index(
-    [
-        "sensitivity_error",
-        "sensitivity_z",
-        "residual_share",
-        "outside_features",
-        "effective_share",
-        "largest_ratio",
-    ]
-)
-
-_OF_MODELS = pd.Index(
-    [
-        "residual_share",
-        "largest_influence",
-        "correction_z",
-        "outside_scores",
-        "self_judged",
-        "df",
-    ]
-)
-
-_OF_TESTS = pd.Index(
-    ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
-)
-
-_OF_DEVIATIONS = pd.Index(["deviation", "standard_error"])
+_OF_TESTS = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
+_OF_JUDGES = [
+    *("sensitivity_error", "sensitivity_z", "residual_share"),
+    *("outside_features", "effective_share", "largest_ratio"),
+]
+_OF_MODELS = [
+    *("residual_share", "largest_influence", "correction_z"),
+    *("outside_scores", "self_judged", "df"),
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,31 +63,35 @@ class ItemCheck:
             values = [(*pair, chi_square_tail(*pair)) for pair in (by_pair, by_model)]
             table[source - 1] = np.ravel(values)
         index = pd.Index(judges, name="judge")
-        return cls(pd.DataFrame(table, index, _OF_TESTS.copy()), test.p_value)
+        return cls(pd.DataFrame(table, index, _OF_TESTS), test.p_value)
 
 
 def diagnose(
     sample: Sample,
     sums: FitSums,
     solution: Solution,
+    btl: BTLRegressor,
     moments: tuple[Array, Array, Array],
     plug_in: Array,
     largest: Array,
     check: ItemCheck,
     arrivals: ArrivalCheck,
-    **found: Any,
+    *,
+    is_joint: bool,
 ) -> Diagnostics:
-    """Collect the diagnostics of one fitted chain.
+    """Collect the diagnostics of one fit.
 
     Parameters
     ----------
     sample : Sample
-        Rows that carry everything the chain learned, and their weights: those of
+        Rows that carry everything that was learned, and their weights: those of
         arrivals, and of history where these are at hand.
     sums : FitSums
         Over all rows.
     solution : Solution
         Of all rows.
+    btl : BTLRegressor
+        Fitted to the votes.
     moments : tuple of ndarray of shape (n_models,)
         Final scores, their standard errors, and degrees of freedom.
     plug_in : ndarray of shape (n_models,)
@@ -113,60 +103,44 @@ def diagnose(
         Of the item effects, on the historical rows.
     arrivals : ArrivalCheck
         Of what judges make of the new models.
-    **found
-        What is known of other attributes of the diagnostics.
+    is_joint : bool
+        Whether votes and verdicts were fitted jointly, and judges not to the scores of
+        votes, taken for exact.
 
     Returns
     -------
     Diagnostics
     """
-    X = sample.X
-    tested = check.judges
+    X, scores = sample.X, moments[0]
     judges = pd.DataFrame(
-        np.hstack([tested.to_numpy(float), _by_judge(sample, sums, solution)]),
-        tested.index,
-        tested.columns.append(_OF_JUDGES),
+        np.hstack([check.judges.to_numpy(float), _by_judge(sample, sums, solution)]),
+        check.judges.index,
+        [*_OF_TESTS, *_OF_JUDGES],
     )
-    scores, errors, df = moments
-    low, high = _historical_range(X, scores)
-    outside = np.maximum(0.0, np.maximum(scores - high, low - scores))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        values = [
-            _residual_share(X, sums, solution),
-            (largest / errors) ** 2,
-            (scores - plug_in) / errors,
-            outside / (high - low),
-            _self_judged(X, sums),
-            df,
-        ]
-    by_model = np.column_stack(values)[X.is_new]
-    by_model[largest[X.is_new] == 0] = np.nan
     models = pd.DataFrame(
-        by_model, label_index(X.models[X.is_new], "model"), _OF_MODELS.copy()
+        _by_model(X, sums, solution, moments, plug_in, largest)[X.is_new],
+        label_index(X.models[X.is_new], "model"),
+        _OF_MODELS,
     )
+    ridge_share, old = 1.0, ~X.is_new
+    if btl.alpha:
+        assert X.scores is not None
+        ridge_share = relative_spread(X.scores[old], scores[old])
     return Diagnostics(
         judges,
         models,
-        _deviations(X, solution),
+        _item_effects(X, solution),
         check.p_value,
         arrivals,
         scale_z=1.0 / solution.scale_error if solution.scale_error else np.nan,
-        grouped=sample.is_grouped,
-        with_items=X.deviations is not None and X.item_covariance is not None,
+        ridge_share=ridge_share,
+        historical=_historical(X, sums, solution, btl, is_joint),
         # A stored history has no rows, so that its ties cannot be counted.
         ties=tie_table(sample) if sums.features is None else pd.DataFrame(),
-        **found,
+        style=_style(X, solution, btl.bias_),
+        grouped=sample.is_grouped,
+        with_items=solution.layout.has_item_effects,
     )
-
-
-def _historical_range(X: Comparisons, scores: Array) -> tuple[Array, Array]:
-    """Lowest and highest historical score beside each model, in its context."""
-    context = X.rows.items.context
-    low, high = np.empty((2, len(scores)))
-    for code in np.unique(context):
-        old = scores[(context == code) & ~X.is_new]
-        low[context == code], high[context == code] = old.min(), old.max()
-    return low, high
 
 
 def _by_judge(sample: Sample, sums: FitSums, solution: Solution) -> Array:
@@ -174,59 +148,104 @@ def _by_judge(sample: Sample, sums: FitSums, solution: Solution) -> Array:
 
     Of shape (n_judges, 6), columns as in ``_OF_JUDGES``.
     """
-    X, n_models = sample.X, len(sample.X.models)
-    used = sample.counts & np.isfinite(X.logits())
-    found = np.full((len(X.judges), len(_OF_JUDGES)), np.nan)
-    slopes, errors = (
-        solution.fit.x[solution.layout.sensitivities][1:],
-        solution.sensitivity_errors,
-    )
-    found[:, 0] = errors
+    layout, found = solution.layout, np.full((len(sample.X.judges), 6), np.nan)
+    slopes = solution.fit.x[layout.sensitivities][1:]
+    errors = found[:, 0] = solution.sensitivity_errors
     found[:, 1] = np.divide(slopes, errors, out=found[:, 1], where=errors > 0)
-    scores = np.append(solution.fit.scores, 0.0)
-    for m in range(len(X.judges)):
-        raw = sums.sources[m].gram[n_models, n_models]
-        if m + 1 in solution.grams and raw > 0:
-            found[m, 2] = scores @ solution.beside_span(m + 1) @ scores / raw
-    known: Iterable[HistoricalFeatures | None] | None = sums.features
-    if known is None:
-        known = (
-            HistoricalFeatures.of(sample, m, used[X.by_judge(m).rows])
-            for m in range(len(found))
-        )
-    found[:, 3:] = feature_overlap(sample, used, known)
+    scores, n = solution.fit.scores, layout.n_items
+    for source, every in enumerate(sums.all[1:], start=1):
+        total = scores @ every.gram[:n, :n] @ scores
+        if source in solution.grams:
+            # Verdicts that are certain leave nothing.
+            left = scores @ solution.beside_span(source)[:n, :n] @ scores
+            found[source - 1, 2] = left / total if total > 0 else 0.0
+    known = historical_features(sample) if sums.features is None else sums.features
+    found[:, 3:] = feature_overlap(sample, known)
     return found
 
 
-def _residual_share(X: Comparisons, sums: FitSums, solution: Solution) -> Array:
-    """Share of each score's gradient that the bias functions cannot imitate."""
-    n_models = len(X.models)
-    total, kept = np.zeros((2, n_models))
+def _by_model(
+    X: Comparisons,
+    sums: FitSums,
+    solution: Solution,
+    moments: tuple[Array, Array, Array],
+    plug_in: Array,
+    largest: Array,
+) -> Array:
+    """Of each model what ``_OF_MODELS`` names, of shape (n_models, 6)."""
+    (scores, errors, df), items, n = moments, X.rows.items, len(X.models)
+    low, high, total, left = np.zeros((4, n))
+    for code in np.unique(items.context):
+        inside = items.context == code
+        old = scores[inside & ~X.is_new]
+        low[inside], high[inside] = old.min(), old.max()
     for source, slope in enumerate(solution.fit.x[solution.layout.sensitivities]):
         if source in solution.grams:
-            own = sums.sources[source - 1].gram.diagonal()[:n_models]
-            total += slope**2 * own
-            kept += slope**2 * solution.beside_span(source).diagonal()[:n_models]
-    return np.asarray(kept / total)
-
-
-def _self_judged(X: Comparisons, sums: FitSums) -> Array:
-    """Share of each model's verdicts that come from a judge of the same name."""
-    at = {judge: m for m, judge in enumerate(X.judges.tolist())}
-    items = X.rows.items
-    own = [
-        at.get(model, -1) if isinstance(model, str) else -1
-        for model in items.models[items.model].tolist()
+            total += slope**2 * sums.all[source].gram.diagonal()[:n]
+            left += slope**2 * solution.beside_span(source).diagonal()[:n]
+    judges = X.judges.tolist()
+    names = [items.models[code] for code in items.model]
+    by_itself = [
+        sums.rows[1 + judges.index(name), at]
+        if isinstance(name, str) and name in judges
+        else 0.0
+        for at, name in enumerate(names)
     ]
-    total, itself = np.zeros(len(own)), np.zeros(len(own))
-    for m in range(len(at)):
-        verdicts = sums.sources[m].rows
-        total += verdicts
-        itself += np.where(np.equal(own, m), verdicts, 0.0)
-    return np.divide(itself, total, out=np.zeros(len(own)), where=total > 0)
+    outside = np.maximum(0.0, np.maximum(scores - high, low - scores))
+    verdicts = sums.rows[PEOPLE + 1 :].sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        table = np.column_stack(
+            [
+                left / total,
+                (largest / errors) ** 2,
+                (scores - plug_in) / errors,
+                outside / (high - low),
+                by_itself / np.maximum(verdicts, 1.0),
+                df,
+            ]
+        )
+    table[largest == 0] = np.nan
+    return table
 
 
-def _deviations(X: Comparisons, solution: Solution) -> pd.DataFrame:
+def _historical(
+    X: Comparisons,
+    sums: FitSums,
+    solution: Solution,
+    btl: BTLRegressor,
+    is_joint: bool,
+) -> pd.DataFrame:
+    """Votes of each historical model, error of its human score, and what it does."""
+    scores, n = solution.fit.scores, len(X.models)
+    error = np.asarray(align(np.sqrt(np.diag(btl.covariance_)), btl.models_, X.models))
+    # Noise in a regressor makes its slope, the sensitivity, too small by this share:
+    # the model's part of sum w error^2 over sum w delta^2.
+    spread = scores @ sums.verdicts @ scores
+    noise = np.full(n, np.nan)
+    if spread > 0 and not is_joint:
+        noise = sums.verdicts.diagonal() * error**2 / spread
+    columns = {"votes": sums.rows[PEOPLE], "human_error": error, "score_noise": noise}
+    if btl.bias_ is not None:
+        left = solution.beside_span(PEOPLE).diagonal()[:n]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            columns["residual_share"] = left / sums.all[PEOPLE].gram.diagonal()[:n]
+    return pd.DataFrame(columns, label_index(X.models, "model"))[~X.is_new]
+
+
+def _style(X: Comparisons, solution: Solution, bias: Any) -> pd.DataFrame:
+    """Coefficients of people's bias with their errors; empty without a linear one."""
+    at, values, names = solution.layout.span(PEOPLE), np.zeros((0, 3)), []
+    if at.stop > at.start and linearity(bias) == "fixed":
+        error = np.sqrt(solution.information.variances(at))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.column_stack([bias.coef_, error, bias.coef_ / error])
+        names = span_names(bias, X.feature_names, len(values))
+    index = pd.Index(names, name="column")
+    return pd.DataFrame(values, index, ["coefficient", "standard_error", "z"])
+
+
+def _item_effects(X: Comparisons, solution: Solution) -> pd.DataFrame:
+    """Item effects with their errors; empty without them."""
     at, values = np.empty((2, 0), dtype=int), np.empty((0, 2))
     if X.deviations is not None and X.item_covariance is not None:
         # As `from_product`, which would look for equal labels first.
@@ -236,4 +255,4 @@ def _deviations(X: Comparisons, solution: Solution) -> pd.DataFrame:
     names = ["judge", "model"]
     labels: Any = [label_index(X.judges, names[0]), label_index(X.models, names[1])]
     index = pd.MultiIndex(labels, list(at), names=names)
-    return pd.DataFrame(values, index, _OF_DEVIATIONS.copy())
+    return pd.DataFrame(values, index, ["deviation", "standard_error"])

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from skanchor._inference import satterthwaite, t_distribution
-from skanchor._multiplicity import JointErrors, holm_adjust
 from skanchor._typing import Array
+from skanchor.results.adjustment import JointErrors, holm_adjust
+from skanchor.results.intervals import satterthwaite, t_distribution
 
 DRAWS = 9_999
 """Draws from the joint law of the errors; a p-value of .05 is off by .002."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,9 @@ import pandas as pd
 
 from skanchor._battles import FeaturePairs
 from skanchor._judges import JudgeCalibrator
-from skanchor._model.link import sigmoid
+from skanchor._model.layout import PEOPLE
+from skanchor._model.linalg import SymmetricSystem
+from skanchor._pipeline_fit import PipelineFit
 from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage
 from skanchor.sample import Sample
@@ -24,9 +27,8 @@ TAIL = 0.01
 
 @dataclass(frozen=True, eq=False, slots=True)
 class JudgeErrors:
-    """Covariance of one judge's parameters: sensitivity, position effect, bias.
+    """Covariance of the parameters of one judge, with the scores taken as known.
 
-    From the information of the judge's historical rows, the scores taken as known.
     Where item effects are reported, they are integrated out.
 
     Attributes
@@ -34,84 +36,30 @@ class JudgeErrors:
     learner : learner
         Fitted to the judge.
     covariance : ndarray of shape (n_parameters, n_parameters)
-        The sensitivity, the position effect where there is one, then the coefficients
+        Of the sensitivity, the position effect where there is one, and the coefficients
         of the learner's last stage.
-    n_parametric : int
-        One, or two with a position effect.
+    position_effect : float
+        Standard error of the position effect; NaN where there is none.
     """
 
     learner: Any
     covariance: Array
-    n_parametric: int
-
-    @classmethod
-    def of(cls, sample: Sample, calibrator: JudgeCalibrator, judge: Any) -> JudgeErrors:
-        """Sum up the information of one judge.
-
-        Parameters
-        ----------
-        sample : Sample
-            Rows that carry all that was learned, ``AnchorPipeline._sample``.
-        calibrator : JudgeCalibrator
-            Fitted.
-        judge : label
-            One of its judges.
-
-        Returns
-        -------
-        JudgeErrors
-        """
-        X, m = sample.X, sample.X.judges.tolist().index(judge)
-        cut, learner = X.by_judge(m), calibrator.biases_[judge]
-        eta = X.logits()
-        used = np.flatnonzero(
-            X.is_historical_judge_row[cut.rows]
-            & sample.counts[cut.rows]
-            & np.isfinite(eta[cut.rows])
-        )
-        rows = cut.rows[used]
-        weight, p = sample.weight[rows], sigmoid(eta[rows])
-        columns = [X.score_differences[rows]]
-        if calibrator.has_position_effect_[judge]:
-            columns.append(cut.order[used])
-        ridge = np.zeros(len(columns))
-        stage = last_stage(learner, cut.pairs[used], weight)
-        if stage is not None:
-            columns.extend(stage.columns.T)
-            ridge = np.append(ridge, weight.sum() * stage.ridge)
-        A, curvature = np.column_stack(columns), weight * p * (1.0 - p)
-        information = A.T @ (curvature[:, None] * A) + np.diag(ridge)
-        if X.item_covariance is not None and X.item_covariance[m, m] > 0:
-            Z = cut.incidence[used]
-            cross = np.asarray(Z.T @ (curvature[:, None] * A))
-            inner = np.asarray((Z.T @ Z.multiply(curvature[:, None])).toarray())
-            inner[np.diag_indices_from(inner)] += 1.0 / X.item_covariance[m, m]
-            information -= cross.T @ np.linalg.solve(inner, cross)
-        n_parametric = len(A.T) if stage is None else len(A.T) - len(stage.coef)
-        covariance = np.asarray(np.linalg.pinv(information, hermitian=True), float)
-        return cls(learner, covariance, n_parametric)
-
-    @property
-    def position_effect(self) -> float:
-        """Standard error of the position effect; NaN where there is none."""
-        if self.n_parametric < 2:
-            return float("nan")
-        return float(np.sqrt(self.covariance[1, 1]))
+    position_effect: float
 
     def contrast(self, pairs: FeaturePairs) -> Array:
         """Standard errors of bias contrasts; NaN for a learner without coefficients."""
         stage = last_stage(self.learner, pairs, np.ones(len(pairs)))
         if stage is None:
             return np.full(len(pairs), np.nan)
-        own = self.covariance[self.n_parametric :, self.n_parametric :]
-        variance = np.einsum("ij,jk,ik->i", stage.columns, own, stage.columns)
+        at = slice(len(self.covariance) - len(stage.coef), None)
+        variance = np.sum(
+            stage.columns @ self.covariance[at, at] * stage.columns, axis=1
+        )
         return np.sqrt(np.maximum(variance, 0.0))
 
 
-def partial_effects(
-    sample: Sample, calibrator: JudgeCalibrator, judge: Any
-) -> pd.DataFrame:
-    """Bias of a judge as one feature of a response changes, the others at their median.
+def judge_errors(sample: Sample, calibrator: JudgeCalibrator) -> dict[Any, JudgeErrors]:
+    """Errors of the parameters of each judge, from its historical rows.
 
     Parameters
     ----------
@@ -119,38 +67,77 @@ def partial_effects(
         Rows that carry all that was learned, ``AnchorPipeline._sample``.
     calibrator : JudgeCalibrator
         Fitted.
-    judge : label
-        One of its judges.
+
+    Returns
+    -------
+    dict of label to JudgeErrors
+    """
+    X, covariance = sample.X, sample.X.item_covariance
+    if covariance is not None:
+        # One judge at a time tells nothing of the correlations.
+        covariance = np.diag(np.diag(covariance))
+    known = PipelineFit.of(sample, calibrator, covariance=covariance)
+    fit, layout, found = known.fit, known.layout, {}
+    effects = layout.of_item_effects(np.ones(layout.n_items, dtype=bool))
+    grams = {
+        rows.source: rows.information(rows.weight, fit.probabilities(rows))
+        for rows in known.sources
+        if rows.source != PEOPLE and not rows.is_new
+    }
+    for source, judge in enumerate(X.judges.tolist(), start=1):
+        own = np.flatnonzero(layout.of_source(source))
+        touched = np.zeros(layout.size, dtype=bool)
+        touched[layout.parameters_of[source]] = True
+        at = np.append(own, np.flatnonzero(touched & effects))
+        matrix = fit.precision + fit.information(
+            [(source, grams[source])] if source in grams else []
+        )
+        root = SymmetricSystem.of(matrix[at[:, None], at]).inverse_root[: len(own)]
+        square, has_position = root @ root.T, layout.positions[source]
+        error = float(np.sqrt(square[1, 1])) if has_position else float("nan")
+        found[judge] = JudgeErrors(calibrator.biases_[judge], square, error)
+    return found
+
+
+def partial_effects(
+    sample: Sample, calibrator: JudgeCalibrator, judges: Sequence[Any]
+) -> pd.DataFrame:
+    """Bias of judges as one feature of a response changes, the others at their median.
+
+    Parameters
+    ----------
+    sample, calibrator
+        As in :func:`judge_errors`.
+    judges : sequence of labels
+        Some of the judges.
 
     Returns
     -------
     DataFrame
-        By ``feature`` and number of the grid point: its ``value``; the ``effect`` in
-        judge logits, against a response with the median of every feature; and its
-        ``standard_error``, NaN for a learner without coefficients.
+        By ``judge``, ``feature`` and ``point``, the number of the grid point: its
+        ``value``; the ``effect`` in judge logits, against a response with the median of
+        every feature; and its ``standard_error``, NaN for a learner without
+        coefficients.
     """
-    X = sample.X
-    cut = X.by_judge(X.judges.tolist().index(judge))
-    rows = cut.rows[sample.counts[cut.rows]]
-    responses = np.vstack([X.features_left[rows], X.features_right[rows]])
-    centre = np.median(responses, axis=0)
-    low, high = np.quantile(responses, [TAIL, 1.0 - TAIL], axis=0)
-    errors = JudgeErrors.of(sample, calibrator, judge)
-    tables = {}
-    for k, name in enumerate(X.feature_names):
-        grid = np.tile(centre, (GRID, 1))
-        grid[:, k] = np.linspace(low[k], high[k], GRID)
-        pairs = FeaturePairs(grid, np.tile(centre, (GRID, 1)), X.feature_names)
-        tables[name] = pd.DataFrame(
-            {
-                "value": grid[:, k],
-                "effect": np.asarray(errors.learner.contrast(pairs)),
-                "standard_error": errors.contrast(pairs),
-            }
-        )
-    if not tables:
-        return pd.DataFrame(columns=["value", "effect", "standard_error"])
-    return pd.concat(tables, names=["feature", "point"])
+    X, errors, tables = sample.X, judge_errors(sample, calibrator), {}
+    for judge in judges:
+        cut, known = X.by_judge(X.judges.tolist().index(judge)), errors[judge]
+        rows = cut.rows[sample.counts[cut.rows]]
+        responses = np.vstack([X.features_left[rows], X.features_right[rows]])
+        centre = np.median(responses, axis=0)
+        low, high = np.quantile(responses, [TAIL, 1.0 - TAIL], axis=0)
+        for k, name in enumerate(X.feature_names):
+            grid = np.tile(centre, (GRID, 1))
+            grid[:, k] = np.linspace(low[k], high[k], GRID)
+            pairs = FeaturePairs(grid, np.tile(centre, (GRID, 1)), X.feature_names)
+            tables[judge, name] = pd.DataFrame(
+                {
+                    "value": grid[:, k],
+                    "effect": np.asarray(known.learner.contrast(pairs)),
+                    "standard_error": known.contrast(pairs),
+                }
+            )
+    return pd.concat(tables, names=["judge", "feature", "point"])
 
 
 def judge_table(

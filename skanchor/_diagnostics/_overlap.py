@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._battles import constant
-from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._model.linalg import SymmetricSystem
 from skanchor._typing import Array
 from skanchor.sample import Sample
-
-_ABREAST = 32
-"""Rows that are compared side by side."""
 
 MAX_ROWS = 500
 """Historical rows of a judge that are stored as a sample where rows are not."""
@@ -32,45 +27,29 @@ class HistoricalFeatures:
         Their range over the responses.
     contrasts : ndarray of shape (n_rows, n_features)
         First response minus second, of all rows or of a sample of them.
-    times : ndarray of shape (n_rows,) or None
-        How many equal rows each of them stands for; None is one for each.
+    times : ndarray of shape (n_rows,)
+        How many equal rows each of them stands for.
     """
 
     low: Array
     high: Array
     contrasts: Array
-    times: Array | None = None
+    times: Array
 
     @classmethod
-    def of(
-        cls, sample: Sample, m: int, used: NDArray[np.bool_]
-    ) -> HistoricalFeatures | None:
-        """Features of judge m's rows between historical models, of those that count.
-
-        None where there are no features, or no such row.
-        """
-        X = sample.X
-        cut = X.by_judge(m)
-        new = np.append(X.is_new, False)
-        old = np.flatnonzero(used & ~new[cut.left] & ~new[cut.right])
-        if not X.features_left.shape[1] or not len(old):
-            return None
-        # From the comparisons, so that no copy of the features outlives this; in the
-        # order of the table, which is read faster.
-        sides, rows = (X.features_left, X.features_right), np.sort(cut.rows[old])
-        limits = [_range_of(side.take(rows, axis=0)) for side in sides]
-        (low, high), (other_low, other_high) = limits
-        return cls(
-            np.minimum(low, other_low),
-            np.maximum(high, other_high),
-            cut.pairs[old].contrast,
-            sample.multiplicity_of(cut.rows[old]),
-        )
+    def of(cls, left: Array, right: Array, times: Array) -> HistoricalFeatures:
+        """Features of the first and second responses of rows."""
+        low = np.minimum(left.min(axis=0), right.min(axis=0))
+        high = np.maximum(left.max(axis=0), right.max(axis=0))
+        return cls(low, high, left - right, times)
 
     def __add__(self, other: HistoricalFeatures) -> HistoricalFeatures:
-        contrasts = np.concatenate([self.contrasts, other.contrasts])
-        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
-        return HistoricalFeatures(low, high, contrasts).thinned()
+        return HistoricalFeatures(
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            np.concatenate([self.contrasts, other.contrasts]),
+            np.concatenate([self.times, other.times]),
+        ).thinned()
 
     def thinned(self) -> HistoricalFeatures:
         """The same with so few rows, evenly chosen, that they may be kept."""
@@ -78,19 +57,13 @@ class HistoricalFeatures:
         if n <= MAX_ROWS:
             return self
         chosen = np.linspace(0, n - 1, MAX_ROWS).astype(np.intp)
-        times = None if self.times is None else self.times[chosen]
-        return replace(self, contrasts=self.contrasts[chosen], times=times)
+        return replace(self, contrasts=self.contrasts[chosen], times=self.times[chosen])
 
     @cached_property
-    def _solver(self) -> SymmetricSolver:
-        """Inverse of the covariance of the contrasts."""
-        known = self.contrasts
-        each = known if self.times is None else known * self.times[:, None]
-        return SymmetricSolver.factorise(each.T @ known / self._times.sum())
-
-    @property
-    def _times(self) -> Array:
-        return constant(1.0, len(self.contrasts)) if self.times is None else self.times
+    def _system(self) -> SymmetricSystem:
+        """Covariance of the contrasts."""
+        weighted = self.contrasts.T * self.times
+        return SymmetricSystem.of(weighted @ self.contrasts / self.times.sum())
 
     def overlap(
         self, fresh: Array, others: Array, times: Array
@@ -114,21 +87,32 @@ class HistoricalFeatures:
         # The ratio of two normal densities with one covariance: a linear discriminant.
         # Historical pairs have no direction, so that they enter in both orders.
         shift = times @ (fresh - others) / n
-        tilt = self.contrasts @ self._solver.solve(shift)
+        tilt = self.contrasts @ self._system.solve(shift)
         tilt = np.concatenate([tilt, -tilt])
         ratio = np.exp(tilt - tilt.max())
         # Effective share of the historical rows once they are weighted by the ratio:
         # (sum r)^2 / (n sum r^2). The largest ratio is one, as it was divided out.
-        each = np.tile(self._times, 2)
+        each = np.tile(self.times, 2)
         mean = float(each @ ratio / each.sum())
         effective = mean**2 * each.sum() / float(each @ ratio**2)
         return float(outside), effective, 1.0 / mean
 
 
+def historical_features(sample: Sample) -> Iterator[HistoricalFeatures | None]:
+    """Features of the historical rows of each judge; None where there are none."""
+    X = sample.X
+    for judge in range(len(X.judges)):
+        rows = _rows_of(sample, judge)
+        rows = rows[~X.involves_new[rows]]
+        known = None
+        if X.features_left.shape[1] and len(rows):
+            sides = X.features_left[rows], X.features_right[rows]
+            known = HistoricalFeatures.of(*sides, _times(sample, rows))
+        yield known
+
+
 def feature_overlap(
-    sample: Sample,
-    used: NDArray[np.bool_],
-    features: Iterable[HistoricalFeatures | None],
+    sample: Sample, features: Iterable[HistoricalFeatures | None]
 ) -> Array:
     """Overlap of the arrival rows of each judge with its historical ones.
 
@@ -136,8 +120,6 @@ def feature_overlap(
     ----------
     sample : Sample
         Rows, those of arrivals among them.
-    used : ndarray of shape (n_rows,)
-        Which of them count.
     features : iterable of HistoricalFeatures or None
         Of each judge, read once.
 
@@ -149,35 +131,23 @@ def feature_overlap(
     """
     X = sample.X
     new, found = np.append(X.is_new, False), np.full((len(X.judges), 3), np.nan)
-    rows = np.flatnonzero(used & (new[X.left] != new[X.right]) & (X.judge >= 0))
-    # Arrival rows sorted by judge, so that those of each are one slice.
-    rows = rows[np.argsort(X.judge[rows], kind="stable")]
-    first = new[X.left[rows], None]
-    left, right = (side.take(rows, axis=0) for side in (X.features_left,
-                                                        X.features_right))  # fmt: skip
-    fresh, others = np.where(first, left, right), np.where(first, right, left)
-    times = sample.multiplicity_of(rows)
-    times = constant(1.0, len(rows)) if times is None else times
-    stops = np.searchsorted(X.judge[rows], np.arange(len(found) + 1)).tolist()
-    for own, known, ends in zip(found, features, pairwise(stops), strict=True):
-        part = slice(*ends)
-        if known is not None and part.stop > part.start:
-            own[:] = known.overlap(fresh[part], others[part], times[part])
+    for judge, known in enumerate(features):
+        rows = _rows_of(sample, judge)
+        rows = rows[new[X.left[rows]] != new[X.right[rows]]]
+        if known is not None and len(rows):
+            sides = X.features_left[rows], X.features_right[rows]
+            first = new[X.left[rows], None]
+            fresh, others = np.where(first, *sides), np.where(first, *sides[::-1])
+            found[judge] = known.overlap(fresh, others, _times(sample, rows))
     return found
 
 
-def _range_of(features: Array) -> tuple[Array, Array]:
-    """Smallest and largest value of each column."""
-    # Side by side they make long rows, which are compared several times faster.
-    n_rows, n_columns = features.shape
-    whole = n_rows - n_rows % _ABREAST
-    found = []
-    for extreme in (np.minimum, np.maximum):
-        few = features
-        if whole:
-            abreast = features[:whole].reshape(-1, _ABREAST * n_columns)
-            best = extreme.reduce(abreast).reshape(_ABREAST, n_columns)
-            few = np.concatenate([best, features[whole:]])
-        found.append(extreme.reduce(few))
-    low, high = found
-    return low, high
+def _rows_of(sample: Sample, judge: int) -> NDArray[np.intp]:
+    """Rows of a judge that count, in the order of the table, which is read faster."""
+    rows = sample.X.by_judge(judge).rows
+    return np.sort(rows[sample.counts[rows]])
+
+
+def _times(sample: Sample, rows: NDArray[np.intp]) -> Array:
+    times = sample.multiplicity_of(rows)
+    return np.ones(len(rows)) if times is None else times

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -76,10 +76,6 @@ EFFECTIVE_SHARE = 0.1
 """Effective share of the historical rows after weighting them like arrivals."""
 
 
-_Statements: TypeAlias = Iterator[tuple[str, Sequence[Any]]]
-"""What was found, in words, and the models and judges that it is about."""
-
-
 class Finding(NamedTuple):
     """A threshold that is crossed.
 
@@ -96,6 +92,77 @@ class Finding(NamedTuple):
     kind: str
     statement: str
     subject: tuple[Any, ...] = ()
+
+
+class _Rule(NamedTuple):
+    """A finding about each entry of a column of a table that lies beyond a limit.
+
+    The text has the label of the entry as ``name``, and ``value`` and ``row``.
+    """
+
+    kind: str
+    table: str
+    column: str
+    low: float
+    high: float
+    text: str
+
+
+_RULES = (
+    _Rule(
+        "weak-judge", "judges", "sensitivity_z", SENSITIVITY_Z, np.inf,
+        "Judge {name!r} hardly tells models apart: its sensitivity is {value:.2g} "
+        "times its standard error.",
+    ),
+    _Rule(
+        "few-votes", "historical", "score_noise", -np.inf, SCORE_NOISE,
+        "Historical model {name!r} has {row[votes]:.0f} human votes: the error of its "
+        "human score is {row[human_error]:.2f} logits. Judges are calibrated to this "
+        "score, so its error affects all new models. Fit people and judges jointly, "
+        "add votes, or treat the model as new.",
+    ),
+    *(
+        _Rule(
+            "information", table, "residual_share", RESIDUAL_SHARE, np.inf,
+            what + " {name!r}: the features tell models apart so well that only "
+            "{value:.1%} of the information on it is left. Use fewer features or a "
+            "simpler bias.",
+        )
+        for table, what in (("judges", "Judge"), ("models", "New model"))
+    ),
+    _Rule(
+        "information", "historical", "residual_share", RESIDUAL_SHARE, np.inf,
+        "Historical model {name!r}: its style tells it apart so well that only "
+        "{value:.1%} of the information in its votes is left to score it at equal "
+        "style. Use fewer features in the bias of people.",
+    ),
+    _Rule(
+        "overlap", "judges", "outside_features", -np.inf, OUTSIDE,
+        "Judge {name!r}: a feature of the new models lies outside the range of its "
+        "historical rows in {value:.0%} of the rows; its bias is extrapolated there.",
+    ),
+    _Rule(
+        "overlap", "judges", "effective_share", EFFECTIVE_SHARE, np.inf,
+        "Judge {name!r}: the features of the new models are rare among its historical "
+        "rows (effective share {value:.1%}).",
+    ),
+    _Rule(
+        "correction", "models", "correction_z", -CORRECTION, CORRECTION,
+        "The correction moves new model {name!r} by {value:+.1f} standard errors: the "
+        "fitted judges do not describe its rows.",
+    ),
+    _Rule(
+        "beyond", "models", "outside_scores", -np.inf, BEYOND,
+        "New model {name!r} lies far beyond the historical scores ({value:.0%} of "
+        "their range), where no historical model shows how judges respond.",
+    ),
+    _Rule(
+        "self-judged", "models", "self_judged", -np.inf, 0.0,
+        "New model {name!r} gave {value:.0%} of the verdicts on itself. Its interval "
+        "does not allow for a favour of its own answers. Leave these rows out if other "
+        "judges have compared it.",
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,27 +282,17 @@ class Diagnostics:
         -------
         list of Finding
         """
-        said = (
-            self._about_item_effects(),
-            self._about_scale(),
-            self._about_judges(),
-            self._about_thin_models(),
-            self._about_information(),
-            self._about_overlap(),
-            self._about_influence(),
-            self._about_corrections(),
-            self._about_outliers(),
-            self._about_self_judgement(),
-            self._about_changes(),
-            self._about_curvature(),
-            self._about_ties(),
-            self._about_disagreements(),
-        )
-        return [
-            Finding(kind, statement, tuple(subject))
-            for kind, about in zip(KINDS, said, strict=True)
-            for statement, subject in about
+        found = [
+            *self._about_item_effects(),
+            *self._about_scale(),
+            *self._beyond_limits(),
+            *self._about_influence(),
+            *self._about_changes(),
+            *self._about_curvature(),
+            *self._about_ties(),
+            *self._about_disagreements(),
         ]
+        return sorted(found, key=lambda finding: KINDS.index(finding.kind))
 
     def findings_in_short(self) -> list[Finding]:
         """Say the same of many alike by five of them and the number of the others.
@@ -257,16 +314,16 @@ class Diagnostics:
                 by_kind[kind] = [*alike[:5], others]
         return [finding for alike in by_kind.values() for finding in alike]
 
-    def _about_item_effects(self) -> _Statements:
+    def _about_item_effects(self) -> Iterator[Finding]:
         if self.item_p < OVERLOOKED and not self.with_items:
             text = (
                 "Judges deviate from models in ways that score and features do not "
                 f"explain (p = {self.item_p:.2g}), which these intervals leave out: "
                 "they are likely too short."
             )
-            yield text, []
+            yield Finding("item-effects", text)
 
-    def _about_scale(self) -> _Statements:
+    def _about_scale(self) -> Iterator[Finding]:
         if self.scale_z < SCALE_Z:
             needed = (SCALE_Z / self.scale_z) ** 2 if self.scale_z > 0 else np.inf
             text = (
@@ -279,7 +336,7 @@ class Diagnostics:
                     else ""
                 )
             )
-            yield text, []
+            yield Finding("scale", text)
         if self.ridge_share < RIDGE_SHARE:
             text = (
                 "The ridge shrinks the differences of the human scores to "
@@ -288,119 +345,45 @@ class Diagnostics:
                 "errors, so intervals are too short by about the same factor. Choose "
                 "a smaller ridge."
             )
-            yield text, []
+            yield Finding("scale", text)
 
-    def _about_judges(self) -> _Statements:
-        for judge, z in _outside(self.judges, "sensitivity_z", low=SENSITIVITY_Z):
-            text = (
-                f"Judge {judge!r} hardly tells models apart: its sensitivity is "
-                f"{z:.2g} times its standard error."
-            )
-            yield text, [judge]
-
-    def _about_thin_models(self) -> _Statements:
-        if "score_noise" not in self.historical:
-            return
-        if not any(_outside(self.historical, "score_noise", high=SCORE_NOISE)):
-            return
-        for model, row in self.historical.iterrows():
-            if SCORE_NOISE < row["score_noise"] < np.inf:
-                text = (
-                    f"Historical model {model!r} has {row['votes']:.0f} human votes: "
-                    f"the error of its human score is {row['human_error']:.2f} logits. "
-                    "Judges are calibrated to this score, so its error affects all new "
-                    "models. Fit people and judges jointly, add votes, or treat the "
-                    "model as new."
+    def _beyond_limits(self) -> Iterator[Finding]:
+        for kind, name, column, low, high, text in _RULES:
+            table = getattr(self, name)
+            if column not in table:
+                continue
+            values = table[column].to_numpy(np.float64)
+            beyond = np.isfinite(values) & ((values < low) | (values > high))
+            for at in np.flatnonzero(beyond):
+                about = table.index.tolist()[at]
+                statement = text.format(
+                    name=about, value=values[at], row=table.iloc[at]
                 )
-                yield text, [model]
+                yield Finding(kind, statement, (about,))
 
-    def _about_information(self) -> _Statements:
-        for table, what in ((self.judges, "Judge"), (self.models, "New model")):
-            for name, share in _outside(table, "residual_share", low=RESIDUAL_SHARE):
-                text = (
-                    f"{what} {name!r}: the features tell models apart so well that "
-                    f"only {share:.1%} of the information on it is left. Use fewer "
-                    "features or a simpler bias."
-                )
-                yield text, [name]
-
-        if "residual_share" not in self.historical:
-            return
-        for name, share in _outside(
-            self.historical, "residual_share", low=RESIDUAL_SHARE
-        ):
-            text = (
-                f"Historical model {name!r}: its style tells it apart so well that "
-                f"only {share:.1%} of the information in its votes is left to score "
-                "it at equal style. Use fewer features in the bias of people."
+    def _about_influence(self) -> Iterator[Finding]:
+        share = self.models["largest_influence"]
+        if (share.to_numpy() > LARGEST_INFLUENCE).any():
+            share = share[share > LARGEST_INFLUENCE]
+            share = share.sort_values(ascending=False, kind="stable")
+            others = [f"{part:.0%} for {name!r}" for name, part in share[1:].items()]
+            yield Finding(
+                "influence",
+                f"One {'group' if self.grouped else 'row'} carries {share.iloc[0]:.0%} "
+                f"of the variance of new model {share.index[0]!r}"
+                + (f" (and likewise {', '.join(others)})." if others else "."),
+                tuple(share.index),
             )
-            yield text, [name]
-
-    def _about_overlap(self) -> _Statements:
-        for judge, share in _outside(self.judges, "outside_features", high=OUTSIDE):
-            text = (
-                f"Judge {judge!r}: a feature of the new models lies outside the "
-                f"range of its historical rows in {share:.0%} of the rows; its "
-                "bias is extrapolated there."
-            )
-            yield text, [judge]
-        for judge, share in _outside(
-            self.judges, "effective_share", low=EFFECTIVE_SHARE
-        ):
-            text = (
-                f"Judge {judge!r}: the features of the new models are rare among "
-                f"its historical rows (effective share {share:.1%})."
-            )
-            yield text, [judge]
-
-    def _about_influence(self) -> _Statements:
-        flagged = _outside(self.models, "largest_influence", high=LARGEST_INFLUENCE)
-        found = sorted(flagged, key=lambda each: -each[1])
-        if found:
-            (model, share), *others = found
-            likewise = ", ".join(f"{part:.0%} for {other!r}" for other, part in others)
-            text = (
-                f"One {'group' if self.grouped else 'row'} carries {share:.0%} of "
-                f"the variance of new model {model!r}"
-                + (f" (and likewise {likewise})." if others else ".")
-            )
-            yield text, [name for name, _ in found]
-
-    def _about_corrections(self) -> _Statements:
-        for model, z in _outside(self.models, "correction_z", -CORRECTION, CORRECTION):
-            text = (
-                f"The correction moves new model {model!r} by {z:+.1f} standard "
-                "errors: the fitted judges do not describe its rows."
-            )
-            yield text, [model]
-
-    def _about_outliers(self) -> _Statements:
-        for model, distance in _outside(self.models, "outside_scores", high=BEYOND):
-            text = (
-                f"New model {model!r} lies far beyond the historical scores "
-                f"({distance:.0%} of their range), where no historical model shows how "
-                "judges respond."
-            )
-            yield text, [model]
-
-    def _about_self_judgement(self) -> _Statements:
-        for model, share in _outside(self.models, "self_judged", high=0):
-            text = (
-                f"New model {model!r} gave {share:.0%} of the verdicts on itself. Its "
-                "interval does not allow for a favour of its own answers. Leave these "
-                "rows out if other judges have compared it."
-            )
-            yield text, [model]
 
     @property
     def _determined(self) -> pd.Index:
         """New models of finite error: what judges make of others is anything."""
         return self.models.index[self.models["largest_influence"] > 0]
 
-    def _about_changes(self) -> _Statements:
-        if not self.arrivals.least[0] < CHANGED:
-            return
+    def _about_changes(self) -> Iterator[Finding]:
         table = self.arrivals.changes
+        if not _is_any_below(CHANGED, table["p_adjusted"]):
+            return
         flagged = (table["p_adjusted"] < CHANGED) & (len(self._determined) > 0)
         table = table[flagged].sort_values("p_value")
         table = table.reset_index()
@@ -423,10 +406,11 @@ class Diagnostics:
                 f"Taking this into account changes the score of {row['model']!r} by "
                 f"{row['shift']:+.2f}."
             )
-            yield text, [row["model"]] if judge == TOGETHER else [judge, row["model"]]
+            about = (row["model"],) if judge == TOGETHER else (judge, row["model"])
+            yield Finding("change", text, about)
 
-    def _about_curvature(self) -> _Statements:
-        if not self.arrivals.least[1] < CHANGED:
+    def _about_curvature(self) -> Iterator[Finding]:
+        if not _is_any_below(CHANGED, self.arrivals.curvature["p_adjusted"]):
             return
         for judge, row in self._curved().iterrows():
             how = "less" if row["value"] > 0 else "more"
@@ -442,7 +426,8 @@ class Diagnostics:
                 f"{row['p_adjusted']:.1g}), but the fit assumes log-odds in proportion "
                 f"to the score difference.{moved}"
             )
-            yield text, [judge, row["model"]] if moved else [judge]
+            about = (judge, row["model"]) if moved else (judge,)
+            yield Finding("curved-scale", text, about)
 
     def _curved(self) -> pd.DataFrame:
         """Judges whose scales are curved, although straight ones are supposed."""
@@ -452,7 +437,7 @@ class Diagnostics:
         flagged = (table["p_adjusted"] < CHANGED) & clear & (len(self._determined) > 0)
         return table[flagged]
 
-    def _about_ties(self) -> _Statements:
+    def _about_ties(self) -> Iterator[Finding]:
         if self.ties.empty:
             return
         apart = apart_from_people(self.ties)
@@ -468,16 +453,12 @@ class Diagnostics:
                 "a tie counts as half a win, scores of new models near the top or the "
                 "bottom of the leaderboard may be biased."
             )
-            yield text, apart.index.tolist()
+            yield Finding("ties", text, tuple(apart.index))
 
-    def disagreements(self) -> list[str]:
-        """Say about which new models the judges disagree, and what was done."""
-        return [statement for statement, _ in self._about_disagreements()]
-
-    def _about_disagreements(self) -> _Statements:
-        if not self.arrivals.least[2] < DISAGREE:
-            return
+    def _about_disagreements(self) -> Iterator[Finding]:
         table = self.arrivals.models
+        if not _is_any_below(DISAGREE, table["p_value"]):
+            return
         new = table.index.isin(self.models.index)
         known = table.index.isin(self._determined)
         most = (table["chi2"] / table["df"])[~new].max()
@@ -494,7 +475,7 @@ class Diagnostics:
                     else "Its error does not allow for that."
                 )
             )
-            yield text, [model]
+            yield Finding("disagreement", text, (model,))
 
     def warn(self) -> None:
         """Warn of the thresholds crossed, in one warning."""
@@ -503,7 +484,7 @@ class Diagnostics:
         said = self.findings_in_short()
         if said:
             text = [finding.statement for finding in said]
-            if self.arrivals.least[1] < CHANGED and len(self._curved()):
+            if len(self._curved()):
                 text.append(
                     "Compare with item_effects='random', and look at the plot of item "
                     "effects, ItemDeviationDisplay."
@@ -519,13 +500,6 @@ class Diagnostics:
             )
 
 
-def _outside(
-    table: pd.DataFrame, name: str, low: float = -np.inf, high: float = np.inf
-) -> Iterator[tuple[Any, float]]:
-    """Labels and values of the entries of a column below ``low`` or above ``high``."""
-    # All of these tables hold nothing but floats, so that this is a view.
-    values = table.to_numpy()[:, table.columns.get_loc(name)]
-    at = np.flatnonzero((values < low) | (values > high))
-    # Most often none: to list labels takes longer than all else here.
-    labels = table.index[at] if len(at) else ()
-    return zip(labels, values[at].tolist(), strict=True)
+def _is_any_below(limit: float, values: pd.Series) -> bool:
+    """Whether a finding is possible at all; most often none is, and pandas is slow."""
+    return bool((values.to_numpy() < limit).any())

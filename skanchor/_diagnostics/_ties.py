@@ -125,5 +125,5 @@ def _level(
     each = values if times is None else values / times
     square = float(values @ each)
     if groups is not None:
-        square = float(np.sum(groups.totals(each[:, None]).totals ** 2))
+        square = float(np.sum(groups.totals(each[:, None]) ** 2))
     return {"level": float(fit.coef[2]), "level_error": square**0.5}

@@ -12,8 +12,8 @@ from scipy.special import ndtr
 
 from skanchor._battles import JudgeRows
 from skanchor._model.graph import count_components
+from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.link import sigmoid
-from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask
 from skanchor.bias.protocol import last_stage
@@ -152,7 +152,7 @@ def favour_of_a_side(
     # The order column less its projection on the fitted columns, in the metric of the
     # information: d - X (X' W X + ridge)^-1 X' W d, of shape (n_rows,).
     weighted = design * curvature[:, None]
-    solver = SymmetricSolver.factorise(design.T @ weighted + np.diag(ridge))
+    solver = SymmetricSystem.of(design.T @ weighted + np.diag(ridge))
     rest = order - design @ solver.solve(weighted.T @ order)
     squares = (rest * residual) ** 2
     if times is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._model.linalg import SymmetricSystem
 from skanchor._numerics.types import Array
 
 FULL_LEVERAGE = 1.0 - 1e-6
@@ -66,7 +66,7 @@ class RidgePath:
         first, others = design[:, : len(fixed)], design[:, len(fixed) :]
         # Regression of the shrunk columns and of y on the fixed columns.
         weighted = first * weight[:, None]
-        solver = SymmetricSolver.factorise(weighted.T @ first + np.diag(fixed))
+        solver = SymmetricSystem.of(weighted.T @ first + np.diag(fixed))
         taken = solver.solve(weighted.T @ others)
         rest = others - first @ taken
         base_coef = solver.solve(weighted.T @ y)
@@ -86,7 +86,7 @@ class RidgePath:
             taken,
             base_coef,
             base,
-            weight * np.sum((first @ solver.root) ** 2, axis=1),
+            weight * np.sum((first @ solver.inverse_root) ** 2, axis=1),
             weight,
             y,
         )

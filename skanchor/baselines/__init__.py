@@ -14,8 +14,13 @@ True
 
 from skanchor._base import ComparisonEstimator
 from skanchor.baselines._ipw_only import IPWOnly
-from skanchor.baselines._joint import HumanOnly, JointBTL, JointMLE, JudgeAwareBTL
-from skanchor.baselines._oracle import Oracle
+from skanchor.baselines._joint import (
+    HumanOnly,
+    JointBTL,
+    JointMLE,
+    JudgeAwareBTL,
+    Oracle,
+)
 from skanchor.baselines._ranks import HistoricalPPR, LogisticJudge
 from skanchor.baselines._soft_elo import ConformalRanking, SoftElo
 from skanchor.baselines._two_steps import (

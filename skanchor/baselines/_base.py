@@ -15,10 +15,10 @@ from skanchor._battles import Comparisons, count_rows
 from skanchor._btl import BTLRegressor
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.open_rows import OpenRows
-from skanchor._ranking import ScoreEstimator
 from skanchor._typing import Array
 from skanchor.baselines._likelihood import check_scores
 from skanchor.results import PointResult, RankingResult
+from skanchor.results.estimators import ScoreEstimator
 from skanchor.sample import Sample
 
 

@@ -17,13 +17,13 @@ from skanchor._battles import Comparisons
 from skanchor._btl import BTLRegressor
 from skanchor._checks import check_level
 from skanchor._model.logistic import fit_logistic
-from skanchor._ranking import AroundMethod, ScoreEstimator
 from skanchor._typing import Array
 from skanchor.baselines._base import OfVotes
 from skanchor.baselines._likelihood import placed, wins_of, with_outcomes
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError
 from skanchor.results import PointResult
+from skanchor.results.estimators import AroundMethod, ScoreEstimator
 from skanchor.sample import Sample
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from skanchor._btl import BTLRegressor
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.btl import fit_btl
-from skanchor._ranking import ScoreEstimator
 from skanchor._typing import Array
 from skanchor.baselines._base import OfJudges
 from skanchor.baselines._likelihood import (
@@ -22,6 +21,7 @@ from skanchor.baselines._likelihood import (
     wins_of,
     with_outcomes,
 )
+from skanchor.results.estimators import ScoreEstimator
 from skanchor.sample import Sample
 
 

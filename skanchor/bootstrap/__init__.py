@@ -5,9 +5,8 @@ groups) are drawn with replacement as there are. Each method is fitted again wit
 weights, from where its fit of all rows has ended.
 """
 
-from skanchor.bootstrap._bootstrapped import Bootstrapped
+from skanchor.bootstrap._refit import Bootstrapped, bootstrap
 from skanchor.bootstrap._refit import Resampler as Resampler
-from skanchor.bootstrap._refit import bootstrap
 from skanchor.bootstrap._result import BootstrapResult
 
 __all__ = ["BootstrapResult", "Bootstrapped", "bootstrap"]

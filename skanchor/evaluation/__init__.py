@@ -1,7 +1,6 @@
 """Checks of a method on models whose answer is known."""
 
 from skanchor._diagnostics import IntervalCheck
-from skanchor.evaluation._checked import check_intervals
-from skanchor.evaluation._left_out import leave_one_model_out
+from skanchor.evaluation._left_out import check_intervals, leave_one_model_out
 
 __all__ = ["IntervalCheck", "check_intervals", "leave_one_model_out"]

@@ -23,12 +23,11 @@ from skanchor._anchor import AnchorPipeline
 from skanchor._arrivals import ArrivalScorer
 from skanchor._btl import BTLRegressor
 from skanchor._crossfit.state import StoredFits, StoredGroups, StoredSource
-from skanchor._diagnostics import FitSums, FittedSource, HistoricalFeatures, ItemCheck
+from skanchor._diagnostics import N_TESTED, FitSums, HistoricalFeatures, ItemCheck
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.layout import Layout
-from skanchor._numerics.blocks import Blocks
-from skanchor._numerics.sums import SourceSums
+from skanchor._model.sources import SourceSums
 from skanchor._riesz import RieszDebiaser
 from skanchor.bias import LinearBias
 from skanchor.exceptions import BattlesError
@@ -39,7 +38,7 @@ from skanchor.io.archive import Archive
 CLASSES: dict[str, Any] = {
     one.__name__: one
     for one in (
-        *(AllModels, Blocks, FitSums, FittedSource, GroupFolds, HistoricalFeatures),
+        *(AllModels, FitSums, GroupFolds, HistoricalFeatures),
         *(HistoryState, ItemCheck, ItemCovariance, Layout, RowCounts),
         *(SourceSums, StoredFits, StoredGroups, StoredSource),
         *(AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator, LinearBias),
@@ -289,6 +288,8 @@ def _check(state: HistoryState) -> None:
     _expect(is_plain and not layout.is_new.any() and not layout.context.any(), "layout")
     for labels in (state.models, state.judges):
         _expect(labels.ndim == 1 and len(set(labels.tolist())) == len(labels), "labels")
+        # Labels that cannot be ordered raise an error here.
+        sorted(labels.tolist())
     _shapes(
         fits,
         x=(1 + n_folds, layout.size),
@@ -310,7 +311,7 @@ def _check(state: HistoryState) -> None:
     _expect((fits.groups is None) == (state.groups is None), "groups")
     if fits.groups is not None and state.groups is not None:
         _check_groups(fits.groups, state.groups, repeats, n_columns)
-    _check_sums(state.sums, n, n_judges, n_features)
+    _check_sums(state.sums, n_columns, n, n_features)
     _expect(len(state.check.judges) == n_judges, "check")
     if state.all_models is not None:
         size = len(state.all_models.models)
@@ -337,26 +338,23 @@ def _check_groups(
     _expect(ends and (np.diff(sums.stops) >= 0).all(), "stops of groups")
 
 
-def _check_sums(sums: FitSums, n: int, n_judges: int, n_features: int) -> None:
-    _shapes(sums, n_human=(n,), n_judge=(n,), verdicts=(n,), noise=(n_judges + 1,))
-    _expect(set(sums.sources) == set(range(-1, n_judges)), "sources of sums")
-    for source in sums.sources.values():
-        n_span, blocks = len(source.ridge), source.sums.blocks
-        names = source.of_arrays(
-            source.gram, source.score, source.ridge, source.pull, source.rows
-        )
-        _expect(
-            blocks == names.sums.blocks and source.sums.outer is None, "blocks of sums"
-        )
-        _shapes(source, gram=(blocks.size,) * 2, score=(blocks.size,), rows=(n,))
-        _shapes(source, ridge=(n_span,), pull=(n_span,))
+def _check_sums(sums: FitSums, columns: list[int], n: int, n_features: int) -> None:
+    n_judges = len(columns) - 1
+    _shapes(sums, rows=(n_judges + 1, n), verdicts=(n, n), noise=(n_judges + 1,))
+    widths = [(size - n - 1,) for size in columns]
+    _expect([one.shape for one in sums.ridges] == widths, "ridges of sums")
+    for part in (sums.historical, sums.new):
+        _expect(len(part) == n_judges + 1, "sources of sums")
+        for source, size in zip(part, columns, strict=True):
+            total = size + N_TESTED
+            _shapes(source, gram=(total, total), score=(total,), outer=(0, 0))
     _expect(len(sums.features or ()) in (0, n_judges), "features of sums")
     for rows in sums.features or ():
         if rows is not None:
             size = len(rows.contrasts)
             _shapes(rows, low=(n_features,), high=(n_features,))
             _shapes(rows, contrasts=(size, n_features))
-            _expect(rows.times is None or rows.times.shape == (size,), "times")
+            _shapes(rows, times=(size,))
 
 
 def _check_counts(counts: RowCounts, repeats: Sequence[int]) -> None:

@@ -96,10 +96,13 @@ def _placed(
     def first() -> tuple[AnchorResult, FullFit]:
         full, folds = fit_arrivals(state, stages, admitted, plans)
         # Sums over the arrivals are added to those of the history.
-        fitted, chain = full.sample.with_battles(full.chain.X), full.chain
-        order, noise = full.sample.X.order, state.sums.noise
-        late = FitSums.of(fitted, order, chain.calibrator, noise)
-        sums = state.sums.plus(late, np.flatnonzero(~chain.X.is_new))
+        chain, arrivals = full.chain, full.sample
+        assert chain.debiaser is not None
+        fit = chain.debiaser.solution_.fit
+        rows, noise = sources_of(chain.learners, arrivals), state.sums.noise
+        late = FitSums.of(fit, rows, arrivals.X.order, noise)
+        old = np.flatnonzero(~chain.X.is_new)
+        sums = state.sums.among(old, len(chain.X.models)) + late
         return assemble(full, folds, sums, state.check, plans), full
 
     return set_undetermined_apart(

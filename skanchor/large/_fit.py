@@ -173,13 +173,8 @@ def folds(
             number = repeat * n + fold
             one = HeldOut.of(fits[number], test, is_grouped=is_grouped)
             found["test", number] = one
-    X = calibrator.transform(sample.X.with_columns(scores=full.scores.copy()))
-    if full.layout.has_item_effects:
-        effects = full.x[full.layout.item_effects].reshape(-1, full.layout.n_items)
-        X = X.with_columns(deviations=effects)
-    fitted = sample.with_battles(X)
-    sums = FitSums.of(fitted, sample.X.order, calibrator, noise)
-    found["sums"] = sums.stored(fitted)
+    sums = FitSums.of(full, sources, sample.X.order, noise)
+    found["sums"] = sums.stored(sample)
     plan = np.where(sample.counts, reader.folds(batch.unit), -1)
     found["plan"] = [plan.astype(np.int16)]
     return found

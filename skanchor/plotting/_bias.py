@@ -100,11 +100,7 @@ class BiasDisplay(canvas.PanelDisplay):
         if not known:
             raise ValueError("The fit has used no features, so that there is no bias.")
         chosen = canvas.busiest_judges(pipeline, judges, MOST_JUDGES)
-        tables = {
-            judge: partial_effects(pipeline._sample, pipeline.calibrator_, judge)
-            for judge in chosen
-        }
-        effects = pd.concat(tables, names=["judge"])
+        effects = partial_effects(pipeline._sample, pipeline.calibrator_, chosen)
         if features is None:
             # The largest effect on any judge at any value of the feature.
             by_feature = effects["effect"].abs().groupby(level="feature").max()

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._ranking import RankingEstimator
 from skanchor._text import printable
 from skanchor.results import RankingResult
+from skanchor.results.estimators import RankingEstimator
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from skanchor._multiplicity import is_significant
-from skanchor._ranking import RankingEstimator
 from skanchor.plotting import _canvas as canvas
 from skanchor.results import RankingResult, Scale, strongest_first
+from skanchor.results.adjustment import is_significant
+from skanchor.results.estimators import RankingEstimator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from skanchor._multiplicity import holm_adjust
 from skanchor.exceptions import BattlesError
 from skanchor.plotting import _canvas as canvas
 from skanchor.results import AnchorResult, ContextResult
+from skanchor.results.adjustment import holm_adjust
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline

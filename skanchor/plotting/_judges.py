@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from skanchor._diagnostics import JudgeErrors
+from skanchor._diagnostics import judge_errors
 from skanchor.plotting import _canvas as canvas
 
 if TYPE_CHECKING:
@@ -87,8 +87,10 @@ class JudgeDisplay(canvas.PanelDisplay):
         if "sensitivity_error" not in table:
             # The plug-in alone (debiaser="passthrough") has no standard errors.
             table["sensitivity_error"] = np.nan
-        found = [JudgeErrors.of(sample, calibrator, judge) for judge in table.index]
-        table["position_error"] = [errors.position_effect for errors in found]
+        errors = judge_errors(sample, calibrator)
+        table["position_error"] = [
+            errors[judge].position_effect for judge in table.index
+        ]
         table.loc[~table["has_position_effect"], "position_effect"] = np.nan
         columns = ["sensitivity", "sensitivity_error", "position_effect"]
         return cls(table[[*columns, "position_error"]], level).plot(axes)

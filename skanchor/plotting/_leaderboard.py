@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import pandas as pd
 
-from skanchor._ranking import RankingEstimator
 from skanchor.plotting import _canvas as canvas
 from skanchor.results import RankingResult, Scale
+from skanchor.results.estimators import RankingEstimator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

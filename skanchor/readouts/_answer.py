@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -18,6 +19,8 @@ class Answer:
         The numbers; the method that returns them says which.
     sentences : tuple of str
         The same in words.
+    details : dict
+        What else belongs to the answer; each is an attribute, too.
 
     Examples
     --------
@@ -34,13 +37,19 @@ class Answer:
 
     table: pd.DataFrame
     sentences: tuple[str, ...]
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "details" or name not in self.details:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
+        return self.details[name]
 
     def __repr__(self) -> str:
         shown = self.table.to_string(float_format="{:.4g}".format)
         return "\n".join([shown, "", *self.sentences])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data: the ``rows`` of the table, and further attributes.
+        """Return plain data: the ``rows`` of the table, and the details.
 
         Returns
         -------
@@ -48,12 +57,10 @@ class Answer:
             Tables are lists of records; those by statement are left out.
         """
         plain: dict[str, Any] = {"rows": records_of(self.table)}
-        for name in (f.name for f in fields(self)[2:]):
-            value = getattr(self, name)
-            if isinstance(value, pd.DataFrame):
-                value = records_of(value)
+        for name, value in self.details.items():
             if not isinstance(value, dict):
-                plain[name] = value
+                is_table = isinstance(value, pd.DataFrame)
+                plain[name] = records_of(value) if is_table else value
         return plain
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.readouts._allocation import allocate, round_to_budget
 from skanchor.readouts._answer import Answer
 from skanchor.readouts._fitted import check_labels, determined_models
-from skanchor.readouts._plan import Plan, check_costs
+from skanchor.readouts._plan import Plan
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
@@ -26,11 +25,7 @@ if TYPE_CHECKING:
 FLOOR = 0.1
 """Least share of each judge in the spend on verdicts where there are item effects."""
 
-PILOT_ROWS = 5
-"""Verdicts of a pilot for each historical model."""
 
-
-@dataclass(frozen=True, eq=False, repr=False)
 class Design(Answer):
     """What to buy next within a budget, and how much it would help.
 
@@ -55,17 +50,12 @@ class Design(Answer):
     certificate : float
         Upper bound on the excess of the variance over the smallest possible one, before
         numbers of rows are rounded, as a share of the smallest.
-    same_precision : float
-        Cost of evenly divided verdicts that give the same mean variance; infinite if no
-        number does, NaN if none are offered.
     budget, spent : float
         The money available, and the cost of the rows of the table.
     floor : float
         Smallest share of each judge in the spend on verdicts.
     level : float
         Confidence level.
-    is_pilot : bool
-        True if there is no new model yet; the table then has a few first verdicts.
 
     Examples
     --------
@@ -80,16 +70,6 @@ class Design(Answer):
     >>> round(design.certificate, 2) >= 0
     True
     """
-
-    half_widths: pd.DataFrame = field(default_factory=pd.DataFrame)
-    separation: pd.DataFrame = field(default_factory=pd.DataFrame)
-    certificate: float = np.nan
-    same_precision: float = np.nan
-    budget: float = 0.0
-    spent: float = 0.0
-    floor: float = 0.0
-    level: float = 0.95
-    is_pilot: bool = False
 
 
 def design(
@@ -128,9 +108,7 @@ def design(
     -------
     Design
         ``table`` of rows to buy, the half widths with them, and an upper bound on the
-        distance of the allocation from the best one. Without a new model
-        (``new_models=[]``) a pilot: about five verdicts for each historical model,
-        divided evenly.
+        distance of the allocation from the best one.
 
     Raises
     ------
@@ -147,8 +125,7 @@ def design(
     >>> design.spent <= 20, design.certificate <= 1e-3
     (True, True)
     """
-    if not result.is_new.any():
-        return _pilot(result, budget, costs, level)
+    determined_models(result)
     level, plan = check_level(level), result.plan
     prices = plan.prices(costs)
     if sources is not None:
@@ -181,25 +158,27 @@ def design(
     rows = round_to_budget(spend, each, budget)
     bought, now = kinds.information(rows, offered), plan.weights(wanted)
     labels = np.array(plan.models, dtype=object)
-    table = _listed(
-        labels[kinds.model[offered]],
-        np.array(plan.sources, dtype=object)[source],
-        labels[kinds.opponent[offered]],
-        rows,
-        each,
-        kinds.gains(now)[offered],
+    table = pd.DataFrame(
+        {
+            "source": np.array(plan.sources, dtype=object)[source],
+            "opponent": labels[kinds.opponent[offered]],
+            "rows": rows,
+            "spend": rows * each,
+            "gain": kinds.gains(now)[offered],
+        },
+        index=pd.Index(labels[kinds.model[offered]], name="model", dtype=object),
     )
+    table = table.sort_values("spend", ascending=False, kind="stable")
+    table = table[table["rows"] > 0]
     names = [str(a) if b is None else f"{a} minus {b}" for a, b in pairs]
     after = {"now": now, "design": plan.weights(wanted, bought)}
     by_money = {"verdicts": judges, "votes": [PEOPLE]}
-    unit: dict[str, Array] = {}
     for way, some in by_money.items():
         if some and prices.keys() >= set(some):
             # Information for a unit of money, divided evenly over models and sources.
             price = len(models) * float(np.mean([prices[m] for m in some]))
             units = [plan.evenly(one, some) for one in models]
-            unit[way] = np.sum(units, axis=0) / price
-            after[way] = plan.weights(wanted, budget * unit[way])
+            after[way] = plan.weights(wanted, budget / price * np.sum(units, axis=0))
     half = pd.DataFrame(
         {
             way: wanted.half_widths(*wanted.variances(w), level)
@@ -207,48 +186,17 @@ def design(
         },
         index=pd.Index(names, name="target"),
     ).reindex(columns=["now", "design", "verdicts", "votes"])
-
-    def total(weights: Array) -> float:
-        return float(wanted.variances(weights)[0].sum())
-
-    same = np.nan
-    if "verdicts" in unit:
-        same = plan.rows_until(wanted, unit["verdicts"], total)(total(after["design"]))
-    return Design(
-        table,
-        tuple(_sentences(table, half, budget, level)),
-        half,
-        _separation(plan, models, bought, level),
-        gap,
-        same,
-        budget,
-        _total(table),
-        floor,
-        level,
-    )
-
-
-def _listed(
-    model: Any, source: Any, opponent: Any, rows: Any, costs: Array, gain: Any
-) -> pd.DataFrame:
-    """Rows that are bought, most spend first."""
-    table = pd.DataFrame(
-        {
-            "source": source,
-            "opponent": opponent,
-            "rows": rows,
-            "spend": rows * costs,
-            "gain": gain,
-        },
-        index=pd.Index(model, name="model", dtype=object),
-    )
-    table = table.sort_values("spend", ascending=False, kind="stable")
-    return table[table["rows"] > 0]
-
-
-def _total(table: pd.DataFrame) -> float:
-    """Cost of rows, without what a sum of many products by 0.1 adds by rounding."""
-    return round(float(table["spend"].sum()), 9)
+    details = {
+        "half_widths": half,
+        "separation": _separation(plan, models, bought, level),
+        "certificate": gap,
+        "budget": budget,
+        # Without what a sum of many products by 0.1 adds by rounding.
+        "spent": round(float(table["spend"].sum()), 9),
+        "floor": floor,
+        "level": level,
+    }
+    return Design(table, tuple(_sentences(table, half, budget, level)), details)
 
 
 def _separation(
@@ -349,50 +297,6 @@ def _neighbours(plan: Plan, model: Any) -> list[tuple[Any, Any]]:
     old = scores[~result.is_new & ~result.unbounded].sort_values()
     place = int(np.searchsorted(old.to_numpy(), scores[model]))
     return [(model, one) for one in old.index[max(place - 1, 0) : place + 1][::-1]]
-
-
-# ----------------------------------------------------------------------------- a pilot
-def _pilot(
-    result: AnchorResult, budget: float, costs: Mapping[Any, float], level: float
-) -> Design:
-    """About five verdicts on a model that has none yet for each historical model.
-
-    They are divided evenly over judges and opponents; fewer if the budget is smaller.
-    """
-    judges = result.fitted.sample.X.judges.tolist()
-    prices, models = check_costs(costs, [HUMAN, *judges]), result.models
-    paid = [judge for judge in judges if judge in prices]
-    if not paid:
-        raise BattlesError(
-            "A new model needs verdicts: give the cost of a judge's verdict; judges "
-            f"are {judges[:10]}."
-        )
-    # Round by round every opponent meets another judge, so that rows that are left over
-    # go to all of them alike.
-    opponent = np.tile(np.arange(len(models)), len(paid))
-    judge = (opponent + np.repeat(np.arange(len(paid)), len(models))) % len(paid)
-    each = np.array([prices[one] for one in paid])[judge]
-    budget = _check_budget(budget, float(each.min()))
-    total = min(budget, PILOT_ROWS * len(models) * float(each.mean()))
-    rows = round_to_budget(total * each / each.sum(), each, total)
-    source = np.array(paid, dtype=object)[judge]
-    names = ["new model"] * len(rows)
-    table = _listed(names, source, models[opponent], rows, each, np.nan)
-    sentence = (
-        f"There is no new model yet. A pilot of {_bought(table)}, divided evenly over "
-        "the historical models, is enough to plan by: fit again with its rows, and ask "
-        "for a design."
-    )
-    pairs = pd.MultiIndex.from_arrays([[], []], names=["model", "opponent"])
-    return Design(
-        table,
-        (sentence,),
-        separation=pd.DataFrame(index=pairs),
-        budget=budget,
-        spent=_total(table),
-        level=level,
-        is_pilot=True,
-    )
 
 
 # ------------------------------------------------------------------------------- words

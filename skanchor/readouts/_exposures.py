@@ -9,11 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from skanchor._model.layout import PEOPLE
-from skanchor._model.sources import variance_of
-from skanchor._source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity, span_names
 from skanchor.readouts._fitted import FittedRows, check_labels
@@ -167,34 +163,24 @@ class Exposures:
 
 def _recorded_favours(fitted: FittedRows) -> tuple[Array, tuple[str, ...]]:
     """Mean favours that features give new models by judge, and the features' names."""
-    sample, learners = fitted.sample, fitted.learners
-    X, eta, n = sample.X, sample.X.logits(), len(sample.X.models)
-    used = X.involves_new & np.isfinite(eta)
-    sample = sample.weighted(np.where(used, sample.weight, 0.0))
-    spans, means = spans_of(learners, sample), []
-    for part in source_rows(sample, spans):
-        learner = learners[part.source]
-        if part.source == PEOPLE or learner is None or not X.feature_names:
+    X, fit, sums = fitted.sample.X, fitted.fit, fitted.sums
+    assert fit is not None and sums is not None
+    n, means = fit.layout.n_items, []
+    for source, learner in list(enumerate(fitted.learners))[1:]:
+        if learner is None or not X.feature_names:
             continue
-        by_column = part.span * spans[part.source].coef
-        whole, names, width = (
-            by_column.sum(axis=1) + part.offset,
-            [],
-            part.span.shape[1],
-        )
-        if linearity(learner) == "fixed" and width <= MOST_FEATURES:
+        total, bias, span = sums.of_new_models(source)
+        coef, names = fit.x[fit.layout.span(source)], []
+        if linearity(learner) == "fixed" and len(coef) <= MOST_FEATURES:
             own = len(learner.coef_)
             names = span_names(learner, tuple(X.feature_names), own)
-            names += [f"further column {i}" for i in range(width - own)]
-        value = part.weight * variance_of(expit(eta[part.rows]))
-        columns = np.column_stack([whole, by_column])[:, : 1 + len(names)]
-        sums = np.array([part.sums(value * column)[:n] for column in columns.T])
-        total = part.gram(value).diagonal()[:n]
-        mean = np.divide(sums, total, out=np.full(sums.shape, np.nan), where=total > 0)
-        means.append((part.source - 1, names, mean))
+            names += [f"further column {i}" for i in range(len(coef) - own)]
+        favours = np.column_stack([bias, span[:, : len(names)] * coef[: len(names)]])
+        mean = np.full(favours.shape, np.nan)
+        np.divide(favours, total[:, None], out=mean, where=total[:, None] > 0)
+        means.append((source - 1, names, mean))
     features = tuple(dict.fromkeys(name for _, names, _ in means for name in names))
     recorded = np.full((len(X.judges), n, 1 + len(features)), np.nan)
     for m, names, mean in means:
-        at = [0, *(1 + features.index(name) for name in names)]
-        recorded[m][:, at] = mean.T
+        recorded[m][:, [0, *(1 + features.index(name) for name in names)]] = mean
     return recorded, features

@@ -11,6 +11,8 @@ from skanchor.exceptions import BattlesError
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
+    from skanchor._diagnostics import FitSums
+    from skanchor._model.fit import Fit
     from skanchor._model.item_effects import ItemCovariance
     from skanchor._riesz import RieszDebiaser
     from skanchor.sample import Sample
@@ -31,12 +33,18 @@ class FittedRows:
         Solved for all rows, those of a history included; None for a plug-in.
     items : ItemCovariance or None
         Covariance of the item effects.
+    fit : Fit or None
+        Parameters that were fitted to all rows; None for a plug-in.
+    sums : FitSums or None
+        Sums over all rows there; None for a plug-in.
     """
 
     sample: Sample
     learners: list[Any]
     debiaser: RieszDebiaser | None
     items: ItemCovariance | None
+    fit: Fit | None = None
+    sums: FitSums | None = None
 
     def served(self, what: str, *, in_closed_form: bool) -> RieszDebiaser:
         """Refuse methods without a formula for the effect of other rows.
@@ -86,7 +94,10 @@ def determined_models(result: AnchorResult, model: Hashable | None = None) -> li
     """New models whose score is determined: the one that is asked for, or all."""
     new = result.models[result.is_new].tolist()
     if not new:
-        raise BattlesError("There is no new model, whose score the answer is about.")
+        raise BattlesError(
+            "There is no new model, whose score the answer is about. Begin with about "
+            "five verdicts on it for each historical model, divided evenly over judges."
+        )
     asked = new if model is None else [model]
     check_labels(asked, new, "new models")
     lost = set(result.models[result.unbounded].tolist())

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator
 from functools import partial
 from operator import itemgetter
 from time import monotonic
@@ -21,7 +20,8 @@ from skanchor.exceptions import BattlesError
 from skanchor.readouts._answer import Answer, records_of, table_by
 from skanchor.readouts._fitted import check_labels, determined_models
 from skanchor.readouts._refits import refit_without, rows_of_fit
-from skanchor.readouts._search import Dropping, Search
+from skanchor.readouts._resolved import Dropping
+from skanchor.readouts._search import Search
 from skanchor.readouts._units import Indices, Units
 from skanchor.sample import Battles, Sample
 
@@ -34,16 +34,6 @@ CHOICES = {
     "by": ("row", "group"),
 }
 """Values of the arguments of :func:`fragility`."""
-
-WORDS = {
-    "confirmed": "Dropping {k:,.0f} {of_all} ({percent:.2g} %) {what}.",
-    "fit fails first": "The fit fails before the loss of {units} {what}.",
-    "not fragile": "Dropping up to {most} {of_all}{also} does not {plain}.",
-    "re-solved": "With weights solved again, dropping {k:,.0f} {of_all} {what}; {but}.",
-    "first": "By influence alone, dropping {first_order:,.0f} {of_all} {what}; {but}.",
-    "neither": "By influence alone, dropping rows does not {plain}; {but}.",
-}
-"""Sentences by the outcome of a search."""
 
 BUT = {
     "not confirmed": "refits did not confirm it",
@@ -61,7 +51,6 @@ OF_ROWS = {
 """What is dropped, by the choice of rows."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Fragility(Answer):
     """How few rows change the statements about new models, if they are dropped.
 
@@ -113,13 +102,6 @@ class Fragility(Answer):
     [True]
     """
 
-    goal: str
-    source: str
-    by: str
-    dropped: dict[tuple[Any, Any], pd.DataFrame]
-    paths: dict[tuple[Any, Any], pd.DataFrame]
-    finished: bool = True
-
     def rows(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
         """Rows whose loss changes the statement about a model and an opponent.
 
@@ -135,7 +117,8 @@ class Fragility(Answer):
         DataFrame
             As in ``dropped``; empty where no number of rows was found.
         """
-        return self.dropped[self._key(model, opponent)]
+        found: pd.DataFrame = self.dropped[self._key(model, opponent)]
+        return found
 
     def path(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
         """Remaining difference after each number of dropped units.
@@ -150,7 +133,8 @@ class Fragility(Answer):
         DataFrame
             As in ``paths``.
         """
-        return self.paths[self._key(model, opponent)]
+        found: pd.DataFrame = self.paths[self._key(model, opponent)]
+        return found
 
     def _key(self, model: Hashable, opponent: Hashable | None) -> tuple[Any, Any]:
         """Statement on a model and an opponent, as in the index of ``table``."""
@@ -263,7 +247,6 @@ def fragility(
     if X is not None:
         origin = rows_of_fit(anchor, X, y, sample_weight, groups)
         status = "stopped"
-    inflation = 1.0 if fitted.items is None else fitted.items.inflation
     new = result.models[result.is_new].tolist()
     fits: dict[tuple[Any, ...], Dropping] = {}
     searches: dict[tuple[Any, Any], Search] = {}
@@ -273,22 +256,28 @@ def fragility(
             about = (one, other) if other in new else (one,)
             if about not in fits:
                 units = Units.of(sample, about, rows, by)
-                fits[about] = Dropping(result, debiaser, units, inflation)
+                of_rows = debiaser.rows(sample)
+                fits[about] = Dropping(result, debiaser.solution_, of_rows, units)
             found = Search(fits[about], one, other, goal, level, status)
             searches[one, other] = found
         finished = X is None or _run(anchor, list(searches.values()), max_seconds)
     table = table_by(["model", "opponent"], {at: o.row for at, o in searches.items()})
     table["share"] = (table["k"] / table["allowed"]).where(np.isfinite(table["k"]))
-    dropped = {at: _listed_rows(o, cells.rows, origin) for at, o in searches.items()}
-    paths = {
-        at: pd.DataFrame(
-            sorted(one.path, key=itemgetter(2, 0)),
-            columns=["dropped", "difference", "by"],
-        )
-        for at, one in searches.items()
+    columns = ["dropped", "difference", "by"]
+    details = {
+        "goal": goal,
+        "source": rows,
+        "by": by,
+        "dropped": {
+            at: _listed_rows(one, cells.rows, origin) for at, one in searches.items()
+        },
+        "paths": {
+            at: pd.DataFrame(sorted(one.path, key=itemgetter(2, 0)), columns=columns)
+            for at, one in searches.items()
+        },
+        "finished": finished,
     }
-    sentences = tuple(_sentences(table, goal, rows, by))
-    return Fragility(table, sentences, goal, rows, by, dropped, paths, finished)
+    return Fragility(table, tuple(_sentences(table, goal, rows, by)), details)
 
 
 def _pairs(
@@ -326,7 +315,7 @@ def _run(
     def steps() -> Iterator[None]:
         for one in searches:
             yield from one.search()
-        for one in _watched(searches, anchor.verbose):
+        for one in searches:
             if np.isfinite(one.row["re_solved"]):
                 yield from one.confirm(refit, has_item_effects)
 
@@ -334,17 +323,6 @@ def _run(
         return not any(monotonic() >= end for _ in steps())
     except KeyboardInterrupt:
         return False
-
-
-def _watched(searches: list[Search], verbose: int) -> Iterable[Search]:
-    """The searches, with a progress bar on the standard error if asked for."""
-    if verbose <= 0:
-        return searches
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    return track(searches, "refits", console=console, transient=True)
 
 
 # -------------------------------------------------------------------------- the answer
@@ -369,25 +347,31 @@ def _listed_rows(search: Search, rows: Sample, origin: Indices) -> pd.DataFrame:
 
 def _sentences(table: pd.DataFrame, goal: str, rows: str, by: str) -> Iterator[str]:
     for row in records_of(table):
-        status, what = row["status"], _change(row, goal)
+        model, what = row["model"], _change(row, goal)
         units = "groups of rows" if by == "group" else OF_ROWS[rows].format(**row)
-        if status in BUT:
-            # Neither number is known, or the first one alone, or both.
-            first = "first" if row["first_order"] < np.inf else "neither"
-            status = "re-solved" if row["k"] < np.inf else first
-        both = rows == "any" and by == "row"
-        yield WORDS[status].format(
-            **row,
-            percent=100 * row["share"],
-            of_all=f"of the {row['allowed']:,} {units}",
-            units=units,
-            most="25 %" if rows == "arrival" else "10 %",
-            also=f" (25 % of the verdicts on {row['model']})" if both else "",
-            what=what,
-            # Verbs are in the third person: "puts it above".
-            plain=what.replace("s ", " ", 1),
-            but=BUT.get(row["status"]),
-        )
+        of_all = f"of the {row['allowed']:,} {units}"
+        # Verbs are in the third person: "puts it above".
+        plain = what.replace("s ", " ", 1)
+        match row["status"]:
+            case "confirmed":
+                share = f"({100 * row['share']:.2g} %)"
+                yield f"Dropping {row['k']:,.0f} {of_all} {share} {what}."
+            case "fit fails first":
+                yield f"The fit fails before the loss of {units} {what}."
+            case "not fragile":
+                most = f"{25 if rows == 'arrival' else 10} % {of_all}"
+                if rows == "any" and by == "row":
+                    most += f" (25 % of the verdicts on {model})"
+                yield f"Dropping up to {most} does not {plain}."
+            case status:
+                # Neither number is known, or the first one alone, or both.
+                how, number = "With weights solved again", row["k"]
+                if not number < np.inf:
+                    how, number = "By influence alone", row["first_order"]
+                found = f"dropping {number:,.0f} {of_all} {what}"
+                if not number < np.inf:
+                    found = f"dropping rows does not {plain}"
+                yield f"{how}, {found}; {BUT[status]}."
         if np.isfinite(row["anew"]) and not row["anew_confirmed"]:
             yield (
                 "They are not enough in a refit that also estimates the covariance of "

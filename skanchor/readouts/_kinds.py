@@ -14,19 +14,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack
 
 from skanchor._battles import Comparisons, FeaturePairs
 from skanchor._model.fit import Fit
+from skanchor._model.link import sigmoid
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._typing import Array
 from skanchor.readouts._fitted import FittedRows
 
 DRAWS = 64
 """Responses of each model from which those of an untried pair are drawn."""
-
-ROUNDING = 1e-12
-"""Share of the largest eigenvalue below which an eigenvalue of a row is rounding."""
 
 Indices = NDArray[np.intp]
 
@@ -37,20 +34,22 @@ class Kinds:
 
     Attributes
     ----------
+    fit : Fit
+        Where the information was taken; biases are part of the rows' offset.
+    at : ndarray of shape (p,)
+        Parameters that rows decide.
     source, model, opponent : ndarray of shape (n_kinds,)
         Codes of the source, of the new model, and of what it is compared with.
-    roots : csr_array of shape (p, n_roots)
-        Columns f by the p parameters that rows decide. The information of a row is the
-        sum of ``f f'`` over the columns of its kind.
-    kind : ndarray of shape (n_roots,)
-        Kind of each column.
+    units : dict of int to ndarray of shape (n_kinds of the source, 2 + n_span, ...)
+        By source, mean of ``V z z'`` over the rows of each of its kinds, in order.
     """
 
+    fit: Fit
+    at: Indices
     source: Indices
     model: Indices
     opponent: Indices
-    roots: csr_array
-    kind: Indices
+    units: dict[int, Array]
 
     @classmethod
     def of(cls, fitted: FittedRows, fit: Fit, rows: Sequence[SourceRows]) -> Kinds:
@@ -61,7 +60,7 @@ class Kinds:
         fitted : FittedRows
             Whose weights are linear in fixed columns.
         fit : Fit
-            Where its information was taken; biases are part of the rows' offset.
+            As the attribute.
         rows : sequence of SourceRows
             Rows with a new model.
 
@@ -71,19 +70,21 @@ class Kinds:
             Without pairs whose responses have no features anywhere.
         """
         assert fitted.debiaser is not None
-        solution = fitted.debiaser.solution_
-        found = [_of_source(fitted, fit, rows, m) for m in sorted(solution.grams)]
-        columns = zip(*found, strict=True)
-        source, model, opponent, roots, kind = (list(one) for one in columns)
-        starts = np.cumsum([0, *map(len, source)])
-        joined = hstack(roots, format="csr")[solution.information.at]
-        return cls(
-            np.concatenate(source),
-            np.concatenate(model),
-            np.concatenate(opponent),
-            joined,
-            np.concatenate([a + b for a, b in zip(starts, kind, strict=False)]),
-        )
+        new, n = np.flatnonzero(fit.layout.is_new), fit.layout.n_items
+        pairs = [(i, j) for i in new.tolist() for j in range(n) if i != j]
+        codes, units, solution = [], {}, fitted.debiaser.solution_
+        for m in sorted(solution.grams):
+            size = 2 + fit.layout.widths[m]
+            seen = _seen(fit, [part for part in rows if part.source == m])
+            found = {
+                pair: seen[pair] if pair in seen else _expected(fitted, fit, m, *pair)
+                for pair in pairs
+            }
+            known = {pair: unit for pair, unit in found.items() if unit is not None}
+            codes += [(m, *pair) for pair in known]
+            units[m] = np.array(list(known.values())).reshape(-1, size, size)
+        source, model, opponent = np.array(codes, dtype=np.intp).reshape(-1, 3).T
+        return cls(fit, solution.information.at, source, model, opponent, units)
 
     def __len__(self) -> int:
         return len(self.model)
@@ -92,86 +93,75 @@ class Kinds:
         self, rows: NDArray[Any], chosen: NDArray[np.intp] | None = None
     ) -> Array:
         """Information of numbers of rows of each kind, or of some, of shape (p, p)."""
-        number = np.zeros(len(self))
+        number, n, grams = np.zeros(len(self)), self.fit.layout.n_items, []
         number[slice(None) if chosen is None else chosen] = rows
-        scaled = self.roots * number[self.kind]
-        return np.asarray((scaled @ self.roots.T).toarray())
+        for m, unit in self.units.items():
+            mine = self.source == m
+            model, opponent = self.model[mine], self.opponent[mine]
+            total = number[mine, None, None] * unit
+            gram = np.zeros((n + unit.shape[1] - 1,) * 2)
+            for left, right, sign in (
+                (model, model, 1.0),
+                (opponent, opponent, 1.0),
+                (model, opponent, -1.0),
+                (opponent, model, -1.0),
+            ):
+                np.add.at(gram, (left, right), sign * total[:, 0, 0])
+            np.add.at(gram[:n, n:], model, total[:, 0, 1:])
+            np.add.at(gram[:n, n:], opponent, -total[:, 0, 1:])
+            gram[n:, :n] = gram[:n, n:].T
+            gram[n:, n:] = total[:, 1:, 1:].sum(axis=0)
+            grams.append((m, gram))
+        return self.fit.information(grams)[self.at[:, None], self.at]
 
     def gains(self, weights: Array) -> Array:
         """Decrease of the summed variance of targets by one row of each kind.
 
         It is ``E[V a^2]``, for the Riesz weight a of the row, (n_kinds,).
         """
-        squares = ((self.roots.T @ weights) ** 2).sum(axis=1)
-        return np.bincount(self.kind, squares, len(self)).astype(np.float64)
+        n, found = self.fit.layout.n_items, np.zeros(len(self))
+        values = np.zeros((self.fit.layout.size, weights.shape[1]))
+        values[self.at] = weights
+        for m, unit in self.units.items():
+            mine, local = self.source == m, self.fit.local_weights(m, values)
+            z = np.empty((*unit.shape[:2], weights.shape[1]))
+            z[:, 0] = local[self.model[mine]] - local[self.opponent[mine]]
+            z[:, 1:] = local[n:]
+            found[mine] = np.sum((unit @ z) * z, axis=(1, 2))
+        return found
 
 
-def _of_source(
-    fitted: FittedRows, fit: Fit, rows: Sequence[SourceRows], source: int
-) -> tuple[Indices, Indices, Indices, csr_array, Indices]:
-    """The attributes of the kinds of one source, by all parameters of the fit."""
-    layout = fit.layout
-    new, n = np.flatnonzero(layout.is_new), layout.n_items
-    model, opponent = np.repeat(new, n), np.tile(np.arange(n), len(new))
-    model, opponent = model[model != opponent], opponent[model != opponent]
-    number = np.full((n, n), -1)
-    number[model, opponent] = np.arange(len(model))
-    own = [part for part in rows if part.source == source]
-    unit, n_rows = _mean_information(fit, own, source, number)
-    # Without a span, rows of a kind differ in their display order alone.
-    untried = n_rows == 0 if layout.widths[source] else np.full(len(model), True)
-    drawn = (
-        _further_rows(fitted, fit, source, int(model[q]), int(opponent[q]))
-        for q in np.flatnonzero(untried)
-    )
-    further = [part for part in drawn if part is not None]
-    expected, n_drawn = _mean_information(fit, further, source, number)
-    unit[untried] = expected[untried]
-    values, vectors = np.linalg.eigh(unit)
-    usable = ~untried | (n_drawn > 0)
-    values[~usable] = 0.0
-    kind, column = np.nonzero(values > ROUNDING * values[:, -1:])
-    # (n_roots, r): of z, and by local column, items, order, span.
-    roots = vectors[kind, :, column] * np.sqrt(values[kind, column])[:, None]
-    local, at = np.zeros((n + roots.shape[1] - 1, len(kind))), np.arange(len(kind))
-    local[model[kind], at], local[opponent[kind], at] = roots[:, 0], -roots[:, 0]
-    local[n:] = roots[:, 1:].T
-    whole = np.zeros((layout.size, len(kind)))
-    whole[layout.parameters_of[source]] = fit.chain(source, local)
-    sources, place = np.full(usable.sum(), source), np.cumsum(usable) - 1
-    return sources, model[usable], opponent[usable], csr_array(whole), place[kind]
+def _seen(fit: Fit, parts: Sequence[SourceRows]) -> dict[tuple[int, int], Array]:
+    """Mean of ``w V z z'`` over the rows of each kind of a source, by its models.
 
-
-def _mean_information(
-    fit: Fit, parts: Sequence[SourceRows], source: int, number: Indices
-) -> tuple[Array, Array]:
-    """Mean of ``w V z z'`` over the rows of each kind, and their number."""
-    size, n_kinds = 2 + fit.layout.widths[source], int(number.max()) + 1
-    total, n_rows = np.zeros((n_kinds, size, size)), np.zeros(n_kinds)
-    for part in parts:
+    Without a span, rows of a kind differ in their display order alone: none is read.
+    """
+    total: dict[tuple[int, int], Any] = {}
+    for part in parts if parts and parts[0].span.shape[1] else ():
         value = part.weight * variance_of(fit.probabilities(part))
         z = np.column_stack([np.ones(len(part)), part.extra])
-        turned = np.r_[1.0, np.full(size - 1, -1.0)]
         # A row between two new models is a row of each.
-        for kind, columns in (
-            (number[part.left, part.right], z),
-            (number[part.right, part.left], z * turned),
+        for left, right, sign in (
+            (part.left, part.right, 1),
+            (part.right, part.left, -1),
         ):
-            for q in np.unique(kind[kind >= 0]):
-                rows = kind == q
-                total[q] += columns[rows].T @ (value[rows, None] * columns[rows])
-                n_rows[q] += part.count[rows].sum()
-    return total / np.maximum(n_rows, 1.0)[:, None, None], n_rows
+            columns = np.column_stack([z[:, :1], sign * z[:, 1:]])
+            for i, j in np.unique(np.stack([left, right]), axis=1).T.tolist():
+                rows = (left == i) & (right == j)
+                gram = columns[rows].T @ (value[rows, None] * columns[rows])
+                before = total.get((i, j), (0.0, 0.0))
+                total[i, j] = before[0] + gram, before[1] + part.count[rows].sum()
+    return {pair: gram / number for pair, (gram, number) in total.items()}
 
 
-def _further_rows(
+def _expected(
     fitted: FittedRows, fit: Fit, source: int, model: int, opponent: int
-) -> SourceRows | None:
-    """Rows of a pair in both display orders; None where its features are unknown."""
+) -> Array | None:
+    """Mean of ``V z z'`` in both display orders; None where features are unknown."""
     X, width = fitted.sample.X, fit.layout.widths[source]
     assert fitted.debiaser is not None
     learner = fitted.debiaser.learners_[source].learner
-    span, offset = np.zeros((1, width)), np.zeros(1)
+    span, bias = np.zeros((1, width)), np.zeros(1)
     if width and learner is not None:
         pairs = _drawn_pairs(X, source - 1, model, opponent)
         if pairs is None:
@@ -180,17 +170,17 @@ def _further_rows(
         # Columns that are none of the learner's do not favour either side.
         span = np.zeros((len(pairs), width))
         span[:, : columns.shape[1]] = columns
-        offset = np.ravel(fitted.learners[source].contrast(pairs))
+        bias = np.ravel(fitted.learners[source].contrast(pairs))
+    coefficients = fit.coefficients(source)
+    logit = coefficients[model] - coefficients[opponent] + bias
     # Where no display order is known, the position effect is in none of the rows.
     orders = (1.0, -1.0) if X.by_judge(source - 1).order.any() else (0.0,)
-    n, one = len(orders) * len(offset), np.ones(len(orders) * len(offset))
-    none = np.full(n, -1)
-    return SourceRows(
-        source, True, np.arange(n), np.full(n, model), np.full(n, opponent),
-        np.repeat(orders, len(offset)), np.tile(span, (len(orders), 1)),
-        np.tile(offset, len(orders)), 0.5 * one, one, one, none, none,
-        fit.layout.n_items,
-    )  # fmt: skip
+    units = []
+    for order in orders:
+        eta = logit + order * coefficients[fit.layout.n_items]
+        z = np.column_stack([np.ones(len(span)), np.full(len(span), order), span])
+        units.append(z.T @ (variance_of(sigmoid(eta))[:, None] * z) / len(span))
+    return np.asarray(np.mean(units, axis=0))
 
 
 def _drawn_pairs(

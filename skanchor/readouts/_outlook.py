@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,6 @@ SHARES = (0.75, 0.5, 0.25)
 """Default widths, as shares of today's."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Outlook(Answer):
     """Numbers of rows with which the intervals of new models reach a half width.
 
@@ -58,9 +56,6 @@ class Outlook(Answer):
     >>> outlook.table.columns.tolist()
     ['votes', 'verdicts', 'both']
     """
-
-    limits: pd.DataFrame
-    level: float
 
 
 def outlook(
@@ -131,8 +126,11 @@ def outlook(
         for wanted in asked or [round(share * now, 3) for share in SHARES]:
             rows[label, wanted] = {way: until[way](wanted) for way in units}
     known = table_by(["model"], limits)
-    sentences = tuple(_sentences(known, level))
-    return Outlook(table_by(["model", "width"], rows), sentences, known, level)
+    return Outlook(
+        table_by(["model", "width"], rows),
+        tuple(_sentences(known, level)),
+        {"limits": known, "level": level},
+    )
 
 
 def _half_width(target: Targets, level: float, weights: Array) -> float:

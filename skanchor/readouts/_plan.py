@@ -18,16 +18,14 @@ from scipy.optimize import brentq
 
 from skanchor._battles import HUMAN
 from skanchor._checks import is_number
-from skanchor._inference import combine_targets, satterthwaite, t_quantile
 from skanchor._model.fit import Fit
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.solution import Solution
 from skanchor._model.sources import SourceRows
-from skanchor._numerics.linalg import semidefinite_root
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._fitted import check_labels
-from skanchor.readouts._kinds import ROUNDING, Indices, Kinds
+from skanchor.readouts._kinds import Indices, Kinds
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
@@ -35,6 +33,9 @@ if TYPE_CHECKING:
 NULL_TOLERANCE = 1e-10
 """Share of the largest eigenvalue, at unit diagonal, below which rows of some kinds
 say nothing in a direction, however many they are."""
+
+ROUNDING = 1e-12
+"""Share of the largest eigenvalue below which an eigenvalue of a row is rounding."""
 
 EVERY_JUDGE = "judges"
 """In place of a judge among costs: all that are not named."""
@@ -59,8 +60,8 @@ class Targets:
         As reported; ``items`` is the part of the variance from item effects.
     factors : ndarray of shape (2, n_targets)
         rho and iota.
-    item_df : float
-        Degrees of freedom of the item part.
+    result : AnchorResult
+        Where they are reported.
     """
 
     vectors: Array
@@ -69,7 +70,7 @@ class Targets:
     variance: Array
     items: Array
     factors: Array
-    item_df: float
+    result: AnchorResult
 
     def parts(self, weights: Array) -> Array:
         """``w'Qw`` and ``w'Rw`` of weights, (2, n_targets); their sum is ``l'w``."""
@@ -85,8 +86,7 @@ class Targets:
 
     def half_widths(self, variance: Array, items: Array, level: float) -> Array:
         """Half widths in logits of intervals, by the variances and their item parts."""
-        df = satterthwaite(variance, items, self.item_df)
-        return np.asarray(t_quantile(level, df) * np.sqrt(variance))
+        return self.result.half_widths(variance, items, level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +140,24 @@ class Plan:
     def prices(self, costs: Mapping[Any, float]) -> dict[int, float]:
         """Cost of a row by source; refuse what is no cost, or of no source."""
         known = [self.sources[m] for m in sorted(self.solution.grams)]
-        found = check_costs(costs, known)
-        return {self.sources.index(label): cost for label, cost in found.items()}
+        if not isinstance(costs, Mapping) or not costs:
+            raise BattlesError(
+                "costs must map sources to the cost of a row, as in "
+                f"{{{known[-1]!r}: 0.02}}, got {costs!r}."
+            )
+        if EVERY_JUDGE in costs and EVERY_JUDGE not in known:
+            every = dict.fromkeys(known, costs[EVERY_JUDGE])
+            every.pop(HUMAN, None)
+            named = {one: cost for one, cost in costs.items() if one != EVERY_JUDGE}
+            costs = every | named
+        check_labels(costs, known, "sources of rows")
+        for label, cost in costs.items():
+            if not is_number(cost) or not 0.0 < cost < np.inf:
+                raise BattlesError(
+                    f"The cost of a row of {label!r} must be a number above zero, got "
+                    f"{cost!r}."
+                )
+        return {self.sources.index(one): float(cost) for one, cost in costs.items()}
 
     # ------------------------------------------------------------------------- rows
     def offered(self, models: Sequence[Any], sources: Sequence[int]) -> Indices:
@@ -183,18 +199,10 @@ class Plan:
                     coefficients[self.models.index(label), t] = sign
                     reported[whole.index(label), t] = sign
 
-        def quadratic(c: Array) -> Array:
-            return np.einsum("it,rij,jt->rt", reported, c, reported)
-
         layout, at = self.solution.layout, self.solution.information.at
         prior, effects = np.zeros((layout.size, layout.size)), layout.item_effects
         prior[effects, effects] = self.fit.precision[effects, effects]
-        estimate, variance, items = combine_targets(
-            result.estimates @ reported,
-            quadratic,
-            result.covariances,
-            result.item_covariances,
-        )
+        estimate, variance, items = result.combinations(reported)
         found = Targets(
             np.asarray((layout.targets @ coefficients)[at]),
             prior[at[:, None], at],
@@ -202,7 +210,7 @@ class Plan:
             variance,
             items,
             np.ones((2, len(pairs))),
-            result.item_df,
+            result,
         )
         # Where item effects leave no error, any factor will do.
         expected = found.parts(self.weights(found))
@@ -238,7 +246,9 @@ class Plan:
         # With the matrix M at one row and a root F of the unit, the weights at n rows
         # are M^-1 L - (n - 1) M^-1 F (I + (n - 1) G)^-1 F' M^-1 L, with G = F' M^-1 F.
         # In the eigenvectors of G the inverse is a division.
-        root = semidefinite_root(unit)
+        sizes, directions = np.linalg.eigh(unit)
+        some = sizes > ROUNDING * sizes.max(initial=0.0)
+        root = directions[:, some] * np.sqrt(sizes[some])
         system = SymmetricSystem.of(self.solution.information.matrix + more + unit)
         one, of_root = system.solve(targets.vectors), system.solve(root)
         values, vectors = np.linalg.eigh(root.T @ of_root)
@@ -308,39 +318,6 @@ class Plan:
         basis = scale[:, None] * vectors[:, none]
         system = SymmetricSystem.of(basis.T @ base @ basis)
         return np.asarray(basis @ system.solve(basis.T @ targets.vectors))
-
-
-def check_costs(costs: Mapping[Any, float], known: Sequence[Any]) -> dict[Any, float]:
-    """Costs of a row as floats; refuse what is no cost, or of no source.
-
-    Parameters
-    ----------
-    costs : mapping of label to float
-        Cost of a row by source; that of ``"judges"`` is of every judge without one.
-    known : sequence of label
-        Sources: ``"human"`` and judges.
-
-    Returns
-    -------
-    dict
-    """
-    if not isinstance(costs, Mapping) or not costs:
-        raise BattlesError(
-            f"costs must map sources to the cost of a row, as in {{{known[-1]!r}: "
-            f"0.02}}, got {costs!r}."
-        )
-    if EVERY_JUDGE in costs and EVERY_JUDGE not in known:
-        every = dict.fromkeys(one for one in known if one != HUMAN)
-        named = {one: cost for one, cost in costs.items() if one != EVERY_JUDGE}
-        costs = dict.fromkeys(every, costs[EVERY_JUDGE]) | named
-    check_labels(costs, known, "sources of rows")
-    for label, cost in costs.items():
-        if not is_number(cost) or not 0.0 < cost < np.inf:
-            raise BattlesError(
-                f"The cost of a row of {label!r} must be a number above zero, got "
-                f"{cost!r}."
-            )
-    return {label: float(cost) for label, cost in costs.items()}
 
 
 def rows_until(

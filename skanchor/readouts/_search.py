@@ -1,32 +1,20 @@
-"""The search for few rows that change a statement: first order, then re-solved.
-
-A score without the rows of S is, to an error of second order, the score of all rows
-plus ``[sum over the others of a eps + prior score] - [the same sum with all rows]``,
-where a are the weights that are solved without S. The plug-in stays: the score is
-orthogonal to it, while the weights, which grow as rows go, must not stay.
-"""
+"""The search for few rows that change a statement: first order, then re-solved."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
-from skanchor._crossfit.influence import influence_of, residuals
-from skanchor._model.sources import variance_of
 from skanchor._typing import Array
-from skanchor.readouts._units import Indices, Units
-from skanchor.warning_log import WarningLog
+from skanchor.readouts._resolved import NOTHING, Dropping, Solved
+from skanchor.readouts._units import Indices
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
-    from skanchor._riesz import RieszDebiaser
 
 HALVES = 3
 """Blocks that close half of the margin that is left; the next ones close all of it."""
@@ -36,136 +24,6 @@ MOST_REFITS = 6
 
 CLOSE = 0.02
 """Share of a number of units within which the smallest number is looked for."""
-
-NOTHING: Indices = np.zeros(0, dtype=np.intp)
-"""No dropped unit."""
-
-
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """Weights that were solved without some units.
-
-    Attributes
-    ----------
-    debiaser : RieszDebiaser
-        Solved.
-    gone : ndarray of shape (n_gone,)
-        What was dropped.
-    total : ndarray of shape (n_models,)
-        Correction, that by the prior of the item effects included.
-    sampling, items : ndarray of shape (n_models, n_models)
-        Parts of the covariance of the scores.
-    """
-
-    debiaser: RieszDebiaser
-    gone: Indices
-    total: Array
-    sampling: Array
-    items: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Dropping:
-    """A fit, and what it is to be without some units.
-
-    Attributes
-    ----------
-    result : AnchorResult
-        As reported.
-    debiaser : RieszDebiaser
-        Of all rows.
-    units : Units
-        What may be dropped.
-    inflation : float
-        Factor of the item part of a variance.
-    """
-
-    result: AnchorResult
-    debiaser: RieszDebiaser
-    units: Units
-    inflation: float
-
-    @cached_property
-    def base(self) -> Solved:
-        """With all rows, from where differences are taken."""
-        return self.solve(NOTHING)
-
-    @property
-    def scale(self) -> Array:
-        """Factor of the errors of each model, where judges disagree."""
-        assert self.result.diagnostics is not None
-        return self.result.diagnostics.arrivals.scale
-
-    def solve(self, gone: Indices) -> Solved:
-        """Weights without some units."""
-        sample, debiaser = self.units.without(gone), self.debiaser
-        if len(gone):
-            with WarningLog():
-                # A clone of the bias of people would have to be fitted anew.
-                known = debiaser.human_bias
-                debiaser = clone(debiaser).set_params(human_bias=known)
-                debiaser.fit_sample(sample)
-        weights = debiaser.solution_.weights
-        influence = influence_of(weights, debiaser.rows(sample), 0)
-        total, sampling = influence.total, influence.parts.sum(axis=0)
-        items = self.inflation * weights.item_covariance
-        return Solved(debiaser, gone, total + weights.prior_score, sampling, items)
-
-    def predicted(self, solved: Solved) -> AnchorResult:
-        """What the result would be, by weights that were solved anew."""
-        result, base = self.result, self.base
-        place = np.flatnonzero(np.isin(result.models, self.units.sample.X.models))
-        # Models that were left out have no part in the changes.
-        estimates = result.estimates.copy()
-        estimates[:, place] += solved.total - base.total
-        square, size = np.outer(self.scale, self.scale), len(result.models)
-        sampling, items = np.zeros((2, size, size))
-        at = np.ix_(place, place)
-        items[at] = square * (solved.items - base.items)
-        sampling[at] = square * (solved.sampling - base.sampling)
-        of_items = result.item_covariances
-        return replace(
-            result,
-            estimates=estimates,
-            covariances=result.covariances + sampling + items,
-            item_covariances=None if of_items is None else of_items + items,
-        )
-
-    def effects(self, solved: Solved, model: Any, opponent: Any) -> tuple[Array, Array]:
-        """What each unit that goes does to a difference, as it is reported.
-
-        Returns
-        -------
-        shift, spread : ndarray of shape (n_units,)
-            Changes of the difference, ``-a eps``, and of its variance,
-            ``2 V a^2 - (a eps)^2`` where rows are independent.
-        """
-        units, sample = self.units, self.units.without(solved.gone)
-        labels, size = sample.X.models.tolist(), units.allowed
-        contrast = np.zeros(len(labels))
-        contrast[[labels.index(model), labels.index(opponent)]] = 1.0, -1.0
-        weights = solved.debiaser.solution_.weights
-        influence, square = np.zeros((2, len(sample)))
-        for part in solved.debiaser.rows(sample):
-            a = part.products((weights.local(part.source) @ contrast)[:, None])[:, 0]
-            influence[part.rows] = a * residuals(weights, part)
-            variance = variance_of(weights.fit.probabilities(part))
-            square[part.rows] = (part.weight * a) ** 2 * variance / part.count
-        rows = np.flatnonzero((units.unit >= 0) & (sample.weight > 0))
-        unit = units.unit[rows]
-        total = np.bincount(unit, influence[rows], size).astype(np.float64)
-        expected = np.bincount(unit, square[rows], size)
-        spread = 2.0 * expected - total**2
-        if sample.groups is not None:
-            # Errors are by group, of which a unit is a part, or the whole.
-            by_group = np.bincount(sample.groups, influence)
-            group = np.zeros(size, dtype=np.intp)
-            group[unit] = sample.groups[rows]
-            spread += 2.0 * total * (total - by_group[group])
-        # Errors are longer where judges disagree.
-        own = self.base.sampling + self.base.items
-        scaled = self.scale * contrast
-        return -total, spread * (scaled @ own @ scaled) / (contrast @ own @ contrast)
 
 
 class Search:
@@ -278,9 +136,7 @@ class Search:
     def _solved(self, gone: Indices) -> tuple[Solved, pd.Series, float]:
         """Weights without some units, what they predict, and its margin."""
         found = self.fit.solve(gone)
-        is_open = found.debiaser.undetermined_.any()
-        result = None if is_open else self.fit.predicted(found)
-        return found, *self._measure(result, "re-solved", len(gone))
+        return found, *self._measure(self.fit.predicted(found), "re-solved", len(gone))
 
     def search(self) -> Iterator[None]:
         """Drop units block by block, solving the weights anew after each.

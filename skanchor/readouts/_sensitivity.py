@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -44,7 +43,6 @@ _MARKS = {
 """Benchmarks of a sentence, in the order in which they are named."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Sensitivity(Answer):
     """Intervals and rank sets that allow for favours, and how large these must be.
 
@@ -70,11 +68,10 @@ class Sensitivity(Answer):
     np.float64(0.37)
     """
 
-    breakdowns: pd.DataFrame
-
     def breakdown(self) -> pd.DataFrame:
         """How large a favour must be to undo each statement, as ``breakdown``."""
-        return self.breakdowns
+        table: pd.DataFrame = self.details["breakdowns"]
+        return table
 
 
 def sensitivity(
@@ -153,7 +150,7 @@ def sensitivity(
     table = result.within_bias(exposed.sum(axis=0), sizes, level, method)
     broken = breakdown(result, kind, judges, family, level)
     sentences = breakdown_sentences(broken, benchmarks(result))
-    return Sensitivity(table, tuple(sentences), broken)
+    return Sensitivity(table, tuple(sentences), {"breakdowns": broken})
 
 
 def breakdown(

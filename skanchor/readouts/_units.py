@@ -127,9 +127,3 @@ class Units:
     def rows(self, gone: Indices) -> Indices:
         """Rows that are gone with some units, in order."""
         return np.flatnonzero(np.isin(self.unit, gone))
-
-    def without(self, gone: Indices) -> Sample:
-        """The sample without these units."""
-        weight = np.array(self.sample.weight)
-        weight[self.rows(gone)] = 0.0
-        return self.sample.weighted(weight)

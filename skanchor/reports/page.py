@@ -21,8 +21,8 @@ from skanchor.reports.sections import report_document
 if TYPE_CHECKING:
     import os
 
-    from skanchor._ranking import RankingEstimator
     from skanchor.results import RankingResult
+    from skanchor.results.estimators import RankingEstimator
 
 
 def write_report(

@@ -9,8 +9,6 @@ import numpy as np
 import pandas as pd
 
 from skanchor._anchor import AnchorPipeline
-from skanchor._multiplicity import is_significant
-from skanchor._ranking import RankingEstimator
 from skanchor.reports.advice import points
 from skanchor.reports.answers import (
     answer,
@@ -51,6 +49,8 @@ from skanchor.results import (
     new_by_score,
     strongest_first,
 )
+from skanchor.results.adjustment import is_significant
+from skanchor.results.estimators import RankingEstimator
 
 _DRAWN = 3
 """Largest number of new models whose contrasts are drawn."""

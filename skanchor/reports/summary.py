@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._battles import Inputs
-from skanchor._ranking import RankingEstimator
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.answers import may_be_best
 from skanchor.reports.tables import records_of
 from skanchor.results import RankingResult
+from skanchor.results.estimators import RankingEstimator
 from skanchor.warning_log import WarningLog, in_short
 
 PACKAGES = ("skanchor", "numpy", "scipy", "scikit-learn", "pandas")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -21,52 +21,8 @@ RANKS = ("score", "shared", "tier")
 """What the column ``rank`` may be."""
 
 
-class BoardSource(Protocol):
-    """What a leaderboard reads of a :class:`RankingResult`."""
-
-    @property
-    def models(self) -> NDArray[Any]:
-        """Labels."""
-
-    @property
-    def is_new(self) -> NDArray[np.bool_]:
-        """Which models are new."""
-
-    @property
-    def unbounded(self) -> NDArray[np.bool_]:
-        """Which scores are not determined."""
-
-    @property
-    def determined(self) -> NDArray[np.bool_]:
-        """Which scores are bounded, on one side at least."""
-
-    @property
-    def n_human(self) -> NDArray[np.intp]:
-        """Human rows of each model."""
-
-    @property
-    def n_judge(self) -> NDArray[np.intp]:
-        """Judge rows of each model."""
-
-    @property
-    def scores(self) -> pd.Series:
-        """Scores of the new models, in logits."""
-
-    @property
-    def standard_errors(self) -> pd.Series:
-        """Their standard errors."""
-
-    def rank_sets(
-        self, level: float = ..., among: Any = ..., method: Any = ...
-    ) -> pd.DataFrame:
-        """Ranks with their sets."""
-
-    def intervals(self, level: float = ..., anchor: Any = ...) -> pd.DataFrame:
-        """Scores of all models with their intervals."""
-
-
 def board_table(
-    result: BoardSource,
+    result: Any,
     level: float = 0.95,
     scale: Literal["logit", "elo"] | Scale = "logit",
     anchor: Mapping[Any, float] | None = None,
@@ -108,7 +64,7 @@ def board_table(
     return table
 
 
-def new_by_score(result: BoardSource) -> list[Any]:
+def new_by_score(result: Any) -> list[Any]:
     """New models, best first; those whose score is not determined come last.
 
     Parameters

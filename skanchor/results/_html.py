@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -31,52 +32,38 @@ def board_html(board: pd.DataFrame, head: str, level: float | None = None) -> st
     str
         A table that takes its looks from the notebook.
     """
-    value = str(board.columns[0])
-    names = ["rank", "model", value] if level is None else [
-        "rank (set)", "model", value, f"{100 * level:.6g} % interval"
-    ]  # fmt: skip
     new = board.index[board["is_new"]][:SHOWN]
-    shown = board[board.index.isin(board.index[:SHOWN]) | board.index.isin(new)]
-    lines = [
-        '<table class="dataframe">',
-        f'<caption style="text-align:left">{_text(head)}</caption>',
-        "<thead><tr>",
-        *(f'<th scope="col" style="text-align:left">{_text(n)}</th>' for n in names),
-        "</tr></thead>",
-        "<tbody>",
-        *(_table_row(model, row, value, level) for model, row in shown.iterrows()),
-        "</tbody></table>",
-    ]
-    more = len(board) - len(shown)
-    notes = ["New models are bold."] if len(new) else []
-    if more:
-        notes.append(f"And {more} more: see leaderboard().")
-    if notes:
-        lines.append(f"<p>{_text(' '.join(notes))}</p>")
-    return "\n".join(lines)
-
-
-def _table_row(model: Any, row: pd.Series, value: str, level: float | None) -> str:
-    name = _text(model)
-    cells = [f"{row[value]:.3f}"]
-    rank = str(row["rank"])
+    shown = board[board.index.isin([*board.index[:SHOWN], *new])]
+    names = [escape(printable(str(model))) for model in shown.index]
+    value, rank = str(board.columns[0]), shown["rank"].astype(str)
+    columns = {
+        "rank": rank,
+        "model": [
+            f"<strong>{name}</strong>" if is_new else name
+            for name, is_new in zip(names, shown["is_new"], strict=True)
+        ],
+        value: shown[value].map("{:.3f}".format),
+    }
     if level is not None:
-        ends = row["rank_low"], row["rank_high"]
-        span = str(ends[0]) if ends[0] == ends[1] else f"{ends[0]}–{ends[1]}"
-        rank = f"{rank if row['determined'] else '?'} ({span})"
-        cells.append(
+        rows = shown.to_dict("records")
+        columns["rank"] = [
+            f"{row['rank'] if row['determined'] else '?'} ({_span(row)})"
+            for row in rows
+        ]
+        columns[f"{100 * level:.6g} % interval"] = [
             f"[{row['low']:.3f}, {row['high']:.3f}]"
             if row["determined"]
             else "not determined"
-        )
-    left = 'style="text-align:left"'
-    strong = f"<strong>{name}</strong>" if row["is_new"] else name
-    return (
-        f'<tr><td {left}>{_text(rank)}</td><th scope="row" {left}>{strong}</th>'
-        + "".join(f"<td>{_text(cell)}</td>" for cell in cells)
-        + "</tr>"
-    )
+            for row in rows
+        ]
+        columns = {"rank (set)" if k == "rank" else k: v for k, v in columns.items()}
+    table = pd.DataFrame(columns).to_html(index=False, escape=False, border=0)
+    notes = ["New models are bold."] if len(new) else []
+    if len(board) > len(shown):
+        notes.append(f"And {len(board) - len(shown)} more: see leaderboard().")
+    return f"<p>{escape(printable(head))}</p>\n{table}\n<p>{' '.join(notes)}</p>"
 
 
-def _text(value: Any) -> str:
-    return escape(printable(str(value)))
+def _span(row: Mapping[Any, Any]) -> str:
+    low, high = row["rank_low"], row["rank_high"]
+    return str(low) if low == high else f"{low}–{high}"

@@ -15,21 +15,6 @@ SHOWN = 10
 """Most new models that the short look at a result shows."""
 
 
-class _OfPipelines:
-    """A method of pipelines that one may expect of their results, too."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        if instance is None:
-            return self
-        raise AttributeError(
-            f"A result has no {self.name}(): it needs the rows and the fitted stages. "
-            f"Fit an AnchorPipeline to the rows, and call its {self.name}()."
-        )
-
-
 class ModelResult:
     """What results by model share: labels, inputs, a short look at the new models."""
 
@@ -38,9 +23,6 @@ class ModelResult:
     n_human: NDArray[np.intp]
     n_judge: NDArray[np.intp]
     inputs: Inputs
-
-    worth, outlook, design = _OfPipelines(), _OfPipelines(), _OfPipelines()
-    fragility = _OfPipelines()
 
     @property
     def _index(self) -> pd.Index:

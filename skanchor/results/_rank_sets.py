@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._inference import one_sided_p
 from skanchor._model.one_sided import OpenScores
-from skanchor._multiplicity import JointErrors, holm_adjust, romano_wolf_rejects
 from skanchor._typing import Array
+from skanchor.results.adjustment import JointErrors, holm_adjust, romano_wolf_rejects
+from skanchor.results.intervals import one_sided_p
 
 DRAWS = 9_999
 """Draws of the errors, where no number is given and the level needs no more."""

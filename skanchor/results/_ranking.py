@@ -14,19 +14,8 @@ from scipy.special import expit
 
 from skanchor._battles import Inputs
 from skanchor._checks import check_level
-from skanchor._inference import (
-    bias_aware_quantile,
-    combine_targets,
-    half_width_to_zero,
-    largest_bias,
-    limits_on_log_scale,
-    one_sided_p,
-    satterthwaite,
-    t_quantile,
-)
 from skanchor._model.one_sided import OpenScores
 from skanchor._model.open_rows import OpenRows
-from skanchor._multiplicity import JointErrors, holm_adjust
 from skanchor._typing import Array
 from skanchor.results._board import board_table
 from skanchor.results._html import board_html
@@ -41,6 +30,17 @@ from skanchor.results._rank_sets import (
     insertion_sets,
 )
 from skanchor.results._scale import Scale
+from skanchor.results.adjustment import JointErrors, holm_adjust
+from skanchor.results.intervals import (
+    bias_aware_quantile,
+    combine_targets,
+    half_width_to_zero,
+    largest_bias,
+    limits_on_log_scale,
+    one_sided_p,
+    satterthwaite,
+    t_quantile,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,6 +112,26 @@ class RankingResult(ModelResult):
         # numbers, so that the degrees of freedom depend on its share.
         df = satterthwaite(variance, items, self.item_df)
         return estimate, np.where(unbounded, np.inf, np.sqrt(variance)), df
+
+    def combinations(self, coefficients: Array) -> tuple[Array, Array, Array]:
+        """Combinations of scores, by coefficients of shape (n_models, n_targets).
+
+        Returns
+        -------
+        estimate, variance, items : ndarray of shape (n_targets,)
+            ``items`` is the part of the variance that comes from item effects.
+        """
+        return combine_targets(
+            self.estimates @ coefficients,
+            lambda c: np.einsum("it,rij,jt->rt", coefficients, c, coefficients),
+            self.covariances,
+            self.item_covariances,
+        )
+
+    def half_widths(self, variance: Array, items: Array, level: float) -> Array:
+        """Half widths in logits of intervals, by variances and their item parts."""
+        df = satterthwaite(variance, items, self.item_df)
+        return np.asarray(t_quantile(level, df) * np.sqrt(variance))
 
     def _pairs(
         self, first: NDArray[np.intp], second: NDArray[np.intp]

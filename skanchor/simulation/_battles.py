@@ -12,14 +12,16 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from skanchor.simulation._checks import finite_array, model_numbers
-from skanchor.simulation._law import (
+from skanchor.simulation._rows import (
+    HUMAN,
     BiasMaker,
+    Design,
     LinearResponseBias,
     draw_biases,
     draw_item_effects,
+    joined,
     logits_of,
 )
-from skanchor.simulation._rows import HUMAN, Design, joined
 
 _N_STREAMS = 9
 _AT_LEAST_1, _COUNT = ([Interval(Integral, n, None, closed="left")] for n in (1, 0))

@@ -13,7 +13,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
 from skanchor import AnchorPipeline, JudgeCalibrator, SourceKFold
-from skanchor._ranking import RankingEstimator, RankOnlyEstimator
 from skanchor.baselines import (
     BASELINES,
     DirectScore,
@@ -26,6 +25,7 @@ from skanchor.baselines import (
 from skanchor.bias import LinearBias
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError, BoundWarning
+from skanchor.results.estimators import RankingEstimator, RankOnlyEstimator
 from skanchor.simulation import simulate_battles
 
 RANK_ONLY = {

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skanchor.datasets import load_demo
 from skanchor.reports.records import as_json_value
 
 FAST = ["--demo", "--cv", "2"]
@@ -79,19 +78,6 @@ def test_design(run, anchor, fitted, tmp_path):
     path = tmp_path / "list.csv"
     assert run("plan", *FAST, "--budget", 30, *PRICES, "-o", path) == (0, "", [])
     assert pd.read_csv(path)["rows"].sum() == found.table["rows"].sum()
-
-
-def test_a_pilot(run, tmp_path):
-    frame = load_demo().frame
-    new = frame["model_a"].isin(["ivory-lynx", "jade-finch"])
-    new |= frame["model_b"].isin(["ivory-lynx", "jade-finch"])
-    path = tmp_path / "old.csv"
-    frame[~new].to_csv(path, index=False)
-    command = ["plan", path, "--cv", "2", "--no-new", "--budget", "10", *PRICES]
-    code, out, err = run(*command)
-    assert (code, err) == (0, [])
-    assert "There is no new model yet. A pilot of" in words_of(out)
-    assert json.loads(run(*command, "--json")[1])["is_pilot"]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from skanchor import (
     _assembly,
 )
 from skanchor._diagnostics import FitSums, check_arrivals
-from skanchor._pipeline_fit import PipelineFit, carried_by
+from skanchor._pipeline_fit import PipelineFit
 from skanchor.bias import LinearBias
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.leaderboard import leaderboard_text
@@ -38,9 +38,13 @@ def noise_of(X, y, anchor):
     return fit.dispersions(without_items=True)
 
 
-def sums_of(X, y, anchor):
-    noise = noise_of(X, y, anchor)
-    return FitSums.of(Sample.admit(X, y), X.order, anchor.calibrator_, noise)
+def checked(X, y, anchor):
+    known = PipelineFit.of(
+        Sample.admit(X, y), anchor.calibrator_, covariance=X.item_covariance
+    )
+    noise = known.without_item_effects().dispersions(without_items=True)
+    sums = FitSums.of(known.fit, known.sources, X.order, noise)
+    return check_arrivals(X.models, X.judges, known.fit, sums)
 
 
 def look(data, y=None, item_effects=None, X=None, historical_fit="joint"):
@@ -52,9 +56,7 @@ def look(data, y=None, item_effects=None, X=None, historical_fit="joint"):
         item_effects=item_effects,
     )  # fmt: skip
     anchor.fit(data.X if X is None else X, y)
-    known = anchor.comparisons_
-    sums = sums_of(known, y, anchor)
-    return check_arrivals(known, carried_by(known), sums)
+    return checked(anchor.comparisons_, y, anchor)
 
 
 def redraw(data, rows, push):
@@ -155,8 +157,7 @@ def test_a_bias_that_a_ridge_holds_at_zero_is_none():
             calibrator=JudgeCalibrator(bias), debiaser="passthrough", item_effects=None
         )
         known = anchor.fit(X, data.y).comparisons_
-        sums = sums_of(known, data.y, anchor)
-        tables.append(check_arrivals(known, carried_by(known), sums).changes)
+        tables.append(checked(known, data.y, anchor).changes)
     pd.testing.assert_frame_equal(*tables, rtol=1e-4, atol=1e-6)
 
 
@@ -280,7 +281,7 @@ def test_disagreement_is_told_and_widens_the_interval():
     bare = np.sqrt(np.sum(anchor.influence_[:, anchor.models_ == NEW] ** 2))
     assert_allclose(anchor.standard_errors_[NEW], row["scale"] * bare)
     assert (diagnostics.arrivals.models["scale"].drop(NEW) == 1.0).all()
-    said = diagnostics.disagreements()
+    said = [f.statement for f in diagnostics.findings() if f.kind == "disagreement"]
     assert len(said) == 1 and "more than about any old model" in said[0]
     board = leaderboard_text(anchor.leaderboard(), summary=summarize(anchor))
     assert "Judges disagree about 'new-model'" in " ".join(render(board).split())
@@ -319,7 +320,8 @@ def test_disagreement_beyond_all_scores_determines_nothing(monkeypatch):
 
     def apart(*args, **options):
         found = check_arrivals(*args, **options)
-        return replace(found, scale=np.where(args[0].is_new, factor[0], 1.0))
+        scale = np.where(args[0] == NEW, factor[0], 1.0)
+        return replace(found, models=found.models.assign(scale=scale))
 
     anchor = AnchorPipeline(cv=2, random_state=0, item_effects=None)
     error = anchor.fit(data.X, data.y).standard_errors_[NEW]
@@ -341,9 +343,7 @@ def test_a_judge_of_two_verdicts_on_a_model_is_one_that_may_disagree():
     kept = np.setdiff1d(np.arange(len(data.X)), own[2:])
     X, y = data.X.iloc[kept].reset_index(drop=True), data.y[kept]
     anchor = AnchorPipeline(debiaser="passthrough", item_effects=None).fit(X, y)
-    known = anchor.comparisons_
-    sums = sums_of(known, y, anchor)
-    assert check_arrivals(known, carried_by(known), sums).models.loc[NEW, "df"] == 2
+    assert checked(anchor.comparisons_, y, anchor).models.loc[NEW, "df"] == 2
 
 
 def test_one_judge_cannot_disagree():

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, JudgeCalibrator
-from skanchor._diagnostics import JudgeErrors, partial_effects
+from skanchor._diagnostics import judge_errors, partial_effects
 from skanchor.datasets import load_demo
 
 JUDGE = "judge-beta"
@@ -38,7 +38,7 @@ def test_the_covariance_is_that_of_generalised_least_squares(item_effects):
         Z = cut.incidence[used].toarray()
         variance += X.item_covariance[m, m] * Z @ Z.T
     expected = np.linalg.inv(A.T @ np.linalg.solve(variance, A))
-    found = JudgeErrors.of(sample, anchor.calibrator_, JUDGE)
+    found = judge_errors(sample, anchor.calibrator_)[JUDGE]
     assert_allclose(found.covariance, expected, rtol=1e-6)
     assert_allclose(found.position_effect, np.sqrt(expected[1, 1]))
 
@@ -46,8 +46,8 @@ def test_the_covariance_is_that_of_generalised_least_squares(item_effects):
 def test_partial_effects_are_lines_through_the_median():
     anchor = fitted("none", position_effect=False)
     sample, calibrator = anchor._sample, anchor.calibrator_
-    assert np.isnan(JudgeErrors.of(sample, calibrator, JUDGE).position_effect)
-    table = partial_effects(sample, calibrator, JUDGE)
+    assert np.isnan(judge_errors(sample, calibrator)[JUDGE].position_effect)
+    table = partial_effects(sample, calibrator, [JUDGE]).loc[JUDGE]
     for name in ("length", "markdown"):
         part = table.loc[name]
         slope = calibrator.coefficients_.loc[JUDGE, name]
@@ -59,14 +59,7 @@ def test_partial_effects_are_lines_through_the_median():
 
 def test_a_learner_without_coefficients_has_no_band():
     anchor = fitted("none", bias="boosted")
-    table = partial_effects(anchor._sample, anchor.calibrator_, JUDGE)
+    table = partial_effects(anchor._sample, anchor.calibrator_, [JUDGE])
     assert np.isfinite(table["effect"]).all()
     last_stage = hasattr(anchor.calibrator_.biases_[JUDGE], "last_stage")
     assert table["standard_error"].notna().all() == last_stage
-
-
-def test_without_features_there_is_nothing_to_show():
-    X, y = load_demo(return_X_y=True)
-    plain = X[["model_a", "model_b", "judge"]]
-    anchor = AnchorPipeline(cv=2, random_state=0).fit(plain, y)
-    assert partial_effects(anchor._sample, anchor.calibrator_, JUDGE).empty

@@ -8,7 +8,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import Comparisons
-from skanchor._diagnostics._overlap import HistoricalFeatures, feature_overlap
+from skanchor._diagnostics._overlap import (
+    HistoricalFeatures,
+    feature_overlap,
+    historical_features,
+)
 
 
 def battles(old, late, side="a"):
@@ -30,9 +34,8 @@ def battles(old, late, side="a"):
 
 def overlap(X, used=None):
     used = np.ones(len(X), bool) if used is None else used
-    sample = SimpleNamespace(X=X, multiplicity_of=lambda rows: None)
-    known = HistoricalFeatures.of(sample, 0, used[X.by_judge(0).rows])
-    (found,) = feature_overlap(sample, used, [known])
+    sample = SimpleNamespace(X=X, counts=used, multiplicity_of=lambda rows: None)
+    (found,) = feature_overlap(sample, historical_features(sample))
     names = ["outside_features", "effective_share", "largest_ratio"]
     return {} if np.isnan(found).all() else dict(zip(names, found, strict=True))
 

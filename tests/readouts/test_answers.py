@@ -170,5 +170,3 @@ def test_a_placed_result_answers_as_the_fit_of_all_rows():
     assert (placed.outlook([0.15]).table > 0).all(axis=None)
     for result in (placed, JointBTL().fit(X, y).result_):
         assert not hasattr(result, "fragility")
-        with pytest.raises(AttributeError, match=r"AnchorPipeline .* fragility\(\)"):
-            result.fragility()

@@ -13,7 +13,6 @@ from pandas.testing import assert_frame_equal
 
 from skanchor import AnchorPipeline
 from skanchor._riesz import WeightLearner
-from skanchor._source_rows import spans_of
 from skanchor.simulation import simulate_battles
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
@@ -31,7 +30,7 @@ class Narrow:
 
 
 @pytest.fixture(params=[False, True], ids=["all pairs", "an untried pair"])
-def results(request, monkeypatch):
+def results(request):
     """A result whose learners know all columns, and one whose learners do not."""
     data = simulate_battles(n_models=5, n_new=300, n_historical=1500, random_state=0)
     untried = data.X["judge"].eq("judge-2") & request.param
@@ -46,10 +45,6 @@ def results(request, monkeypatch):
         learners_=[whole.debiaser.learners_[0], *weights],
         solution_=whole.debiaser.solution_,
         rows=whole.debiaser.rows,
-    )
-    monkeypatch.setattr(
-        "skanchor.readouts._exposures.spans_of",
-        lambda _, sample: spans_of(whole.learners, sample),
     )
     narrow = replace(whole, learners=learners, debiaser=debiaser)
     return result, replace(result, fitted=narrow), request.param

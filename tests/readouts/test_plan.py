@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from readout_fits import NAMES, fitted, plan
+from scipy.linalg import block_diag, helmert
 from scipy.special import expit
 
 from skanchor import AnchorPipeline
 from skanchor._battles import FeaturePairs
-from skanchor._numerics.linalg import covariance_factor
 from skanchor.readouts import Plan
 from skanchor.simulation import simulate_battles
 
@@ -18,8 +18,13 @@ def dense_rows(anchor):
     sample = anchor._distinct_sample
     X = sample.X
     K, M, n = len(X.models), len(X.judges), len(X)
-    S = X.rows.selectors
-    L = None if X.item_covariance is None else covariance_factor(X.item_covariance)
+    # New scores are free, and the others sum to zero.
+    S = block_diag(np.eye(X.is_new.sum()), helmert((~X.is_new).sum()).T)
+    S = S[np.argsort(np.argsort(~X.is_new, kind="stable"), kind="stable")]
+    L = None
+    if X.item_covariance is not None:
+        values, vectors = np.linalg.eigh(X.item_covariance)
+        L = vectors * np.sqrt(np.maximum(values, 0.0))
     V = expit(X.logits()) * expit(-X.logits())
     E = np.zeros((n, K))
     E[np.arange(n), X.left] += 1

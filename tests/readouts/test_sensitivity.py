@@ -9,15 +9,15 @@ from pandas.testing import assert_frame_equal
 from scipy.stats import norm, t
 
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator, RieszDebiaser
-from skanchor._inference import (
+from skanchor.exceptions import BattlesError, SkanchorWarning
+from skanchor.large import fit_history
+from skanchor.results.intervals import (
     bias_aware_quantile,
     half_width_to_zero,
     largest_bias,
     limits_on_log_scale,
     t_quantile,
 )
-from skanchor.exceptions import BattlesError, SkanchorWarning
-from skanchor.large import fit_history
 from skanchor.simulation import simulate_battles
 
 NEW = "new-model"

@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, norm
 
-from skanchor._inference import one_sided_p
-from skanchor._multiplicity import holm_adjust
 from skanchor.results import RankingResult
+from skanchor.results.adjustment import holm_adjust
+from skanchor.results.intervals import one_sided_p
 
 
 def make_result(scores, covariance, n_new=1, items=None, item_df=np.inf, **changes):

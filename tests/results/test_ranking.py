@@ -6,11 +6,11 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from skanchor._inference import (
+from skanchor.results import RankingResult
+from skanchor.results.adjustment import holm_adjust
+from skanchor.results.intervals import (
     one_sided_p,
 )
-from skanchor._multiplicity import holm_adjust
-from skanchor.results import RankingResult
 
 
 def make_result(scores, covariance, is_new, unbounded=None):

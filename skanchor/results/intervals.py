@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from skanchor._typing import Array
 
@@ -63,20 +63,12 @@ def combine_targets(
 
 def t_quantile(level: float, df: Array) -> Array:
     """Two-sided quantile of the t law; infinite degrees of freedom are normal."""
-    finite = np.isfinite(df)
-    upper = 0.5 + level / 2.0
-    return np.where(finite, stdtrit(np.where(finite, df, 1.0), upper), ndtri(upper))
+    return np.asarray(stdtrit(df, 0.5 + level / 2.0))
 
 
 def t_distribution(df: Array, z: Array) -> Array:
     """Distribution function of the t law; infinite degrees of freedom are normal."""
-    finite = np.isfinite(df)
-    if finite.all():
-        return np.asarray(stdtr(df, z))
-    p = np.asarray(ndtr(z))
-    if finite.any():
-        p = np.where(finite, stdtr(np.where(finite, df, 1.0), z), p)
-    return p
+    return np.asarray(stdtr(df, z))
 
 
 def bias_aware_quantile(bias: Array, level: float, df: Array) -> Array:

@@ -10,9 +10,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._inference import t_distribution, t_quantile
 from skanchor._numerics.machine import limited_threads, threads_for
 from skanchor._typing import Array
+from skanchor.results.intervals import t_distribution, t_quantile
 
 BLOCK = 1 << 18
 """Numbers that are computed at a time: few enough to stay in the cache."""
