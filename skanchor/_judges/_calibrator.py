@@ -25,7 +25,7 @@ from skanchor._judges._warnings import JudgeWarnings
 from skanchor._numerics.parameters import without_rounding
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
-from skanchor.bias.fitting import FitTask, fit_all, same_settings
+from skanchor.bias.fitting import TrainingRows, fit_learner, same_settings
 from skanchor.bias.protocol import BiasLearner, linearity, span_names
 from skanchor.bias.registry import LEARNER_CONSTRAINT, learner_for, make_learner
 from skanchor.exceptions import BattlesError, LearnerError
@@ -154,10 +154,7 @@ class JudgeCalibrator(ComparisonEstimator):
                 columns = [np.where(used, delta, 0.0)]
                 if self._has_position_effect(judge, display, start):
                     columns.append(cut.order)
-                near = None if start is None else start.biases_.get(judge)
-                tasks[judge] = self._task(
-                    cut, sample.y.take(cut.rows), counts, columns, near
-                )
+                tasks[judge] = self._task(cut, sample.y.take(cut.rows), counts, columns)
         if not tasks:
             raise BattlesError(
                 "No judge has a historical row: nothing to calibrate against the human "
@@ -165,7 +162,11 @@ class JudgeCalibrator(ComparisonEstimator):
             )
         learners = {judge: self._learner(judge, X, start) for judge in tasks}
         names = list(tasks)
-        fit_all(list(learners.values()), list(tasks.values()), names, seed_offset)
+        for judge, learner in learners.items():
+            near = None if start is None else start.biases_.get(judge)
+            fit_learner(
+                learner, tasks[judge], judge, start=near, seed_offset=seed_offset
+            )
         self.judges_ = np.array(names, dtype=object)
         self.features_ = np.array(X.feature_names, dtype=object)
         self._keep(learners, tasks, start)
@@ -184,15 +185,14 @@ class JudgeCalibrator(ComparisonEstimator):
         y: Array,
         weight: Array,
         columns: list[Array],
-        near: BiasLearner | None,
-    ) -> FitTask:
+    ) -> TrainingRows:
         """What the learner of one judge is fitted on."""
         low, high = check_bounds("sensitivity_bounds", self.sensitivity_bounds)
         # Parametric columns: the score difference, whose coefficient is the
         # sensitivity, then the display order where there is a position effect.
         bounds = np.array([[low, high], [-POSITION_BOUND, POSITION_BOUND]])
         lower, upper = bounds[: len(columns)].T
-        return FitTask(cut.pairs, y, weight, np.array(columns).T, (lower, upper), near)
+        return TrainingRows(cut.pairs, y, weight, np.array(columns).T, (lower, upper))
 
     def _has_position_effect(
         self, judge: Any, display: Display, start: JudgeCalibrator | None
@@ -225,7 +225,7 @@ class JudgeCalibrator(ComparisonEstimator):
     def _keep(
         self,
         learners: dict[Any, Any],
-        tasks: dict[Any, FitTask],
+        tasks: dict[Any, TrainingRows],
         start: JudgeCalibrator | None,
     ) -> None:
         """Store what the learners have found."""

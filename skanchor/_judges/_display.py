@@ -15,7 +15,7 @@ from skanchor._model.graph import count_components
 from skanchor._model.link import sigmoid
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._typing import Array
-from skanchor.bias.fitting import FitTask
+from skanchor.bias.fitting import TrainingRows
 from skanchor.bias.protocol import last_stage
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.warning_log import warn
@@ -116,7 +116,7 @@ class Display:
 
 
 def favour_of_a_side(
-    learner: Any, task: FitTask, order: Array, times: Array | None = None
+    learner: Any, task: TrainingRows, order: Array, times: Array | None = None
 ) -> tuple[float, float]:
     """Score test of a position effect that a fit has left out.
 
@@ -124,7 +124,7 @@ def favour_of_a_side(
     ----------
     learner : learner
         Fitted on the task.
-    task : FitTask
+    task : TrainingRows
         Without the display order among its parametric columns.
     order : ndarray of shape (n_rows,)
         Display order.
@@ -138,12 +138,12 @@ def favour_of_a_side(
     p_value : float
         Two-sided, with the variance that the residuals show; one without information.
     """
-    weight, design = task.sample_weight, task.parametric
+    weight, design = task.weight, task.parametric
     eta = design @ learner.parametric_coef_
     ridge = np.zeros(design.shape[1])
-    if task.X.n_features:
-        eta = eta + learner.contrast(task.X)
-        stage = last_stage(learner, task.X, weight)
+    if task.pairs.n_features:
+        eta = eta + learner.contrast(task.pairs)
+        stage = last_stage(learner, task.pairs, weight)
         if stage is not None:
             design = np.hstack([design, stage.columns])
             ridge = np.append(ridge, weight.sum() * stage.ridge)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from skanchor._judges._display import favour_of_a_side
 from skanchor._numerics.separation import Separation, separation_of
 from skanchor._typing import Array
-from skanchor.bias.fitting import FitTask
+from skanchor.bias.fitting import TrainingRows
 from skanchor.bias.protocol import linearity, span_names
 from skanchor.exceptions import (
     ConvergenceWarning,
@@ -37,7 +37,7 @@ class JudgeWarnings:
 
     judge: Any
     learner: Any
-    task: FitTask
+    task: TrainingRows
     order: Array
     times: Array | None = None
 
@@ -78,7 +78,7 @@ class JudgeWarnings:
             )
 
     def _of_one_side(self) -> bool:
-        known = (self.task.sample_weight > 0) & (self.order != 0)
+        known = (self.task.weight > 0) & (self.order != 0)
         shown = np.where(self.order > 0, self.task.y, 1.0 - self.task.y)[known]
         number = self._number(known)
         same = number >= ONE_SIDED and len(np.unique(shown)) == 1
@@ -117,7 +117,7 @@ class JudgeWarnings:
         what = ", ".join(listed)
         if not found.alone:
             what = f"a combination of {len(found.columns)} columns, among them {what}"
-        n_rows = self._number(self.task.sample_weight > 0)
+        n_rows = self._number(self.task.weight > 0)
         if 2 * found.n_rows < n_rows:
             outcome = (
                 f" in the {found.n_rows} of its {n_rows} historical rows that differ "
@@ -178,22 +178,22 @@ class JudgeWarnings:
         task = self.task
         design = task.parametric
         if self._has_span:
-            design = np.hstack([design, self.learner.span(task.X)])
-        used = task.sample_weight > 0
+            design = np.hstack([design, self.learner.span(task.pairs)])
+        used = task.weight > 0
         times = None if self.times is None else self.times[used]
         found = separation_of(design[used], task.y[used], times)
         return found if len(found.columns) else None
 
     @property
     def _has_span(self) -> bool:
-        return linearity(self.learner) == "fixed" and self.task.X.n_features > 0
+        return linearity(self.learner) == "fixed" and self.task.pairs.n_features > 0
 
     def _column_names(self) -> list[str]:
         task = self.task
         names = ["the score difference", "the display order"]
         names = names[: task.parametric.shape[1]]
         if self._has_span:
-            width = self.learner.span(task.X[:1]).shape[1]
-            found = span_names(self.learner, task.X.names, width)
+            width = self.learner.span(task.pairs[:1]).shape[1]
+            found = span_names(self.learner, task.pairs.names, width)
             names += [f"feature {name!r}" for name in found]
         return names

@@ -14,7 +14,7 @@ from skanchor._battles import HUMAN, FeaturePairs, JudgeRows
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._riesz._learners import WeightLearner
 from skanchor._typing import Array
-from skanchor.bias.fitting import FitTask, fit_all
+from skanchor.bias.fitting import TrainingRows, fit_learner
 from skanchor.exceptions import LearnerError
 from skanchor.sample import Sample
 
@@ -182,7 +182,7 @@ def fit_projections(
     fits: Sequence[JudgeProjection], inner_folds: int, seed_offset: int
 ) -> list[Projected]:
     """Fit the projections of all judges and inner folds."""
-    learners, tasks, names, places = [], [], [], []
+    learners, places = [], []
     for number, fit in enumerate(fits):
         # Rows of one group stay together.
         groups, code = np.unique(fit.group, return_inverse=True)
@@ -193,13 +193,15 @@ def fit_projections(
         fold = assigned[code]
         for k in range(n_folds):
             train = np.flatnonzero(fold != k) if n_folds > 1 else slice(None)
-            learners.append(clone(fit.learner))
-            tasks.append(
-                FitTask(fit.pairs[train], fit.columns[train], fit.weight[train])
-            )
-            names.append(fit.name)
+            n_rows = len(fit.weight[train])
+            rows = TrainingRows(
+                fit.pairs[train], fit.columns[train], fit.weight[train],
+                np.empty((n_rows, 0)),
+            )  # fmt: skip
+            learner = clone(fit.learner)
+            fit_learner(learner, rows, fit.name, seed_offset=seed_offset)
+            learners.append(learner)
             places.append((number, np.flatnonzero(fold == k)))
-    fit_all(learners, tasks, names, seed_offset)
     fitted = [np.zeros_like(fit.columns) for fit in fits]
     inner: list[list[Any]] = [[] for _ in fits]
     for learner, (number, test) in zip(learners, places, strict=True):
