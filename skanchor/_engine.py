@@ -23,7 +23,7 @@ from skanchor._fold_fits import (
 )
 from skanchor._folds import Fold, FoldPlan, as_folds, stream_plan
 from skanchor._historical import votes_identify
-from skanchor._judges import WEAK_SENSITIVITY
+from skanchor._judge_checks import WEAK_SENSITIVITY
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.sources import SourceRows
 from skanchor._riesz import warn_of_unidentified

@@ -20,7 +20,7 @@ from sklearn.preprocessing import (
 )
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, JudgeCalibrator
-from skanchor._judges import favour_of_a_side
+from skanchor._judge_checks import favour_of_a_side
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.fitting import TrainingRows
 from skanchor.exceptions import (
@@ -195,7 +195,7 @@ def test_separation_by_a_feature_is_told():
     with (
         pytest.warns(
             SeparationWarning,
-            match="'judge-2' are separated by feature 'x1': no .*made from the outcome",
+            match="'judge-2' are separated by feature 'x1' in .*made from the outcome",
         ),
         np.errstate(all="raise", under="ignore"),
     ):
@@ -494,7 +494,7 @@ def test_favours_are_tested_for_all_judges_together(monkeypatch):
     )
     # Two judges halve the level of each.
     for level, told in ((1.8 * least, False), (2.2 * least, True)):
-        monkeypatch.setattr("skanchor._judges._calibrator.FAVOUR", level)
+        monkeypatch.setattr("skanchor._judges.FAVOUR", level)
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             JudgeCalibrator(position_effect=False).fit(battles, y)

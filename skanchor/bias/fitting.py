@@ -100,7 +100,7 @@ def fit_learner(
     if rows.parametric.shape[1]:
         options |= {"parametric": rows.parametric, "bounds": rows.bounds}
     try:
-        return learner.fit(rows.pairs, rows.y, rows.weight, **options)
+        learner.fit(rows.pairs, rows.y, rows.weight, **options)
     except LearnerError as error:
         raise LearnerError(
             f"The bias learner of judge {judge!r} failed: {error}"
@@ -108,6 +108,7 @@ def fit_learner(
     except Exception as error:
         locate(error, f"Bias of judge {judge!r}")
         raise
+    return learner
 
 
 def _derived_seeds(learner: Any, seed_offset: int) -> dict[str, int]:

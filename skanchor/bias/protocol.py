@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from skanchor._battles import FeaturePairs
 from skanchor._typing import Array
@@ -220,6 +221,22 @@ def rejoined(learner: Any, coef: Array) -> Any:
     updated = copy(learner)
     updated.coef_ = coef
     return updated
+
+
+def for_riesz_weights(learner: Any) -> Any:
+    """Unfitted copy of a fitted learner, with the settings that it has chosen.
+
+    Parameters
+    ----------
+    learner : learner
+        Fitted.
+
+    Returns
+    -------
+    learner
+    """
+    chooses = hasattr(learner, "for_riesz_weights")
+    return learner.for_riesz_weights() if chooses else clone(learner)
 
 
 def span_names(learner: Any, features: tuple[str, ...], size: int) -> list[str]:

@@ -25,7 +25,7 @@ from skanchor._engine import (
 )
 from skanchor._fold_fits import rows_held_out, sources_of
 from skanchor._folds import FoldPlan, as_folds, plan_weights
-from skanchor._riesz import RieszDebiaser, Weighing, WeightLearner
+from skanchor._riesz import RieszDebiaser, Weighing, WeightFunctions
 from skanchor._stages import Stages
 from skanchor._treatments import judges_of_arrivals
 from skanchor.exceptions import located
@@ -189,16 +189,16 @@ def _debiaser(
     state: HistoryState, stages: Stages, X: Comparisons, placed: PlacedFit
 ) -> RieszDebiaser:
     """Riesz weights of the fit of all rows, from the information of each source."""
-    fit, learners = placed.fit, [WeightLearner()]
+    fit, learners = placed.fit, [WeightFunctions()]
     for source, learner in enumerate(state.learners, start=1):
         at = fit.layout.span(source)
         known = at.stop > at.start
         learners.append(
-            WeightLearner(learner, np.diag(placed.prior)[at])
+            WeightFunctions(learner, np.diag(placed.prior)[at])
             if known
-            else WeightLearner()
+            else WeightFunctions()
         )
     solution = Solution.of_grams(fit, dict(enumerate(placed.grams)), placed.prior)
-    weighing = Weighing(tuple(learners), {})
+    weighing = Weighing(tuple(learners))
     assert stages.debiaser is not None
     return stages.debiaser.with_solution(X.models, X.judges, weighing, solution)
