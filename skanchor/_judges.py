@@ -268,9 +268,7 @@ class JudgeCalibrator(ComparisonEstimator):
         for m, judge in enumerate(X.judges.tolist()):
             if judge in self.biases_ and X.features_left.shape[1]:
                 cut = X.by_judge(m)
-                biases[cut.rows] = self._contrast(
-                    judge, cut, is_complete=X.rows.features_complete
-                )
+                biases[cut.rows] = self._contrast(judge, cut)
         slopes, positions = (
             np.asarray(align(values.to_numpy(float), self.judges_, X.judges))
             for values in (self.sensitivities_, self.position_effects_)
@@ -299,21 +297,22 @@ class JudgeCalibrator(ComparisonEstimator):
             return X.without_order(self.judges_[~displayed])
         return X
 
-    def _contrast(self, judge: Any, cut: JudgeRows, *, is_complete: bool) -> Array:
+    def _contrast(self, judge: Any, cut: JudgeRows) -> Array:
         """Bias of rows of a judge; NaN, and so no logit, for rows without a feature."""
-        values, learner = np.full(len(cut), np.nan), self.biases_[judge]
-        pairs, finite = cut.pairs, np.arange(len(cut))
-        if not is_complete:
-            sides = np.hstack([pairs.left, pairs.right])
-            finite = np.flatnonzero(np.isfinite(sides).all(axis=1))
-            pairs = pairs[finite]
-        if len(pairs):
+        values, learner, pairs = (
+            np.full(len(cut), np.nan),
+            self.biases_[judge],
+            cut.pairs,
+        )
+        finite = np.isfinite(np.hstack([pairs.left, pairs.right])).all(axis=1)
+        n_rows = int(finite.sum())
+        if n_rows:
+            pairs = pairs if finite.all() else pairs[np.flatnonzero(finite)]
             contrast = np.asarray(learner.contrast(pairs))
-            fault = ""
-            if contrast.shape != (len(pairs),):
-                fault = f"shape {contrast.shape} for {len(pairs)} rows"
-            elif not np.isfinite(contrast).all():
-                fault = f"{np.sum(~np.isfinite(contrast))} values that are not finite"
+            fault = f"shape {contrast.shape} for {n_rows} rows"
+            if contrast.shape == (n_rows,):
+                n_faults = n_rows - int(np.isfinite(contrast).sum())
+                fault = f"{n_faults} values that are not finite" if n_faults else ""
             if fault:
                 raise LearnerError(
                     f"The bias learner of judge {judge!r}, {type(learner).__name__}, "

@@ -19,7 +19,6 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skanchor._model.link import log_loss_terms
 from skanchor._model.logistic import LogisticFit
 from skanchor._typing import Array
 from skanchor.bias._learner import (
@@ -27,6 +26,7 @@ from skanchor.bias._learner import (
     StagedLearner,
     fit_exactly,
     is_constant,
+    loss_terms,
     response_moments,
 )
 from skanchor.bias.fitting import TrainingRows
@@ -154,24 +154,17 @@ class BoostedBias(StagedLearner):
 
     def _best_number(self, rows: TrainingRows, n_validation: int, random: Any) -> int:
         """Return the number of rounds with the least loss of the validation rows."""
-        is_out = np.isin(
-            np.arange(len(rows)), random.permutation(len(rows))[:n_validation]
-        )
-        best, least = 0, np.inf
-        training = replace(rows, weight=np.where(is_out, 0.0, rows.weight))
-        fits = islice(self._rounds(training, random), self.max_rounds + 1)
-        for number, (_, _, eta) in enumerate(fits):
-            terms = (
-                log_loss_terms(rows.y, eta)
-                if self.loss == "logistic"
-                else (rows.y - eta) ** 2
-            )
-            loss = np.sum(rows.weight[is_out] @ terms[is_out])
-            if loss < least:
-                best, least = number, loss
-            elif number - best >= PATIENCE:
+        out = random.permutation(len(rows))[:n_validation]
+        weight = rows.weight.copy()
+        weight[out] = 0.0
+        losses: list[float] = []
+        rounds = self._rounds(replace(rows, weight=weight), random)
+        for _, _, eta in islice(rounds, self.max_rounds + 1):
+            terms = loss_terms(self.loss, rows.y[out], eta[out])
+            losses.append(np.sum(rows.weight[out] @ terms))
+            if len(losses) > PATIENCE + np.argmin(losses):
                 break
-        return best
+        return int(np.argmin(losses))
 
     def _rounds(
         self, rows: TrainingRows, random: Any

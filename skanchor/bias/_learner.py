@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 from skanchor._battles import FeaturePairs
 from skanchor._documented import DocumentedMixin
 from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.link import log_loss_terms
 from skanchor._model.logistic import LogisticFit, fit_logistic
 from skanchor._typing import Array
 from skanchor.bias.fitting import TrainingRows
@@ -221,6 +222,11 @@ def fit_exactly(
         **settings,
     )
     return replace(fit, coef=fit.coef.reshape(-1, *rows.y.shape[1:]))
+
+
+def loss_terms(loss: str, y: Array, eta: Array) -> Array:
+    """Loss of each outcome, of the shape of ``y``."""
+    return log_loss_terms(y, eta) if loss == "logistic" else (y - eta) ** 2
 
 
 def simplest_within_error(terms: Array, weight: Array) -> tuple[int, Array, Array]:

@@ -149,14 +149,12 @@ class LinearBias(PairsLearner):
         """
         n_columns = self.span(X[:1]).shape[1]
         alpha = np.asarray(self.alpha, dtype=np.float64)
-        if alpha.ndim and alpha.shape != (n_columns,):
+        is_valid = (np.isfinite(alpha) & (alpha >= 0.0)).all()
+        if not is_valid or (alpha.ndim and alpha.shape != (n_columns,)):
             raise LearnerError(
-                f"alpha has the shape {alpha.shape}, but the bias has {n_columns} "
-                "columns: give one penalty, or one for each column in their order."
-            )
-        if not (np.isfinite(alpha) & (alpha >= 0.0)).all():
-            raise LearnerError(
-                f"alpha must hold finite numbers that are not negative, got {alpha}."
+                f"alpha must be one penalty, or one for each of the {n_columns} "
+                "columns of the bias in their order, finite and not negative, got "
+                f"{alpha}."
             )
         if not alpha.any():
             return np.zeros(n_columns)

@@ -15,13 +15,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import FeaturePairs
-from skanchor._model.link import log_loss_terms, sigmoid
+from skanchor._model.link import sigmoid
 from skanchor._typing import Array
 from skanchor.bias._learner import (
     LINEAR_RIDGE,
     StagedLearner,
     fit_exactly,
     is_constant,
+    loss_terms,
     response_moments,
     simplest_within_error,
 )
@@ -317,11 +318,7 @@ def choose_ridge(
     fixed = np.append(np.zeros(rows.parametric.shape[1]), fixed)
     alphas = np.geomspace(LARGEST_ALPHA, LEAST_ROWS / len(rows), N_ALPHAS)
     coefs, predictions = leave_one_out(design, y, weight, fixed, shrunk, alphas)
-    terms = (
-        log_loss_terms(rows.y, predictions)
-        if loss == "logistic"
-        else (y - predictions) ** 2
-    )
+    terms = loss_terms(loss, rows.y, predictions)
     chosen, _, _ = simplest_within_error(terms.sum(axis=2).T, rows.weight)
     return float(alphas[chosen]), coefs[chosen]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from skorch import NeuralNet
 from skorch.callbacks import Callback, LRScheduler
 from torch.utils.data import BatchSampler, RandomSampler, TensorDataset
@@ -49,25 +50,29 @@ class ReLUBody(torch.nn.Sequential):
 
 
 class ContrastModule(torch.nn.Module):
-    """Logits of comparisons: hidden features, features and parametric columns."""
+    """Logits of comparisons: hidden features, features and parametric columns.
 
-    def __init__(self, body: Any, head: Any, skip: Any, coef: Any):
+    Training starts from the coefficients of an exact linear fit.
+    """
+
+    def __init__(self, body: Any, width: int, linear: Array, n_parametric: int):
         super().__init__()
-        self.body = body
-        self.head, self.skip, self.coef = map(torch.nn.Parameter, (head, skip, coef))
+        self.body, n_targets = body, linear.shape[1]
+        head = torch.randn(width, n_targets) * (0.1 / math.sqrt(width))
+        self.head = torch.nn.Parameter(head)
+        self.coef = torch.nn.Parameter(_tensor(linear[:n_parametric]))
+        self.skip = torch.nn.Parameter(_tensor(linear[n_parametric:]))
 
     def forward(self, columns: Any) -> Any:
         """Logits, or predictions of the targets, (n_rows, n_targets).
 
         Columns are the features of both sides, then the parametric columns.
         """
-        n_features = len(self.skip)
-        left, right, parametric = columns.tensor_split(
-            (n_features, 2 * n_features), dim=1
-        )
+        at = len(self.skip), 2 * len(self.skip)
+        left, right, parametric = columns.tensor_split(at, dim=1)
         first, second = self.body(torch.cat([left, right])).split(len(left))
         eta = (first - second) @ self.head + (left - right) @ self.skip
-        return eta + parametric @ self.coef[:, None]
+        return eta + parametric @ self.coef
 
 
 class WeightedLoss(torch.nn.Module):
@@ -90,16 +95,18 @@ class Limits(Callback):
     makes weights of the body exactly zero.
     """
 
-    def __init__(self, lower: Any, upper: Any, l1: float):
-        self.lower, self.upper, self.l1 = lower, upper, l1
+    def __init__(self, bounds: tuple[ArrayLike, ArrayLike], l1: float):
+        self.bounds, self.l1 = bounds, l1
 
     def on_batch_end(self, net: Any, **kwargs: Any) -> None:
         """Clip coefficients, and shrink weights."""
-        coef, step = net.module_.coef, net.optimizer_.param_groups[0]["lr"] * self.l1
-        coef.data.clamp_(self.lower.to(coef.device), self.upper.to(coef.device))
+        coef, step = net.module_.coef.data, net.optimizer_.param_groups[0]["lr"]
+        low, high = (coef.new_tensor(np.reshape(b, (-1, 1))) for b in self.bounds)
+        coef.clamp_(low, high)
         for value in net.module_.body.parameters() if self.l1 else ():
             if value.dim() > 1:
-                value.data = torch.nn.functional.softshrink(value.data, step)
+                shrink = torch.nn.functional.softshrink
+                value.data = shrink(value.data, step * self.l1)
 
 
 def train_body(
@@ -134,30 +141,21 @@ def train_body(
     history : list of dict
         skorch's.
     """
-    n_parametric = rows.parametric.shape[1]
     options = {"lr": 0.003, "max_epochs": 5, "batch_size": 256, **settings}
     if "optimizer" not in options:
         decay = {"optimizer__weight_decay": 0.001}
         options = {"optimizer": torch.optim.AdamW, **decay, **options}
+    n_rows, n_parametric = rows.parametric.shape
+    columns = [rows.pairs.left, rows.pairs.right, rows.parametric]
+    y = np.column_stack([rows.y, n_rows * rows.weight])
+    data = TensorDataset(_tensor(np.hstack(columns)), _tensor(y))
     devices = range(torch.cuda.device_count())
     with GLOBAL_GENERATOR, torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
-        body = _make_body(learner.module, options, rows.pairs.n_features, len(rows))
+        body = _make_body(learner.module, options, rows.pairs.n_features, n_rows)
         width = _check_body(body, _tensor(rows.pairs.left[:16]))
-        module = ContrastModule(
-            body,
-            torch.randn(width, rows.y.shape[1]) * (0.1 / math.sqrt(width)),
-            _tensor(linear[n_parametric:]),
-            _tensor(linear[:n_parametric].ravel()),
-        )
-        lower, upper = (
-            _tensor(np.array(np.broadcast_to(one, n_parametric))) for one in rows.bounds
-        )
-        limits = Limits(lower, upper, learner.l1)
-        net = _net(learner.loss, module, limits, len(rows), options).initialize()
-        columns = [rows.pairs.left, rows.pairs.right, rows.parametric]
-        y = np.column_stack([rows.y, len(rows) * rows.weight])
-        data = TensorDataset(_tensor(np.hstack(columns)), _tensor(y))
+        module = ContrastModule(body, width, linear, n_parametric)
+        net = _net(learner, module, rows, options).initialize()
         net.notify("on_train_begin", X=data, y=None)
         # Not fit: skorch's swallows an interrupt and hands back a half-trained net.
         net.fit_loop(data)
@@ -173,33 +171,33 @@ def train_body(
 
 
 def _net(
-    loss: str, module: Any, limits: Limits, n_rows: int, options: dict[str, Any]
+    learner: Any, module: Any, rows: TrainingRows, options: dict[str, Any]
 ) -> NeuralNet:
     """The untrained net of skorch, which takes whole batches of rows."""
-    functional = torch.nn.functional
-    losses = {
+    n_rows, functional = len(rows), torch.nn.functional
+    terms = {
         "logistic": functional.binary_cross_entropy_with_logits,
         "squared": functional.mse_loss,
     }
     size = min(options["batch_size"], n_rows) if options["batch_size"] > 0 else n_rows
+    # The loader gets whole batches: it collects rows one by one otherwise, which takes
+    # longer than the training. An incomplete last batch, which would count as much as
+    # the others, is left out.
+    batches = BatchSampler(RandomSampler(range(n_rows)), size, drop_last=True)
     schedule = LRScheduler("CosineAnnealingLR", T_max=max(options["max_epochs"], 1))
-    callbacks = [("schedule", schedule), ("limits", limits)]
-    settings: dict[str, Any] = {
-        "criterion": WeightedLoss,
-        "criterion__terms": losses[loss],
-        # The loader gets whole batches: it collects rows one by one otherwise, which
-        # takes longer than the training. An incomplete last batch, which would count as
-        # much as the others, is left out.
-        "iterator_train__batch_size": None,
-        "iterator_train__sampler": BatchSampler(
-            RandomSampler(range(n_rows)), size, drop_last=True
-        ),
-        "train_split": None,
-        "callbacks__print_log": None,
+    limits = ("limits", Limits(rows.bounds, learner.l1))
+    further = options.pop("callbacks", None) or ()
+    return NeuralNet(
+        module,
+        criterion=WeightedLoss,
+        criterion__terms=terms[learner.loss],
+        iterator_train__batch_size=None,
+        iterator_train__sampler=batches,
+        train_split=None,
+        callbacks=[("schedule", schedule), limits, *further],
+        callbacks__print_log=None,
         **options,
-        "callbacks": [*callbacks, *(options.get("callbacks") or ())],
-    }
-    return NeuralNet(module, **settings)
+    )
 
 
 def _make_body(
@@ -220,27 +218,24 @@ def _make_body(
 
 def _check_body(body: Any, x: Any) -> int:
     """Refuse a body that does not treat responses one by one; return its width."""
-    if not isinstance(body, torch.nn.Module):
+    shape: tuple[int, ...] = ()
+    fault = f"it built {type(body).__name__}"
+    if isinstance(body, torch.nn.Module):
+        with torch.no_grad():
+            whole, half = body.eval()(x), body(x[: len(x) // 2 + 1])
+        body.train()
+        shape = tuple(getattr(whole, "shape", ()))
+        normalisation = torch.nn.modules.batchnorm._NormBase
+        fault = f"shape {tuple(x.shape)} became {shape}"
+        if len(shape) == 2 and shape[0] == len(x):
+            is_mixed = any(isinstance(part, normalisation) for part in body.modules())
+            same = torch.allclose(whole[: len(half)], half, 1e-3, 1e-5, equal_nan=True)
+            fault = "the rows of a batch are mixed" if is_mixed or not same else ""
+    if fault:
         raise LearnerError(
-            f"module must build a torch.nn.Module, got {type(body).__name__}."
-        )
-    with torch.no_grad():
-        whole, half = body.eval()(x), body(x[: len(x) // 2 + 1])
-    body.train()
-    shape = tuple(getattr(whole, "shape", ())) or type(whole).__name__
-    if len(shape) != 2 or shape[0] != len(x):
-        raise LearnerError(
-            "the module must map (n_rows, n_features) to (n_rows, width), but "
-            f"{tuple(x.shape)} became {shape}."
-        )
-    normalisation = torch.nn.modules.batchnorm._NormBase
-    if any(isinstance(part, normalisation) for part in body.modules()) or (
-        not torch.allclose(whole[: len(half)], half, 1e-3, 1e-5, equal_nan=True)
-    ):
-        raise LearnerError(
-            "the module's output for a row depends on the other rows of its batch, but "
-            "psi must be a function of one response. In the place of batch "
-            "normalisation use LayerNorm, or none."
+            "module must build a torch.nn.Module that turns responses, one by one, "
+            f"from (n_rows, n_features) into (n_rows, width), but {fault}. Of "
+            "normalisations LayerNorm serves."
         )
     return int(shape[1])
 

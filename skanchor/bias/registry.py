@@ -14,10 +14,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import FeaturePairs
-from skanchor._model.link import log_loss_terms
 from skanchor._typing import Array
 from skanchor.bias._boosted import BoostedBias
-from skanchor.bias._learner import PairsLearner, simplest_within_error
+from skanchor.bias._learner import PairsLearner, loss_terms, simplest_within_error
 from skanchor.bias._linear import LinearBias
 from skanchor.bias._network import NetworkBias
 from skanchor.bias.fitting import TrainingRows
@@ -120,9 +119,6 @@ class AutoBias(PairsLearner):
         self.gap_error_ = dict(zip(names, errors.tolist(), strict=True))
         self.picked_ = names[chosen]
         self.learner_ = self._fitted(candidates[self.picked_], rows)
-        for name in ("parametric_coef_", "at_bound_", "converged_"):
-            if hasattr(self.learner_, name):
-                setattr(self, name, getattr(self.learner_, name))
 
     def _candidates(self) -> dict[str, Any]:
         """Learners that are tried, by name."""
@@ -130,14 +126,15 @@ class AutoBias(PairsLearner):
         if candidates is None:
             has_torch = find_spec("torch") is not None and find_spec("skorch")
             candidates = ["linear", *(["network"] if has_torch else []), "boosted"]
-        if not len(candidates):
-            raise ValueError("candidates must not be empty.")
-        if any(isinstance(one, AutoBias) or one == "auto" for one in candidates):
-            raise ValueError("An automatic choice cannot be a candidate itself.")
-        return {
+        named = {
             one if isinstance(one, str) else repr(one): make_learner(one)
             for one in candidates
         }
+        if not named or any(isinstance(one, AutoBias) for one in named.values()):
+            raise ValueError(
+                "candidates must not be empty, nor an automatic choice a candidate."
+            )
+        return named
 
     def _fitted(self, candidate: Any, rows: TrainingRows) -> Any:
         learner = clone(candidate).set_params(loss=self.loss)
@@ -150,9 +147,10 @@ class AutoBias(PairsLearner):
         """Loss of each held-out row."""
         eta = np.asarray(fit.contrast(test.pairs))
         if self.loss == "logistic":
-            return log_loss_terms(test.y, eta + test.parametric @ fit.parametric_coef_)
+            eta = eta + test.parametric @ fit.parametric_coef_
+            return loss_terms(self.loss, test.y, eta)
         # Mean over the targets of the squared error in units of each target's square.
-        y = test.y.reshape(len(test.y), -1)
+        y = test.y.reshape(len(test), -1)
         scale = np.mean(y**2, axis=0)
         share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         return np.asarray(np.mean((y - eta.reshape(y.shape)) ** 2 * share, axis=1))

@@ -300,10 +300,10 @@ def judged():
 @pytest.mark.parametrize(
     ("module", "fault"),
     [
-        (Normed, "depends on the other rows .* batch normalisation use LayerNorm"),
-        (Centred, "depends on the other rows of its batch"),
-        (Flat, r"\(n_rows, width\), but \(16, 3\) became \(16,\)"),
-        (lambda n: 3, "must build a torch.nn.Module, got int"),
+        (Normed, "the rows of a batch are mixed. .* LayerNorm serves"),
+        (Centred, "the rows of a batch are mixed"),
+        (Flat, r"\(n_rows, width\), but shape \(16, 3\) became \(16,\)"),
+        (lambda n: 3, "must build a torch.nn.Module .* but it built int"),
     ],
 )
 def test_modules_that_cannot_serve(module, fault):
