@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +16,7 @@ import torch
 from numpy.typing import ArrayLike
 from skorch import NeuralNet
 from skorch.callbacks import Callback, LRScheduler
-from torch.utils.data import BatchSampler, RandomSampler, TensorDataset
+from torch.utils.data import TensorDataset
 
 from skanchor._typing import Array
 from skanchor.bias.fitting import TrainingRows
@@ -73,6 +74,21 @@ class ContrastModule(torch.nn.Module):
         first, second = self.body(torch.cat([left, right])).split(len(left))
         eta = (first - second) @ self.head + (left - right) @ self.skip
         return eta + parametric @ self.coef
+
+
+class Batches:
+    """Places of the rows of whole batches, shuffled anew in each epoch.
+
+    A loader that samples and collects rows one by one takes longer than the training.
+    """
+
+    def __init__(self, n_rows: int, batch_size: int):
+        self.n_rows, self.batch_size = n_rows, batch_size
+
+    def __iter__(self) -> Iterator[Any]:
+        # An incomplete last batch would count as much as the others.
+        whole = self.n_rows - self.n_rows % self.batch_size
+        return iter(torch.randperm(self.n_rows)[:whole].split(self.batch_size))
 
 
 class WeightedLoss(torch.nn.Module):
@@ -180,10 +196,6 @@ def _net(
         "squared": functional.mse_loss,
     }
     size = min(options["batch_size"], n_rows) if options["batch_size"] > 0 else n_rows
-    # The loader gets whole batches: it collects rows one by one otherwise, which takes
-    # longer than the training. An incomplete last batch, which would count as much as
-    # the others, is left out.
-    batches = BatchSampler(RandomSampler(range(n_rows)), size, drop_last=True)
     schedule = LRScheduler("CosineAnnealingLR", T_max=max(options["max_epochs"], 1))
     limits = ("limits", Limits(rows.bounds, learner.l1))
     further = options.pop("callbacks", None) or ()
@@ -192,7 +204,7 @@ def _net(
         criterion=WeightedLoss,
         criterion__terms=terms[learner.loss],
         iterator_train__batch_size=None,
-        iterator_train__sampler=batches,
+        iterator_train__sampler=Batches(n_rows, size),
         train_split=None,
         callbacks=[("schedule", schedule), limits, *further],
         callbacks__print_log=None,
