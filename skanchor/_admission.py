@@ -22,7 +22,7 @@ from skanchor._battles import (
 )
 from skanchor._battles.grades import shares_on_old_and_new, warn_of_other_grades
 from skanchor._btl import BTLRegressor
-from skanchor._judges import FeatureSeparation, feature_separated_judges
+from skanchor._judge_checks import FeatureSeparation, feature_separated_judges
 from skanchor._model.graph import Connectivity
 from skanchor._typing import Array
 from skanchor._vote_checks import slight_ridge

@@ -26,7 +26,7 @@ from skanchor._numerics.parameters import PEOPLE as HUMAN_JUDGE
 from skanchor._numerics.separation import separation_of
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
-from skanchor.bias.fitting import FitTask, fit_all
+from skanchor.bias.fitting import TrainingRows, fit_learner
 from skanchor.bias.protocol import LastStage, last_stage, linearity, rejoined
 from skanchor.bias.registry import make_learner
 from skanchor.exceptions import BattlesError, ConvergenceWarning
@@ -201,8 +201,8 @@ def fit_bias(
     # style.
     delta = np.where(votes.weight > 0, scores[cut.left] - scores[cut.right], 0.0)
     bounds = (np.array([1.0 / FARTHEST]), np.array([FARTHEST]))
-    task = FitTask(cut.pairs, votes.y, votes.weight, delta[:, None], bounds, start)
-    fit_all([learner], [task], [HUMAN], seed_offset)
+    rows = TrainingRows(cut.pairs, votes.y, votes.weight, delta[:, None], bounds)
+    fit_learner(learner, rows, HUMAN, start=start, seed_offset=seed_offset)
     return learner.learner_ if isinstance(learner, AutoBias) else learner
 
 

@@ -121,6 +121,12 @@ class PipelineFit:
         """Where each parameter lies."""
         return self.fit.layout
 
+    @property
+    def learners(self) -> list[Any]:
+        """Fitted bias of each source, people first; None without a bias."""
+        judges = self.sample.X.judges.tolist()
+        return [self.human_bias, *map(self.calibrator.biases_.get, judges)]
+
     def moved(self, fit: Fit) -> PipelineFit:
         """The same rows and learners at another fit."""
         return replace(self, fit=fit)

@@ -183,7 +183,7 @@ def test_a_ridge_of_human_scores_is_compared_fairly():
 
 @pytest.mark.torch
 def test_networks_join_the_search(task):
-    learners = [LinearBias(), NetworkBias(max_epochs=2, width=8)]
+    learners = [LinearBias(), NetworkBias(max_epochs=2, module__width=8)]
     grid = {**grids()[0], "method__calibrator__bias": learners}
     search = run_search(task, grid)
     assert len(set(search.cv_results_["mean_test_score"])) == 2

@@ -209,7 +209,7 @@ def test_swapped_sides_change_nothing(table):
         LinearBias(SplineTransformer(n_knots=3, degree=2), alpha=1e-3),
         BoostedBias(max_rounds=5),
         pytest.param(
-            NetworkBias(width=4, depth=1, max_epochs=1),
+            NetworkBias(module__width=4, max_epochs=1),
             marks=pytest.mark.torch,
         ),
     ],

@@ -20,9 +20,9 @@ from sklearn.preprocessing import (
 )
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, JudgeCalibrator
-from skanchor._judges import favour_of_a_side
+from skanchor._judge_checks import favour_of_a_side
 from skanchor.bias import BoostedBias, LinearBias
-from skanchor.bias.fitting import FitTask
+from skanchor.bias.fitting import TrainingRows
 from skanchor.exceptions import (
     BattlesError,
     DataWarning,
@@ -195,7 +195,7 @@ def test_separation_by_a_feature_is_told():
     with (
         pytest.warns(
             SeparationWarning,
-            match="'judge-2' are separated by feature 'x1': no .*made from the outcome",
+            match="'judge-2' are separated by feature 'x1' in .*made from the outcome",
         ),
         np.errstate(all="raise", under="ignore"),
     ):
@@ -456,7 +456,7 @@ def tasks_without_order(battles, y):
         cut = battles.by_judge(m)
         used = ~battles.involves_new[cut.rows]
         delta = np.where(used, battles.score_differences[cut.rows], 0.0)[:, None]
-        yield FitTask(cut.pairs, y[cut.rows], used.astype(float), delta), cut.order
+        yield TrainingRows(cut.pairs, y[cut.rows], used.astype(float), delta), cut.order
 
 
 def test_the_test_for_a_favour_by_least_squares():
@@ -467,13 +467,13 @@ def test_the_test_for_a_favour_by_least_squares():
     fit = JudgeCalibrator(bias, position_effect=False).fit(battles, y)
     tasks = tasks_without_order(battles, y)
     for judge, (task, order) in zip(fit.judges_, tasks, strict=True):
-        learner, w = fit.biases_[judge], task.sample_weight
-        design = np.hstack([task.parametric, learner.span(task.X)])
+        learner, w = fit.biases_[judge], task.weight
+        design = np.hstack([task.parametric, learner.span(task.pairs)])
         coef = np.concatenate([learner.parametric_coef_, learner.coef_])
         p = expit(design @ coef)
         curvature, residual = w * p * (1.0 - p), w * (task.y - p)
         # A ridge is as many rows of outcome zero.
-        root = np.concatenate([[0.0], np.sqrt(w.sum() * learner.ridge(task.X, w))])
+        root = np.concatenate([[0.0], np.sqrt(w.sum() * learner.ridge(task.pairs, w))])
         rows = np.vstack([np.sqrt(curvature)[:, None] * design, np.diag(root)])
         right = np.append(np.sqrt(curvature) * order, np.zeros(len(root)))
         rest = order - design @ np.linalg.lstsq(rows, right, rcond=None)[0]
@@ -494,7 +494,7 @@ def test_favours_are_tested_for_all_judges_together(monkeypatch):
     )
     # Two judges halve the level of each.
     for level, told in ((1.8 * least, False), (2.2 * least, True)):
-        monkeypatch.setattr("skanchor._judges._calibrator.FAVOUR", level)
+        monkeypatch.setattr("skanchor._judges.FAVOUR", level)
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             JudgeCalibrator(position_effect=False).fit(battles, y)

@@ -55,7 +55,7 @@ ESTIMATORS = [
     OF_ROWS["AnchorPipeline"](**RIDGED, cv=2, item_effects=None, random_state=0),
 ]
 # Its checks run in ``bias.test_network``, which is skipped without torch.
-NETWORK = NetworkBias(loss="squared", max_epochs=1, width=8)
+NETWORK = NetworkBias(loss="squared", max_epochs=1, module__width=8)
 RAN = Counter()
 # What the stages say of separated votes and unseen ids is not at issue here.
 pytestmark = pytest.mark.filterwarnings(

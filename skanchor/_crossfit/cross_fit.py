@@ -17,7 +17,7 @@ from skanchor._crossfit.fold_fits import FoldFits, influence_by_row, sources_of
 from skanchor._crossfit.folds import HeldOutShares, rows_held_out
 from skanchor._crossfit.parallel import stream_plan
 from skanchor._crossfit.stages import FittedStages, Stages
-from skanchor._judges import WEAK_SENSITIVITY
+from skanchor._judge_checks import WEAK_SENSITIVITY
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows

@@ -85,7 +85,7 @@ def complete(
         debiaser.learner = calibrator.follow(debiaser.learner)
         debiaser.set_params(human_bias=btl.bias_)
         _warn_of_narrow_weights(calibrator, debiaser)
-        debiaser.fit_sample(sample.with_battles(X))
+        debiaser.fit_sample(sample.with_battles(X), fit)
     return replace(
         plugged, btl=btl, calibrator=calibrator, X=X, debiaser=debiaser, fit=fit
     )

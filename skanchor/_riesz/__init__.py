@@ -1,7 +1,6 @@
 """Riesz weights of every score, and the functions of the features in them."""
 
 from skanchor._riesz._debiaser import RieszDebiaser, warn_of_unidentified
-from skanchor._riesz._learners import WeightLearner
-from skanchor._riesz._weighing import Weighing
+from skanchor._riesz._weighing import Weighing, WeightFunctions
 
-__all__ = ["RieszDebiaser", "Weighing", "WeightLearner", "warn_of_unidentified"]
+__all__ = ["RieszDebiaser", "Weighing", "WeightFunctions", "warn_of_unidentified"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -15,9 +16,8 @@ from skanchor._battles import Comparisons, Outcomes, usable_features
 from skanchor._model.link import sigmoid
 from skanchor._model.solution import Solution
 from skanchor._model.sources import SourceRows, variance_of
-from skanchor._pipeline_fit import carried_by
-from skanchor._riesz._learners import WeightLearner
-from skanchor._riesz._weighing import Weighing
+from skanchor._pipeline_fit import PipelineFit, carried_by
+from skanchor._riesz._weighing import Weighing, WeightFunctions
 from skanchor._typing import Array
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import LEARNER_CONSTRAINT, make_learner
@@ -66,7 +66,7 @@ class RieszDebiaser(ComparisonEstimator):
         Information of all parameters that rows decide, with its prior.
     solution_ : Solution
         The solved system: weights and information of all parameters.
-    learners_ : tuple of WeightLearner
+    learners_ : tuple of WeightFunctions
         Learner of the weights of each source, people first.
     undetermined_ : ndarray of shape (n_models,)
         Whether the rows leave a score undetermined.
@@ -118,18 +118,18 @@ class RieszDebiaser(ComparisonEstimator):
         self.unseen = unseen
 
     def _fit(
-        self,
-        sample: Sample,
-        start: RieszDebiaser | None = None,
-        seed_offset: int = 0,
+        self, sample: Sample, start: PipelineFit | None = None, seed_offset: int = 0
     ) -> None:
+        """Solve for the weights; ``start`` may have laid out the rows already."""
         eta = sample.X.logits()
         used = sample.counts & np.isfinite(eta)
         by_features = used if self.human_bias is not None else used & ~sample.X.is_human
         X = usable_features(sample.X, by_features)
+        is_laid_out = start is not None and bool((used == sample.counts).all())
         sample = sample.with_battles(X).weighted(np.where(used, sample.weight, 0.0))
-        curvature = self.curvature(sample)
-        self._weighing = Weighing.of(
+        p = sigmoid(np.nan_to_num(eta))
+        curvature = np.where(sample.counts, sample.weight * variance_of(p), 0.0)
+        self.weighing_ = weighing = Weighing.of(
             sample,
             curvature,
             self._part("learner"),
@@ -137,11 +137,14 @@ class RieszDebiaser(ComparisonEstimator):
             self.inner_folds,
             seed_offset,
         )
-        rows = self._weighing.rows(sample, _biases(X))
-        fit = self._weighing.fit(carried_by(X))
-        prior = self._weighing.prior(fit, X, curvature)
+        if start is not None and is_laid_out and weighing.are_biases(start.learners):
+            # The columns of the weights are those of the biases.
+            rows = [replace(a, offset=start.fit.bias(a)) for a in start.sources]
+        else:
+            rows = weighing.rows(sample, _biases(X))
+        fit = weighing.fit(carried_by(X))
         self.models_, self.judges_ = X.models, X.judges
-        self._keep(Solution.of(fit, rows, prior))
+        self._keep(Solution.of(fit, rows, weighing.prior(fit, X, curvature)))
         keys, codes = X.rows.source_keys, X.rows.sources
         totals = np.bincount(codes + 1, sample.weight)[1:]
         self._source_totals = list(zip(keys, totals.tolist(), strict=True))
@@ -149,6 +152,7 @@ class RieszDebiaser(ComparisonEstimator):
     def _keep(self, solution: Solution) -> None:
         """Store a solution; flag scores that it leaves open, and warn of them."""
         self.solution_ = solution
+        self.information_ = solution.information.matrix
         self.identity_error_ = float(np.abs(solution.gap).max(initial=0.0))
         self.undetermined_ = solution.weights.undetermined
         if self.undetermined_.any():
@@ -177,41 +181,14 @@ class RieszDebiaser(ComparisonEstimator):
         RieszDebiaser
         """
         found = copy(self)
-        found.models_, found.judges_, found._weighing = models, judges, weighing
+        found.models_, found.judges_, found.weighing_ = models, judges, weighing
         found._keep(solution)
         return found
 
     @property
-    def learners_(self) -> tuple[WeightLearner, ...]:
-        """Learner of the weights of each source, people first."""
-        return self._weighing.learners
-
-    @property
-    def weighing_(self) -> Weighing:
-        """Functions of the features in the weights of each source."""
-        return self._weighing
-
-    @property
-    def has_projections(self) -> bool:
-        """Whether the weights of some source are linear in no fixed columns."""
-        return bool(self._weighing.projected)
-
-    @property
-    def information_(self) -> Array:
-        """Information of the parameters that rows decide, of shape (p, p)."""
-        return self.solution_.information.matrix
-
-    @staticmethod
-    def curvature(sample: Sample) -> Array:
-        """Weight times variance of the outcome of each row, (n_rows,).
-
-        Parameters
-        ----------
-        sample : Sample
-            Rows that carry the plug-in.
-        """
-        p = sigmoid(np.nan_to_num(sample.X.logits()))
-        return np.where(sample.counts, sample.weight * variance_of(p), 0.0)
+    def learners_(self) -> tuple[WeightFunctions, ...]:
+        """Functions in the weights of each source, people first."""
+        return self.weighing_.functions
 
     def rows(self, sample: Sample, *, is_training: bool = True) -> list[SourceRows]:
         """Rows by source, with the columns of the weights.
@@ -230,7 +207,7 @@ class RieszDebiaser(ComparisonEstimator):
         usable = np.isfinite(sample.X.logits())
         sample = sample.weighted(np.where(usable, sample.weight, 0.0))
         offset = _biases(sample.X)
-        return self._weighing.rows(sample, offset, is_training=is_training)
+        return self.weighing_.rows(sample, offset, is_training=is_training)
 
     def _aligned(self, X: Battles) -> Comparisons:
         encoded = self._encode(X)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import replace
 from itertools import islice
 from numbers import Integral, Real
@@ -12,26 +12,34 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble._base import _set_random_states
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skanchor._battles import FeaturePairs
-from skanchor._model.link import log_loss_terms
+from skanchor._model.logistic import LogisticFit
 from skanchor._typing import Array
-from skanchor.bias._exact import LINEAR_RIDGE, ExactFit, fit_exactly
-from skanchor.bias._learner import PairsLearner
-from skanchor.bias._rows import TrainingRows, is_constant, response_moments
-from skanchor.bias.protocol import LastStage
+from skanchor.bias._learner import (
+    LINEAR_RIDGE,
+    StagedLearner,
+    fit_exactly,
+    is_constant,
+    loss_terms,
+    response_moments,
+)
+from skanchor.bias.fitting import TrainingRows
 from skanchor.exceptions import LearnerError
 
 WEIGHT_ROUNDS = 4
 """Rounds of the Riesz weights for each round of psi."""
 
+PATIENCE = 5
+"""Rounds without a lower validation loss after which boosting stops."""
 
-class BoostedBias(PairsLearner):
+
+class BoostedBias(StagedLearner):
     """Bias as the sum of a linear part and weak learners.
 
     Each round has three steps. A weak learner is fitted to the pseudo-residuals of all
@@ -44,23 +52,17 @@ class BoostedBias(PairsLearner):
     ----------
     weak_learner : regressor, optional
         Any scikit-learn regressor; None means a ``DecisionTreeRegressor`` of depth
-        ``max_depth`` whose splits are random: the best of one random threshold for each
+        three whose splits are random: the best of one random threshold for each
         feature. Each leaf has at least a hundredth of the rows' weight. Weak learners
         get centred features.
     learning_rate : float, default=0.2
         Factor of each step.
     max_rounds : int, default=100
         Largest number of rounds.
-    max_depth : int, default=3
-        Depth of the default trees.
     validation_fraction : float, default=0.2
-        Share of the rows whose loss determines the number of rounds. The final fit uses
-        all rows. With zero there are always ``max_rounds``.
-    patience : int, default=5
-        Boosting stops after this number of rounds without a lower validation loss.
-    bound : float, default=10.0
-        psi is clipped to ``[-bound, bound]`` about its mean, in judge logits (logistic
-        loss only).
+        Share of the rows whose loss determines the number of rounds: boosting stops
+        after five rounds without a lower loss. The final fit uses all rows. With zero
+        there are always ``max_rounds``.
     random_state : int, RandomState or None, default=0
         Seed of the validation rows, and of weak learners with a ``random_state``.
     loss : {"logistic", "squared"}, default="logistic"
@@ -72,7 +74,7 @@ class BoostedBias(PairsLearner):
         Rounds of the final fit.
     parametric_coef_ : ndarray of shape (n_parametric,)
         Coefficients of the parametric columns.
-    coef_ : ndarray of shape (n_features, n_targets)
+    coef_ : ndarray of shape (n_features,) or (n_features, n_targets)
         Coefficients of the linear part.
     converged_ : bool
         Whether the last exact step converged.
@@ -107,10 +109,7 @@ class BoostedBias(PairsLearner):
         "weak_learner": [HasMethods(["fit", "predict"]), None],
         "learning_rate": [Interval(Real, 0, 1, closed="right")],
         "max_rounds": [Interval(Integral, 0, None, closed="left")],
-        "max_depth": [Interval(Integral, 1, None, closed="left")],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
-        "patience": [Interval(Integral, 1, None, closed="left")],
-        "bound": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
         "loss": [StrOptions({"logistic", "squared"})],
     }
@@ -121,29 +120,22 @@ class BoostedBias(PairsLearner):
         *,
         learning_rate: float = 0.2,
         max_rounds: int = 100,
-        max_depth: int = 3,
         validation_fraction: float = 0.2,
-        patience: int = 5,
-        bound: float = 10.0,
         random_state: Any = 0,
         loss: str = "logistic",
     ):
         self.weak_learner = weak_learner
         self.learning_rate = learning_rate
         self.max_rounds = max_rounds
-        self.max_depth = max_depth
         self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.bound = bound
         self.random_state = random_state
         self.loss = loss
 
     def _fit(self, rows: TrainingRows, start: Any) -> None:
-        rows = rows.counted()
-        self._is_single = rows.y.ndim == 1
+        shape, rows = rows.y.shape[1:], rows.counted()
         rows, unit = rows.in_units_of_targets(self.loss)
-        left, right, weight = rows.pairs.left, rows.pairs.right, rows.weight
-        self._mean, variance = response_moments(left, right, weight)
+        responses = rows.pairs.left, rows.pairs.right
+        self._mean, variance = response_moments(*responses, rows.weight)
         self._ridge = LINEAR_RIDGE * variance
         constant = is_constant(self._mean, variance)
         self._varied = np.flatnonzero(~constant if not constant.all() else constant)
@@ -151,47 +143,44 @@ class BoostedBias(PairsLearner):
         n_rounds = self.max_rounds
         n_validation = round(self.validation_fraction * len(rows))
         if 0 < n_validation < len(rows):
-            validation = np.zeros(len(rows))
-            rows_out = random.permutation(len(rows))[:n_validation]
-            validation[rows_out] = weight[rows_out]
-            n_rounds = self._best_number(rows, validation, random)
-        for stages, fit, _ in islice(self._rounds(rows, weight, random), n_rounds + 1):
-            self._stages, linear = stages, fit
-        self.n_rounds_ = len(self._stages)
+            n_rounds = self._best_number(rows, n_validation, random)
+        rounds = islice(self._rounds(rows, random), n_rounds + 1)
+        [(stages, fit, _)] = deque(rounds, maxlen=1)
+        self.n_rounds_ = len(stages)
         # Back from targets of mean square one to their units.
-        self._stages = [(weak, step * unit) for weak, step in self._stages]
-        self._store(replace(linear, coef=linear.coef * unit))
-        self._centre, _ = response_moments(self._raw(left), self._raw(right), weight)
+        self._stages = [(weak, (step * unit).reshape(shape)) for weak, step in stages]
+        coef = fit.coef[rows.parametric.shape[1] :] * unit
+        self._store(fit, rows, coef.reshape(-1, *shape))
 
-    def _best_number(self, rows: TrainingRows, validation: Array, random: Any) -> int:
+    def _best_number(self, rows: TrainingRows, n_validation: int, random: Any) -> int:
         """Return the number of rounds with the least loss of the validation rows."""
-        best, least = 0, np.inf
-        fits = self._rounds(rows, rows.weight - validation, random)
-        for number, (_, _, eta) in enumerate(islice(fits, self.max_rounds + 1)):
-            terms = (rows.y - eta) ** 2
-            if self.loss == "logistic":
-                terms = log_loss_terms(rows.y, eta)
-            loss = np.sum(validation @ terms)
-            if loss < least:
-                best, least = number, loss
-            elif number - best >= self.patience:
+        out = random.permutation(len(rows))[:n_validation]
+        weight = rows.weight.copy()
+        weight[out] = 0.0
+        losses: list[float] = []
+        rounds = self._rounds(replace(rows, weight=weight), random)
+        for _, _, eta in islice(rounds, self.max_rounds + 1):
+            terms = loss_terms(self.loss, rows.y[out], eta[out])
+            losses.append(np.sum(rows.weight[out] @ terms))
+            if len(losses) > PATIENCE + np.argmin(losses):
                 break
-        return best
+        return int(np.argmin(losses))
 
     def _rounds(
-        self, rows: TrainingRows, weight: Array, random: Any
-    ) -> Iterator[tuple[list[tuple[Any, Array]], ExactFit, Array]]:
+        self, rows: TrainingRows, random: Any
+    ) -> Iterator[tuple[list[tuple[Any, Array]], LogisticFit, Array]]:
         """Boost without an end: yield the fit before the first round, and after each.
 
         A fit is its stages (weak learner and step), the exact fit beside them, and the
         logits or predictions of all rows, (n_rows, n_targets). Rows of weight zero
         count for nothing.
         """
-        rows = replace(rows, weight=weight)
         responses = self._centred(np.vstack([rows.pairs.left, rows.pairs.right]))
-        used = np.flatnonzero(np.tile(weight, 2) > 0)
+        design = np.hstack([rows.parametric, rows.pairs.contrast])
+        both = np.tile(rows.weight, 2)
+        used = np.flatnonzero(both > 0)
         stages: list[tuple[Any, Array]] = []
-        boosted, fit = np.zeros_like(rows.y), None
+        boosted, start = np.zeros_like(rows.y), None
         while True:
             fit = fit_exactly(
                 rows,
@@ -199,12 +188,11 @@ class BoostedBias(PairsLearner):
                 self._ridge,
                 self.loss,
                 offset=boosted,
-                start=None if fit is None else fit.start,
+                start=start,
             )
-            eta = boosted + rows.pairs.contrast @ fit.coef
+            start, eta = fit.coef, boosted + design @ fit.coef
             mean, curvature = eta, np.ones_like(eta)
             if self.loss == "logistic":
-                eta += (rows.parametric @ fit.parametric_coef)[:, None]
                 mean = expit(eta)
                 curvature = mean * (1.0 - mean)
             yield stages, fit, eta
@@ -212,14 +200,10 @@ class BoostedBias(PairsLearner):
             # responses: the first one of a row gets r, the second -r. A row sees its
             # contrast f(x_a) - f(x_b), (n_rows, n_targets).
             residual = rows.y - mean
-            weak = self._fit_weak(
-                responses[used],
-                np.vstack([residual, -residual])[used],
-                np.tile(rows.weight, 2)[used],
-                random,
-            )
-            first, second = np.split(self._predict_weak(weak, responses), 2)
-            contrast = first - second
+            targets = np.vstack([residual, -residual])
+            weak = self._fit_weak(responses[used], targets[used], both[used], random)
+            values = self._predict_weak(weak, responses).reshape(len(responses), -1)
+            contrast = values[: len(rows)] - values[len(rows) :]
             # Newton step along the contrast, one for each target: the sum of w r f over
             # that of w V f^2, with the curvature V of the loss.
             slope = rows.weight @ (residual * contrast)
@@ -239,9 +223,7 @@ class BoostedBias(PairsLearner):
     ) -> Any:
         """Fit a weak learner to targets of shape (n_responses, n_targets)."""
         weak: Any = DecisionTreeRegressor(
-            splitter="random",
-            max_depth=self.max_depth,
-            min_weight_fraction_leaf=0.01,
+            splitter="random", max_depth=3, min_weight_fraction_leaf=0.01
         )
         if self.weak_learner is not None:
             weak = clone(self.weak_learner)
@@ -257,16 +239,11 @@ class BoostedBias(PairsLearner):
             targets = targets[:, 0]
         elif not get_tags(weak).target_tags.multi_output:
             weak = MultiOutputRegressor(weak)
-        # Every random state of it, those of nested estimators included.
-        seeds = {
-            name: random.randint(2**31 - 1)
-            for name in sorted(weak.get_params())
-            if name.split("__")[-1] == "random_state"
-        }
-        return weak.set_params(**seeds).fit(responses, targets, **extra)
+        _set_random_states(weak, random)
+        return weak.fit(responses, targets, **extra)
 
     def _predict_weak(self, weak: Any, responses: Array) -> Array:
-        """Return values of shape (n_responses, n_targets)."""
+        """Return values of shape (n_responses,) or (n_responses, n_targets)."""
         values = np.asarray(weak.predict(responses), dtype=np.float64)
         fault = "" if np.isfinite(values).all() else "NaN or infinite values"
         if values.ndim > 2 or len(values) != len(responses):
@@ -274,41 +251,7 @@ class BoostedBias(PairsLearner):
         if fault:
             name = type(self.weak_learner).__name__
             raise LearnerError(f"the weak learner {name} predicted {fault}.")
-        return values.reshape(len(responses), -1)
-
-    def last_stage(self, pairs: FeaturePairs, sample_weight: Array) -> LastStage:
-        """The linear part, with the sum of the weak learners as ``rest``.
-
-        Parameters
-        ----------
-        pairs : FeaturePairs
-            Features of the two responses.
-        sample_weight : ignored
-            The penalty is that of the fit.
-
-        Returns
-        -------
-        LastStage
-        """
-        check_is_fitted(self, "coef_")
-        rest = (self._stage_sum(pairs.left) - self._stage_sum(pairs.right))[:, 0]
-        return LastStage(pairs.contrast, self._ridge, self.coef_[:, 0], rest)
-
-    def rejoined(self, coef: Array) -> Self:
-        """Copy with another linear part.
-
-        Parameters
-        ----------
-        coef : ndarray of shape (n_columns,)
-            Coefficients of :meth:`last_stage`.
-
-        Returns
-        -------
-        BoostedBias
-        """
-        updated = copy(self)
-        updated.coef_ = coef[:, None]
-        return updated
+        return values
 
     def for_riesz_weights(self) -> Self:
         """Unfitted copy for the Riesz weights, with four times the chosen rounds.
@@ -322,32 +265,13 @@ class BoostedBias(PairsLearner):
             max_rounds=WEIGHT_ROUNDS * self.n_rounds_, validation_fraction=0.0
         )
 
-    def _raw(self, features: Array) -> Array:
-        """Psi before it is centred and clipped, of shape (n_rows, n_targets)."""
-        return self._stage_sum(features) + features @ self.coef_
+    def _columns(self, features: Array) -> Array:
+        return features
 
-    def _stage_sum(self, features: Array) -> Array:
-        """Sum of the weak learners, of shape (n_rows, n_targets)."""
-        total, responses = np.zeros((len(features), 1)), self._centred(features)
+    def _rest(self, features: Array) -> Array:
+        """Sum of the weak learners, (n_rows,) or (n_rows, n_targets)."""
+        responses = self._centred(features)
+        total = np.zeros((len(features), *self.coef_.shape[1:]))
         for weak, step in self._stages:
-            total = total + step * self._predict_weak(weak, responses)
+            total += step * self._predict_weak(weak, responses).reshape(total.shape)
         return total
-
-    def psi(self, features: Array) -> Array:
-        """Bias of single responses.
-
-        Parameters
-        ----------
-        features : ndarray of shape (n_rows, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_targets)
-            Bias in judge logits, about its mean over the responses of the fit.
-        """
-        check_is_fitted(self, "coef_")
-        values = self._raw(features) - self._centre
-        if self.loss == "logistic":
-            values = np.clip(values, -self.bound, self.bound)
-        return values[:, 0] if self._is_single else values

@@ -1,18 +1,31 @@
-"""The frame of this package's learners: their ``fit`` checks, and they do the rest."""
+"""The frame of this package's learners: checked rows, exact fits, a last stage."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
 
 from skanchor._battles import FeaturePairs
 from skanchor._documented import DocumentedMixin
+from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.link import log_loss_terms
+from skanchor._model.logistic import LogisticFit, fit_logistic
 from skanchor._typing import Array
-from skanchor.bias._exact import ExactFit
-from skanchor.bias._rows import TrainingRows
-from skanchor.bias.protocol import ContrastMixin
+from skanchor.bias.fitting import TrainingRows
+from skanchor.bias.protocol import ContrastMixin, LastStage
+
+LINEAR_RIDGE = 1e-4
+"""Ridge of the linear part of networks and boosted trees on standardised features,
+beside the mean weighted loss."""
 
 
 class PairsLearner(DocumentedMixin, ContrastMixin, BaseEstimator):
@@ -25,7 +38,7 @@ class PairsLearner(DocumentedMixin, ContrastMixin, BaseEstimator):
         sample_weight: Array | None = None,
         *,
         parametric: Array | None = None,
-        bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        bounds: tuple[ArrayLike, ArrayLike] = (-np.inf, np.inf),
         start: Any = None,
     ) -> Self:
         """Fit psi on pairs; see :class:`skanchor.bias.BiasLearner`.
@@ -40,7 +53,7 @@ class PairsLearner(DocumentedMixin, ContrastMixin, BaseEstimator):
             Row weights.
         parametric : ndarray of shape (n_rows, n_parametric), optional
             Further columns, fitted jointly (logistic loss only).
-        bounds : (low, high), optional
+        bounds : (low, high)
             Bounds of their coefficients, for all or for each.
         start : learner, optional
             The same learner fitted on nearly the same rows. A linear fit starts from
@@ -52,15 +65,191 @@ class PairsLearner(DocumentedMixin, ContrastMixin, BaseEstimator):
         self
         """
         self._validate_params()
-        rows = TrainingRows.of(self, X, y, sample_weight, parametric, bounds)
-        self._fit(rows, start)
+        if isinstance(X, FeaturePairs):
+            self.n_features_in_, y = X.n_features, np.asarray(y, dtype=np.float64)
+        else:
+            squared = self.loss == "squared"
+            X, y = validate_data(self, X, y, y_numeric=True, multi_output=squared)
+            sample_weight = _check_sample_weight(
+                sample_weight, X, ensure_non_negative=True
+            )
+            X, y = FeaturePairs.of(X.astype(np.float64)), y.astype(np.float64)
+            if not squared and not ((y >= 0) & (y <= 1)).all():
+                raise ValueError("Outcomes must be in [0, 1] for loss='logistic'.")
+        if sample_weight is None:
+            sample_weight = np.ones(len(X))
+        if parametric is None:
+            parametric = np.empty((len(X), 0))
+        self._fit(TrainingRows(X, y, sample_weight, parametric, bounds), start)
         return self
 
     def _fit(self, rows: TrainingRows, start: Any) -> None:
         raise NotImplementedError
 
-    def _store(self, fit: ExactFit) -> None:
+    def _store(self, fit: LogisticFit, rows: TrainingRows, coef: Array) -> None:
         """Store what an exact fit of the last stage has found."""
-        self.coef_ = fit.coef
-        self.parametric_coef_ = fit.parametric_coef
-        self.at_bound_, self.converged_ = fit.at_bound, fit.converged
+        n_parametric = rows.parametric.shape[1]
+        self.coef_, self.converged_ = coef, fit.converged
+        self.parametric_coef_ = fit.coef[:n_parametric].ravel()
+        self.at_bound_ = fit.at_bound[:n_parametric]
+
+
+class StagedLearner(PairsLearner):
+    """Learner that is linear in its last coefficients: ``columns @ coef + rest``."""
+
+    def _columns(self, features: Array) -> Array:
+        """Columns of single responses, (n_rows, n_columns)."""
+        raise NotImplementedError
+
+    def _rest(self, features: Array) -> Array | float:
+        """What the columns leave of psi, (n_rows,) or (n_rows, n_targets)."""
+        return 0.0
+
+    def last_stage(self, pairs: FeaturePairs, sample_weight: Array) -> LastStage:
+        """The part that is linear in its coefficients.
+
+        Parameters
+        ----------
+        pairs : FeaturePairs
+            Features of the two responses.
+        sample_weight : ignored
+            The penalty is that of the fit.
+
+        Returns
+        -------
+        LastStage
+        """
+        check_is_fitted(self, "coef_")
+        columns = self._columns(pairs.left) - self._columns(pairs.right)
+        rest = self._rest(pairs.left) - self._rest(pairs.right)
+        return LastStage(columns, self._ridge, self.coef_, rest)
+
+    def psi(self, features: Array) -> Array:
+        """Bias of single responses.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n_rows, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+            Bias in judge logits, up to a constant that has no effect on comparisons.
+        """
+        check_is_fitted(self, "coef_")
+        return self._columns(features) @ self.coef_ + self._rest(features)
+
+
+def response_moments(left: Array, right: Array, weight: Array) -> tuple[Array, Array]:
+    """Mean and variance of columns over the responses of weighted comparisons.
+
+    Parameters
+    ----------
+    left, right : ndarray of shape (n_rows, n_columns)
+        Columns of the two responses.
+    weight : ndarray of shape (n_rows,)
+        Row weights.
+
+    Returns
+    -------
+    mean, variance : ndarray of shape (n_columns,)
+    """
+    # Both responses of a row count, each by half of its weight.
+    share = weight / (2.0 * weight.sum())
+    mean = share @ left + share @ right
+    return mean, share @ (left - mean) ** 2 + share @ (right - mean) ** 2
+
+
+def is_constant(mean: Array, variance: Array) -> NDArray[np.bool_]:
+    """Whether columns are constant up to rounding: these say nothing about a bias."""
+    return np.asarray(np.sqrt(variance) <= 1e-10 * (1.0 + np.abs(mean)))
+
+
+def fit_exactly(
+    rows: TrainingRows,
+    columns: Array,
+    ridge: Array,
+    loss: str,
+    *,
+    offset: Array | float = 0.0,
+    start: Array | None = None,
+    **settings: float,
+) -> LogisticFit:
+    """Minimise the mean weighted loss plus half a diagonal quadratic.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        Outcomes or targets, row weights, parametric columns and their bounds.
+    columns : ndarray of shape (n_rows, n_columns)
+        Columns that psi is linear in, as contrasts. They have no bounds.
+    ridge : ndarray of shape (n_columns,)
+        Diagonal of the quadratic.
+    loss : {"logistic", "squared"}
+        Loss of the contrasts.
+    offset : ndarray of the shape of ``rows.y``, default=0.0
+        Fixed part of the contrasts.
+    start : ndarray, optional
+        First coefficients, in the order of those that are returned (logistic loss).
+    **settings : float
+        Tolerance of the solver (logistic loss).
+
+    Returns
+    -------
+    LogisticFit
+        Coefficients of the parametric columns, then of the others, of shape (n,) or
+        (n, n_targets).
+    """
+    n_parametric, n_columns = rows.parametric.shape[1], columns.shape[1]
+    if loss == "squared":
+        # Normal equations, (C' W C + ridge) b = C' W y, for all targets at once.
+        weighted = columns * (rows.weight / rows.weight.sum())[:, None]
+        gram = weighted.T @ columns + np.diag(ridge)
+        coef = SymmetricSystem.of(gram).solve(weighted.T @ (rows.y - offset))
+        return LogisticFit(coef, True, np.zeros(n_columns, dtype=bool))
+    bounds = np.full((2, n_parametric + n_columns), [[-np.inf], [np.inf]])
+    bounds[0, :n_parametric], bounds[1, :n_parametric] = rows.bounds
+    fit = fit_logistic(
+        np.hstack([rows.parametric, columns]),
+        rows.y.ravel(),
+        rows.weight,
+        offset=np.broadcast_to(offset, rows.y.shape).ravel(),
+        penalty=np.concatenate([np.zeros(n_parametric), ridge]),
+        lower=bounds[0],
+        upper=bounds[1],
+        start=None if start is None else start.ravel(),
+        **settings,
+    )
+    return replace(fit, coef=fit.coef.reshape(-1, *rows.y.shape[1:]))
+
+
+def loss_terms(loss: str, y: Array, eta: Array) -> Array:
+    """Loss of each outcome, of the shape of ``y``."""
+    return log_loss_terms(y, eta) if loss == "logistic" else (y - eta) ** 2
+
+
+def simplest_within_error(terms: Array, weight: Array) -> tuple[int, Array, Array]:
+    """Choose the first column whose loss is within one standard error of the least.
+
+    Parameters
+    ----------
+    terms : ndarray of shape (n_rows, n_choices)
+        Held-out loss of each row under each choice, the simplest choice first.
+    weight : ndarray of shape (n_rows,)
+        Row weights, of sum one.
+
+    Returns
+    -------
+    chosen : int
+    losses : ndarray of shape (n_choices,)
+        Mean weighted loss.
+    errors : ndarray of shape (n_choices,)
+        Standard error of each loss minus the least one.
+    """
+    losses = weight @ terms
+    best = int(np.argmin(np.where(np.isfinite(losses), losses, np.inf)))
+    gaps = terms - terms[:, [best]]
+    errors = np.sqrt(weight**2 @ (gaps - weight @ gaps) ** 2)
+    chosen = int(np.argmax(losses - losses[best] <= errors))
+    return chosen, losses, errors

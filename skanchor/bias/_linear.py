@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -14,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import FeaturePairs
 from skanchor._typing import Array
-from skanchor.bias._exact import fit_exactly
-from skanchor.bias._learner import PairsLearner
-from skanchor.bias._rows import TrainingRows, response_moments
+from skanchor.bias._learner import PairsLearner, fit_exactly, response_moments
+from skanchor.bias.fitting import TrainingRows
 from skanchor.exceptions import LearnerError
 
 
@@ -83,27 +81,15 @@ class LinearBias(PairsLearner):
         self.alpha = alpha
         self.loss = loss
 
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        # A fit clones a learner per judge and fold, each time asking for these.
-        names: list[str] = super()._get_param_names()
-        return names
-
     def _fit(self, rows: TrainingRows, start: LinearBias | None) -> None:
         self.fit_span(rows.pairs, rows.weight)
         span = self.span(rows.pairs)
         first = None
         if start is not None and len(start.coef_) == span.shape[1]:
             first = np.concatenate([start.parametric_coef_, start.coef_])
-        fit = fit_exactly(
-            rows,
-            span,
-            self.ridge(rows.pairs, rows.weight),
-            self.loss,
-            start=first,
-        )
-        self._store(fit)
+        ridge = self.ridge(rows.pairs, rows.weight)
+        fit = fit_exactly(rows, span, ridge, self.loss, start=first)
+        self._store(fit, rows, fit.coef[rows.parametric.shape[1] :])
 
     def fit_span(self, X: FeaturePairs, sample_weight: Array) -> Self:
         """Fit the feature map alone, on the responses of rows of positive weight.
@@ -119,13 +105,12 @@ class LinearBias(PairsLearner):
         -------
         self
         """
-        self.feature_map_ = None
+        self.feature_map_, self._width = None, None
         if self.feature_map is not None:
             used = sample_weight > 0
             responses = np.vstack([X.left[used], X.right[used]])
             self.feature_map_ = clone(self.feature_map).fit(responses)
             # The width of the map on two responses, which all later calls must have.
-            self._width = None
             self._width = self._map(responses[:2]).shape[1]
         return self
 
@@ -164,14 +149,12 @@ class LinearBias(PairsLearner):
         """
         n_columns = self.span(X[:1]).shape[1]
         alpha = np.asarray(self.alpha, dtype=np.float64)
-        if alpha.ndim and alpha.shape != (n_columns,):
+        is_valid = (np.isfinite(alpha) & (alpha >= 0.0)).all()
+        if not is_valid or (alpha.ndim and alpha.shape != (n_columns,)):
             raise LearnerError(
-                f"alpha has the shape {alpha.shape}, but the bias has {n_columns} "
-                "columns: give one penalty, or one for each column in their order."
-            )
-        if not (np.isfinite(alpha) & (alpha >= 0.0)).all():
-            raise LearnerError(
-                f"alpha must hold finite numbers that are not negative, got {alpha}."
+                f"alpha must be one penalty, or one for each of the {n_columns} "
+                "columns of the bias in their order, finite and not negative, got "
+                f"{alpha}."
             )
         if not alpha.any():
             return np.zeros(n_columns)
@@ -186,23 +169,18 @@ class LinearBias(PairsLearner):
         if hasattr(mapped, "toarray"):
             mapped = mapped.toarray()
         mapped = np.asarray(mapped, dtype=np.float64)
+        fault = ""
         if mapped.ndim != 2 or len(mapped) != len(features):
-            raise LearnerError(
-                f"the feature map {self.feature_map_!r} turned {len(features)} rows "
-                f"into shape {mapped.shape}."
+            fault = f"turned {len(features)} rows into shape {mapped.shape}"
+        elif self._width is not None and mapped.shape[1] != self._width:
+            fault = (
+                f"returned {mapped.shape[1]} columns, but {self._width} when it was "
+                "fitted; its width must not depend on the rows that it transforms"
             )
-        width = getattr(self, "_width", None)
-        if width is not None and mapped.shape[1] != width:
-            raise LearnerError(
-                f"the feature map {self.feature_map_!r} returned {mapped.shape[1]} "
-                f"columns, but {width} when it was fitted; its width must not depend "
-                "on the rows that it transforms."
-            )
-        if not np.isfinite(mapped).all():
-            raise LearnerError(
-                f"the feature map {self.feature_map_!r} returned NaN or infinite "
-                "values."
-            )
+        elif not np.isfinite(mapped).all():
+            fault = "returned NaN or infinite values"
+        if fault:
+            raise LearnerError(f"the feature map {self.feature_map_!r} {fault}.")
         return mapped
 
     def psi(self, features: Array) -> Array:

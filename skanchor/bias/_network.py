@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.linalg import eigh
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import FeaturePairs
+from skanchor._model.link import sigmoid
 from skanchor._typing import Array
-from skanchor.bias._head import fit_head, head_ridge
-from skanchor.bias._learner import PairsLearner
-from skanchor.bias._rows import TrainingRows, is_constant, response_moments
-from skanchor.bias.protocol import LastStage
+from skanchor.bias._learner import (
+    LINEAR_RIDGE,
+    StagedLearner,
+    fit_exactly,
+    is_constant,
+    loss_terms,
+    response_moments,
+    simplest_within_error,
+)
+from skanchor.bias.fitting import TrainingRows
 from skanchor.exceptions import LearnerError
 
-PREFIXES = ("module__", "optimizer__")
+LARGEST_ALPHA, N_ALPHAS = 1e3, 13
+"""First ridge and length of the path that ``alpha="auto"`` chooses from."""
+
+LEAST_ROWS = 20.0
+"""The path ends at this number over the number of rows. Where the same responses recur
+in several rows, leaving one of these out hides little, and its loss would favour a
+smaller ridge than new responses do."""
+
+PILOT_ALPHA, PILOT_TOLERANCE = 0.1, 1.0
+"""Ridge and tolerance of a first logistic fit; the leave-one-out losses are those of
+the quadratic approximation of the loss about it."""
+
+LEAST_CURVATURE = 1e-6
+"""Least curvature of a row in that approximation."""
+
+FULL_LEVERAGE = 1.0 - 1e-6
+"""Largest leverage in the leave-one-out formula: at 1 a row determines its own fit."""
 
 
-class NetworkBias(PairsLearner):
+class NetworkBias(StagedLearner):
     """Bias as a neural network, the same for both responses.
 
     ``psi(x) = b' (x, body(x))`` has two parts. The body is a stack of hidden layers,
@@ -40,11 +64,6 @@ class NetworkBias(PairsLearner):
         module that maps (n_rows, n_features) to (n_rows, width), row by row. None means
         linear layers with ReLU units. Units of the first layer start with one, two or
         all features as inputs, in turn.
-    width, depth : int, optional
-        Size of the default body. None means a size that grows with the number n of
-        rows. The width is ``ceil(log2 n) * min(6 * n_features, 32)``, such as 198 units
-        for three features and n = 2,000. The depth is ``round(log10 n) - 2`` layers,
-        at least one.
     alpha : float or "auto", default="auto"
         Ridge penalty of the head, as in :class:`LinearBias`: ``alpha / 2`` times the
         squared norm of the coefficients of standardised hidden features is added to the
@@ -58,30 +77,20 @@ class NetworkBias(PairsLearner):
     l1 : float, default=0.0
         Proximal l1 penalty of the body's weights. Weights that it sets to zero stay
         exactly zero.
-    weight_decay : float, default=0.001
-        Decoupled weight decay of the default optimizer; others take
-        ``optimizer__weight_decay``.
-    lr : float, default=0.003
-        Initial learning rate, which decreases along half a cosine.
-    max_epochs : int, default=5
-        Largest number of passes over the rows.
-    batch_size : int, default=256
-        Rows of each gradient step; -1 is all of them.
-    optimizer : {"adamw"} or torch optimizer class, default="adamw"
-        Optimizer; ``optimizer__...`` are its parameters.
-    callbacks : sequence, optional
-        Further skorch callbacks.
-    device : str, default="cpu"
-        Where the body is trained, such as ``"cuda"``; predictions run on the CPU.
     random_state : int, RandomState or None, default=0
         Seed of the initial weights and of the batches. Fits are reproducible unless it
-        is None, also in threads. They do not use torch's global generator, except fits
-        with your own ``module``, ``optimizer`` or ``callbacks``: for these it is seeded
-        and then restored, and only one such fit runs at a time.
+        is None. torch's global generator is seeded for the fit and then restored; only
+        one fit runs at a time in a process, also in threads.
     loss : {"logistic", "squared"}, default="logistic"
         Loss of the contrasts.
     **kwargs : dict
-        ``module__...`` and ``optimizer__...`` parameters, as in skorch.
+        Parameters of ``skorch.NeuralNet``, by default ``lr=0.003`` (which decreases
+        along half a cosine), ``max_epochs=5``, ``batch_size=256``, and the optimizer
+        AdamW with ``optimizer__weight_decay=0.001``; others are ``device`` and
+        ``callbacks``. ``module__...`` are parameters of the body. Those of the default
+        one, ``module__width`` and ``module__depth``, grow with the number n of rows:
+        ``ceil(log2 n) * min(6 * n_features, 32)`` units, such as 198 for three features
+        and n = 2,000, and ``round(log10 n) - 2`` layers, at least one.
 
     Attributes
     ----------
@@ -133,21 +142,9 @@ class NetworkBias(PairsLearner):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "module": [callable, None],
-        "width": [Interval(Integral, 1, None, closed="left"), None],
-        "depth": [Interval(Integral, 1, None, closed="left"), None],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "bound": [Interval(Real, 0, None, closed="neither")],
         "l1": [Interval(Real, 0, None, closed="left")],
-        "weight_decay": [Interval(Real, 0, None, closed="left")],
-        "lr": [Interval(Real, 0, None, closed="neither")],
-        "max_epochs": [Interval(Integral, 0, None, closed="left")],
-        "batch_size": [
-            Interval(Integral, 1, None, closed="left"),
-            Options(Integral, {-1}),
-        ],
-        "optimizer": [StrOptions({"adamw"}), callable],
-        "callbacks": ["array-like", None],
-        "device": [str],
         "random_state": ["random_state"],
         "loss": [StrOptions({"logistic", "squared"})],
     }
@@ -156,35 +153,17 @@ class NetworkBias(PairsLearner):
         self,
         module: Callable[..., Any] | None = None,
         *,
-        width: int | None = None,
-        depth: int | None = None,
         alpha: float | str = "auto",
         bound: float = 10.0,
         l1: float = 0.0,
-        weight_decay: float = 0.001,
-        lr: float = 0.003,
-        max_epochs: int = 5,
-        batch_size: int = 256,
-        optimizer: Any = "adamw",
-        callbacks: Sequence[Any] | None = None,
-        device: str = "cpu",
         random_state: Any = 0,
         loss: str = "logistic",
         **kwargs: Any,
     ):
         self.module = module
-        self.width = width
-        self.depth = depth
         self.alpha = alpha
         self.bound = bound
         self.l1 = l1
-        self.weight_decay = weight_decay
-        self.lr = lr
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.optimizer = optimizer
-        self.callbacks = callbacks
-        self.device = device
         self.random_state = random_state
         self.loss = loss
         self._kwargs = kwargs
@@ -215,18 +194,13 @@ class NetworkBias(PairsLearner):
         -------
         self
         """
-        parts = {k: v for k, v in params.items() if k.startswith(PREFIXES)}
-        self._kwargs = {**self._kwargs, **parts}
-        super().set_params(**{k: v for k, v in params.items() if k not in parts})
+        names = super().get_params(deep=False)
+        further = {k: v for k, v in params.items() if k not in names}
+        self._kwargs = {**self._kwargs, **further}
+        super().set_params(**{k: v for k, v in params.items() if k in names})
         return self
 
     def _fit(self, rows: TrainingRows, start: Any) -> None:
-        for name in self._kwargs:
-            if not name.startswith(PREFIXES):
-                raise TypeError(
-                    f"NetworkBias has no parameter {name!r}; parameters of its parts "
-                    f"begin with one of {list(PREFIXES)}."
-                )
         try:
             from skanchor.bias._torch import train_body
         except ImportError as error:
@@ -234,42 +208,35 @@ class NetworkBias(PairsLearner):
                 "NetworkBias needs torch and skorch: pip install 'skanchor[network]' "
                 "(README.md tells how to get torch without CUDA)."
             ) from error
-        rows = rows.counted()
+        shape, n_features = rows.y.shape[1:], rows.pairs.n_features
+        rows, unit = rows.counted().in_units_of_targets(self.loss)
         left, right = rows.pairs.left, rows.pairs.right
         self._mean, variance = response_moments(left, right, rows.weight)
         # A scale of infinity leaves constant features out.
         constant = is_constant(self._mean, variance)
         self._scale = np.where(constant, np.inf, np.sqrt(variance))
         pairs = FeaturePairs(self._standardised(left), self._standardised(right))
+        rows = replace(rows, pairs=pairs)
+        ridge = np.full(n_features, LINEAR_RIDGE)
+        linear = fit_exactly(rows, pairs.contrast, ridge, self.loss)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if self.loss == "squared":
             # Other hidden features for the weights: they balance what psi has missed.
             seed = (seed + 1) % 2**31
-        standardised = replace(rows, pairs=pairs)
-        self.module_, self.history_ = train_body(self, standardised, seed)
+        self.module_, self.history_ = train_body(
+            self, self._kwargs, rows, linear.coef, seed
+        )
         left, right = self._columns(left), self._columns(right)
         self._centre, variance = response_moments(left, right, rows.weight)
-        self.alpha_, fit = fit_head(rows, left - right, variance, self.alpha, self.loss)
-        self._ridge = head_ridge(variance, rows.pairs.n_features, self.alpha_)
-        self._store(fit)
-
-    def last_stage(self, pairs: FeaturePairs, sample_weight: Array) -> LastStage:
-        """Head, which is linear in its coefficients.
-
-        Parameters
-        ----------
-        pairs : FeaturePairs
-            Features of the two responses.
-        sample_weight : ignored
-            The penalty is that of the fit.
-
-        Returns
-        -------
-        LastStage
-        """
-        check_is_fitted(self, "coef_")
-        columns = self._columns(pairs.left) - self._columns(pairs.right)
-        return LastStage(columns, self._ridge, self.coef_)
+        # The features are hardly shrunk, the hidden ones by alpha.
+        fixed, shrunk = ridge * variance[:n_features], variance[n_features:]
+        columns, alpha, first = left - right, self.alpha, None
+        if isinstance(alpha, str):
+            alpha, first = choose_ridge(rows, columns, fixed, shrunk, self.loss)
+        self.alpha_, self._ridge = float(alpha), np.append(fixed, alpha * shrunk)
+        fit = fit_exactly(rows, columns, self._ridge, self.loss, start=first)
+        coef = fit.coef[rows.parametric.shape[1] :] * unit
+        self._store(fit, rows, coef.reshape(-1, *shape))
 
     def for_riesz_weights(self) -> Self:
         """Unfitted copy with the chosen ridge, for the Riesz weights of this judge.
@@ -307,8 +274,89 @@ class NetworkBias(PairsLearner):
         ndarray of shape (n_rows,) or (n_rows, n_targets)
             Bias in judge logits, about its mean over the responses of the fit.
         """
-        check_is_fitted(self, "coef_")
-        result: Array = (self._columns(features) - self._centre) @ self.coef_
-        if self.loss == "logistic":
-            result = np.clip(result, -self.bound, self.bound)
-        return result
+        values = super().psi(features) - self._centre @ self.coef_
+        return (
+            np.clip(values, -self.bound, self.bound)
+            if self.loss == "logistic"
+            else values
+        )
+
+
+def choose_ridge(
+    rows: TrainingRows, columns: Array, fixed: Array, shrunk: Array, loss: str
+) -> tuple[float, Array]:
+    """Choose the largest ridge with a leave-one-out loss within an error of the least.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        What the head is fitted on.
+    columns : ndarray of shape (n_rows, n_columns)
+        Contrasts of the features, then of the hidden ones.
+    fixed, shrunk : ndarray
+        Penalty of the features; penalty of the hidden ones per unit of ridge.
+    loss : {"logistic", "squared"}
+        Loss of the contrasts.
+
+    Returns
+    -------
+    alpha : float
+    start : ndarray
+        Coefficients about the solution.
+    """
+    design, y, weight = np.hstack([rows.parametric, columns]), rows.y, rows.weight
+    if loss == "logistic":
+        ridge = np.append(fixed, PILOT_ALPHA * shrunk)
+        pilot = fit_exactly(rows, columns, ridge, loss, tolerance=PILOT_TOLERANCE)
+        # One step of iteratively reweighted least squares: the weights are w V, and the
+        # working response is eta + (y - p) / V. So the leave-one-out fits of every
+        # ridge are those of weighted least squares.
+        eta = design @ pilot.coef
+        mean = sigmoid(eta)
+        curvature = np.maximum(mean * (1.0 - mean), LEAST_CURVATURE)
+        y, weight = eta + (y - mean) / curvature, weight * curvature[:, 0]
+    fixed = np.append(np.zeros(rows.parametric.shape[1]), fixed)
+    alphas = np.geomspace(LARGEST_ALPHA, LEAST_ROWS / len(rows), N_ALPHAS)
+    coefs, predictions = leave_one_out(design, y, weight, fixed, shrunk, alphas)
+    terms = loss_terms(loss, rows.y, predictions)
+    chosen, _, _ = simplest_within_error(terms.sum(axis=2).T, rows.weight)
+    return float(alphas[chosen]), coefs[chosen]
+
+
+def leave_one_out(
+    design: Array, y: Array, weight: Array, fixed: Array, shrunk: Array, alphas: Array
+) -> tuple[Array, Array]:
+    """Weighted ridge regressions, and the prediction of each row by the fit without it.
+
+    Parameters
+    ----------
+    design : ndarray of shape (n_rows, n_columns)
+        Columns, those with a fixed penalty first.
+    y : ndarray of shape (n_rows, n_targets)
+        Outcomes.
+    weight : ndarray of shape (n_rows,)
+        Row weights.
+    fixed, shrunk : ndarray
+        Penalty of the first columns; penalty of the others per unit of ridge.
+    alphas : ndarray of shape (n_alphas,)
+        Ridges; the last is the least.
+
+    Returns
+    -------
+    coefs : ndarray of shape (n_alphas, n_columns, n_targets)
+    predictions : ndarray of shape (n_alphas, n_rows, n_targets)
+    """
+    weighted, least = design * weight[:, None], alphas[-1]
+    gram = weighted.T @ design + np.diag(np.append(fixed, least * shrunk))
+    # Columns that are constant, or repeat others, must not make it singular.
+    gram[np.diag_indices_from(gram)] += 1e-18 * np.diag(gram).max()
+    # V with V' gram V = I and V' penalty V = diag(values) inverts the information of
+    # every ridge: V / (1 + (alpha - least) values) V'.
+    values, vectors = eigh(np.diag(np.append(0.0 * fixed, shrunk)), gram)
+    shrink = 1.0 / (1.0 + np.outer(alphas - least, np.maximum(values, 0.0)))
+    rotated, slope = design @ vectors, vectors.T @ (weighted.T @ y)
+    leverage = np.minimum(weight * (shrink @ rotated.T**2), FULL_LEVERAGE)
+    coefs = shrink[:, :, None] * slope
+    # The residual without the row is (y - fitted) / (1 - leverage).
+    residual = (y - rotated @ coefs) / (1.0 - leverage)[:, :, None]
+    return vectors @ coefs, y - residual

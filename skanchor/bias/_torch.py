@@ -13,210 +13,140 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from skorch import NeuralNet
-from skorch.callbacks import LRScheduler
+from skorch.callbacks import Callback, LRScheduler
+from torch.utils.data import TensorDataset
 
 from skanchor._typing import Array
-from skanchor.bias._exact import LINEAR_RIDGE, fit_exactly
-from skanchor.bias._rows import TrainingRows
+from skanchor.bias.fitting import TrainingRows
 from skanchor.exceptions import LearnerError
 
 FANS = (1, 2)
 """Features that a unit of the first layer starts from, beside those that see all."""
 
 GLOBAL_GENERATOR = threading.RLock()
-"""Lock of torch's global generator, for fits that borrow it."""
+"""Lock of torch's global generator, which fits borrow."""
 
 
-# ------------------------------------------------------------------------------- bodies
 class ReLUBody(torch.nn.Sequential):
     """Hidden layers of the default network, from features to ``width`` ReLU units.
 
     The units of the first layer start from one, two or all features in turn, with
-    their kinks spread over standardised data. All weights are drawn from ``generator``.
+    their kinks spread over standardised data.
     """
 
-    def __init__(self, n_features: int, width: int, depth: int, generator: Any):
-        sizes = [n_features, *[width] * depth]
+    def __init__(self, n_features: int, width: int, depth: int):
         layers: list[torch.nn.Module] = []
-        for before, after in pairwise(sizes):
-            # torch's default weights, without its global generator.
-            layer = torch.nn.utils.skip_init(torch.nn.Linear, before, after)
-            for values in layer.parameters():
-                bound = 1.0 / math.sqrt(before)
-                values.data.uniform_(-bound, bound, generator=generator)
-            layers += [layer, torch.nn.ReLU()]
+        for sizes in pairwise([n_features, *[width] * depth]):
+            layers += [torch.nn.Linear(*sizes), torch.nn.ReLU()]
         super().__init__(*layers)
-        with torch.no_grad():
-            fans = torch.tensor([*FANS, n_features])
-            n_inputs = fans[torch.arange(width) % len(fans)]
-            order = torch.rand(width, n_features, generator=generator)
-            rank = order.argsort(dim=1).argsort(dim=1)
-            weight = torch.randn(width, n_features, generator=generator)
-            weight *= rank < n_inputs[:, None]
-            first: Any = self[0]
-            first.weight.copy_(weight / weight.norm(dim=1, keepdim=True))
-            first.bias.uniform_(-1.0, 1.0, generator=generator)
+        first: Any = self[0]
+        fans = torch.tensor([*FANS, n_features])
+        n_inputs = fans[torch.arange(width) % len(fans)]
+        rank = torch.rand(width, n_features).argsort(dim=1).argsort(dim=1)
+        weight = torch.randn(width, n_features) * (rank < n_inputs[:, None])
+        torch.nn.init.uniform_(first.bias, -1.0, 1.0)
+        first.weight.data = weight / weight.norm(dim=1, keepdim=True)
 
 
-def make_body(learner: Any, n_features: int, n_rows: int, seed: int) -> Any:
-    """Body with its first weights.
-
-    Parameters
-    ----------
-    learner : NetworkBias
-        Its parameters say which.
-    n_features, n_rows : int
-        Size of the training set, which determines the size of the default body.
-    seed : int
-        Seed of the weights.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
-    options = {
-        name.removeprefix("module__"): value
-        for name, value in learner.get_params().items()
-        if name.startswith("module__")
-    }
-    if learner.module is not None:
-        torch.manual_seed(seed)
-        return learner.module(n_features, **options)
-    grown = math.ceil(math.log2(max(n_rows, 2))) * min(6 * n_features, 32)
-    depth = max(1, round(math.log10(n_rows)) - 2)
-    sizes = {"width": learner.width or grown, "depth": learner.depth or depth}
-    generator = torch.Generator().manual_seed(seed)
-    return ReLUBody(n_features, **{**sizes, **options}, generator=generator)
-
-
-def check_body(body: Any, features: Array) -> int:
-    """Refuse a body that does not treat responses one by one; return its width."""
-    if not isinstance(body, torch.nn.Module):
-        raise LearnerError(
-            f"module must build a torch.nn.Module, got {type(body).__name__}."
-        )
-    for part in body.modules():
-        if isinstance(part, torch.nn.modules.batchnorm._NormBase):
-            raise LearnerError(
-                f"the module contains {type(part).__name__}, which mixes the rows of a "
-                "batch: psi of a response would depend on the other side and on other "
-                "comparisons. Use LayerNorm, or none."
-            )
-    x = torch.as_tensor(features, dtype=torch.float32)
-    body.eval()
-    with torch.no_grad():
-        whole = body(x)
-        shape = tuple(getattr(whole, "shape", ())) or type(whole).__name__
-        if len(shape) != 2 or shape[0] != len(x):
-            raise LearnerError(
-                f"the module must map (n_rows, n_features) to (n_rows, width), but "
-                f"{tuple(x.shape)} became {shape}."
-            )
-        half = body(x[: len(x) // 2 + 1])
-    body.train()
-    if not torch.isfinite(whole).all():
-        raise LearnerError("the module returned NaN or infinite features.")
-    if not torch.allclose(whole[: len(half)], half, rtol=1e-3, atol=1e-5):
-        raise LearnerError(
-            "the module's output for a row depends on the other rows of its batch; "
-            "psi must be a function of one response."
-        )
-    return int(whole.shape[1])
-
-
-def body_features(body: Any, features: Array, chunk: int = 65536) -> Array:
-    """Hidden features of responses, in float64."""
-    parts = []
-    with torch.no_grad():
-        for at in range(0, max(len(features), 1), chunk):
-            rows = torch.as_tensor(features[at : at + chunk], dtype=torch.float32)
-            parts.append(body(rows).numpy())
-    return np.concatenate(parts).astype(np.float64)
-
-
-# ----------------------------------------------------------------------------- training
 class ContrastModule(torch.nn.Module):
-    """Logits of comparisons: hidden features, features and parametric columns."""
+    """Logits of comparisons: hidden features, features and parametric columns.
 
-    def __init__(self, body: Any, head: Any, skip: Any, coef: Any):
+    Training starts from the coefficients of an exact linear fit.
+    """
+
+    def __init__(self, body: Any, width: int, linear: Array, n_parametric: int):
         super().__init__()
-        self.body = body
-        self.head, self.skip, self.coef = map(torch.nn.Parameter, (head, skip, coef))
+        self.body, n_targets = body, linear.shape[1]
+        head = torch.randn(width, n_targets) * (0.1 / math.sqrt(width))
+        self.head = torch.nn.Parameter(head)
+        self.coef = torch.nn.Parameter(_tensor(linear[:n_parametric]))
+        self.skip = torch.nn.Parameter(_tensor(linear[n_parametric:]))
 
-    def forward(self, left: Any, right: Any, parametric: Any) -> Any:
-        """Logits, or predictions of the targets, (n_rows, n_targets)."""
+    def forward(self, columns: Any) -> Any:
+        """Logits, or predictions of the targets, (n_rows, n_targets).
+
+        Columns are the features of both sides, then the parametric columns.
+        """
+        at = len(self.skip), 2 * len(self.skip)
+        left, right, parametric = columns.tensor_split(at, dim=1)
         first, second = self.body(torch.cat([left, right])).split(len(left))
         eta = (first - second) @ self.head + (left - right) @ self.skip
-        return eta + parametric @ self.coef[:, None]
+        return eta + parametric @ self.coef
 
 
 class Batches:
-    """Whole batches of a dataset, shuffled if there is a generator.
+    """Places of the rows of whole batches, shuffled anew in each epoch.
 
-    torch's loader takes rows one by one, which takes longer than the training.
+    A loader that samples and collects rows one by one takes longer than the training.
     """
 
-    def __init__(self, dataset: Any, batch_size: int, generator: Any = None):
-        self.X, self.y = dataset.X, dataset.y
-        self.batch_size, self.generator = batch_size, generator
+    def __init__(self, n_rows: int, batch_size: int):
+        self.n_rows, self.batch_size = n_rows, batch_size
 
     def __iter__(self) -> Iterator[Any]:
-        n, X, y = len(self.y), self.X, self.y
-        if self.generator is not None:
-            order = torch.randperm(n, generator=self.generator).to(y.device)
-            X, y = {name: value[order] for name, value in X.items()}, y[order]
         # An incomplete last batch would count as much as the others.
-        for at in range(0, n - n % self.batch_size or n, self.batch_size):
-            rows = slice(at, at + self.batch_size)
-            yield {name: value[rows] for name, value in X.items()}, y[rows]
+        whole = self.n_rows - self.n_rows % self.batch_size
+        return iter(torch.randperm(self.n_rows)[:whole].split(self.batch_size))
 
 
-class ContrastNet(NeuralNet):
-    """skorch's net with row weights, bounds and sparsity, which refuses divergence."""
+class WeightedLoss(torch.nn.Module):
+    """Mean weighted loss of a batch; the last column of ``y`` holds the weights."""
 
-    def get_loss(self, y_pred: Any, y_true: Any, *args: Any, **kwargs: Any) -> Any:
-        """Mean weighted loss of a batch; the last column of y holds the weights."""
-        terms = super().get_loss(y_pred, y_true[:, :-1], *args, **kwargs)
-        return (y_true[:, -1] * terms.sum(dim=1)).mean()
+    def __init__(self, terms: Any):
+        super().__init__()
+        self.terms = terms
 
-    def on_batch_end(self, net: Any, *args: Any, **kwargs: Any) -> None:
-        """Put the parameters back into their set."""
-        super().on_batch_end(net, *args, **kwargs)
-        module = self.module_
-        with torch.no_grad():
-            module.coef.clamp_(module.lower, module.upper)
-            for value in module.body.parameters() if module.l1 else ():
-                if value.dim() > 1:
-                    # Proximal step of the l1 norm: weights become exactly zero.
-                    step = self.optimizer_.param_groups[0]["lr"] * module.l1
-                    value.copy_(value.sign() * (value.abs() - step).clamp(min=0))
-
-    def on_epoch_end(self, net: Any, *args: Any, **kwargs: Any) -> None:
-        """Refuse a loss that is not finite."""
-        super().on_epoch_end(net, *args, **kwargs)
-        loss = np.mean(self.history[-1, "batches", :, "train_loss"])
-        if not math.isfinite(loss):
-            raise LearnerError(
-                f"the network diverged in epoch {len(self.history)}: its loss is "
-                f"{loss}. Lower lr, or check the features for extreme values."
-            )
+    def forward(self, eta: Any, y: Any) -> Any:
+        """Loss of predictions (n_rows, n_targets)."""
+        terms = self.terms(eta, y[:, :-1], reduction="none")
+        return (y[:, -1] * terms.sum(dim=1)).mean()
 
 
-def train_body(learner: Any, rows: TrainingRows, seed: int) -> tuple[Any, list[Any]]:
+class Limits(Callback):
+    """Put parameters back into their set after each step.
+
+    Parametric coefficients stay within their bounds. With an l1 norm, a proximal step
+    makes weights of the body exactly zero.
+    """
+
+    def __init__(self, bounds: tuple[ArrayLike, ArrayLike], l1: float):
+        self.bounds, self.l1 = bounds, l1
+
+    def on_batch_end(self, net: Any, **kwargs: Any) -> None:
+        """Clip coefficients, and shrink weights."""
+        coef, step = net.module_.coef.data, net.optimizer_.param_groups[0]["lr"]
+        low, high = (coef.new_tensor(np.reshape(b, (-1, 1))) for b in self.bounds)
+        coef.clamp_(low, high)
+        for value in net.module_.body.parameters() if self.l1 else ():
+            if value.dim() > 1:
+                shrink = torch.nn.functional.softshrink
+                value.data = shrink(value.data, step * self.l1)
+
+
+def train_body(
+    learner: Any,
+    settings: dict[str, Any],
+    rows: TrainingRows,
+    linear: Array,
+    seed: int,
+) -> tuple[Any, Any]:
     """Make a body and train it; torch's global generator is left as it was.
 
-    The package's parts draw from generators of their own. A module, optimizer or
-    callback of the user's may draw from the global one, as a layer does for its first
-    weights and dropout for its masks: it is then seeded for the fit and put back
-    afterwards, and such fits take turns in a process.
+    First weights, dropout, batches and a user's own parts draw from that generator. It
+    is seeded for the fit and put back afterwards, and fits take turns in a process.
 
     Parameters
     ----------
     learner : NetworkBias
         Its parameters say how.
+    settings : dict
+        Those of skorch, and of the body.
     rows : TrainingRows
-        With standardised features.
+        With standardised features, and targets of mean square one.
+    linear : ndarray of shape (n_parametric + n_features, n_targets)
+        Coefficients of the linear fit of these rows, which training starts from.
     seed : int
         Seed of the first weights and of the batches.
 
@@ -227,72 +157,105 @@ def train_body(learner: Any, rows: TrainingRows, seed: int) -> tuple[Any, list[A
     history : list of dict
         skorch's.
     """
-    if (
-        learner.module is None
-        and learner.optimizer == "adamw"
-        and not learner.callbacks
-    ):
-        return _train(learner, rows, seed)
+    options = {"lr": 0.003, "max_epochs": 5, "batch_size": 256, **settings}
+    if "optimizer" not in options:
+        decay = {"optimizer__weight_decay": 0.001}
+        options = {"optimizer": torch.optim.AdamW, **decay, **options}
+    n_rows, n_parametric = rows.parametric.shape
+    columns = [rows.pairs.left, rows.pairs.right, rows.parametric]
+    y = np.column_stack([rows.y, n_rows * rows.weight])
+    data = TensorDataset(_tensor(np.hstack(columns)), _tensor(y))
     devices = range(torch.cuda.device_count())
     with GLOBAL_GENERATOR, torch.random.fork_rng(devices=devices):
-        return _train(learner, rows, seed)
+        torch.manual_seed(seed)
+        body = _make_body(learner.module, options, rows.pairs.n_features, n_rows)
+        width = _check_body(body, _tensor(rows.pairs.left[:16]))
+        module = ContrastModule(body, width, linear, n_parametric)
+        net = _net(learner, module, rows, options).initialize()
+        net.notify("on_train_begin", X=data, y=None)
+        # Not fit: skorch's swallows an interrupt and hands back a half-trained net.
+        net.fit_loop(data)
+        net.notify("on_train_end", X=data, y=None)
+    for epoch in net.history:
+        if not math.isfinite(epoch["train_loss"]):
+            raise LearnerError(
+                f"the network diverged in epoch {epoch['epoch']}: its loss is "
+                f"{epoch['train_loss']}. Lower lr, or check the features for extreme "
+                "values."
+            )
+    return body.cpu().eval(), net.history
 
 
-def _train(learner: Any, rows: TrainingRows, seed: int) -> tuple[Any, list[Any]]:
-    body = make_body(learner, rows.pairs.n_features, len(rows), seed)
-    width = check_body(body, rows.pairs.left[:16])
-    rows, _ = rows.in_units_of_targets(learner.loss)
-    # Training starts from the exact linear fit.
-    ridge = np.full(rows.pairs.n_features, LINEAR_RIDGE)
-    first = fit_exactly(rows, rows.pairs.contrast, ridge, learner.loss)
-    generator = torch.Generator().manual_seed(seed)
-    head = torch.randn(width, rows.y.shape[1], generator=generator)
-    module = ContrastModule(
-        body,
-        head * (0.1 / math.sqrt(width)),
-        _tensor(first.coef),
-        _tensor(first.parametric_coef),
-    )
-    module.lower, module.upper = _tensor(rows.lower), _tensor(rows.upper)
-    module.l1 = learner.l1
-    options = {
-        name: value
-        for name, value in learner.get_params().items()
-        if name.startswith("optimizer__")
+def _net(
+    learner: Any, module: Any, rows: TrainingRows, options: dict[str, Any]
+) -> NeuralNet:
+    """The untrained net of skorch, which takes whole batches of rows."""
+    n_rows, functional = len(rows), torch.nn.functional
+    terms = {
+        "logistic": functional.binary_cross_entropy_with_logits,
+        "squared": functional.mse_loss,
     }
-    if learner.optimizer == "adamw":
-        options = {"optimizer__weight_decay": learner.weight_decay, **options}
-    is_logistic = learner.loss == "logistic"
-    schedule = LRScheduler("CosineAnnealingLR", T_max=max(learner.max_epochs, 1))
-    net = ContrastNet(
+    size = min(options["batch_size"], n_rows) if options["batch_size"] > 0 else n_rows
+    schedule = LRScheduler("CosineAnnealingLR", T_max=max(options["max_epochs"], 1))
+    limits = ("limits", Limits(rows.bounds, learner.l1))
+    further = options.pop("callbacks", None) or ()
+    return NeuralNet(
         module,
-        criterion=torch.nn.BCEWithLogitsLoss if is_logistic else torch.nn.MSELoss,
-        criterion__reduction="none",
-        optimizer=torch.optim.AdamW
-        if learner.optimizer == "adamw"
-        else learner.optimizer,
-        lr=learner.lr,
-        max_epochs=learner.max_epochs,
-        batch_size=learner.batch_size,
-        iterator_train=Batches,
-        iterator_train__generator=generator,
+        criterion=WeightedLoss,
+        criterion__terms=terms[learner.loss],
+        iterator_train__batch_size=None,
+        iterator_train__sampler=Batches(n_rows, size),
         train_split=None,
-        device=learner.device,
-        callbacks=[("schedule", schedule), *(learner.callbacks or ())],
+        callbacks=[("schedule", schedule), limits, *further],
         callbacks__print_log=None,
         **options,
-    ).initialize()
-    X = {
-        "left": _tensor(rows.pairs.left),
-        "right": _tensor(rows.pairs.right),
-        "parametric": _tensor(rows.parametric),
-    }
-    y = _tensor(np.column_stack([rows.y, len(rows) * rows.weight]))
-    net.notify("on_train_begin", X=X, y=y)
-    # Not fit: skorch's swallows an interrupt and hands back a half-trained net.
-    net.fit_loop(X, y)
-    net.notify("on_train_end", X=X, y=y)
-    return body.cpu().eval(), net.history
+    )
+
+
+def _make_body(
+    module: Any, options: dict[str, Any], n_features: int, n_rows: int
+) -> Any:
+    """Body with its first weights, whose parameters are taken out of the options.
+
+    The size of the default one grows with the training set.
+    """
+    names = [name for name in options if name.startswith("module__")]
+    given = {name.removeprefix("module__"): options.pop(name) for name in names}
+    if module is not None:
+        return module(n_features, **given)
+    width = math.ceil(math.log2(max(n_rows, 2))) * min(6 * n_features, 32)
+    depth = max(1, round(math.log10(n_rows)) - 2)
+    return ReLUBody(n_features, **{"width": width, "depth": depth, **given})
+
+
+def _check_body(body: Any, x: Any) -> int:
+    """Refuse a body that does not treat responses one by one; return its width."""
+    shape: tuple[int, ...] = ()
+    fault = f"it built {type(body).__name__}"
+    if isinstance(body, torch.nn.Module):
+        with torch.no_grad():
+            whole, half = body.eval()(x), body(x[: len(x) // 2 + 1])
+        body.train()
+        shape = tuple(getattr(whole, "shape", ()))
+        normalisation = torch.nn.modules.batchnorm._NormBase
+        fault = f"shape {tuple(x.shape)} became {shape}"
+        if len(shape) == 2 and shape[0] == len(x):
+            is_mixed = any(isinstance(part, normalisation) for part in body.modules())
+            same = torch.allclose(whole[: len(half)], half, 1e-3, 1e-5, equal_nan=True)
+            fault = "the rows of a batch are mixed" if is_mixed or not same else ""
+    if fault:
+        raise LearnerError(
+            "module must build a torch.nn.Module that turns responses, one by one, "
+            f"from (n_rows, n_features) into (n_rows, width), but {fault}. Of "
+            "normalisations LayerNorm serves."
+        )
+    return int(shape[1])
+
+
+def body_features(body: Any, features: Array) -> Array:
+    """Hidden features of responses, in float64."""
+    with torch.no_grad():
+        return np.asarray(body(_tensor(features)).numpy(), dtype=np.float64)
 
 
 def _tensor(values: Array) -> Any:

@@ -9,13 +9,13 @@ least squares of the Riesz step, several targets at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from skanchor._battles import FeaturePairs
 from skanchor._typing import Array
@@ -60,7 +60,7 @@ class BiasLearner(Protocol):
         sample_weight: Array | None = None,
         *,
         parametric: Array | None = None,
-        bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        bounds: tuple[ArrayLike, ArrayLike] = (-np.inf, np.inf),
         start: Any = None,
     ) -> Self:
         """Fit psi on pairs.
@@ -77,7 +77,7 @@ class BiasLearner(Protocol):
         parametric : ndarray of shape (n_rows, n_parametric), optional
             Logistic loss only: columns whose coefficients are fitted jointly with psi
             and stored as ``parametric_coef_``.
-        bounds : (low, high), optional
+        bounds : (low, high)
             Bounds of the parametric coefficients, for all or for each.
         start : learner, optional
             The same learner fitted on nearly the same rows; may be ignored.
@@ -124,41 +124,6 @@ class ContrastMixin:
         """
         pairs = FeaturePairs.of(X)
         return self.psi(pairs.left) - self.psi(pairs.right)
-
-
-HOW_TO_WRAP = (
-    "BoostedBias(regressor) makes a learner of a regressor, LinearBias(transformer) "
-    "one of a transformer."
-)
-"""What to do with estimators that are no learners themselves."""
-
-
-def named_learner(bias: Any, known: Mapping[str, type]) -> BiasLearner:
-    """Turn a name into a learner with default parameters; check any other learner.
-
-    Parameters
-    ----------
-    bias : str or learner
-        Name or learner, which comes back as it is.
-    known : mapping of str to class
-        Learners by name.
-
-    Returns
-    -------
-    BiasLearner
-    """
-    if isinstance(bias, str):
-        if bias not in known:
-            raise ValueError(
-                f"Unknown bias learner {bias!r}; known names are {list(known)}."
-            )
-        return known[bias]()  # type: ignore[no-any-return]
-    missing = [m for m in ("fit", "contrast", "set_params") if not hasattr(bias, m)]
-    if missing:
-        raise TypeError(
-            f"bias learner {bias!r} lacks {', '.join(missing)}(). {HOW_TO_WRAP}"
-        )
-    return bias  # type: ignore[no-any-return]
 
 
 def linearity(learner: Any) -> Literal["fixed", "learned", "none"]:
@@ -256,6 +221,22 @@ def rejoined(learner: Any, coef: Array) -> Any:
     updated = copy(learner)
     updated.coef_ = coef
     return updated
+
+
+def for_riesz_weights(learner: Any) -> Any:
+    """Unfitted copy of a fitted learner, with the settings that it has chosen.
+
+    Parameters
+    ----------
+    learner : learner
+        Fitted.
+
+    Returns
+    -------
+    learner
+    """
+    chooses = hasattr(learner, "for_riesz_weights")
+    return learner.for_riesz_weights() if chooses else clone(learner)
 
 
 def span_names(learner: Any, features: tuple[str, ...], size: int) -> list[str]:

@@ -1,19 +1,32 @@
-"""Names of learners: the learner of each name, and the one that each judge gets.
-
-This module imports the learners, and no learner imports it.
-"""
+"""Names of learners, the choice among them, and the learner that each judge gets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from numbers import Integral
+from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import HasMethods
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
-from skanchor.bias._auto import CANDIDATES, AutoBias
-from skanchor.bias.protocol import HOW_TO_WRAP, BiasLearner, named_learner
+from skanchor._battles import FeaturePairs
+from skanchor._typing import Array
+from skanchor.bias._boosted import BoostedBias
+from skanchor.bias._learner import PairsLearner, loss_terms, simplest_within_error
+from skanchor.bias._linear import LinearBias
+from skanchor.bias._network import NetworkBias
+from skanchor.bias.fitting import TrainingRows
+from skanchor.bias.protocol import BiasLearner
 
-LEARNERS: dict[str, type] = {**CANDIDATES, "auto": AutoBias}
+HOW_TO_WRAP = (
+    "BoostedBias(regressor) makes a learner of a regressor, LinearBias(transformer) "
+    "one of a transformer."
+)
+"""What to do with estimators that are no learners themselves."""
 
 
 class _LearnerMethods(HasMethods):
@@ -24,11 +37,163 @@ class _LearnerMethods(HasMethods):
 
 
 # Names are checked by make_learner, the one place that knows them.
-ONE_LEARNER: list[Any] = [
-    str,
-    _LearnerMethods(["fit", "contrast", "set_params"]),
-]
+ONE_LEARNER: list[Any] = [str, _LearnerMethods(["fit", "contrast", "set_params"])]
 LEARNER_CONSTRAINT: list[Any] = [*ONE_LEARNER, dict]
+
+
+class AutoBias(PairsLearner):
+    """The candidate with the lowest cross-validated loss, fitted on all rows.
+
+    It chooses the first candidate of the list whose loss is within one standard error
+    of the lowest, so list simpler candidates first.
+
+    Parameters
+    ----------
+    candidates : sequence of str or learners, optional
+        Names or learners; None means linear, network (if torch and skorch are
+        installed) and boosted.
+    n_splits : int, default=3
+        Folds of the inner cross-validation.
+    random_state : int, RandomState or None, default=0
+        Seed of the inner folds.
+    loss : {"logistic", "squared"}, default="logistic"
+        Loss of the contrasts: log loss, or the mean over targets of the squared error
+        as a share of the target's variance.
+
+    Attributes
+    ----------
+    picked_ : str
+        Name of the chosen candidate.
+    losses_ : dict
+        Held-out loss by candidate, nats per row for the logistic loss.
+    gap_error_ : dict
+        By candidate, the standard error of its loss minus the lowest.
+    learner_ : learner
+        The chosen learner, fitted on all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skanchor.bias import AutoBias, BoostedBias, LinearBias
+    >>> from skanchor._battles import FeaturePairs
+    >>> rng = np.random.default_rng(0)
+    >>> left, right = rng.normal(size=(2, 2000, 1))
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(right**2 - left**2)[:, 0])
+    >>> auto = AutoBias(["linear", "boosted"]).fit(FeaturePairs(left, right), y)
+    >>> auto.picked_
+    'boosted'
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "candidates": ["array-like", None],
+        "n_splits": [Interval(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+        "loss": [StrOptions({"logistic", "squared"})],
+    }
+
+    def __init__(
+        self,
+        candidates: Sequence[Any] | None = None,
+        *,
+        n_splits: int = 3,
+        random_state: Any = 0,
+        loss: str = "logistic",
+    ):
+        self.candidates = candidates
+        self.n_splits = n_splits
+        self.random_state = random_state
+        self.loss = loss
+
+    def _fit(self, rows: TrainingRows, start: Any) -> None:
+        rows, candidates = rows.counted(), self._candidates()
+        # Held-out loss of each row under each candidate.
+        terms = np.zeros((len(rows), len(candidates)))
+        folds = KFold(self.n_splits, shuffle=True, random_state=self.random_state)
+        for train, test in folds.split(rows.y):
+            for c, candidate in enumerate(candidates.values()):
+                fit = self._fitted(candidate, rows[train])
+                terms[test, c] = self._terms(fit, rows[test])
+        names = list(candidates)
+        chosen, losses, errors = simplest_within_error(terms, rows.weight)
+        self.losses_ = dict(zip(names, losses.tolist(), strict=True))
+        self.gap_error_ = dict(zip(names, errors.tolist(), strict=True))
+        self.picked_ = names[chosen]
+        self.learner_ = self._fitted(candidates[self.picked_], rows)
+
+    def _candidates(self) -> dict[str, Any]:
+        """Learners that are tried, by name."""
+        candidates = self.candidates
+        if candidates is None:
+            has_torch = find_spec("torch") is not None and find_spec("skorch")
+            candidates = ["linear", *(["network"] if has_torch else []), "boosted"]
+        named = {
+            one if isinstance(one, str) else repr(one): make_learner(one)
+            for one in candidates
+        }
+        if not named or any(isinstance(one, AutoBias) for one in named.values()):
+            raise ValueError(
+                "candidates must not be empty, nor an automatic choice a candidate."
+            )
+        return named
+
+    def _fitted(self, candidate: Any, rows: TrainingRows) -> Any:
+        learner = clone(candidate).set_params(loss=self.loss)
+        columns: dict[str, Any] = {}
+        if self.loss == "logistic":
+            columns = {"parametric": rows.parametric, "bounds": rows.bounds}
+        return learner.fit(rows.pairs, rows.y, rows.weight, **columns)
+
+    def _terms(self, fit: Any, test: TrainingRows) -> Array:
+        """Loss of each held-out row."""
+        eta = np.asarray(fit.contrast(test.pairs))
+        if self.loss == "logistic":
+            eta = eta + test.parametric @ fit.parametric_coef_
+            return loss_terms(self.loss, test.y, eta)
+        # Mean over the targets of the squared error in units of each target's square.
+        y = test.y.reshape(len(test), -1)
+        scale = np.mean(y**2, axis=0)
+        share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+        return np.asarray(np.mean((y - eta.reshape(y.shape)) ** 2 * share, axis=1))
+
+    def psi(self, features: Array) -> Array:
+        """Bias of single responses.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n_rows, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+            The value of the chosen learner.
+        """
+        check_is_fitted(self, "learner_")
+        return np.asarray(self.learner_.psi(features))
+
+    def contrast(self, X: FeaturePairs) -> Array:
+        """Bias of the first response minus that of the second.
+
+        Parameters
+        ----------
+        X : FeaturePairs
+            Features of the two responses.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+        """
+        check_is_fitted(self, "learner_")
+        return np.asarray(self.learner_.contrast(FeaturePairs.of(X)))
+
+
+LEARNERS: dict[str, type] = {
+    "linear": LinearBias,
+    "network": NetworkBias,
+    "boosted": BoostedBias,
+    "auto": AutoBias,
+}
+"""Learner of each name."""
 
 
 def make_learner(bias: Any) -> BiasLearner:
@@ -50,7 +215,18 @@ def make_learner(bias: Any) -> BiasLearner:
     >>> make_learner("linear")
     LinearBias()
     """
-    return named_learner(bias, LEARNERS)
+    if isinstance(bias, str):
+        if bias not in LEARNERS:
+            raise ValueError(
+                f"Unknown bias learner {bias!r}; known names are {list(LEARNERS)}."
+            )
+        return LEARNERS[bias]()  # type: ignore[no-any-return]
+    missing = [m for m in ("fit", "contrast", "set_params") if not hasattr(bias, m)]
+    if missing:
+        raise TypeError(
+            f"bias learner {bias!r} lacks {', '.join(missing)}(). {HOW_TO_WRAP}"
+        )
+    return bias  # type: ignore[no-any-return]
 
 
 def learner_for(bias: Any, judge: Any) -> BiasLearner:

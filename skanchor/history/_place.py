@@ -33,7 +33,7 @@ from skanchor._diagnostics import FitSums
 from skanchor._model.solution import Solution
 from skanchor._model.sources import SourceRows
 from skanchor._pipeline_fit import PipelineFit
-from skanchor._riesz import RieszDebiaser, Weighing, WeightLearner
+from skanchor._riesz import RieszDebiaser, Weighing, WeightFunctions
 from skanchor.exceptions import located
 from skanchor.history._arrivals import with_models
 from skanchor.history._state import HistoryState, with_all_groups
@@ -207,16 +207,16 @@ def _debiaser(
     state: HistoryState, stages: Stages, X: Comparisons, placed: PlacedFit
 ) -> RieszDebiaser:
     """Riesz weights of the fit of all rows, from the information of each source."""
-    fit, learners = placed.fit, [WeightLearner()]
+    fit, learners = placed.fit, [WeightFunctions()]
     for source, learner in enumerate(state.learners, start=1):
         at = fit.layout.span(source)
         known = at.stop > at.start
         learners.append(
-            WeightLearner(learner, np.diag(placed.prior)[at])
+            WeightFunctions(learner, np.diag(placed.prior)[at])
             if known
-            else WeightLearner()
+            else WeightFunctions()
         )
     solution = Solution.of_grams(fit, dict(enumerate(placed.grams)), placed.prior)
-    weighing = Weighing(tuple(learners), {})
+    weighing = Weighing(tuple(learners))
     assert stages.debiaser is not None
     return stages.debiaser.with_solution(X.models, X.judges, weighing, solution)

@@ -425,7 +425,7 @@ def check_linear(full: FullFit) -> None:
         for judge in judges
         if linearity(chain.calibrator.biases_.get(judge)) != "fixed"
     ]
-    if flexible or chain.debiaser.has_projections:
+    if flexible or not chain.debiaser.weighing_.has_spans:
         raise LearnerError(
             f"The learner of judges {(flexible or judges)[:5]} has no span, so that no "
             "sums can stand for their rows. Keep a linear learner, bias='linear' or "

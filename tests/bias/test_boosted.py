@@ -96,7 +96,7 @@ def test_a_linear_bias_needs_few_rounds_and_the_weights_follow():
         assert follower[judge].max_rounds == 4 * learner.n_rounds_
         squared = clone(follower[judge]).set_params(loss="squared")
         assert squared.fit(pairs, eta).n_rounds_ == 4 * learner.n_rounds_
-    other = BoostedBias(max_depth=2)
+    other = BoostedBias(DecisionTreeRegressor(max_depth=2))
     assert calibrator.follow(other) is other
 
 

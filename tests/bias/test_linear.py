@@ -180,15 +180,8 @@ def test_fit_does_not_touch_the_users_map():
     assert LinearBias().fit(pairs.left - pairs.right, y).coef_.shape == (3,)
 
 
-@pytest.mark.parametrize(
-    ("alpha", "said"),
-    [
-        ((0.1, 0.2), r"alpha has the shape \(2,\), but the bias has 3 columns"),
-        ((0.1, -0.2, 0.0), "finite numbers that are not negative"),
-        ((0.1, np.nan, 0.0), "finite numbers that are not negative"),
-    ],
-)
-def test_penalties_that_fit_no_columns_are_refused(alpha, said):
+@pytest.mark.parametrize("alpha", [(0.1, 0.2), (0.1, -0.2, 0), (0.1, np.nan, 0)])
+def test_penalties_that_fit_no_columns_are_refused(alpha):
     pairs, _, y, weight = make_pairs(0)
-    with pytest.raises(LearnerError, match=said):
+    with pytest.raises(LearnerError, match="one for each of the 3 columns"):
         LinearBias(alpha=alpha).fit(pairs, y, weight)

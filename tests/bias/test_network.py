@@ -54,7 +54,7 @@ def make_pairs(seed=0, n=1500, d=3):
 
 
 def quick(**params):
-    return NetworkBias(**{"max_epochs": 2, "width": 8, **params})
+    return NetworkBias(**{"max_epochs": 2, "module__width": 8, **params})
 
 
 class Tanh(torch.nn.Sequential):
@@ -107,7 +107,8 @@ def test_scikit_learn_checks(estimator, check):
 
 @pytest.mark.parametrize("check", by_hand.OF_ROWS_OF_NUMBERS)
 def test_check_called_by_hand(check):
-    check("NetworkBias", clone(NETWORK))
+    # Parameters of skorch have no constraints here.
+    check("NetworkBias", NetworkBias(loss="squared"))
 
 
 def test_parameters_of_the_parts():
@@ -119,16 +120,9 @@ def test_parameters_of_the_parts():
     assert "Tanh" in repr(net)
     pairs, _, y, _ = make_pairs(n=100)
     assert again.fit(pairs, y).coef_.shape == (3 + 7,)
-    with pytest.raises(TypeError, match="no parameter 'modle__width'"):
+    with pytest.raises(ValueError, match="modle__width"):
         NetworkBias(modle__width=5).fit(pairs, y)
-    with pytest.raises(ValueError, match="'optimizer' parameter of NetworkBias must"):
-        NetworkBias(optimizer="newton").fit(pairs, y)
-    for name, bad in (
-        ("lr", 0.0),
-        ("alpha", -1.0),
-        ("alpha", "best"),
-        ("batch_size", 0),
-    ):
+    for name, bad in (("l1", -1.0), ("alpha", -1.0), ("alpha", "best")):
         with pytest.raises(ValueError, match=name):
             NetworkBias(**{name: bad}).fit(pairs, y)
 
@@ -202,7 +196,7 @@ def test_weights_take_the_ridge_of_the_calibrator():
         chosen = calibrator.biases_[judge].alpha_
         assert follower[judge].alpha == chosen
     # Another class, or other settings, choose for themselves.
-    for other in (quick(width=9), quick(alpha=0.5), LinearBias(), "boosted"):
+    for other in (quick(module__width=9), quick(alpha=0.5), LinearBias(), "boosted"):
         assert calibrator.follow(other) is other
 
 
@@ -306,10 +300,10 @@ def judged():
 @pytest.mark.parametrize(
     ("module", "fault"),
     [
-        (Normed, "contains BatchNorm1d, which mixes the rows"),
-        (Centred, "depends on the other rows of its batch"),
-        (Flat, r"\(n_rows, width\), but \(16, 3\) became \(16,\)"),
-        (lambda n: 3, "must build a torch.nn.Module, got int"),
+        (Normed, "the rows of a batch are mixed. .* LayerNorm serves"),
+        (Centred, "the rows of a batch are mixed"),
+        (Flat, r"\(n_rows, width\), but shape \(16, 3\) became \(16,\)"),
+        (lambda n: 3, "must build a torch.nn.Module .* but it built int"),
     ],
 )
 def test_modules_that_cannot_serve(module, fault):

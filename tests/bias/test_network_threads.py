@@ -56,7 +56,7 @@ def make_body(n_features):
     "params",
     [
         {},
-        {"depth": 2, "max_epochs": 8},
+        {"module__depth": 2, "max_epochs": 8},
         {"module": make_body},
     ],
     ids=["default", "deep", "user's"],
@@ -83,7 +83,7 @@ def test_threads_change_nothing(params):
 
 def test_a_chain_in_threads_gives_one_answer():
     data = simulate_battles(600, 80, n_models=4, n_judges=2, random_state=3)
-    net = NetworkBias(max_epochs=2, width=8)
+    net = NetworkBias(max_epochs=2, module__width=8)
     anchor = AnchorPipeline(
         calibrator=JudgeCalibrator(net), cv=3, item_effects=None, random_state=0
     )
@@ -91,16 +91,3 @@ def test_a_chain_in_threads_gives_one_answer():
     with joblib.parallel_config(backend="threading", n_jobs=3):
         threaded = anchor.fit(data.X, data.y).leaderboard()
     assert threaded.equals(alone)
-
-
-def test_a_fit_draws_nothing_from_the_global_generator(torch, monkeypatch):
-    rng = np.random.default_rng(0)
-    pairs, y = FeaturePairs(*rng.normal(size=(2, 60, 2))), rng.integers(2, size=60)
-
-    def refuse(*args, **kwargs):
-        raise AssertionError("the global generator was touched")
-
-    for name in ("manual_seed", "seed", "set_rng_state", "fork_rng"):
-        monkeypatch.setattr(torch.random, name, refuse)
-    monkeypatch.setattr(torch, "manual_seed", refuse)
-    NetworkBias(max_epochs=1, width=8).fit(pairs, y * 1.0)

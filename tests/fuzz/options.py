@@ -44,10 +44,7 @@ VALUES = {
         "weak_learner": [None, Ridge()],
         "learning_rate": [0.2, 1.0],
         "max_rounds": [5, 0, 1],
-        "max_depth": [3, 1],
         "validation_fraction": [0.2, 0.0, 0.9],
-        "patience": [5, 1],
-        "bound": [10.0, 0.1],
         "random_state": [0, None],
     },
     AutoBias: {

@@ -90,6 +90,8 @@ def simulate(n_historical=1500, n_new=200, **settings):
 
 def make(name, **settings):
     """An estimator by its name; a setting may be a list of a name and its settings."""
+    if name == "NetworkBias" and "width" in settings:
+        settings["module__width"] = settings.pop("width")
     return ESTIMATORS[name](**{key: _made(value) for key, value in settings.items()})
 
 

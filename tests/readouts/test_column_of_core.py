@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from pandas.testing import assert_frame_equal
 
 from skanchor import AnchorPipeline
-from skanchor._riesz import WeightLearner
+from skanchor._riesz import WeightFunctions
 from skanchor.simulation import simulate_battles
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
@@ -40,7 +40,7 @@ def results(request):
     result = anchor.fit(data.X[~untried], data.y[~untried]).result_
     whole = result.fitted
     learners = [None, *map(Narrow, whole.learners[1:])]
-    weights = [WeightLearner(Narrow(w.learner)) for w in whole.debiaser.learners_[1:]]
+    weights = [WeightFunctions(Narrow(w.learner)) for w in whole.debiaser.learners_[1:]]
     debiaser = SimpleNamespace(
         learners_=[whole.debiaser.learners_[0], *weights],
         solution_=whole.debiaser.solution_,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,22 +12,20 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 
 from skanchor._base import ComparisonEstimator
-from skanchor._battles import (
-    Comparisons,
-    FeaturePairs,
-    JudgeRows,
-    align,
-    usable_features,
-)
+from skanchor._battles import Comparisons, JudgeRows, align, usable_features
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_bounds
-from skanchor._judges._display import Display
-from skanchor._judges._warnings import JudgeWarnings
+from skanchor._judge_checks import JudgeFit
 from skanchor._numerics.parameters import without_rounding
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
-from skanchor.bias.fitting import FitTask, fit_all, same_settings
-from skanchor.bias.protocol import BiasLearner, linearity, span_names
+from skanchor.bias.fitting import TrainingRows, fit_learner, same_settings
+from skanchor.bias.protocol import (
+    BiasLearner,
+    for_riesz_weights,
+    linearity,
+    span_names,
+)
 from skanchor.bias.registry import LEARNER_CONSTRAINT, learner_for, make_learner
 from skanchor.exceptions import BattlesError, LearnerError
 from skanchor.sample import Sample
@@ -142,117 +141,80 @@ class JudgeCalibrator(ComparisonEstimator):
         if not X.rows.features_complete:
             historical = (sample.weight > 0) & X.is_historical_judge_row & X.is_usable
             X = usable_features(X, historical & np.isfinite(X.score_differences))
-        tasks, displays = {}, {}
+        # Parametric columns: the score difference, whose coefficient is the
+        # sensitivity, then the display order where it has an effect.
+        slopes = check_bounds("sensitivity_bounds", self.sensitivity_bounds)
+        bounds = np.array([slopes, (-POSITION_BOUND, POSITION_BOUND)]).T
+        fits, choices = [], {}
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
             weight, delta = sample.weight.take(cut.rows), cut.differences(scores)
             counted = weight > 0
             used = counted & ~cut.involves(X.is_new) & np.isfinite(delta)
-            if used.any():
-                displays[judge] = display = Display(cut, X.is_new, used, counted)
-                counts = np.where(used, weight, 0.0)
-                columns = [np.where(used, delta, 0.0)]
-                if self._has_position_effect(judge, display, start):
-                    columns.append(cut.order)
-                near = None if start is None else start.biases_.get(judge)
-                tasks[judge] = self._task(
-                    cut, sample.y.take(cut.rows), counts, columns, near
-                )
-        if not tasks:
+            if not used.any():
+                continue
+            counts, delta = np.where(used, weight, 0.0), np.where(used, delta, 0.0)
+            columns = np.column_stack([delta, cut.order])
+            y, times = sample.y.take(cut.rows), sample.multiplicity_of(cut.rows)
+            rows = TrainingRows(cut.pairs, y, counts, columns, (bounds[0], bounds[1]))
+            fit = JudgeFit(judge, cut, X.is_new, counted, rows, times)
+            if not self._has_position_effect(fit, start):
+                fit = fit.without_position_effect(is_chosen=start is None)
+            near = None if start is None else start.biases_.get(judge)
+            learner = self._learner(judge, X, near)
+            fit_learner(learner, fit.rows, judge, start=near, seed_offset=seed_offset)
+            if isinstance(learner, AutoBias):
+                choices[judge] = _choice(learner)
+                learner = learner.learner_
+            _check_fitted(judge, learner, fit.rows.parametric.shape[1])
+            fits.append(replace(fit, learner=learner))
+        if not fits:
             raise BattlesError(
                 "No judge has a historical row: nothing to calibrate against the human "
                 "scores. Give judge rows between models with human votes."
             )
-        learners = {judge: self._learner(judge, X, start) for judge in tasks}
-        names = list(tasks)
-        fit_all(list(learners.values()), list(tasks.values()), names, seed_offset)
-        self.judges_ = np.array(names, dtype=object)
-        self.features_ = np.array(X.feature_names, dtype=object)
-        self._keep(learners, tasks, start)
-        codes = {judge: m for m, judge in enumerate(X.judges.tolist())}
-        for judge, learner in self.biases_.items():
-            # In a training set of all rows there is nothing new to test.
-            tested = start is None and displays[judge].is_varied
-            cut = X.by_judge(codes[judge])
-            times = sample.multiplicity_of(cut.rows)
-            found = JudgeWarnings(judge, learner, tasks[judge], cut.order, times)
-            found.issue(FAVOUR / len(tasks) if tested else 0.0)
-
-    def _task(
-        self,
-        cut: JudgeRows,
-        y: Array,
-        weight: Array,
-        columns: list[Array],
-        near: BiasLearner | None,
-    ) -> FitTask:
-        """What the learner of one judge is fitted on."""
-        low, high = check_bounds("sensitivity_bounds", self.sensitivity_bounds)
-        # Parametric columns: the score difference, whose coefficient is the
-        # sensitivity, then the display order where there is a position effect.
-        bounds = np.array([[low, high], [-POSITION_BOUND, POSITION_BOUND]])
-        lower, upper = bounds[: len(columns)].T
-        return FitTask(cut.pairs, y, weight, np.array(columns).T, (lower, upper), near)
+        self._keep(fits, X)
+        table = pd.DataFrame.from_dict(choices, orient="index").rename_axis("judge")
+        self.choices_: pd.DataFrame = table if start is None else start.choices_
+        for fit in fits:
+            fit.warn(FAVOUR / len(fits), is_auto=self.position_effect == "auto")
 
     def _has_position_effect(
-        self, judge: Any, display: Display, start: JudgeCalibrator | None
+        self, fit: JudgeFit, start: JudgeCalibrator | None
     ) -> bool:
         """Whether a judge gets a position effect."""
-        if not self.position_effect:
-            return False
         if self.position_effect != "auto":
-            display.check(judge)
-            return True
-        if start is not None and judge in start.biases_:
+            if self.position_effect:
+                fit.check_orders()
+            return bool(self.position_effect)
+        if start is not None and fit.judge in start.biases_:
             # Decided once, on all rows.
-            return bool(start.has_position_effect_[judge]) and display.is_known
-        if not display.is_varied:
-            display.warn_of_omission(judge)
-        return display.is_varied
+            return bool(start.has_position_effect_[fit.judge]) and fit.has_order
+        return fit.is_varied
 
-    def _learner(
-        self, judge: Any, X: Comparisons, start: JudgeCalibrator | None
-    ) -> Any:
+    def _learner(self, judge: Any, X: Comparisons, near: BiasLearner | None) -> Any:
         """Unfitted learner of one judge."""
         # Without features there is no bias function to learn.
         bias = self.bias if X.features_left.shape[1] else "linear"
         learner: Any = clone(learner_for(bias, judge))
-        if isinstance(learner, AutoBias) and start is not None:
+        if isinstance(learner, AutoBias) and near is not None:
             # Chosen once, on all rows: folds fit the pick.
-            learner = clone(start.biases_[judge])
+            learner = clone(near)
         return learner.set_params(loss="logistic")
 
-    def _keep(
-        self,
-        learners: dict[Any, Any],
-        tasks: dict[Any, FitTask],
-        start: JudgeCalibrator | None,
-    ) -> None:
+    def _keep(self, fits: list[JudgeFit], X: Comparisons) -> None:
         """Store what the learners have found."""
-        sensitivities, positions, displayed, choices = [], [], [], {}
-        self.biases_: dict[Any, BiasLearner] = {}
-        for judge, learner in learners.items():
-            _check_fitted(judge, learner, tasks[judge].parametric.shape[1])
-            if isinstance(learner, AutoBias):
-                choices[judge] = _choice(learner)
-                learner = learner.learner_
-            self.biases_[judge] = learner
-            coef = learner.parametric_coef_
-            sensitivities.append(coef[0])
-            positions.append(coef[1] if len(coef) > 1 else 0.0)
-            displayed.append(len(coef) > 1)
-        if start is None:
-            table = pd.DataFrame.from_dict(choices, orient="index")
-            self.choices_ = table.rename_axis("judge")
-        else:
-            self.choices_ = start.choices_
-        self.sensitivities_, self.position_effects_, self.has_position_effect_ = (
-            pd.Series(values, label_index(self.judges_, "judge"), name=name)
-            for name, values in (
-                ("sensitivity", without_rounding(np.array(sensitivities))),
-                ("position", np.array(positions)),
-                ("has_position_effect", np.array(displayed, dtype=bool)),
-            )
+        self.judges_ = np.array([fit.judge for fit in fits], dtype=object)
+        self.features_ = np.array(X.feature_names, dtype=object)
+        self.biases_: dict[Any, BiasLearner] = {fit.judge: fit.learner for fit in fits}
+        index = label_index(self.judges_, "judge")
+        coefs = np.array([np.append(fit.coef, 0.0)[:2] for fit in fits]).reshape(-1, 2)
+        slopes = without_rounding(coefs[:, 0])
+        self.sensitivities_ = pd.Series(slopes, index, name="sensitivity")
+        self.position_effects_ = pd.Series(coefs[:, 1], index, name="position")
+        displayed = np.array([len(fit.coef) > 1 for fit in fits], dtype=bool)
+        self.has_position_effect_ = pd.Series(
+            displayed, index, name="has_position_effect"
         )
 
     @property
@@ -262,9 +224,8 @@ class JudgeCalibrator(ComparisonEstimator):
         for judge in self.judges_.tolist():
             learner: Any = self.biases_[judge]
             # Without a span, coefficients are not the whole bias.
-            coef = (
-                getattr(learner, "coef_", []) if linearity(learner) == "fixed" else []
-            )
+            is_linear = linearity(learner) == "fixed"
+            coef = getattr(learner, "coef_", []) if is_linear else []
             names = span_names(learner, tuple(self.features_), len(coef))
             rows.append(dict(zip(names, coef, strict=True)))
         index = pd.Index(self.judges_, name="judge")
@@ -288,40 +249,33 @@ class JudgeCalibrator(ComparisonEstimator):
         """
         if isinstance(learner, str) and learner == "calibrator":
             learner = self.bias
-        chosen = {}
-        names = self.judges_.tolist()
-        found = {judge: learner_for(learner, judge) for judge in names}
-        for judge, one in found.items():
-            mine: Any = self.biases_[judge]
-            same = hasattr(one, "for_riesz_weights") and same_settings(
+        learners, is_chosen = {}, False
+        for judge in self.judges_.tolist():
+            one: Any = learner_for(learner, judge)
+            is_same = hasattr(one, "for_riesz_weights") and same_settings(
                 one, learner_for(self.bias, judge)
             )
-            picked = isinstance(one, AutoBias) and judge in self.choices_.index
-            if same or picked:
-                chosen[judge] = (
-                    mine.for_riesz_weights()
-                    if hasattr(mine, "for_riesz_weights")
-                    else clone(mine)
-                )
-        return found | chosen if chosen else learner
+            if is_same or (isinstance(one, AutoBias) and judge in self.choices_.index):
+                one, is_chosen = for_riesz_weights(self.biases_[judge]), True
+            learners[judge] = one
+        return learners if is_chosen else learner
 
     def _annotate(self, X: Comparisons) -> Comparisons:
-        known, complete = set(self.judges_.tolist()), X.rows.features_complete
         biases = np.zeros(len(X))
         if X.biases is not None:
             # People's bias, which an earlier stage has added.
             biases[X.is_human] = X.biases[X.is_human]
         for m, judge in enumerate(X.judges.tolist()):
-            if judge in known and X.features_left.shape[1]:
+            if judge in self.biases_ and X.features_left.shape[1]:
                 cut = X.by_judge(m)
-                if len(cut):
-                    biases[cut.rows] = self._contrast(judge, cut, complete)
-        displayed = self.has_position_effect_.to_numpy(np.bool_)
+                biases[cut.rows] = self._contrast(judge, cut)
+        slopes, positions = (
+            np.asarray(align(values.to_numpy(float), self.judges_, X.judges))
+            for values in (self.sensitivities_, self.position_effects_)
+        )
         return self.with_fitted_orders(X).with_columns(
-            sensitivities=self._by_judge(self.sensitivities_, X),
-            position_effects=self._by_judge(self.position_effects_, X)
-            if displayed.any()
-            else None,
+            sensitivities=slopes,
+            position_effects=positions if self.has_position_effect_.any() else None,
             biases=biases,
         )
 
@@ -343,35 +297,29 @@ class JudgeCalibrator(ComparisonEstimator):
             return X.without_order(self.judges_[~displayed])
         return X
 
-    def _by_judge(self, values: pd.Series, X: Comparisons) -> Array:
-        return np.asarray(align(values.to_numpy(float), self.judges_, X.judges))
-
-    def _contrast(self, judge: Any, cut: JudgeRows, complete: bool) -> Array:
-        pairs = cut.pairs
-        if complete:
-            return self._checked_contrast(judge, pairs)
-        # Rows that lack a feature have no bias, and so no logit: NaN.
+    def _contrast(self, judge: Any, cut: JudgeRows) -> Array:
+        """Bias of rows of a judge; NaN, and so no logit, for rows without a feature."""
+        values, learner, pairs = (
+            np.full(len(cut), np.nan),
+            self.biases_[judge],
+            cut.pairs,
+        )
         finite = np.isfinite(np.hstack([pairs.left, pairs.right])).all(axis=1)
-        values = np.full(len(cut), np.nan)
-        if finite.any():
-            values[finite] = self._checked_contrast(judge, pairs[finite])
+        n_rows = int(finite.sum())
+        if n_rows:
+            pairs = pairs if finite.all() else pairs[np.flatnonzero(finite)]
+            contrast = np.asarray(learner.contrast(pairs))
+            fault = f"shape {contrast.shape} for {n_rows} rows"
+            if contrast.shape == (n_rows,):
+                n_faults = n_rows - int(np.isfinite(contrast).sum())
+                fault = f"{n_faults} values that are not finite" if n_faults else ""
+            if fault:
+                raise LearnerError(
+                    f"The bias learner of judge {judge!r}, {type(learner).__name__}, "
+                    f"returned {fault} from contrast()."
+                )
+            values[finite] = contrast
         return values
-
-    def _checked_contrast(self, judge: Any, pairs: FeaturePairs) -> Array:
-        """Contrasts of a judge's learner; refuse what is none."""
-        learner: Any = self.biases_[judge]
-        found = np.asarray(learner.contrast(pairs))
-        if found.shape != (len(pairs),) or not np.isfinite(found).all():
-            what = (
-                f"{np.sum(~np.isfinite(found))} values that are not finite"
-                if found.shape == (len(pairs),)
-                else f"shape {found.shape} for {len(pairs)} rows"
-            )
-            raise LearnerError(
-                f"The bias learner of judge {judge!r}, {type(learner).__name__}, "
-                f"returned {what} from contrast()."
-            )
-        return found
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         return (X.judge >= 0) & ~X.involves_new
@@ -381,9 +329,8 @@ class NoJudges(JudgeCalibrator):
     """Calibrator of a table without judges: the historical leaderboard alone."""
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
-        self.judges_ = np.array([], dtype=object)
-        self.features_ = np.array(sample.X.feature_names, dtype=object)
-        self._keep({}, {}, None)
+        self._keep([], sample.X)
+        self.choices_ = pd.DataFrame().rename_axis("judge")
 
 
 def _choice(auto: AutoBias) -> dict[str, Any]:
