@@ -86,8 +86,8 @@ def split_battles(
     if asked and "judge" not in given:
         raise BattlesError(
             f"There is no column 'judge', so that all rows would be people's, and "
-            f"{asked[0]!r} may say who decided. If it does, give columns={{{asked[0]!r}: "
-            "'judge'}; else rename it."
+            f"{asked[0]!r} may say who decided. If it does, give "
+            f"columns={{{asked[0]!r}: 'judge'}}; else rename it."
         )
     return split_table(
         table,
