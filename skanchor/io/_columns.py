@@ -74,7 +74,7 @@ class Columns:
 
     def error(self, what: str) -> BattlesError:
         """Error about the table."""
-        return BattlesError(f"{self.table.source}: {what}")
+        return BattlesError(f"{self.table.files}: {what}")
 
     def named(self, role: str) -> list[str]:
         """Names of the columns of a role."""
