@@ -74,7 +74,7 @@ class Columns:
 
     def error(self, what: str) -> BattlesError:
         """Error about the table."""
-        return BattlesError(f"{self.table.source}: {what}")
+        return BattlesError(f"{self.table.files}: {what}")
 
     def named(self, role: str) -> list[str]:
         """Names of the columns of a role."""
@@ -221,11 +221,12 @@ class Columns:
         meanings = [self._meaning(label, column, codes == n)
                     for n, label in enumerate(labels)]  # fmt: skip
         meanings.append(self._meaning("", column, codes < 0) if empty else None)
-        if list(labels) == meanings[:-1] and not empty:
-            return column.rename("winner")
         is_graded = self.mapping.scale is not None or any(
             isinstance(meaning, float) for meaning in meanings
         )
+        mixed = is_graded and any(isinstance(meaning, str) for meaning in meanings)
+        if list(labels) == meanings[:-1] and not empty and not mixed:
+            return column.rename("winner")
         standard = VALUES if is_graded else {label: label for label in VALUES}
         known = [
             meaning if isinstance(meaning, float) else standard.get(meaning)

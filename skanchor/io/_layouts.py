@@ -57,7 +57,7 @@ def build(table: Table, mapping: Any) -> Built:
     if "judge" in found and (found["judge"] == DROPPED).any():
         found = found[found["judge"] != DROPPED].reset_index(drop=True)
     if found["winner"].isna().any():
-        found = without_failures(found, table.source)
+        found = without_failures(found, table.files)
     if not len(found):
         raise columns.error("it holds no comparisons.")
     for name, column in _retyped(found, table.is_text):
@@ -214,7 +214,7 @@ def _ratings(columns: Columns) -> pd.DataFrame:
         part = pd.DataFrame({**found, "model": columns.model("model")})
         parts.append(part.assign(score=columns.numbers(name) * better))
     rated = pd.concat(parts, ignore_index=True)
-    return paired(rated[rated["judge"] != DROPPED], columns.table.source)
+    return paired(rated[rated["judge"] != DROPPED], columns.table.files)
 
 
 def _scores(columns: Columns) -> pd.DataFrame:

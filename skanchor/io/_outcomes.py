@@ -51,7 +51,7 @@ class OutcomeFinder:
         for value, meaning in self.labels.items():
             if value not in self.found and self.scale is None:
                 raise BattlesError(
-                    f"{self.table.source}: no outcome is {value!r}; the outcomes are "
+                    f"{self.table.files}: no outcome is {value!r}; the outcomes are "
                     f"{list(self.found)[:20]}."
                 )
             number = words.number_of(str(meaning))
@@ -155,7 +155,7 @@ class OutcomeFinder:
 def _codings(numbers: list[str], failed: list[str]) -> list[str]:
     """Every coding that a few numbers may have."""
     found: list[dict[str, Any]] = []
-    for extra in ([], failed) if failed else ([],):
+    for extra in (failed, []) if failed else ([],):
         values = numbers if extra else sorted([*numbers, *failed], key=float)
         if len(values) in (2, 3):
             orders = {(A, B), (B, A)} if len(values) == 2 else permutations((A, B, TIE))

@@ -75,7 +75,7 @@ def _judges(columns: RoleFinder, human: Iterable[str] | None) -> dict[str, Decis
     lost = [one for one in given if not any(fnmatchcase(k, one) for k in rows)]
     if lost:
         raise BattlesError(
-            f"{columns.table.source}: no label of a judge is {lost[0]!r}; the labels "
+            f"{columns.table.files}: no label of a judge is {lost[0]!r}; the labels "
             f"are {list(rows)[:20]}."
         )
     found = {

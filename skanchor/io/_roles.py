@@ -143,7 +143,7 @@ class RoleFinder:
         """Error for a table of no known shape."""
         names = [name for name in self.frame.columns if name != FILE][:20]
         return BattlesError(
-            f"{self.table.source}: {what} Its columns are {names}. If their names are "
+            f"{self.table.files}: {what} Its columns are {names}. If their names are "
             "unusual, give --columns NAME=ROLE; the page 'Reshape your file' has "
             "shapes that are read."
         )

@@ -59,6 +59,11 @@ class Table:
     counted: bool = False
 
     @property
+    def files(self) -> str:
+        """Its files, for messages."""
+        return self.source.partition(" --")[0]
+
+    @property
     def file_column(self) -> str:
         """Name of the column of files."""
         return FILE

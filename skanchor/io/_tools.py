@@ -22,7 +22,6 @@ from skanchor.io._ratings import paired
 from skanchor.io._words import BAD, FAILED, TIE, A, B, outcome_of, value_key
 from skanchor.warning_log import warn
 
-GRADES = {"A>>B": 1.0, "A>B": 0.75, "A=B": 0.5, "B>A": 0.25, "B>>A": 0.0}
 _HUMAN = "human"
 
 

@@ -398,7 +398,7 @@ class Mapping:
                 f"; and {n - 4} more" if n > 4 else ""
             )
             raise BattlesError(
-                f"{self.source.partition(' --')[0]}: {n} {thing} unclear ({some}). "
+                f"{table.files}: {n} {thing} unclear ({some}). "
                 f"Write {'them' if n > 1 else 'it'} into a mapping: {inspect}, then "
                 f"{rank}."
             )
@@ -409,7 +409,7 @@ class Mapping:
             said = [f"lacks {lacking[:5]}"] * bool(lacking)
             said += [f"also has {sorted(more)[:5]}"] * bool(more)
             raise BattlesError(
-                f"{self.source}: the mapping is for another table: this one "
+                f"{table.files}: the mapping is for another table: this one "
                 f"{' and '.join(said)}."
             )
         return build(table, self)

@@ -6,6 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from skanchor._battles import HUMAN, split_table
+from skanchor.exceptions import BattlesError
+from skanchor.io._words import name_key
+
+_WHO = ("judge", "judge name", "judge model", "evaluator", "grader", "annotator")
 
 
 def split_battles(
@@ -75,6 +79,16 @@ def split_battles(
     >>> list(X.columns), y.tolist()
     (['model_a', 'model_b'], ['model_a'])
     """
+    names = [str(name) for name in getattr(table, "columns", ())]
+    names = list(getattr(table, "column_names", names))
+    given = {(columns or {}).get(name, name) for name in names}
+    asked = [name for name in names if name_key(name) in _WHO and name in given]
+    if asked and "judge" not in given:
+        raise BattlesError(
+            f"There is no column 'judge', so that all rows would be people's, and "
+            f"{asked[0]!r} may say who decided. If it does, give "
+            f"columns={{{asked[0]!r}: 'judge'}}; else rename it."
+        )
     return split_table(
         table,
         columns=columns,

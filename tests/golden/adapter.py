@@ -289,7 +289,10 @@ def command(name, table, *flags):
     """What a command says as JSON of a table: numbers of models, and warnings."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "battles.csv")
-        table.to_csv(path, index=False)
+        # In a file, outcomes of 0, one half and 1 are asked about.
+        labels = {1.0: "model_a", 0.0: "model_b", 0.5: "tie"}
+        won = table["winner"].map(lambda one: labels.get(one, one))
+        table.assign(winner=won).to_csv(path, index=False)
         with contextlib.redirect_stdout(io.StringIO()) as out:
             code = main([name, str(path), "--json", "--cv", "3", *flags])
     if code:

@@ -28,7 +28,7 @@ NAMES = [
 @pytest.mark.parametrize(("suffix", "separator"), [("csv", ","), ("tsv", "\t")])
 def test_names_are_marked_and_come_back(tmp_path, suffix, separator):
     table = pd.DataFrame(
-        {"model_a": NAMES, "model_b": NAMES[::-1], "judge": "human", "winner": 0.5}
+        {"model_a": NAMES, "model_b": NAMES[::-1], "judge": "human", "winner": "tie"}
     ).assign(gap_a=-1.5, gap_b=-2)
     path = tmp_path / f"b.{suffix}"
     path.write_text(separated(table, separator), newline="")

@@ -428,7 +428,7 @@ def test_what_it_cannot_do_is_refused():
     with pytest.raises(BattlesError, match="'swapped' may say which rows"):
         swapped = tables[0].drop(columns="shown_first").assign(swapped=True)
         fit_history([swapped], AnchorPipeline())
-    with pytest.raises(BattlesError, match=r"'Evaluator'.* may name judges"):
+    with pytest.raises(BattlesError, match=r"'Evaluator' may say who decided"):
         fit_history(
             [tables[0].rename(columns={"judge": "Evaluator"})], AnchorPipeline()
         )
