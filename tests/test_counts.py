@@ -253,7 +253,9 @@ def test_rows_of_other_files_count_one(tmp_path):
 def test_cells_that_are_no_counts_are_refused(tmp_path, cell):
     path = tmp_path / "w.csv"
     path.write_text(f"model_a,model_b,judge,wins,losses\na,b,human,{cell},1\n")
-    with pytest.raises(BattlesError, match=r"column 'wins' (should )?hold|no column is known"):
+    with pytest.raises(
+        BattlesError, match=r"column 'wins' (should )?hold|no column is known"
+    ):
         read_battles(path)
 
 

@@ -278,7 +278,7 @@ def _fit_fold(
     by which learners have another seed in each, and the cross-fit averages them.
     """
     with located(f"Fold {number}"), WarningLog() as log:
-        training = fits.training(shares[number])
+        training = fits.training(shares.kept(number))
         fold, influence = fits.fold(test_shares[number], training, seed_offset)
         warn_of_fold(fold.weights, full.sample.X.models)
     return fold, influence, log.found

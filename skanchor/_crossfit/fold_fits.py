@@ -125,9 +125,9 @@ class FoldFits:
         sources = sources_of(self.chain.learners, tested)
         return replace(self, tested=tested, test_sources=sources)
 
-    def training(self, share: Array) -> Sample:
+    def training(self, kept: Array) -> Sample:
         """The rows, weighted as in training; refused if they place models worse."""
-        training = training_set(self.sample, share)
+        training = training_set(self.sample, kept)
         check_training_set(self.stages, self.plugged, training)
         return training
 

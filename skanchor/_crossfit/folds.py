@@ -18,7 +18,7 @@ from skanchor.sample import Sample
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FoldPlan(Sequence[Split]):
-    """Folds that hold each row out once; each trains on all other rows.
+    """Folds that hold each row out once; each trains on the other rows.
 
     A sequence of pairs (train, test) of row numbers, which are listed when asked for.
 
@@ -29,10 +29,13 @@ class FoldPlan(Sequence[Split]):
         may be narrow.
     n_folds : int
         Number of folds.
+    idle : ndarray of shape (n_folds, n_rows), optional
+        Rows that a given plan neither trains on nor holds out.
     """
 
     fold: NDArray[Any]
     n_folds: int
+    idle: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return self.n_folds
@@ -41,7 +44,10 @@ class FoldPlan(Sequence[Split]):
         if isinstance(number, slice):
             return [self[k] for k in range(self.n_folds)[number]]
         k, fold = range(self.n_folds)[number], self.fold
-        return np.flatnonzero((fold != k) & (fold >= 0)), np.flatnonzero(fold == k)
+        train = (fold != k) & (fold >= 0)
+        if self.idle is not None:
+            train &= ~self.idle[k]
+        return np.flatnonzero(train), np.flatnonzero(fold == k)
 
     def __iter__(self) -> Iterator[Split]:
         return (self[k] for k in range(self.n_folds))
@@ -76,10 +82,13 @@ class HeldOutShares(Sequence[Array]):
         Folds of the rows of the table.
     of_cells : ndarray of shape (n_folds, n_cells), optional
         The shares, where each row of a sample stands for several of the table.
+    idle : ndarray of shape (n_folds, n_cells), optional
+        Likewise the shares that are neither held out nor trained on.
     """
 
     plan: FoldPlan
     of_cells: Array | None = None
+    idle: Array | None = None
 
     @classmethod
     def of(
@@ -87,8 +96,12 @@ class HeldOutShares(Sequence[Array]):
     ) -> HeldOutShares:
         """Shares of the rows of a sample, which may be the cells of a table."""
         if cell is None or multiplicity is None:
-            return cls(plan)
-        return cls(plan, plan.numbers(cell, len(multiplicity)) / multiplicity)
+            return cls(plan, idle=plan.idle)
+        size, idle = len(multiplicity), None
+        if plan.idle is not None:
+            number = [np.bincount(cell, rows, size) for rows in plan.idle]
+            idle = np.array(number) / multiplicity
+        return cls(plan, plan.numbers(cell, size) / multiplicity, idle)
 
     def __len__(self) -> int:
         return self.plan.n_folds
@@ -98,11 +111,16 @@ class HeldOutShares(Sequence[Array]):
             return self.of_cells[number]
         return (self.plan.fold == number).astype(np.float64)
 
+    def kept(self, number: int) -> Array:
+        """Share of each row that a fold trains on."""
+        idle = 0.0 if self.idle is None else self.idle[number]
+        return np.asarray(1.0 - self[number] - idle)
 
-def training_set(sample: Sample, share: Array) -> Sample:
+
+def training_set(sample: Sample, kept: Array) -> Sample:
     """The sample with the weights of a training set that stands for all rows.
 
-    They are ``weight * omega`` on what is not held out, with omega the ratio of a
+    They are ``weight * omega`` on what is kept for training, with omega the ratio of a
     source's whole weight to its weight in training. A source of a new model that leaves
     the training set is done without as long as another one places that model.
 
@@ -110,8 +128,8 @@ def training_set(sample: Sample, share: Array) -> Sample:
     ----------
     sample : Sample
         Rows whose roles are decided.
-    share : ndarray of shape (n_rows,)
-        Share of each row that is held out.
+    kept : ndarray of shape (n_rows,)
+        Share of each row that is trained on.
 
     Returns
     -------
@@ -122,13 +140,13 @@ def training_set(sample: Sample, share: Array) -> Sample:
     ValueError
         If the training set keeps no row of another source.
     """
-    weight = sample.weight * (1.0 - share)
+    weight = sample.weight * kept
     # Rows that no stage can use fall into the first bin.
     bins, size = sample.X.rows.sources + 1, len(sample.X.rows.source_keys) + 1
-    whole, kept = (np.bincount(bins, w, size)[1:] for w in (sample.weight, weight))
-    _check_sources(sample, whole, kept)
+    whole, left = (np.bincount(bins, w, size)[1:] for w in (sample.weight, weight))
+    _check_sources(sample, whole, left)
     omega = np.zeros(size)
-    np.divide(whole, kept, out=omega[1:], where=kept > 0)
+    np.divide(whole, left, out=omega[1:], where=left > 0)
     return sample.weighted(weight * omega[bins])
 
 
@@ -142,7 +160,7 @@ def check_training_sets(sample: Sample, shares: HeldOutShares) -> None:
     """
     for number in range(len(shares)):
         with located(f"Fold {number}"):
-            training_set(sample, shares[number])
+            training_set(sample, shares.kept(number))
 
 
 def rows_held_out(sources: Sequence[SourceRows], share: Array) -> list[SourceRows]:
@@ -190,7 +208,7 @@ def check_plan(plan: Any, sample: Sample) -> FoldPlan:
         )
     times = np.zeros(n_rows, dtype=int)
     fold = np.full(n_rows, -1)
-    number = -1
+    number, idle = -1, []
     for number, split in enumerate(plan):
         if not is_split(split):
             raise ValueError(
@@ -204,15 +222,9 @@ def check_plan(plan: Any, sample: Sample) -> FoldPlan:
                 f"and held out, the first is row {int(rows[np.argmax(both[rows])])}."
                 f"{listed}"
             )
-        idle = rows[~(train | test)[rows]]
-        if len(idle):
-            raise ValueError(
-                f"Split {number} of cv leaves {len(idle)} rows out of training that it "
-                f"does not hold out, the first is row {idle[0]}. A fold trains on all "
-                f"other rows.{listed}"
-            )
         times += test
         fold[test] = number
+        idle.append(~(train | test))
     if (times[rows] != 1).any():
         row = int(rows[np.argmax(times[rows] != 1)])
         raise ValueError(
@@ -227,7 +239,8 @@ def check_plan(plan: Any, sample: Sample) -> FoldPlan:
                 f"The folds of cv tear {torn} groups apart; a group must be held out "
                 "as a whole (use a splitter that takes groups, or an int)."
             )
-    return FoldPlan(fold, number + 1)
+    is_idle = any(one[rows].any() for one in idle)
+    return FoldPlan(fold, number + 1, np.array(idle) if is_idle else None)
 
 
 def is_split(split: Any) -> bool:

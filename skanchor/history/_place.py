@@ -134,11 +134,11 @@ def fit_arrivals(
     X = arrivals.X
     learners = [None, *state.learners]
     rows = with_all_groups(sources_of(learners, arrivals), arrivals)
-    shares, folds = [HeldOutShares(plan) for plan in plans], []
+    shares, folds = [HeldOutShares(plan, idle=plan.idle) for plan in plans], []
     for repeat in shares:
         for number in range(len(repeat)):
             with located(f"Fold {number}"):
-                weight = training_set(arrivals, repeat[number]).weight
+                weight = training_set(arrivals, repeat.kept(number)).weight
             test = with_all_groups(rows_held_out(rows, repeat[number]), arrivals)
             folds.append(([weight[part.rows] for part in rows], test))
     placed = state.fits.place(X.is_new, rows, folds, stages.arrival.score_bounds)

@@ -449,7 +449,7 @@ def _parts(
     for fitted, held_out in zip(shares, test_shares, strict=True):
         for number in range(len(fitted)):
             with located(f"Fold {number}"):
-                training = fits.training(fitted[number])
+                training = fits.training(fitted.kept(number))
                 test = rows_held_out(fits.test_sources, held_out[number])
                 yield (
                     [training.weight[part.rows] for part in fits.full.sources],

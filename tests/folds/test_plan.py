@@ -32,8 +32,8 @@ def test_training_weights_stand_for_the_whole_source():
         )
         X = Comparisons.from_battles(table, new_models=sorted({*new} - {"x"}))
         sample = Sample.admit(X, np.ones(6) / 2, weight)
-        share = np.where(np.isin(np.arange(6), train), 0.0, 1.0)
-        return training_set(sample, share).weight
+        kept = np.isin(np.arange(6), train).astype(float)
+        return training_set(sample, kept).weight
 
     votes = ["human"] * 3 + ["gpt"] * 2
     got = weights(votes, ["x"] * 5, np.array([0, 1, 3]))

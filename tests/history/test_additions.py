@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from skanchor import Comparisons
+from skanchor._crossfit.folds import FoldPlan
 from skanchor.exceptions import BattlesError
 from skanchor.history._additions import with_rows
 from skanchor.history._counts import RowCounts
@@ -25,7 +26,7 @@ def votes(n, seed, weight=None):
 def test_old_rows_keep_their_folds():
     sample, late = votes(300, 0), votes(40, 1)
     fold = np.random.default_rng(2).integers(3, size=300)
-    plan = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    plan = FoldPlan(fold, 3)
     counts = RowCounts.of(sample, None, [plan])
     both, (found,) = with_rows(counts, late, 0, [3])
     listed = both.listed()
@@ -48,6 +49,6 @@ def test_old_rows_keep_their_folds():
 @pytest.mark.parametrize("weight", [0.5, 2.0])
 def test_weighted_rows_are_not_added_to_counts(weight):
     sample = votes(30, 0)
-    counts = RowCounts.of(sample, None, [[(np.arange(15, 30), np.arange(15))]])
+    counts = RowCounts.of(sample, None, [FoldPlan(np.repeat([0, -1], 15), 1)])
     with pytest.raises(BattlesError, match="without groups and weights"):
         with_rows(counts, votes(5, 1, np.full(5, weight)), 0, [2])

@@ -99,7 +99,7 @@ def folds_of(anchor, full):
     for shares in anchor._inference.shares:
         folds = []
         for number in range(len(shares)):
-            training = training_set(sample, shares[number])
+            training = training_set(sample, shares.kept(number))
             held_out = rows_held_out(full.sources, shares[number])
             weights = [training.weight[rows.rows] for rows in full.sources]
             fit, rest = full.refitted(weights), (full.prior, held_out, n_raters)
