@@ -77,16 +77,15 @@ def with_open_rows(
     used &= np.isfinite(doubt)
     rows = np.flatnonzero(used)
     weight, times = everyone.weight[rows], everyone.multiplicity_of(rows)
-    item_root = np.zeros((len(known.judges),) * 2)
+    items = np.zeros((len(known.judges),) * 2)
     if full.items is not None:
-        values, vectors = np.linalg.eigh(full.items.covariance * full.items.inflation)
-        item_root = vectors * np.sqrt(np.maximum(values, 0.0))
+        items = full.items.covariance * full.items.inflation
     slopes = np.zeros(0) if X.sensitivities is None else X.sensitivities
     found = OpenRows.of_outcomes(
         is_open, X.left[rows], X.right[rows], everyone.y[rows], weight,
         weight**2 / (1.0 if times is None else times), _dispersion(full, result),
         X.judge[rows], offset[rows], doubt[rows],
-        slope=slopes, slope_error=slope_error, item_root=item_root,
+        slope=slopes, slope_error=slope_error, item_covariance=items,
     )  # fmt: skip
     return replace(result, open_rows=found)
 

@@ -32,8 +32,8 @@ class OpenRows:
         Weights, divided by what they are worth less than independent votes.
     slope, slope_error : ndarray of shape (n_judges,)
         Sensitivities and their standard errors.
-    item_root : ndarray of shape (n_judges, n_judges)
-        Root of the covariance of the item effects of a model; zero without any.
+    item_covariance : ndarray of shape (n_judges, n_judges)
+        Covariance of the item effects of a model; zero without any.
     """
 
     is_open: NDArray[np.bool_]
@@ -44,7 +44,7 @@ class OpenRows:
     weight: Array
     slope: Array = field(default_factory=lambda: np.zeros(0))
     slope_error: Array = field(default_factory=lambda: np.zeros(0))
-    item_root: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    item_covariance: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @classmethod
     def of_outcomes(
@@ -79,7 +79,7 @@ class OpenRows:
         doubt : ndarray of shape (n_rows,), optional
             How far the logits at equal scores may be off, in favour of each outcome.
         **judges
-            ``slope``, ``slope_error`` and ``item_root``.
+            ``slope``, ``slope_error`` and ``item_covariance``.
 
         Returns
         -------

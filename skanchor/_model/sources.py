@@ -131,6 +131,24 @@ class SourceRows:
         ):
             object.__setattr__(self, name, value)
 
+    @classmethod
+    def apart(
+        cls,
+        source: int,
+        left: NDArray[np.intp],
+        right: NDArray[np.intp],
+        y: Array,
+        weight: Array,
+        offset: Array,
+        n_items: int,
+    ) -> SourceRows:
+        """Rows without a span, each of which is a group of its own."""
+        rows, alone = np.arange(len(y)), np.full(len(y), -1)
+        order, span = np.zeros(len(y)), np.zeros((len(y), 0))
+        pairs, count = (left, right, order, span, offset), np.ones(len(y))
+        more = y, weight, count, alone, alone, n_items
+        return cls(source, False, rows, *pairs, *more)
+
     def __len__(self) -> int:
         return len(self.rows)
 
