@@ -22,8 +22,7 @@ from skanchor._model.btl import BTLFit, fit_btl
 from skanchor._model.btl_errors import ScoreErrors
 from skanchor._model.graph import Connectivity
 from skanchor._model.linalg import positive_part
-from skanchor._model.one_sided import OpenScores
-from skanchor._model.open_rows import dispersion_of
+from skanchor._model.one_sided import OpenScores, dispersion_of
 from skanchor._numerics.groups import Membership
 from skanchor._row_rules import TIES
 from skanchor._typing import Array

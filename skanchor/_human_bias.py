@@ -19,7 +19,7 @@ from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.newton import minimise
-from skanchor._model.open_rows import dispersion_of
+from skanchor._model.one_sided import dispersion_of
 from skanchor._model.sources import SourceRows
 from skanchor._numerics.groups import Crossed, Membership
 from skanchor._numerics.parameters import PEOPLE as HUMAN_JUDGE

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from skanchor._battles import Comparisons
 from skanchor._engine import FullFit
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.open_rows import OpenRows, dispersion_of
+from skanchor._model.one_sided import OpenRows, dispersion_of
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
 from skanchor.results import AnchorResult
@@ -81,10 +81,11 @@ def with_open_rows(
     if full.items is not None:
         items = full.items.covariance * full.items.inflation
     slopes = np.zeros(0) if X.sensitivities is None else X.sensitivities
-    found = OpenRows.of_outcomes(
-        is_open, X.left[rows], X.right[rows], everyone.y[rows], weight,
+    y = everyone.y[rows]
+    found = OpenRows.of(
+        is_open, (X.left[rows], X.right[rows], y, weight),
         weight**2 / (1.0 if times is None else times), _dispersion(full, result),
-        X.judge[rows], offset[rows], doubt[rows],
+        X.judge[rows], offset[rows] + doubt[rows] * (2.0 * y - 1.0),
         slope=slopes, slope_error=slope_error, item_covariance=items,
     )  # fmt: skip
     return replace(result, open_rows=found)

@@ -13,7 +13,7 @@ from skanchor._battles.labels import is_constant
 from skanchor._human_bias import vote_biases
 from skanchor._model.btl import VoteCells
 from skanchor._model.btl_errors import ScoreErrors
-from skanchor._model.open_rows import OpenRows
+from skanchor._model.one_sided import OpenRows
 from skanchor._numerics.groups import Membership
 from skanchor._typing import Array
 from skanchor.sample import Sample
@@ -117,17 +117,17 @@ class HumanVotes:
             return None
         cells = self.cells
         if bias is None:
-            votes = cells.left, cells.right, cells.y, cells.weight, cells.square
-            return OpenRows.of_outcomes(is_open, *votes, dispersion)
+            votes = cells.left, cells.right, cells.y, cells.weight
+            return OpenRows.of(is_open, votes, cells.square, dispersion)
         # The style of a vote is its own.
         X, rows, place = self.sample.X, self.rows, np.zeros(len(self.sample.X.models))
         place[self.present] = np.arange(len(self.present))
         left, right = (place.astype(np.intp)[side[rows]] for side in (X.left, X.right))
         weight, count = self.sample.weight[rows], self.sample.multiplicity_of(rows)
         square = weight**2 / (1.0 if count is None else count)
-        votes = left, right, self.sample.y[rows], weight, square
+        votes = left, right, self.sample.y[rows], weight
         offset = vote_biases(bias, X)[rows]
-        return OpenRows.of_outcomes(is_open, *votes, dispersion, offset=offset)
+        return OpenRows.of(is_open, votes, square, dispersion, offset=offset)
 
 
 def _counted_votes(sample: Sample) -> NDArray[np.intp] | slice:

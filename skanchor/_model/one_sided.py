@@ -13,7 +13,7 @@ tables (``exp(-3.84 / 2)``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -23,12 +23,10 @@ from scipy.interpolate import CubicHermiteSpline, CubicSpline
 from scipy.optimize import brentq
 
 from skanchor._model.fit import Fit
-from skanchor._model.graph import components
 from skanchor._model.item_effects import inverse_covariance
 from skanchor._model.layout import Layout
 from skanchor._model.linalg import Array, SymmetricSystem
 from skanchor._model.newton import minimise
-from skanchor._model.open_rows import OpenRows
 from skanchor._model.sources import SourceRows
 
 FARTHEST = 60.0
@@ -47,72 +45,150 @@ _TOLERANCE = 1e-6
 _ROUNDING = 1e-8
 """Share of the largest variance of the opponents' scores that the smallest has."""
 
-_SPACING, _DENSE, _LITTLE, _ENOUGH_SAID = 1.0, 32, 0.2, 25.0
-"""Logits between points of a curve, parts of each between which it is interpolated, and
-log likelihood at which it ends."""
+_SPACING, _DENSE = 1.0, 32
+"""Logits between points of a curve, and parts between them by interpolation."""
+
+_LITTLE, _ALL_SAID = 0.05, 25.0
+"""Log likelihood at which a curve begins, and at which it ends."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OpenRows:
+    """Rows that compare models without a finite estimate with each other or the rest.
+
+    The logit of a row is ``c_m (s_left - s_right) + offset`` and the difference of the
+    item effects of open models; that of a vote has ``c = 1`` and no item effects.
+
+    Attributes
+    ----------
+    is_open : ndarray of shape (n_models,)
+        Models without a finite estimate.
+    left, right : ndarray of shape (n_rows,)
+        Codes of the models.
+    y : ndarray of shape (n_rows,)
+        Preference for the left one.
+    weight : ndarray of shape (n_rows,)
+        Weights, divided by what they are worth less than independent votes.
+    judge : ndarray of shape (n_rows,)
+        Code of the judge; -1 for people.
+    offset : ndarray of shape (n_rows,)
+        Logit where the scores are equal.
+    slope, slope_error : ndarray of shape (n_judges,)
+        Sensitivities and their standard errors.
+    item_covariance : ndarray of shape (n_judges, n_judges)
+        Covariance of the item effects of a model; zero without any.
+    """
+
+    is_open: NDArray[np.bool_]
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    y: Array
+    weight: Array
+    judge: NDArray[np.intp]
+    offset: Array
+    slope: Array = field(default_factory=lambda: np.zeros(0))
+    slope_error: Array = field(default_factory=lambda: np.zeros(0))
+    item_covariance: Array = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @classmethod
+    def of(
+        cls,
+        is_open: NDArray[np.bool_],
+        votes: tuple[NDArray[np.intp], NDArray[np.intp], Array, Array],
+        square: Array,
+        dispersion: float,
+        judge: NDArray[np.intp] | int = -1,
+        offset: Array | float = 0.0,
+        **judges: Array,
+    ) -> OpenRows:
+        """Take the rows of open models among others.
+
+        Parameters
+        ----------
+        is_open : ndarray of shape (n_models,)
+            Models without a finite estimate.
+        votes : tuple of ndarray of shape (n_rows,)
+            Left and right models, preferences for the left one, and sums of the weights
+            of the votes that a row stands for.
+        square : ndarray of shape (n_rows,)
+            Sums of the squares of these weights.
+        dispersion : float
+            Variance of the scores of the other models, in that of independent rows.
+            Below one it counts as one: rows of open models show no noise of their own.
+        judge, offset : ndarray of shape (n_rows,), optional
+            Votes of people without a bias if not given.
+        **judges
+            ``slope``, ``slope_error`` and ``item_covariance``.
+
+        Returns
+        -------
+        OpenRows
+        """
+        left, right, _, weight = votes
+        used = (is_open[left] | is_open[right]) & (left != right) & (weight > 0)
+        columns = np.broadcast_arrays(*votes, judge, offset)
+        left, right, y, weight, code, logit = (column[used] for column in columns)
+        # As a sandwich does not, this does not depend on the unit of the weights.
+        unit = square[used].sum() / max(weight.sum(), np.finfo(float).tiny)
+        weight = weight / (max(dispersion, 1.0) * max(unit, np.finfo(float).tiny))
+        return cls(is_open, left, right, y, weight, code, logit, **judges)
+
+    def padded(self, place: NDArray[np.intp], size: int) -> OpenRows:
+        """The same rows among more models, of which these have the ``place``."""
+        is_open = np.zeros(size, dtype=bool)
+        is_open[place] = self.is_open
+        left, right = place[self.left], place[self.right]
+        return replace(self, is_open=is_open, left=left, right=right)
+
+
+def dispersion_of(covariance: Array, independent: Array) -> float:
+    """Variance of scores in that of independent rows: the median over the models."""
+    found, due = covariance.diagonal(), independent.diagonal()
+    known = np.isfinite(found) & (found > 0) & np.isfinite(due) & (due > 0)
+    return float(np.median(found[known] / due[known])) if known.any() else 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """The likelihood of open models that their rows connect.
+    """The likelihood of open models, and where it is largest beside a given value.
 
     Their rows are taken at their likelihood. What other rows have taught is the prior:
-    the scores of the opponents are normal around their estimates, with their sandwich
-    as covariance, sensitivities with their errors, and item effects with their
-    covariance. Judges' deviations from the opponents are part of the offsets.
+    the other scores are normal around their estimates, with their sandwich as
+    covariance, sensitivities with their errors, and item effects with their covariance.
+    Judges' deviations from other models are part of the offsets.
 
     Attributes
     ----------
-    members : ndarray of shape (n_open,)
-        Codes of the open models.
-    opponents : ndarray of shape (n_opponents,)
-        Codes of the other models that they met; the items of the fit are these, and
-        then the open models.
     fit : Fit
-        Most likely parameters, where scores are as far out as they may be.
+        Most likely parameters; the items are the models.
     sources : list of SourceRows
         The rows.
     free : ndarray of shape (size,)
         Mask of the parameters that are not known.
+    is_open : ndarray of shape (n_models,)
+        Models without a finite estimate.
     """
 
-    members: NDArray[np.intp]
-    opponents: NDArray[np.intp]
     fit: Fit
     sources: list[SourceRows]
     free: NDArray[np.bool_]
+    is_open: NDArray[np.bool_]
 
     @classmethod
-    def of(
-        cls, rows: OpenRows, members: NDArray[np.intp], scores: Array, covariance: Array
-    ) -> Profile:
-        """Lay out the rows of open models, and fit them."""
-        mine = np.isin(rows.winner, members) | np.isin(rows.loser, members)
-        met = np.union1d(rows.winner[mine], rows.loser[mine])
-        opponents = met[~rows.is_open[met]]
-        place = np.zeros(len(scores), dtype=np.intp)
-        place[opponents] = np.arange(len(opponents))
-        place[members] = len(opponents) + np.arange(len(members))
-        sources = []
-        for judge in np.unique(rows.judge[mine]).tolist():
-            own = mine & (rows.judge == judge)
-            left, right = place[rows.winner[own]], place[rows.loser[own]]
-            sources.append(
-                SourceRows.apart(
-                    judge + 1, left, right, np.ones(len(left)), rows.weight[own],
-                    rows.offset[own], len(opponents) + len(members),
-                )
-            )  # fmt: skip
-        inner = covariance[np.ix_(opponents, opponents)]
-        start, free = _prior(rows, scores[opponents], inner, len(members))
-        # Open models start far out, where most of their rows say.
-        won, lost = (
-            np.bincount(place[side[mine]], rows.weight[mine], len(scores))
-            for side in (rows.winner, rows.loser)
-        )
-        x = start.x.copy()
-        x[place[members]] = FARTHEST / 2.0 * np.sign(won - lost)[place[members]]
-        return cls(members, opponents, start, sources, free)._fitted(start.moved(x))
+    def of(cls, rows: OpenRows, scores: Array, covariance: Array) -> Profile:
+        """Lay out rows, and fit them: scores end as far out as they may be."""
+        n, surplus, sources = len(scores), np.zeros(len(scores)), []
+        for judge in np.unique(rows.judge).tolist():
+            at = np.flatnonzero(rows.judge == judge)
+            y, weight, offset = rows.y[at], rows.weight[at], rows.offset[at]
+            pairs = rows.left[at], rows.right[at]
+            sources.append(SourceRows.apart(judge + 1, *pairs, y, weight, offset, n))
+            surplus += sources[-1].sums(weight * (y - 0.5))[:n]
+        start, free = _prior(rows, scores, covariance)
+        # Open models start far out, on the side on which most of their rows are.
+        x, is_open = start.x.copy(), rows.is_open
+        x[:n][is_open] = FARTHEST / 2.0 * np.sign(surplus[is_open])
+        return cls(start, sources, free, is_open)._fitted(start.moved(x))
 
     def _fitted(self, start: Fit) -> Profile:
         weights = [rows.weight for rows in self.sources]
@@ -135,31 +211,28 @@ class Profile:
         matrix = fit.penalised(fit.information(grams))
         return SymmetricSystem.of(matrix[at[:, None], at])
 
-    def place(self, model: int) -> int:
-        """Place of an open model among the items."""
-        return len(self.opponents) + int(np.searchsorted(self.members, model))
-
     def at(
         self, model: int, other: int | None, value: float, near: Profile | None = None
     ) -> Profile:
-        """Profile at a value of the score of a member, or of the difference of two.
+        """Profile at a value of an open score, or of the difference of two.
 
         A narrow prior holds the value. ``near`` is the profile at a value nearby.
         """
-        target, along = np.zeros(len(self.free)), np.zeros(len(self.free))
-        target[self.place(model)] = 1.0
+        target, along = np.zeros((2, len(self.free)))
+        target[model] = 1.0
         centre = self.fit.centre + value * target
         if other is not None:
-            target[self.place(other)] = -1.0
+            target[other] = -1.0
         precision = self.fit.precision + _NARROW * np.outer(target, target)
+        start = self.fit if near is None else near.fit
         if near is not None:
             along[self.free] = near.system.solve(target[self.free])
         elif other is not None:
             along = target
         else:
-            # Open models move together.
-            along[len(self.opponents) :][: len(self.members)] = 1.0
-        start = self.fit if near is None else near.fit
+            # Open models on its side move along with it, whom it may have met.
+            is_same = np.sign(start.scores) == np.sign(start.scores[model])
+            along[: len(is_same)] = self.is_open & is_same
         x = start.x + along * (value - target @ start.x) / (target @ along)
         return self._fitted(replace(start, x=x, centre=centre, precision=precision))
 
@@ -167,55 +240,39 @@ class Profile:
         """Log likelihood that a value of a score or of a difference costs."""
         return max(self.at(model, other, value).loss - self.loss, 0.0)
 
-    def others(
-        self, scores: Array, covariance: Array, codes: NDArray[np.intp]
-    ) -> tuple[Array, Array]:
-        """Most likely scores of other models at these parameters, and their variances.
-
-        They follow the opponents by regression.
-        """
-        n, both = len(self.opponents), covariance[np.ix_(self.opponents, codes)]
-        shares = self.fit.precision[:n, :n] @ both
-        moves = np.zeros((int(self.free.sum()), len(codes)))
-        moves[:n] = shares
-        inner = (moves * self.system.solve(moves)).sum(axis=0)
-        rest = covariance[codes, codes] - (both * shares).sum(axis=0)
-        shift = self.fit.scores[:n] - scores[self.opponents]
-        return scores[codes] + shift @ shares, np.maximum(rest, 0.0) + inner
+    @property
+    def variances(self) -> Array:
+        """Variances of the scores, (n_models,)."""
+        return np.sum(self.system.inverse_root**2, axis=1)[: len(self.is_open)]
 
 
 def _prior(
-    rows: OpenRows, scores: Array, covariance: Array, n_open: int
+    rows: OpenRows, scores: Array, covariance: Array
 ) -> tuple[Fit, NDArray[np.bool_]]:
-    """What other rows have taught, as a prior, and the parameters that are not known.
-
-    ``scores`` and ``covariance`` are those of the opponents.
-    """
-    n, has_effects = len(scores), bool(rows.item_covariance.any())
-    is_open = np.arange(n + n_open) >= n
-    model = np.arange(n + n_open)
+    """What other rows have taught, as a prior, and mask of what is not known."""
+    is_open, n_sources = rows.is_open, 1 + len(rows.slope)
+    has_effects, model = bool(rows.item_covariance.any()), np.arange(len(scores))
     if has_effects:
-        # All opponents are one model, whose effects are zero.
-        model = np.where(is_open, model - n, n_open)
-    n_sources = 1 + len(rows.slope)
-    layout = Layout(
-        np.ones_like(is_open), np.zeros(len(model), np.intp), model, (0,) * n_sources,
-        (False,) * n_sources, has_effects,
-    )  # fmt: skip
-    centre, diagonal = np.zeros((2, layout.size))
-    centre[:n] = scores
+        # All other models are one, whose effects are zero.
+        model = np.where(is_open, np.cumsum(is_open) - 1, is_open.sum())
+    everyone, shape = np.ones_like(is_open), ((0,) * n_sources, (False,) * n_sources)
+    layout = Layout(everyone, np.zeros(len(scores), int), model, *shape, has_effects)
+    centre, precision = np.zeros(layout.size), np.zeros((layout.size, layout.size))
+    centre[layout.scores] = np.where(is_open, 0.0, scores)
     centre[layout.sensitivities] = np.append(1.0, np.nan_to_num(rows.slope))
     error = np.append(0.0, np.nan_to_num(rows.slope_error))
-    diagonal[layout.of_scores(is_open)] = _LOOSE
+    diagonal = np.zeros(layout.size)
+    diagonal[layout.scores][is_open] = _LOOSE
     diagonal[layout.sensitivities][error > 0] = error[error > 0] ** -2.0
-    precision = np.diag(diagonal)
-    values, vectors = np.linalg.eigh(covariance)
+    np.fill_diagonal(precision, diagonal)
+    known = np.flatnonzero(~is_open)
+    values, vectors = np.linalg.eigh(covariance[np.ix_(known, known)])
     least = _ROUNDING * (values.max(initial=0.0) or 1.0)
-    precision[:n, :n] = (vectors / np.maximum(values, least)) @ vectors.T
+    precision[np.ix_(known, known)] = (vectors / np.maximum(values, least)) @ vectors.T
     if has_effects:
         inverse, at = inverse_covariance(rows.item_covariance), layout.item_effects
         precision[at, at] = np.kron(inverse, np.eye(layout.n_models))
-    free = layout.of_scores(np.ones_like(is_open)) | layout.of_item_effects(is_open)
+    free = layout.of_scores(everyone) | layout.of_item_effects(is_open)
     free[layout.sensitivities] = error > 0
     return Fit(layout, centre, precision, centre=centre), free
 
@@ -302,8 +359,8 @@ class OpenScores:
     covariance: Array
 
     @cached_property
-    def _open(self) -> list[int]:
-        return np.flatnonzero(self.rows.is_open).tolist()
+    def _profile(self) -> Profile:
+        return Profile.of(self.rows, self.scores, self.covariance)
 
     @cached_property
     def _others(self) -> NDArray[np.intp]:
@@ -311,37 +368,13 @@ class OpenScores:
         return np.flatnonzero(~self.rows.is_open)
 
     @cached_property
-    def _part(self) -> NDArray[np.intp]:
-        """Number of the open models that rows connect, by model."""
-        rows, size = self.rows, len(self.scores)
-        within = rows.is_open[rows.winner] & rows.is_open[rows.loser]
-        met = np.zeros((size, size), dtype=bool)
-        met[rows.winner[within], rows.loser[within]] = True
-        return components(met, "weak")
-
-    def _joined(self, *parts: int) -> Profile:
-        members = np.flatnonzero(self.rows.is_open & np.isin(self._part, parts))
-        return Profile.of(self.rows, members, self.scores, self.covariance)
-
-    @cached_property
-    def _profiles(self) -> dict[int, Profile]:
-        """Profile of each part."""
-        return {part: self._joined(part) for part in set(self._part[self._open])}
-
-    def _profile(self, model: int, other: int) -> Profile:
-        """Profile of two open models."""
-        one, two = self._part[model], self._part[other]
-        return self._profiles[one] if one == two else self._joined(one, two)
-
-    @cached_property
     def side(self) -> NDArray[np.intp]:
         """1 where a score has a lower limit alone, -1 where an upper one, else 0."""
         side = np.zeros(len(self.scores), dtype=np.intp)
         inside = np.append(self.scores[self._others], 0.0)
         ends = inside.min() - FARTHEST, inside.max() + FARTHEST
-        for model in self._open:
-            profile = self._profiles[self._part[model]]
-            low, high = (profile.cost(model, None, end) for end in ends)
+        for model in np.flatnonzero(self.rows.is_open).tolist():
+            low, high = (self._profile.cost(model, None, end) for end in ends)
             if min(low, high) <= NO_EVIDENCE and max(low, high) >= ENOUGH_EVIDENCE:
                 side[model] = 1 if high < low else -1
         return side
@@ -349,38 +382,31 @@ class OpenScores:
     @cached_property
     def _curves(self) -> dict[int, Curve]:
         """Curve of each open model that has a limit."""
-        return {model: self._curve(model) for model in self._open if self.side[model]}
+        return {model: self._curve(model) for model in self.side.nonzero()[0].tolist()}
 
     def _curve(self, model: int) -> Curve:
-        sign, others = int(self.side[model]), self._others
-        profile = self._profiles[self._part[model]]
-        known = self.scores, self.covariance, others
+        sign, others, profile = int(self.side[model]), self._others, self._profile
         # From where rows say no more to behind all others, or to where all is said.
         error = np.sqrt(self.covariance.diagonal()[others].max(initial=0.0))
         behind = 1.0 + 3.0 * error + np.max(-sign * self.scores[others], initial=0.0)
-        value = -sign * float(profile.fit.scores[profile.place(model)])
-        points, here, loss = [], None, 0.0
-        while (
-            loss < _ENOUGH_SAID
-            and abs(value) < 3.0 * FARTHEST
-            and (loss < ENOUGH_EVIDENCE or value < behind)
-        ):
+        value, here, loss = -sign * float(profile.fit.scores[model]), None, 0.0
+        points = []
+        while abs(value) < 3.0 * FARTHEST and loss < _ALL_SAID:
+            if value >= behind and loss >= ENOUGH_EVIDENCE:
+                break
             here = profile.at(model, None, -sign * value, here)
             loss = here.loss - profile.loss
-            if loss < _LITTLE / 4:
-                value += 4.0 * _SPACING
+            if loss < _LITTLE:
+                value += 2.0 * _SPACING
                 continue
-            centre, variance = here.others(*known)
+            scores, slope = (
+                here.fit.scores,
+                _NARROW * (value + sign * here.fit.scores[model]),
+            )
             # The score itself is a difference to zero.
-            slope = _NARROW * (value + sign * here.fit.scores[here.place(model)])
+            centre = np.append(-sign * scores[others], 0.0)
             points.append(
-                (
-                    value,
-                    loss,
-                    slope,
-                    np.append(-sign * centre, 0.0),
-                    np.append(variance, 0.0),
-                )
+                (value, loss, slope, centre, np.append(here.variances[others], 0.0))
             )
             value += _SPACING
         return Curve.of(*map(np.array, zip(*points, strict=True)))
@@ -409,25 +435,23 @@ class OpenScores:
             return -high, -low
         sign, value = int(self.side[model]), -np.inf
         if other is not None and is_open[other]:
+            # On the same side both may be infinite, at any distance.
             if sign and sign == -self.side[other]:
                 value = self._root(model, other, due, sign)
         elif sign:
             place = -1 if other is None else int(np.searchsorted(self._others, other))
             value = -self._curves[model].limit(due, place)
-        # Both may be infinite on the same side, or anywhere.
         return (value, np.inf) if sign > 0 else (-np.inf, -value)
 
     def _root(self, model: int, other: int, due: float, sign: int) -> float:
         """Difference of two open models, of a sign, that costs ``due``."""
-        profile = self._profile(model, other)
 
         def excess(value: float) -> float:
-            cost = profile.cost(model, other, sign * value)
+            cost = self._profile.cost(model, other, sign * value)
             return float(np.log(max(cost, 1e-300) / due))
 
-        if excess(-FARTHEST) <= 0.0:
-            return -np.inf
-        return float(brentq(excess, -FARTHEST, FARTHEST))
+        is_farther = excess(-FARTHEST) <= 0.0
+        return -np.inf if is_farther else float(brentq(excess, -FARTHEST, FARTHEST))
 
     def replaced(
         self, p: Array, better: NDArray[np.intp], worse: NDArray[np.intp]
@@ -463,13 +487,8 @@ class OpenScores:
             cost[model, self._others] = cost[self._others, model] = curve.evidence()
             is_above[model, self._others] = side[model] > 0
             is_above[self._others, model] = side[model] < 0
-        for pair in combinations(self._curves, 2):
-            one, two = pair
-            if self._part[one] != self._part[two] and side[one] == side[two]:
-                # Both may be infinite, and equal.
-                continue
-            profile = self._profile(one, two)
-            first, second = (profile.fit.scores[profile.place(one)] for one in pair)
-            cost[one, two] = cost[two, one] = profile.cost(one, two, 0.0)
+        for one, two in combinations(self._curves, 2):
+            cost[one, two] = cost[two, one] = self._profile.cost(one, two, 0.0)
+            first, second = self._profile.fit.scores[[one, two]]
             is_above[one, two], is_above[two, one] = first > second, second > first
         return cost, is_above

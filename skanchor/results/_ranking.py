@@ -24,8 +24,7 @@ from skanchor._inference import (
     satterthwaite,
     t_quantile,
 )
-from skanchor._model.one_sided import OpenScores
-from skanchor._model.open_rows import OpenRows
+from skanchor._model.one_sided import OpenRows, OpenScores
 from skanchor._multiplicity import JointErrors, holm_adjust
 from skanchor._typing import Array
 from skanchor.results._board import board_table
