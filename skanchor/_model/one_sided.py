@@ -16,11 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
-from scipy.optimize import brentq
 
 from skanchor._model.fit import Fit
 from skanchor._model.item_effects import inverse_covariance
@@ -36,8 +36,11 @@ ENOUGH_EVIDENCE, NO_EVIDENCE = 12.0, 1e-2
 """Log likelihood that an infinite score must cost on the side of the limit, so that
 there is one for all usual levels; and that it may cost on the other side."""
 
-_LOOSE, _NARROW = 1e-10, 1e8
+_LOOSE, _NARROW = 1e-10, 1e4
 """Precision of a score that nothing else limits, and of a value that is held fixed."""
+
+_MOST_STEPS, _LONGEST = 60, 4.0
+"""Most steps to a value of given cost, and their longest length in logits."""
 
 _TOLERANCE = 1e-6
 """Squared decrement before the last step of Newton's method, in log likelihood."""
@@ -159,8 +162,8 @@ class Profile:
 
     Attributes
     ----------
-    fit : Fit
-        Most likely parameters; the items are the models.
+    start, fit : Fit
+        Centre of the prior, and most likely parameters; the items are the models.
     sources : list of SourceRows
         The rows.
     free : ndarray of shape (size,)
@@ -169,6 +172,7 @@ class Profile:
         Models without a finite estimate.
     """
 
+    start: Fit
     fit: Fit
     sources: list[SourceRows]
     free: NDArray[np.bool_]
@@ -177,28 +181,29 @@ class Profile:
     @classmethod
     def of(cls, rows: OpenRows, scores: Array, covariance: Array) -> Profile:
         """Lay out rows, and fit them: scores end as far out as they may be."""
-        n, surplus, sources = len(scores), np.zeros(len(scores)), []
+        sources = []
         for judge in np.unique(rows.judge).tolist():
             at = np.flatnonzero(rows.judge == judge)
             y, weight, offset = rows.y[at], rows.weight[at], rows.offset[at]
-            pairs = rows.left[at], rows.right[at]
-            sources.append(SourceRows.apart(judge + 1, *pairs, y, weight, offset, n))
-            surplus += sources[-1].sums(weight * (y - 0.5))[:n]
+            some = judge + 1, rows.left[at], rows.right[at], y, weight, offset
+            sources.append(SourceRows.apart(*some, len(scores)))
         start, free = _prior(rows, scores, covariance)
-        # Open models start far out, on the side on which most of their rows are.
-        x, is_open = start.x.copy(), rows.is_open
-        x[:n][is_open] = FARTHEST / 2.0 * np.sign(surplus[is_open])
-        return cls(start, sources, free, is_open)._fitted(start.moved(x))
+        return cls(start, start, sources, free, rows.is_open)._fitted(start)
 
     def _fitted(self, start: Fit) -> Profile:
-        weights = [rows.weight for rows in self.sources]
-        fit, _ = minimise(start, self.sources, weights, self.free, tolerance=_TOLERANCE)
+        fit, _ = minimise(
+            start, self.sources, self._weights, self.free, tolerance=_TOLERANCE
+        )
         return replace(self, fit=fit)
+
+    @property
+    def _weights(self) -> list[Array]:
+        return [rows.weight for rows in self.sources]
 
     @cached_property
     def loss(self) -> float:
-        """Minus the log likelihood."""
-        return self.fit.loss(self.sources, [rows.weight for rows in self.sources])
+        """Minus the log likelihood, with the prior."""
+        return self.fit.loss(self.sources, self._weights)
 
     @cached_property
     def system(self) -> SymmetricSystem:
@@ -212,38 +217,61 @@ class Profile:
         return SymmetricSystem.of(matrix[at[:, None], at])
 
     def at(
-        self, model: int, other: int | None, value: float, near: Profile | None = None
-    ) -> Profile:
-        """Profile at a value of an open score, or of the difference of two.
+        self, model: int, other: int | None, value: float, near: Point | None = None
+    ) -> Point:
+        """Most likely parameters beside an open score, or the difference of two.
 
-        A narrow prior holds the value. ``near`` is the profile at a value nearby.
+        ``near`` is a point nearby. A narrow prior pulls them to the value: where they
+        end up short of it, they are most likely beside what they have reached.
         """
         target, along = np.zeros((2, len(self.free)))
         target[model] = 1.0
-        centre = self.fit.centre + value * target
+        centre = self.start.x + value * target
         if other is not None:
             target[other] = -1.0
-        precision = self.fit.precision + _NARROW * np.outer(target, target)
-        start = self.fit if near is None else near.fit
-        if near is not None:
-            along[self.free] = near.system.solve(target[self.free])
-        elif other is not None:
-            along = target
+        if near is None:
+            # Not from the best parameters, which lie too far out to move from there.
+            x = self.start.x + target * value / (target @ target)
         else:
-            # Open models on its side move along with it, whom it may have met.
-            is_same = np.sign(start.scores) == np.sign(start.scores[model])
-            along[: len(is_same)] = self.is_open & is_same
-        x = start.x + along * (value - target @ start.x) / (target @ along)
-        return self._fitted(replace(start, x=x, centre=centre, precision=precision))
+            along[self.free] = near.profile.system.solve(target[self.free])
+            x = near.profile.fit.x + along * (value - near.value) / (target @ along)
+        precision = self.fit.precision + _NARROW * np.outer(target, target)
+        start = replace(self.fit, x=x, centre=centre, precision=precision)
+        found = self._fitted(start)
+        reached = float(target @ found.fit.x)
+        slope = _NARROW * (value - reached)
+        loss = found.loss - slope**2 / (2.0 * _NARROW) - self.loss
+        return Point(found, reached, loss, slope)
 
     def cost(self, model: int, other: int | None, value: float) -> float:
         """Log likelihood that a value of a score or of a difference costs."""
-        return max(self.at(model, other, value).loss - self.loss, 0.0)
+        point = self.at(model, other, value)
+        return point.cost + point.slope * (value - point.value)
 
-    @property
-    def variances(self) -> Array:
-        """Variances of the scores, (n_models,)."""
-        return np.sum(self.system.inverse_root**2, axis=1)[: len(self.is_open)]
+    def variances(self, model: int) -> Array:
+        """Variances of the scores, (n_models,), where that of a model is known."""
+        root = self.system.inverse_root[: len(self.is_open)]
+        with_it = root @ root[model]
+        return np.sum(root**2, axis=1) - with_it**2 / with_it[model]
+
+
+class Point(NamedTuple):
+    """A value of a score or of a difference, and the most likely parameters there.
+
+    Attributes
+    ----------
+    profile : Profile
+        Fitted.
+    value : float
+        The value.
+    cost, slope : float
+        Log likelihood that it costs, and its derivative.
+    """
+
+    profile: Profile
+    value: float
+    cost: float
+    slope: float
 
 
 def _prior(
@@ -283,51 +311,53 @@ class Curve:
 
     Attributes
     ----------
+    sign : int
+        1 where the score has a lower limit, -1 where an upper one.
     reach : ndarray of shape (n_points, n_others + 1)
         Differences of its score to each of the others, and in the last column the score
-        itself; rising from the side that has no limit, of which they have the sign.
+        itself, times minus the sign; rising, from where there is no limit.
     log_cost : ndarray of shape (n_points, n_others + 1)
         Logarithm of the log likelihood that they cost, which rises with them.
     """
 
+    sign: int
     reach: Array
     log_cost: Array
 
     @classmethod
     def of(
-        cls, at: Array, loss: Array, slope: Array, centre: Array, variance: Array
+        cls, sign: int, points: list[Point], model: int, others: NDArray[np.intp]
     ) -> Curve:
-        """Interpolate points, at which the others' scores are normal.
-
-        Parameters
-        ----------
-        at : ndarray of shape (n_points,)
-            Scores t of the open model, rising from the side without a limit.
-        loss, slope : ndarray of shape (n_points,)
-            Log likelihood that they cost, and its derivative.
-        centre, variance : ndarray of shape (n_points, n_others)
-            Most likely scores of the others there, and their variances.
-        """
-        dense = np.linspace(at[0], at[-1], 1 + _DENSE * (len(at) - 1))
+        """Interpolate points, in the order of ``reach``, at which others are normal."""
+        at, loss, slope = (
+            np.array([getattr(point, name) for point in points])
+            for name in ("value", "cost", "slope")
+        )
+        centre, variance = np.zeros((2, len(points), len(others) + 1))
+        for number, point in enumerate(points):
+            centre[number, :-1] = point.profile.fit.scores[others]
+            variance[number, :-1] = point.profile.variances(model)[others]
+        at, slope, centre = -sign * at, -sign * slope, -sign * centre
         # A loss is nearly exponential at its open end.
         splines = [
             CubicHermiteSpline(at, np.log(loss), slope / loss),
             CubicSpline(at, centre),
             CubicSpline(at, variance),
         ]
+        dense = np.linspace(at[0], at[-1], 1 + _DENSE * (len(at) - 1))
         loss, centre, variance = (spline(dense) for spline in splines)
         slope, turn, spread = (spline(dense, 1) for spline in splines)
         loss = np.exp(loss)[:, None]
         slope = loss * slope[:, None]
         # The difference t - s costs loss + (t - s - gap)^2 / (2 variance), where gap is
         # t - centre. At the t that makes it least the force f on s, (t - s - gap) /
-        # variance, has slope + f (1 - turn) - f^2 spread / 2 = 0.
+        # variance, has slope = f (1 - turn) + f^2 spread / 2.
         turn = 1.0 - turn
         root = np.sqrt(np.maximum(turn**2 + 2.0 * spread * slope, 0.0))
         force = 2.0 * slope / (turn + root)
         reach = dense[:, None] - centre + force * variance
         cost = np.log(loss + force**2 * variance / 2.0)
-        return cls(*(np.maximum.accumulate(one) for one in (reach, cost)))
+        return cls(sign, *(np.maximum.accumulate(one) for one in (reach, cost)))
 
     def evidence(self) -> Array:
         """Log likelihood that scores equal to the others' cost, (n_others,)."""
@@ -368,48 +398,72 @@ class OpenScores:
         return np.flatnonzero(~self.rows.is_open)
 
     @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """Scores that stand for infinity on either side."""
+        inside = np.append(self.scores[self._others], 0.0)
+        return inside.min() - FARTHEST, inside.max() + FARTHEST
+
+    @cached_property
     def side(self) -> NDArray[np.intp]:
         """1 where a score has a lower limit alone, -1 where an upper one, else 0."""
         side = np.zeros(len(self.scores), dtype=np.intp)
-        inside = np.append(self.scores[self._others], 0.0)
-        ends = inside.min() - FARTHEST, inside.max() + FARTHEST
-        for model in np.flatnonzero(self.rows.is_open).tolist():
-            low, high = (self._profile.cost(model, None, end) for end in ends)
-            if min(low, high) <= NO_EVIDENCE and max(low, high) >= ENOUGH_EVIDENCE:
-                side[model] = 1 if high < low else -1
+        for model, curve in self._curves.items():
+            side[model] = curve.sign
         return side
 
     @cached_property
     def _curves(self) -> dict[int, Curve]:
         """Curve of each open model that has a limit."""
-        return {model: self._curve(model) for model in self.side.nonzero()[0].tolist()}
+        found = {}
+        for model in np.flatnonzero(self.rows.is_open).tolist():
+            low, high = (self._profile.cost(model, None, end) for end in self._ends)
+            if min(low, high) <= NO_EVIDENCE and max(low, high) >= ENOUGH_EVIDENCE:
+                sign = 1 if high < low else -1
+                points = self._points(model, sign)
+                if len(points) > 1 and points[-1].cost >= ENOUGH_EVIDENCE:
+                    found[model] = Curve.of(sign, points, model, self._others)
+        return found
 
-    def _curve(self, model: int) -> Curve:
-        sign, others, profile = int(self.side[model]), self._others, self._profile
-        # From where rows say no more to behind all others, or to where all is said.
-        error = np.sqrt(self.covariance.diagonal()[others].max(initial=0.0))
-        behind = 1.0 + 3.0 * error + np.max(-sign * self.scores[others], initial=0.0)
-        value, here, loss = -sign * float(profile.fit.scores[model]), None, 0.0
-        points = []
-        while abs(value) < 3.0 * FARTHEST and loss < _ALL_SAID:
-            if value >= behind and loss >= ENOUGH_EVIDENCE:
+    def _points(self, model: int, sign: int) -> list[Point]:
+        """Scores of an open model, from where rows say little to where all is said."""
+        variance = self.covariance.diagonal()[self._others].max(initial=0.0)
+        scores = -sign * self.scores[self._others]
+        behind = 1.0 + 3.0 * np.sqrt(variance) + scores.max(initial=0.0)
+        value, point = self._costing(model, None, _LITTLE, sign, within=1.0)
+        points: list[Point] = []
+        while abs(value) < np.inf:
+            point = self._profile.at(model, None, value, point)
+            cost, last = point.cost, points[-1].cost if points else 0.0
+            if cost <= last:
+                # Rows speak for two sides: there is no limit.
                 break
-            here = profile.at(model, None, -sign * value, here)
-            loss = here.loss - profile.loss
-            if loss < _LITTLE:
-                value += 2.0 * _SPACING
-                continue
-            scores, slope = (
-                here.fit.scores,
-                _NARROW * (value + sign * here.fit.scores[model]),
-            )
-            # The score itself is a difference to zero.
-            centre = np.append(-sign * scores[others], 0.0)
-            points.append(
-                (value, loss, slope, centre, np.append(here.variances[others], 0.0))
-            )
-            value += _SPACING
-        return Curve.of(*map(np.array, zip(*points, strict=True)))
+            points.append(point)
+            if cost >= _ALL_SAID or (
+                cost >= ENOUGH_EVIDENCE and -sign * value >= behind
+            ):
+                break
+            value = point.value - sign * _SPACING * min(1.0, cost / abs(point.slope))
+        return points
+
+    def _costing(
+        self, model: int, other: int | None, due: float, sign: int, within: float
+    ) -> tuple[float, Point | None]:
+        """Value of a score, or of a difference, that costs ``due``, and a point nearby.
+
+        It is infinite where none does. ``within`` is the largest last step in logits.
+        """
+        value, point = 0.0, None
+        for _ in range(_MOST_STEPS):
+            point = self._profile.at(model, other, value, point)
+            # Newton's method: the cost is nearly exponential where it is low.
+            cost = max(point.cost, _LITTLE * due)
+            step = np.log(cost / due) * cost / max(-sign * point.slope, 1e-3 * cost)
+            value = point.value + sign * float(np.clip(step, -_LONGEST, _LONGEST))
+            if abs(step) <= within:
+                return value, point
+            if abs(value) > 2.0 * FARTHEST:
+                break
+        return -sign * np.inf, None
 
     def limit(self, model: int, other: int | None, level: float) -> tuple[float, float]:
         """Interval of a score, or of a difference, that has no limit on one side.
@@ -437,21 +491,11 @@ class OpenScores:
         if other is not None and is_open[other]:
             # On the same side both may be infinite, at any distance.
             if sign and sign == -self.side[other]:
-                value = self._root(model, other, due, sign)
+                value = sign * self._costing(model, other, due, sign, within=0.01)[0]
         elif sign:
             place = -1 if other is None else int(np.searchsorted(self._others, other))
             value = -self._curves[model].limit(due, place)
         return (value, np.inf) if sign > 0 else (-np.inf, -value)
-
-    def _root(self, model: int, other: int, due: float, sign: int) -> float:
-        """Difference of two open models, of a sign, that costs ``due``."""
-
-        def excess(value: float) -> float:
-            cost = self._profile.cost(model, other, sign * value)
-            return float(np.log(max(cost, 1e-300) / due))
-
-        is_farther = excess(-FARTHEST) <= 0.0
-        return -np.inf if is_farther else float(brentq(excess, -FARTHEST, FARTHEST))
 
     def replaced(
         self, p: Array, better: NDArray[np.intp], worse: NDArray[np.intp]
