@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
 from skanchor._model.fit import Fit
+from skanchor._model.graph import components
 from skanchor._model.item_effects import inverse_covariance
 from skanchor._model.layout import Layout
 from skanchor._model.linalg import Array, SymmetricSystem
@@ -42,7 +43,7 @@ _LOOSE, _NARROW = 1e-10, 1e4
 _MOST_STEPS, _LONGEST = 60, 4.0
 """Most steps to a value of given cost, and their longest length in logits."""
 
-_TOLERANCE = 1e-6
+_TOLERANCE = 1e-5
 """Squared decrement before the last step of Newton's method, in log likelihood."""
 
 _ROUNDING = 1e-8
@@ -243,11 +244,6 @@ class Profile:
         loss = found.loss - slope**2 / (2.0 * _NARROW) - self.loss
         return Point(found, reached, loss, slope)
 
-    def cost(self, model: int, other: int | None, value: float) -> float:
-        """Log likelihood that a value of a score or of a difference costs."""
-        point = self.at(model, other, value)
-        return point.cost + point.slope * (value - point.value)
-
     def variances(self, model: int) -> Array:
         """Variances of the scores, (n_models,), where that of a model is known."""
         root = self.system.inverse_root[: len(self.is_open)]
@@ -398,6 +394,14 @@ class OpenScores:
         return np.flatnonzero(~self.rows.is_open)
 
     @cached_property
+    def _met(self) -> NDArray[np.bool_]:
+        """Which open models have met each other, (n_models, n_models)."""
+        left, right = self.rows.left, self.rows.right
+        met = np.zeros((len(self.scores),) * 2, dtype=bool)
+        met[left, right] = self.rows.is_open[left] & self.rows.is_open[right]
+        return met
+
+    @cached_property
     def _ends(self) -> tuple[float, float]:
         """Scores that stand for infinity on either side."""
         inside = np.append(self.scores[self._others], 0.0)
@@ -416,7 +420,12 @@ class OpenScores:
         """Curve of each open model that has a limit."""
         found = {}
         for model in np.flatnonzero(self.rows.is_open).tolist():
-            low, high = (self._profile.cost(model, None, end) for end in self._ends)
+            best = Point(
+                self._profile, float(self._profile.fit.scores[model]), 0.0, 0.0
+            )
+            low, high = (
+                self._profile.at(model, None, end, best).cost for end in self._ends
+            )
             if min(low, high) <= NO_EVIDENCE and max(low, high) >= ENOUGH_EVIDENCE:
                 sign = 1 if high < low else -1
                 points = self._points(model, sign)
@@ -450,16 +459,18 @@ class OpenScores:
     ) -> tuple[float, Point | None]:
         """Value of a score, or of a difference, that costs ``due``, and a point nearby.
 
-        It is infinite where none does. ``within`` is the largest last step in logits.
+        It is infinite where none does. The logarithm of the cost of the point is
+        ``within`` that of ``due``.
         """
         value, point = 0.0, None
         for _ in range(_MOST_STEPS):
             point = self._profile.at(model, other, value, point)
             # Newton's method: the cost is nearly exponential where it is low.
             cost = max(point.cost, _LITTLE * due)
-            step = np.log(cost / due) * cost / max(-sign * point.slope, 1e-3 * cost)
+            excess = float(np.log(cost / due))
+            step = excess * cost / max(-sign * point.slope, 1e-3 * cost)
             value = point.value + sign * float(np.clip(step, -_LONGEST, _LONGEST))
-            if abs(step) <= within:
+            if abs(excess) <= within:
                 return value, point
             if abs(value) > 2.0 * FARTHEST:
                 break
@@ -531,8 +542,14 @@ class OpenScores:
             cost[model, self._others] = cost[self._others, model] = curve.evidence()
             is_above[model, self._others] = side[model] > 0
             is_above[self._others, model] = side[model] < 0
+        part = components(self._met, "weak")
         for one, two in combinations(self._curves, 2):
-            cost[one, two] = cost[two, one] = self._profile.cost(one, two, 0.0)
+            if side[one] == side[two] and part[one] != part[two]:
+                # Both may be infinite, and equal.
+                continue
+            point = self._profile.at(one, two, 0.0)
+            # To first order from where the point is.
+            cost[one, two] = cost[two, one] = point.cost - point.slope * point.value
             first, second = self._profile.fit.scores[[one, two]]
             is_above[one, two], is_above[two, one] = first > second, second > first
         return cost, is_above
