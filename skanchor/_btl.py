@@ -17,7 +17,7 @@ from skanchor._base import ComparisonEstimator
 from skanchor._battles import Comparisons, align
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_level
-from skanchor._human_bias import Votes, fit_votes, vote_biases
+from skanchor._human_bias import Scale, fit_votes, vote_biases
 from skanchor._model.btl import BTLFit, fit_btl
 from skanchor._model.btl_errors import ScoreErrors
 from skanchor._model.graph import Connectivity
@@ -287,17 +287,18 @@ class BTLRegressor(ComparisonEstimator):
         sample, present = votes.sample, votes.present
         # Scores and scales of all models of the sample, also of those without votes.
         scores = np.zeros(len(sample.X.models))
-        scale = np.full(len(scores), -1)
-        scores[present], scale[present] = fit.scores, fit.scale
-        found = fit_votes(
-            Votes.of(sample), scores, scale, self.alpha, self.bias,
-            None if start is None else start.bias_, seed_offset,
-        )  # fmt: skip
+        number = np.full(len(scores), -1)
+        scores[present], number[present] = fit.scores, fit.scale
+        near = None if start is None else start.bias_
+        scale = Scale(scores, number, self.alpha)
+        found = fit_votes(sample, scale, self.bias, near, seed_offset)
         values = np.where(self.unbounded_, self.scores_, found.scores[present])
         self.scores_ = pd.Series(values, index=self._index, name="score")
-        self.bias_, self.dispersion_ = found.bias, found.dispersion
-        kind = found.inverse if self.covariance == "fisher" else found.covariance
-        self.covariance_ = self._open(kind[np.ix_(present, present)])
+        self.bias_ = found.bias
+        covariance, self.dispersion_ = found.covariance()
+        if self.covariance == "fisher":
+            covariance = found.inverse
+        self.covariance_ = self._open(covariance[np.ix_(present, present)])
 
     def _fit_nothing(self, sample: Sample) -> None:
         """Score no model, if every vote compares a model with itself."""

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._btl import BTLRegressor
+from skanchor._crossfit.influence import residuals, row_influence
 from skanchor._engine import CrossFit, FullFit, Repeat
-from skanchor._human_bias import Votes, vote_influence
+from skanchor._human_bias import Scale, VoteFit
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
@@ -46,11 +47,11 @@ class VoteInfluence:
         lost = btl.models_[btl.unbounded_].tolist()
         scale = [-1 if m in lost else part.get(m, -1) for m in models.tolist()]
         scores = np.nan_to_num(btl.scores_for(models))
-        rows, influence = vote_influence(
-            Votes.of(sample), scores, np.array(scale), btl.alpha, btl.bias_
-        )
+        known = Scale(scores, np.array(scale), btl.alpha)
+        fit = VoteFit.of(sample, known, btl.bias_, is_fitted=True)
         values = np.zeros((len(sample), len(models)))
-        values[rows] = influence
+        residual = residuals(fit.weights, fit.rows)
+        np.add.at(values, fit.rows.rows, row_influence(fit.weights, fit.rows, residual))
         return _centred(values, self.centre, sample)
 
     def values(self) -> Array:

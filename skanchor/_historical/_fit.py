@@ -15,7 +15,7 @@ from skanchor._battles import Comparisons, align
 from skanchor._btl import BTLRegressor
 from skanchor._historical._joint import EXACT, NEAR, fit_jointly
 from skanchor._historical._separation import runaway_judges, separated_judges
-from skanchor._human_bias import Votes, fit_bias
+from skanchor._human_bias import fit_bias
 from skanchor._judges import JudgeCalibrator, NoJudges
 from skanchor._model.graph import components
 from skanchor._numerics.parameters import PEOPLE
@@ -263,9 +263,8 @@ def _refit_bias(
     if btl.bias_ is None:
         return btl, X
     assert X.scores is not None
-    votes = Votes.of(sample.with_battles(X))
     btl = copy(btl)
-    btl.bias_ = fit_bias(votes, X.scores, btl.bias, btl.bias_)
+    btl.bias_ = fit_bias(sample.with_battles(X), X.scores, btl.bias, btl.bias_)
     return btl, btl.transform(X).with_columns(scores=X.scores)
 
 
