@@ -26,20 +26,17 @@ from skanchor._model.one_sided import OpenScores, dispersion_of
 from skanchor._numerics.groups import Membership
 from skanchor._row_rules import TIES
 from skanchor._typing import Array
-from skanchor._vote_checks import (
+from skanchor._votes import (
+    HumanVotes,
     check_any_votes,
     check_graph,
-    warn_of_bound,
-    warn_of_light_votes,
-    warn_of_lost_residuals,
+    warn_of,
     warn_of_silence,
 )
-from skanchor._votes import HumanVotes
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
-from skanchor.exceptions import BattlesError, ConvergenceWarning, SeparationWarning
+from skanchor.exceptions import BattlesError
 from skanchor.sample import WEIGHTS, Battles, Sample
-from skanchor.warning_log import warn
 
 ELO_SCALE = 400.0 / np.log(10.0)
 """Elo points per logit."""
@@ -228,13 +225,10 @@ class BTLRegressor(ComparisonEstimator):
         )  # fmt: skip
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         if not self.converged_:
-            warn(
-                ConvergenceWarning(
-                    f"BTL scores did not converge in {self.n_iter_} steps.",
-                    code="scores-not-converged",
-                )
-            )
-        warn_of_bound(self.models_[fit.is_far].tolist(), self.score_bound)
+            warn_of("scores-not-converged", n_iter=self.n_iter_)
+        far = self.models_[fit.is_far].tolist()
+        if far:
+            warn_of("scores-at-bound", far, bound=self.score_bound)
         self.unbounded_ = fit.is_far | (fit.scale < 0)
         self._side = np.where(fit.is_far, fit.side, 0)
         self.scores_ = pd.Series(fit.reported, index=self._index, name="score")
@@ -245,7 +239,8 @@ class BTLRegressor(ComparisonEstimator):
         ridge = self.alpha * votes.cells.weight.sum()
         errors = ScoreErrors.of(votes.cells, fit, ridge)
         self.unbounded_ = self.unbounded_ | errors.is_uncertain
-        warn_of_light_votes(self.models_[errors.is_uncertain].tolist())
+        if errors.is_uncertain.any():
+            warn_of("votes-too-light", self.models_[errors.is_uncertain].tolist())
         if self.covariance == "fisher":
             # Information is linear in the weights, which are in units of the heaviest;
             # a sandwich does not depend on the unit.
@@ -258,7 +253,7 @@ class BTLRegressor(ComparisonEstimator):
         else:
             covariance, is_lost = errors.of_groups(votes.totals(members, errors))
         if is_lost:
-            warn_of_lost_residuals(votes.n_groups)
+            warn_of("residuals-cancel", n_groups=votes.n_groups)
         else:
             warn_of_silence(errors, self.models_)
         if crossed is not None:
@@ -311,12 +306,7 @@ class BTLRegressor(ComparisonEstimator):
         self._side = np.zeros(0, dtype=np.intp)
         self.dispersion_, self.open_rows_ = 1.0, None
         self.converged_, self.n_iter_ = True, 1
-        warn(
-            SeparationWarning(
-                "Every human row compares a model with itself: no model has a score.",
-                code="only-self-comparisons",
-            )
-        )
+        warn_of("only-self-comparisons")
 
     @property
     def _index(self) -> pd.Index:

@@ -217,9 +217,9 @@ class VoteFit:
     def covariance(self) -> tuple[Array, float]:
         """Sandwich of the scores, and how far groups and raters widen it."""
         n_raters = int(self.rows.rater.max(initial=-1)) + 1
-        found = influence_of(self.weights, [self.rows], n_raters).covariance_parts()[0]
         alone = np.full(len(self.rows), -1)
         apart = replace(self.rows, group=alone, rater=alone)
+        found = influence_of(self.weights, [self.rows], n_raters).covariance_parts()[0]
         independent = influence_of(self.weights, [apart], 0).parts[0]
         return found, dispersion_of(found, independent)
 

@@ -107,26 +107,10 @@ class OpenRows:
     ) -> OpenRows:
         """Take the rows of open models among others.
 
-        Parameters
-        ----------
-        is_open : ndarray of shape (n_models,)
-            Models without a finite estimate.
-        votes : tuple of ndarray of shape (n_rows,)
-            Left and right models, preferences for the left one, and sums of the weights
-            of the votes that a row stands for.
-        square : ndarray of shape (n_rows,)
-            Sums of the squares of these weights.
-        dispersion : float
-            Variance of the scores of the other models, in that of independent rows.
-            Below one it counts as one: rows of open models show no noise of their own.
-        judge, offset : ndarray of shape (n_rows,), optional
-            Votes of people without a bias if not given.
-        **judges
-            ``slope``, ``slope_error`` and ``item_covariance``.
-
-        Returns
-        -------
-        OpenRows
+        ``votes`` are left and right models, preferences for the left one, and weights,
+        which may be sums over several votes, of whose squares ``square`` is the sum.
+        ``dispersion`` is the variance of the other scores, in that of independent rows;
+        below one it counts as one, as rows of open models show no noise of their own.
         """
         left, right, _, weight = votes
         used = (is_open[left] | is_open[right]) & (left != right) & (weight > 0)
@@ -394,20 +378,6 @@ class OpenScores:
         return np.flatnonzero(~self.rows.is_open)
 
     @cached_property
-    def _met(self) -> NDArray[np.bool_]:
-        """Which open models have met each other, (n_models, n_models)."""
-        left, right = self.rows.left, self.rows.right
-        met = np.zeros((len(self.scores),) * 2, dtype=bool)
-        met[left, right] = self.rows.is_open[left] & self.rows.is_open[right]
-        return met
-
-    @cached_property
-    def _ends(self) -> tuple[float, float]:
-        """Scores that stand for infinity on either side."""
-        inside = np.append(self.scores[self._others], 0.0)
-        return inside.min() - FARTHEST, inside.max() + FARTHEST
-
-    @cached_property
     def side(self) -> NDArray[np.intp]:
         """1 where a score has a lower limit alone, -1 where an upper one, else 0."""
         side = np.zeros(len(self.scores), dtype=np.intp)
@@ -418,14 +388,12 @@ class OpenScores:
     @cached_property
     def _curves(self) -> dict[int, Curve]:
         """Curve of each open model that has a limit."""
-        found = {}
+        found, profile = {}, self._profile
+        inside = np.append(self.scores[self._others], 0.0)
+        ends = inside.min() - FARTHEST, inside.max() + FARTHEST
         for model in np.flatnonzero(self.rows.is_open).tolist():
-            best = Point(
-                self._profile, float(self._profile.fit.scores[model]), 0.0, 0.0
-            )
-            low, high = (
-                self._profile.at(model, None, end, best).cost for end in self._ends
-            )
+            best = Point(profile, float(profile.fit.scores[model]), 0.0, 0.0)
+            low, high = (profile.at(model, None, end, best).cost for end in ends)
             if min(low, high) <= NO_EVIDENCE and max(low, high) >= ENOUGH_EVIDENCE:
                 sign = 1 if high < low else -1
                 points = self._points(model, sign)
@@ -440,16 +408,14 @@ class OpenScores:
         behind = 1.0 + 3.0 * np.sqrt(variance) + scores.max(initial=0.0)
         value, point = self._costing(model, None, _LITTLE, sign, within=1.0)
         points: list[Point] = []
-        while abs(value) < np.inf:
+        while abs(value) < 3.0 * FARTHEST:
             point = self._profile.at(model, None, value, point)
             cost, last = point.cost, points[-1].cost if points else 0.0
             if cost <= last:
                 # Rows speak for two sides: there is no limit.
                 break
             points.append(point)
-            if cost >= _ALL_SAID or (
-                cost >= ENOUGH_EVIDENCE and -sign * value >= behind
-            ):
+            if cost >= (ENOUGH_EVIDENCE if -sign * value >= behind else _ALL_SAID):
                 break
             value = point.value - sign * _SPACING * min(1.0, cost / abs(point.slope))
         return points
@@ -477,21 +443,9 @@ class OpenScores:
         return -sign * np.inf, None
 
     def limit(self, model: int, other: int | None, level: float) -> tuple[float, float]:
-        """Interval of a score, or of a difference, that has no limit on one side.
+        """Interval of a score, or of the difference to another, with at most one limit.
 
-        Parameters
-        ----------
-        model : int
-            Code of a model.
-        other : int or None
-            Code of another; None for the score.
-        level : float
-            Confidence level, as of a two-sided interval.
-
-        Returns
-        -------
-        low, high : float
-            Both infinite where rows give no limit.
+        ``level`` is that of a two-sided interval.
         """
         is_open, due = self.rows.is_open, -np.log((1.0 - level) / 2.0)
         if not is_open[model]:
@@ -511,19 +465,9 @@ class OpenScores:
     def replaced(
         self, p: Array, better: NDArray[np.intp], worse: NDArray[np.intp]
     ) -> Array:
-        """P-values of "better does not exceed worse", by likelihood ratio.
+        """P-values of "better does not exceed worse", for open models by likelihood.
 
-        Parameters
-        ----------
-        p : ndarray of shape (n_pairs,)
-            Those of pairs that both have a finite estimate.
-        better, worse : ndarray of shape (n_pairs,)
-            Codes of models.
-
-        Returns
-        -------
-        ndarray of shape (n_pairs,)
-            One where rows do not tell.
+        ``p`` has those of the other pairs. Where rows do not tell they are one.
         """
         is_open, (cost, is_above) = self.rows.is_open, self._evidence
         found = np.where(is_above[better, worse], np.exp(-cost[better, worse]), 1.0)
@@ -542,7 +486,10 @@ class OpenScores:
             cost[model, self._others] = cost[self._others, model] = curve.evidence()
             is_above[model, self._others] = side[model] > 0
             is_above[self._others, model] = side[model] < 0
-        part = components(self._met, "weak")
+        met = np.zeros((size, size), dtype=bool)
+        is_open, left, right = self.rows.is_open, self.rows.left, self.rows.right
+        met[left, right] = is_open[left] & is_open[right]
+        part = components(met, "weak")
         for one, two in combinations(self._curves, 2):
             if side[one] == side[two] and part[one] != part[two]:
                 # Both may be infinite, and equal.

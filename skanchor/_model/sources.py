@@ -143,11 +143,12 @@ class SourceRows:
         n_items: int,
     ) -> SourceRows:
         """Rows without a span, each of which is a group of its own."""
-        rows, alone = np.arange(len(y)), np.full(len(y), -1)
-        order, span = np.zeros(len(y)), np.zeros((len(y), 0))
-        pairs, count = (left, right, order, span, offset), np.ones(len(y))
-        more = y, weight, count, alone, alone, n_items
-        return cls(source, False, rows, *pairs, *more)
+        n = len(y)
+        nothing, alone, columns = np.zeros(n), np.full(n, -1), np.zeros((n, 0))
+        return cls(
+            source, False, np.arange(n), left, right, nothing, columns, offset, y,
+            weight, np.ones(n), alone, alone, n_items,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.rows)

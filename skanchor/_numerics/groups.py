@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from skanchor._model.linalg import positive_part
 from skanchor._numerics.types import Array
-
-
-def are_alone(groups: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Whether each row is the only one of its group, by the codes of the groups."""
-    return np.asarray((np.bincount(groups) == 1)[groups])
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +26,6 @@ class GroupTotals:
 
     groups: NDArray[np.intp]
     totals: Array
-
-    def __add__(self, other: GroupTotals) -> GroupTotals:
-        return GroupTotals.joined([self, other])
-
-    @classmethod
-    def joined(cls, parts: Sequence[GroupTotals]) -> GroupTotals:
-        """Sums over the rows of all parts."""
-        first = parts[0]
-        some = [one for one in parts if len(one.groups)] or [first]
-        groups = some[0].groups
-        if all(np.array_equal(one.groups, groups) for one in some[1:]):
-            return cls(groups, reduce(add, [one.totals for one in some]))
-        groups, at = np.unique(
-            np.concatenate([one.groups for one in some]), return_inverse=True
-        )
-        totals = np.zeros((len(groups), first.totals.shape[1]))
-        stops = np.cumsum([len(one.groups) for one in some])
-        for one, own in zip(some, np.split(at, stops[:-1]), strict=True):
-            totals[own] += one.totals
-        return cls(groups, totals)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -188,53 +159,6 @@ class Membership:
             self.groups, starts, self.place.take(at), self.number.take(at)
         )
 
-    def squares(
-        self, *sums: tuple[NDArray[np.intp], Array, int]
-    ) -> list[tuple[Array, int, int]]:
-        """Sum values by group and column, and the squares of these sums by column.
-
-        Parameters
-        ----------
-        *sums : tuple of (columns, values, n_columns)
-            What is summed: the columns of the values of each row, all different, of
-            shape (n_rows, n_values); the values, of a row that stands for several
-            those of each; and the number of columns.
-
-        Returns
-        -------
-        list of tuple
-            Of each: ``squares`` of shape (n_columns,); ``n_sums``, the number of sums
-            (of the columns that a group has values in, for all groups); and
-            ``n_groups``, the number of groups that have any.
-        """
-        n_rows = len(self.starts) - 1
-        # Mostly a judge sees a prompt once: then the entry of a group is its sum.
-        alone = are_alone(self.place)
-        rows = np.repeat(np.arange(n_rows), np.diff(self.starts))
-        number = np.bincount(rows, np.where(alone, self.number**2, 0.0), n_rows)
-        n_alone = int(np.count_nonzero(alone))
-        others = None
-        if n_alone < len(alone):
-            matrix = self.matrix()
-            matrix.data = np.where(alone, 0.0, matrix.data)
-            matrix.eliminate_zeros()
-            others = matrix.tocsr()
-        found = []
-        for columns, values, n_columns in sums:
-            n_values = values.shape[1]
-            each = number[:, None] * values**2
-            squares = np.bincount(columns.ravel(), each.ravel(), n_columns)
-            n_groups, n_sums = n_alone, n_values * n_alone
-            if others is not None:
-                starts = np.arange(0, n_rows * n_values + 1, n_values)
-                entries = values.ravel(), columns.ravel(), starts
-                rest = others @ csr_array(entries, (n_rows, n_columns))
-                squares += np.bincount(rest.indices, rest.data**2, n_columns)
-                n_sums += len(rest.data)
-                n_groups += int(np.count_nonzero(np.diff(rest.indptr)))
-            found.append((np.asarray(squares, np.float64), n_sums, n_groups))
-        return found
-
     def totals(self, values: Any) -> GroupTotals:
         """Sum values of rows, of shape (n_rows, n_columns), by group.
 
@@ -340,46 +264,3 @@ class Crossed:
     def __getitem__(self, rows: Any) -> Crossed:
         """The same of some of the rows; units may then be empty."""
         return Crossed(self.units[rows], self.prompt, self.rater)
-
-    def sums(self, values: Array) -> RaterSums:
-        """Sums of values of rows, of shape (n_rows, n_columns).
-
-        Of a row that stands for several, the value is that of each.
-        """
-        totals = self.units.totals(values).totals
-        return RaterSums(Membership.of(self.rater).totals(totals), totals.T @ totals)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class RaterSums:
-    """Sums of values by rater, and squares of the sums by rater and prompt.
-
-    Attributes
-    ----------
-    by_rater : GroupTotals
-        The sum of each rater.
-    within : ndarray of shape (n_columns, n_columns)
-        Summed products of the sums of the units.
-    """
-
-    by_rater: GroupTotals
-    within: Array
-
-    def __add__(self, other: RaterSums) -> RaterSums:
-        return RaterSums(self.by_rater + other.by_rater, self.within + other.within)
-
-    def excess(self) -> Array:
-        """What raters add to a covariance whose rows depend on each other by prompt.
-
-        The sums of two ways add the squares of the sums by rater, and subtract those
-        by rater and prompt, which the squares by prompt have already (Cameron, Gelbach
-        and Miller 2011). The difference may be negative; only what it adds is taken, so
-        that no variance is less than that by prompt.
-
-        Returns
-        -------
-        ndarray of shape (n_columns, n_columns)
-            Positive semidefinite.
-        """
-        totals = self.by_rater.totals
-        return positive_part(totals.T @ totals - self.within)
