@@ -253,7 +253,8 @@ class BTLRegressor(ComparisonEstimator):
         else:
             covariance, is_lost = errors.of_groups(votes.totals(members, errors))
         if is_lost:
-            warn_of("residuals-cancel", n_groups=votes.n_groups)
+            assert members is not None
+            warn_of("residuals-cancel", n_groups=len(np.unique(members.place)))
         else:
             warn_of_silence(errors, self.models_)
         if crossed is not None:

@@ -90,54 +90,37 @@ class HumanVotes:
         present = cells.models
         return cls(sample, rows, weight, unit, present, cells.among(present))
 
-    @property
-    def n_groups(self) -> int:
-        """Number of groups of dependent rows that have votes."""
-        members = self.sample.membership(self.rows)
-        return 0 if members is None else len(np.unique(members.place))
+    def _sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Codes of the models of each vote, among those that have any; else -1."""
+        X, place = self.sample.X, np.full(len(self.sample.X.models), -1)
+        place[self.present] = np.arange(len(self.present))
+        return place[X.left[self.rows]], place[X.right[self.rows]]
 
     def totals(self, members: Membership, errors: ScoreErrors) -> csr_array:
         """Derivative of the log likelihood of the votes of a group, by model."""
-        X, place = self.sample.X, np.full(len(self.sample.X.models), -1)
-        place[self.present] = np.arange(len(self.present))
-        left, right = place[X.left[self.rows]], place[X.right[self.rows]]
         y = self.sample.y[self.rows]
-        vectors = errors.score_vectors(left, right, y, self.weight)
+        vectors = errors.score_vectors(*self._sides(), y, self.weight)
         return csr_array(members.matrix() @ vectors)
 
     def open_rows(
         self, is_open: NDArray[np.bool_], dispersion: float, bias: Any
     ) -> OpenRows | None:
-        """Votes on models without a finite estimate.
+        """Votes on models without a finite estimate; None where all have one.
 
-        Parameters
-        ----------
-        is_open : ndarray of shape (n_present,)
-            Which models are without one.
-        dispersion : float
-            As in :meth:`OpenRows.of_outcomes`.
-        bias : learner or None
-            Fitted bias of people.
-
-        Returns
-        -------
-        OpenRows or None
-            None where all models have an estimate.
+        ``dispersion`` is that of :meth:`OpenRows.of`, ``bias`` people's fitted bias.
         """
+        cells = self.cells
         if not is_open.any():
             return None
-        cells = self.cells
         if bias is None:
             votes = cells.left, cells.right, cells.y, cells.weight
             return OpenRows.of(is_open, votes, cells.square, dispersion)
         # The style of a vote is its own.
-        X, rows, place = self.sample.X, self.rows, np.zeros(len(self.sample.X.models))
-        place[self.present] = np.arange(len(self.present))
-        left, right = (place.astype(np.intp)[side[rows]] for side in (X.left, X.right))
-        weight, count = self.sample.weight[rows], self.sample.multiplicity_of(rows)
-        square = weight**2 / (1.0 if count is None else count)
-        votes = left, right, self.sample.y[rows], weight
-        offset = vote_biases(bias, X)[rows]
+        left, right = self._sides()
+        weight, count = self.sample.weight[self.rows], self.sample.multiplicity
+        square = weight**2 / (1.0 if count is None else count[self.rows])
+        votes = left, right, self.sample.y[self.rows], weight
+        offset = vote_biases(bias, self.sample.X)[self.rows]
         return OpenRows.of(is_open, votes, square, dispersion, offset=offset)
 
 
