@@ -37,8 +37,8 @@ ENOUGH_EVIDENCE, NO_EVIDENCE = 12.0, 1e-2
 """Log likelihood that an infinite score must cost on the side of the limit, so that
 there is one for all usual levels; and that it may cost on the other side."""
 
-_LOOSE, _NARROW = 1e-10, 1e4
-"""Precision of a score that nothing else limits, and of a value that is held fixed."""
+_LOOSE, _PULL = 1e-10, 1e4
+"""Precision of a score that nothing else limits, and of a pull towards a value."""
 
 _MOST_STEPS, _LONGEST = 60, 4.0
 """Most steps to a value of given cost, and their longest length in logits."""
@@ -206,8 +206,8 @@ class Profile:
     ) -> Point:
         """Most likely parameters beside an open score, or the difference of two.
 
-        ``near`` is a point nearby. A narrow prior pulls them to the value: where they
-        end up short of it, they are most likely beside what they have reached.
+        ``near`` is a point nearby. A prior pulls to the value. Where the pull balances
+        the slope of the likelihood, parameters are most likely beside what they reach.
         """
         target, along = np.zeros((2, len(self.free)))
         target[model] = 1.0
@@ -220,12 +220,12 @@ class Profile:
         else:
             along[self.free] = near.profile.system.solve(target[self.free])
             x = near.profile.fit.x + along * (value - near.value) / (target @ along)
-        precision = self.fit.precision + _NARROW * np.outer(target, target)
+        precision = self.fit.precision + _PULL * np.outer(target, target)
         start = replace(self.fit, x=x, centre=centre, precision=precision)
         found = self._fitted(start)
         reached = float(target @ found.fit.x)
-        slope = _NARROW * (value - reached)
-        loss = found.loss - slope**2 / (2.0 * _NARROW) - self.loss
+        slope = _PULL * (value - reached)
+        loss = found.loss - slope**2 / (2.0 * _PULL) - self.loss
         return Point(found, reached, loss, slope)
 
     def variances(self, model: int) -> Array:
@@ -238,14 +238,7 @@ class Profile:
 class Point(NamedTuple):
     """A value of a score or of a difference, and the most likely parameters there.
 
-    Attributes
-    ----------
-    profile : Profile
-        Fitted.
-    value : float
-        The value.
-    cost, slope : float
-        Log likelihood that it costs, and its derivative.
+    ``cost`` is the log likelihood that it costs, ``slope`` the derivative of that.
     """
 
     profile: Profile
