@@ -25,7 +25,7 @@ from skanchor._btl import BTLRegressor
 from skanchor._judge_checks import FeatureSeparation, feature_separated_judges
 from skanchor._model.graph import Connectivity
 from skanchor._typing import Array
-from skanchor._vote_checks import slight_ridge
+from skanchor._votes import slight_ridge
 from skanchor.exceptions import (
     BattlesError,
     DataWarning,

@@ -17,30 +17,26 @@ from skanchor._base import ComparisonEstimator
 from skanchor._battles import Comparisons, align
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_level
-from skanchor._human_bias import Votes, fit_votes, vote_biases
+from skanchor._human_bias import Scale, fit_votes, vote_biases
 from skanchor._model.btl import BTLFit, fit_btl
 from skanchor._model.btl_errors import ScoreErrors
 from skanchor._model.graph import Connectivity
 from skanchor._model.linalg import positive_part
-from skanchor._model.one_sided import OpenScores
-from skanchor._model.open_rows import dispersion_of
+from skanchor._model.one_sided import OpenScores, dispersion_of
 from skanchor._numerics.groups import Membership
 from skanchor._row_rules import TIES
 from skanchor._typing import Array
-from skanchor._vote_checks import (
+from skanchor._votes import (
+    HumanVotes,
     check_any_votes,
     check_graph,
-    warn_of_bound,
-    warn_of_light_votes,
-    warn_of_lost_residuals,
+    warn_of,
     warn_of_silence,
 )
-from skanchor._votes import HumanVotes
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
-from skanchor.exceptions import BattlesError, ConvergenceWarning, SeparationWarning
+from skanchor.exceptions import BattlesError
 from skanchor.sample import WEIGHTS, Battles, Sample
-from skanchor.warning_log import warn
 
 ELO_SCALE = 400.0 / np.log(10.0)
 """Elo points per logit."""
@@ -229,13 +225,10 @@ class BTLRegressor(ComparisonEstimator):
         )  # fmt: skip
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         if not self.converged_:
-            warn(
-                ConvergenceWarning(
-                    f"BTL scores did not converge in {self.n_iter_} steps.",
-                    code="scores-not-converged",
-                )
-            )
-        warn_of_bound(self.models_[fit.is_far].tolist(), self.score_bound)
+            warn_of("scores-not-converged", n_iter=self.n_iter_)
+        far = self.models_[fit.is_far].tolist()
+        if far:
+            warn_of("scores-at-bound", far, bound=self.score_bound)
         self.unbounded_ = fit.is_far | (fit.scale < 0)
         self._side = np.where(fit.is_far, fit.side, 0)
         self.scores_ = pd.Series(fit.reported, index=self._index, name="score")
@@ -246,7 +239,8 @@ class BTLRegressor(ComparisonEstimator):
         ridge = self.alpha * votes.cells.weight.sum()
         errors = ScoreErrors.of(votes.cells, fit, ridge)
         self.unbounded_ = self.unbounded_ | errors.is_uncertain
-        warn_of_light_votes(self.models_[errors.is_uncertain].tolist())
+        if errors.is_uncertain.any():
+            warn_of("votes-too-light", self.models_[errors.is_uncertain].tolist())
         if self.covariance == "fisher":
             # Information is linear in the weights, which are in units of the heaviest;
             # a sandwich does not depend on the unit.
@@ -259,7 +253,8 @@ class BTLRegressor(ComparisonEstimator):
         else:
             covariance, is_lost = errors.of_groups(votes.totals(members, errors))
         if is_lost:
-            warn_of_lost_residuals(votes.n_groups)
+            assert members is not None
+            warn_of("residuals-cancel", n_groups=len(np.unique(members.place)))
         else:
             warn_of_silence(errors, self.models_)
         if crossed is not None:
@@ -288,17 +283,18 @@ class BTLRegressor(ComparisonEstimator):
         sample, present = votes.sample, votes.present
         # Scores and scales of all models of the sample, also of those without votes.
         scores = np.zeros(len(sample.X.models))
-        scale = np.full(len(scores), -1)
-        scores[present], scale[present] = fit.scores, fit.scale
-        found = fit_votes(
-            Votes.of(sample), scores, scale, self.alpha, self.bias,
-            None if start is None else start.bias_, seed_offset,
-        )  # fmt: skip
+        number = np.full(len(scores), -1)
+        scores[present], number[present] = fit.scores, fit.scale
+        near = None if start is None else start.bias_
+        scale = Scale(scores, number, self.alpha)
+        found = fit_votes(sample, scale, self.bias, near, seed_offset)
         values = np.where(self.unbounded_, self.scores_, found.scores[present])
         self.scores_ = pd.Series(values, index=self._index, name="score")
-        self.bias_, self.dispersion_ = found.bias, found.dispersion
-        kind = found.inverse if self.covariance == "fisher" else found.covariance
-        self.covariance_ = self._open(kind[np.ix_(present, present)])
+        self.bias_ = found.bias
+        covariance, self.dispersion_ = found.covariance()
+        if self.covariance == "fisher":
+            covariance = found.inverse
+        self.covariance_ = self._open(covariance[np.ix_(present, present)])
 
     def _fit_nothing(self, sample: Sample) -> None:
         """Score no model, if every vote compares a model with itself."""
@@ -311,12 +307,7 @@ class BTLRegressor(ComparisonEstimator):
         self._side = np.zeros(0, dtype=np.intp)
         self.dispersion_, self.open_rows_ = 1.0, None
         self.converged_, self.n_iter_ = True, 1
-        warn(
-            SeparationWarning(
-                "Every human row compares a model with itself: no model has a score.",
-                code="only-self-comparisons",
-            )
-        )
+        warn_of("only-self-comparisons")
 
     @property
     def _index(self) -> pd.Index:

@@ -10,7 +10,8 @@ from sklearn.base import clone
 
 from skanchor._btl import BTLRegressor
 from skanchor._crossfit.cross_fit import CrossFit, FullFit, Repeat
-from skanchor._human_bias import Votes, vote_influence
+from skanchor._human_bias import Scale, VoteFit
+from skanchor._model.influence import residuals, row_influence
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
@@ -36,31 +37,34 @@ class VoteInfluence:
     centre: Array
     cell: NDArray[np.intp] | None = None
 
-    def of_sample(self) -> Array:
-        """Inverse information times the score of each row or cell."""
+    def _of_each(self) -> Array:
+        """Influence of each of the rows that a row of the sample stands for."""
         btl, sample = self.btl, self.sample
         if btl.bias_ is None:
             sample = sample.with_battles(sample.X.without_features())
-        models, graph = sample.X.models, btl.connectivity_
-        part = {m: k for k, models in enumerate(graph.components) for m in models}
-        lost = btl.models_[btl.unbounded_].tolist()
+        models, lost = sample.X.models, btl.models_[btl.unbounded_].tolist()
+        part = {m: k for k, p in enumerate(btl.connectivity_.components) for m in p}
         scale = [-1 if m in lost else part.get(m, -1) for m in models.tolist()]
         scores = np.nan_to_num(btl.scores_for(models))
-        rows, influence = vote_influence(
-            Votes.of(sample), scores, np.array(scale), btl.alpha, btl.bias_
-        )
+        known = Scale(scores, np.array(scale), btl.alpha)
+        fit = VoteFit.of(sample, known, btl.bias_, is_fitted=True)
         values = np.zeros((len(sample), len(models)))
-        values[rows] = influence
-        return _centred(values, self.centre, sample)
+        residual = residuals(fit.weights, fit.rows)
+        np.add.at(values, fit.rows.rows, row_influence(fit.weights, fit.rows, residual))
+        values = _centred(values, self.centre, sample)
+        count = sample.multiplicity
+        # Equal rows share the influence of their cell evenly.
+        return values if count is None else np.asarray(values / count[:, None])
 
     def values(self) -> Array:
         """Influence of each row of the table, of shape (n_rows, n_models)."""
-        values, sample = self.of_sample(), self.sample
-        if self.cell is None:
-            return values
-        # Equal rows share the influence of their cell evenly.
-        assert sample.multiplicity is not None
-        return np.asarray((values / sample.multiplicity[:, None])[self.cell])
+        return self._of_each() if self.cell is None else self._of_each()[self.cell]
+
+    def largest(self) -> Array:
+        """Largest influence of a row, or of a group, on each score, in size."""
+        values, members = self._of_each(), self.sample.membership(slice(None))
+        values = values if members is None else members.matrix() @ values
+        return np.asarray(np.abs(values).max(axis=0))
 
 
 def _centred(values: Array, centre: Array, sample: Sample) -> Array:
@@ -113,19 +117,8 @@ def likelihood_fit(full: FullFit, cell: NDArray[np.intp] | None) -> CrossFit:
         covariance=covariance,
         item_part=nothing,
         part_covariances=np.stack([covariance, nothing, nothing, nothing]),
-        largest=_largest(rows) if X.is_new.any() else np.zeros(size),
+        largest=rows.largest() if X.is_new.any() else np.zeros(size),
         undetermined=debiaser.undetermined_ | is_lost,
         instability=None,
     )
     return CrossFit([repeat], rows)
-
-
-def _largest(influence: VoteInfluence) -> Array:
-    """Largest influence of a row, or of a group, on each score, in size."""
-    values, sample = influence.of_sample(), influence.sample
-    if sample.multiplicity is not None:
-        values = values / sample.multiplicity[:, None]
-    members = sample.membership(slice(None))
-    if members is not None:
-        values = members.matrix() @ values
-    return np.asarray(np.abs(values).max(axis=0))

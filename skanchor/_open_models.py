@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._battles import Comparisons
 from skanchor._crossfit.cross_fit import FullFit
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.open_rows import OpenRows, dispersion_of
+from skanchor._model.one_sided import OpenRows, dispersion_of
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
 from skanchor.results import AnchorResult
@@ -47,19 +48,19 @@ def with_open_rows(
     chain, is_open = full.chain, result.unbounded
     if not is_open.any() or is_open.all() or result.diagnostics is None:
         return result
-    known, size = chain.X, len(result.models)
+    known = chain.X
     X = everyone.X.relabel(result.models, known.judges)
     for stage in (chain.btl, chain.calibrator):
         X = stage.transform(X)
     # Of the other models only: of open ones they are unknown.
     deviations = None
     if known.deviations is not None:
-        place = {model: at for at, model in enumerate(known.models.tolist())}
-        at = np.array([place.get(model, -1) for model in result.models.tolist()])
+        at = pd.Index(known.models).get_indexer(pd.Index(result.models))
         deviations = np.where((at >= 0) & ~is_open, known.deviations[:, at], 0.0)
-    new = result.models[result.is_new].tolist()
     X = X.with_columns(
-        scores=np.zeros(size), deviations=deviations, new_models=tuple(new)
+        scores=np.zeros(len(result.models)),
+        deviations=deviations,
+        new_models=tuple(result.models[result.is_new].tolist()),
     )
     offset = X.logits()
     used = everyone.counts & X.is_usable & np.isfinite(offset)
@@ -70,24 +71,25 @@ def with_open_rows(
     out = np.isin(known.judges, list(chain.excluded_judges))
     used &= X.involves_new | ~np.append(out, [False, False])[X.judge]
     errors = result.diagnostics.judges["sensitivity_error"].reindex(known.judges)
-    slope_error = errors.to_numpy(np.float64)
-    measured = np.append(np.isfinite(slope_error), [False, True])
+    measured = np.append(np.isfinite(errors), [False, True])
     used &= measured[X.judge]
     doubt = _doubt_of_biases(full, X, used)
-    used &= np.isfinite(doubt)
-    rows = np.flatnonzero(used)
-    weight, times = everyone.weight[rows], everyone.multiplicity_of(rows)
-    item_root = np.zeros((len(known.judges),) * 2)
+    rows = np.flatnonzero(used & np.isfinite(doubt))
+    y, weight, times = everyone.y[rows], everyone.weight[rows], everyone.multiplicity
+    items = np.zeros((len(known.judges),) * 2)
     if full.items is not None:
-        values, vectors = np.linalg.eigh(full.items.covariance * full.items.inflation)
-        item_root = vectors * np.sqrt(np.maximum(values, 0.0))
-    slopes = np.zeros(0) if X.sensitivities is None else X.sensitivities
-    found = OpenRows.of_outcomes(
-        is_open, X.left[rows], X.right[rows], everyone.y[rows], weight,
-        weight**2 / (1.0 if times is None else times), _dispersion(full, result),
-        X.judge[rows], offset[rows], doubt[rows],
-        slope=slopes, slope_error=slope_error, item_root=item_root,
-    )  # fmt: skip
+        items = full.items.covariance * full.items.inflation
+    found = OpenRows.of(
+        is_open,
+        (X.left[rows], X.right[rows], y, weight),
+        weight**2 / (1.0 if times is None else times[rows]),
+        _dispersion(full, result),
+        X.judge[rows],
+        offset[rows] + doubt[rows] * (2.0 * y - 1.0),
+        slope=np.zeros(0) if X.sensitivities is None else X.sensitivities,
+        slope_error=errors.to_numpy(np.float64),
+        item_covariance=items,
+    )
     return replace(result, open_rows=found)
 
 
@@ -122,8 +124,7 @@ def _dispersion(full: FullFit, result: AnchorResult) -> float:
     if not sample.is_grouped and sample.raters is None and sample.rated is None:
         return 1.0
     assert debiaser is not None
-    at = {model: place for place, model in enumerate(result.models.tolist())}
-    every = np.array([at[model] for model in sample.X.models.tolist()])
+    every = pd.Index(result.models).get_indexer(pd.Index(sample.X.models))
     own = ~result.unbounded[every]
     place = every[own]
     sampling = result.covariances.mean(axis=0)

@@ -1,7 +1,8 @@
-"""Human votes that count: their rows, weights, and sums by pair of models."""
+"""Human votes: those that count, their sums by pair of models, and what they lack."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,10 +14,20 @@ from skanchor._battles.labels import is_constant
 from skanchor._human_bias import vote_biases
 from skanchor._model.btl import VoteCells
 from skanchor._model.btl_errors import ScoreErrors
-from skanchor._model.open_rows import OpenRows
+from skanchor._model.graph import Connectivity, in_braces
+from skanchor._model.one_sided import OpenRows
 from skanchor._numerics.groups import Membership
 from skanchor._typing import Array
+from skanchor.exceptions import (
+    BattlesError,
+    BoundWarning,
+    ConvergenceWarning,
+    DataWarning,
+    DisconnectedError,
+    SeparationWarning,
+)
 from skanchor.sample import Sample
+from skanchor.warning_log import warn
 
 LEAST_WEIGHT = 1e-150
 """Weight of a vote, in that of the heaviest, whose square is still a number."""
@@ -79,55 +90,38 @@ class HumanVotes:
         present = cells.models
         return cls(sample, rows, weight, unit, present, cells.among(present))
 
-    @property
-    def n_groups(self) -> int:
-        """Number of groups of dependent rows that have votes."""
-        members = self.sample.membership(self.rows)
-        return 0 if members is None else len(np.unique(members.place))
+    def _sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Codes of the models of each vote, among those that have any; else -1."""
+        X, place = self.sample.X, np.full(len(self.sample.X.models), -1)
+        place[self.present] = np.arange(len(self.present))
+        return place[X.left[self.rows]], place[X.right[self.rows]]
 
     def totals(self, members: Membership, errors: ScoreErrors) -> csr_array:
         """Derivative of the log likelihood of the votes of a group, by model."""
-        X, place = self.sample.X, np.full(len(self.sample.X.models), -1)
-        place[self.present] = np.arange(len(self.present))
-        left, right = place[X.left[self.rows]], place[X.right[self.rows]]
         y = self.sample.y[self.rows]
-        vectors = errors.score_vectors(left, right, y, self.weight)
+        vectors = errors.score_vectors(*self._sides(), y, self.weight)
         return csr_array(members.matrix() @ vectors)
 
     def open_rows(
         self, is_open: NDArray[np.bool_], dispersion: float, bias: Any
     ) -> OpenRows | None:
-        """Votes on models without a finite estimate.
+        """Votes on models without a finite estimate; None where all have one.
 
-        Parameters
-        ----------
-        is_open : ndarray of shape (n_present,)
-            Which models are without one.
-        dispersion : float
-            As in :meth:`OpenRows.of_outcomes`.
-        bias : learner or None
-            Fitted bias of people.
-
-        Returns
-        -------
-        OpenRows or None
-            None where all models have an estimate.
+        ``dispersion`` is that of :meth:`OpenRows.of`, ``bias`` people's fitted bias.
         """
+        cells = self.cells
         if not is_open.any():
             return None
-        cells = self.cells
         if bias is None:
-            votes = cells.left, cells.right, cells.y, cells.weight, cells.square
-            return OpenRows.of_outcomes(is_open, *votes, dispersion)
+            votes = cells.left, cells.right, cells.y, cells.weight
+            return OpenRows.of(is_open, votes, cells.square, dispersion)
         # The style of a vote is its own.
-        X, rows, place = self.sample.X, self.rows, np.zeros(len(self.sample.X.models))
-        place[self.present] = np.arange(len(self.present))
-        left, right = (place.astype(np.intp)[side[rows]] for side in (X.left, X.right))
-        weight, count = self.sample.weight[rows], self.sample.multiplicity_of(rows)
-        square = weight**2 / (1.0 if count is None else count)
-        votes = left, right, self.sample.y[rows], weight, square
-        offset = vote_biases(bias, X)[rows]
-        return OpenRows.of_outcomes(is_open, *votes, dispersion, offset=offset)
+        left, right = self._sides()
+        weight, count = self.sample.weight[self.rows], self.sample.multiplicity
+        square = weight**2 / (1.0 if count is None else count[self.rows])
+        votes = left, right, self.sample.y[self.rows], weight
+        offset = vote_biases(bias, self.sample.X)[self.rows]
+        return OpenRows.of(is_open, votes, square, dispersion, offset=offset)
 
 
 def _counted_votes(sample: Sample) -> NDArray[np.intp] | slice:
@@ -145,3 +139,121 @@ def _counted_votes(sample: Sample) -> NDArray[np.intp] | slice:
         return slice(None)
     votes = X.is_human & ~X.involves_new & (weight > 0)
     return np.flatnonzero(votes & X.is_usable)
+
+
+# ------------------------------------------------------------- what is wrong with votes
+_SENTENCES: dict[str, tuple[type[Warning], str]] = {
+    "separate-groups": (
+        SeparationWarning,
+        "{message} Add comparisons between the groups; each group is centred on its "
+        "own.",
+    ),
+    "separated-scores": (
+        SeparationWarning,
+        "Human votes bound some scores on one side only: {why}. These scores follow "
+        "the order of the wins, at most {bound} logits from zero, and have infinite "
+        "standard errors. They do not change the other scores. Add comparisons or set "
+        "alpha > 0.",
+    ),
+    "only-self-comparisons": (
+        SeparationWarning,
+        "Every human row compares a model with itself: no model has a score.",
+    ),
+    "scores-at-bound": (
+        BoundWarning,
+        "Scores of {some} lie beyond the bound of {bound} logits and are held there; "
+        "their intervals fail. The other scores are as without the bound.",
+    ),
+    "scores-not-converged": (
+        ConvergenceWarning,
+        "BTL scores did not converge in {n_iter} steps.",
+    ),
+    "votes-too-light": (
+        DataWarning,
+        "Groups of models are joined by human rows only that weigh next to nothing "
+        "beside the others, so the scores of {number} models have no standard errors. "
+        "Set the weights of these rows to zero, or add human rows between the groups.",
+    ),
+    "residuals-cancel": (
+        DataWarning,
+        "Residuals of human rows cancel within their {n_groups} groups, and leave "
+        "differences of models without an error. The errors are those that independent "
+        "votes would have.",
+    ),
+    "no-noise": (
+        DataWarning,
+        "Human rows show no noise{where}: every outcome is what the scores predict. "
+        "{what} those that independent votes would have.",
+    ),
+}
+"""Kind and text of each warning, by code."""
+
+
+def warn_of(code: str, models: Sequence[Any] = (), **facts: Any) -> None:
+    """Warn of votes that leave some models' scores or errors open."""
+    kind, text = _SENTENCES[code]
+    text = text.format(some=list(models[:5]), number=len(models), **facts)
+    warn(kind(text, code=code, subject=tuple(models)))  # type: ignore[call-arg]
+
+
+def check_any_votes(sample: Sample, disconnected: str) -> None:
+    """Refuse votes of which none compares two historical models.
+
+    With ``disconnected="warn"``, votes that all compare a model with itself will do.
+    """
+    X = sample.X
+    votes = X.is_human & ~X.involves_new & (sample.weight > 0) & (X.left >= 0)
+    if disconnected != "warn" or not votes.any():
+        raise BattlesError(
+            "No human row compares two historical models; human rows carry the "
+            "label 'human' in column 'judge'."
+        )
+
+
+def check_graph(
+    graph: Connectivity, disconnected: str, alpha: float, score_bound: float
+) -> None:
+    """Refuse, or warn of, votes that leave scores undetermined.
+
+    ``disconnected``, ``alpha`` and ``score_bound`` are those of
+    :class:`skanchor.BTLRegressor`.
+    """
+    if not graph.is_connected:
+        where = f" in {graph.n_scales} contexts" if graph.n_scales > 1 else ""
+        message = (
+            f"The human comparisons leave {len(graph.components)} separate groups "
+            f"of models{where}: {in_braces(graph.components)}. Scores of different "
+            "groups lie on no common scale."
+        )
+        if disconnected == "raise":
+            raise DisconnectedError(
+                message + " Add comparisons between the groups, drop one, or set "
+                "disconnected='warn'."
+            )
+        models = [model for part in graph.components for model in part]
+        warn_of("separate-groups", models, message=message)
+    if graph.is_separated and alpha == 0.0:
+        why = graph.separation()
+        warn_of("separated-scores", graph.one_sided, why=why, bound=score_bound)
+
+
+def warn_of_silence(errors: ScoreErrors, models: NDArray[Any]) -> None:
+    """Warn of models whose outcomes are what their scores predict."""
+    is_silent = np.asarray(errors.is_silent.any(axis=1))
+    if not is_silent.any():
+        return
+    where, what, names = "", "The errors are", []
+    if not is_silent[errors.fit.scale >= 0].all():
+        names = models[is_silent].tolist()
+        where = f" where models {names[:5]} hang on each other"
+        what = "Errors there are"
+    warn_of("no-noise", names, where=where, what=what)
+
+
+def slight_ridge(n_votes: float) -> float:
+    """A ridge worth advising: as one observation of each score beside these votes.
+
+    Its pull does not grow with the votes. One that does leaves intervals too short.
+    ``n_votes`` may be the sum of their weights.
+    """
+    return float(f"{1.0 / max(n_votes, 1.0):.0e}")

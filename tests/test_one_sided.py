@@ -44,23 +44,24 @@ def lose(X, y, model, rows=None, wins=False):
 
 
 # ------------------------------------------------------------------------- votes alone
+@pytest.mark.parametrize("other", [None, "a"])
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_the_limit_is_that_of_the_profile_likelihood(level):
+def test_the_limit_is_that_of_the_profile_likelihood(level, other):
     """With many votes on the others: the joint likelihood is minimised in full."""
     X, y = votes(n=20000)
-    btl = BTLRegressor().fit(X, y)
+    result = AnchorPipeline(new_models=[]).fit(X, y).result_
     a, b = (pd.Categorical(X[s], NAMES).codes for s in ("model_a", "model_b"))
 
     def loss(free, value):
-        scores = np.append(free - free.mean(), value)
+        origin = free.mean() if other is None else free[0]
+        scores = np.append(free, origin + value)
         eta = scores[a] - scores[b]
         return np.logaddexp(0.0, eta).sum() - y @ eta
 
-    low, high = btl.conf_int(level).loc["lost"]
+    low, high = result.intervals(level, other).loc["lost", ["low", "high"]]
     assert low == -np.inf
-    start = btl.scores_[list("abcd")].to_numpy()
     found, best = (
-        minimize(loss, start, (value,), method="BFGS").fun for value in (high, -40.0)
+        minimize(loss, SCORES, (value,), method="BFGS").fun for value in (high, -40.0)
     )
     # The others' votes have a normal likelihood up to third order.
     assert_allclose(found - best, -np.log((1 - level) / 2), rtol=1e-3)

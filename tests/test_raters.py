@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
 from skanchor._battles.grouping import FEW_GROUPS, effective_number
-from skanchor._numerics.groups import Crossed
+from skanchor._model.influence import Influence
 from skanchor.baselines import JointBTL
 from skanchor.bootstrap import bootstrap
 from skanchor.evaluation import leave_one_model_out
@@ -116,15 +116,13 @@ def test_human_scores_by_rater(battles, settings):
     assert_allclose(np.asarray(mine - alone), extra, atol=1e-8)
 
 
-def test_a_rater_who_agrees_with_nobody_takes_nothing_away():
+@pytest.mark.parametrize(("votes", "extra"), [([1, -1], 0.0), ([1, 1], 2.0)])
+def test_a_rater_who_agrees_with_nobody_takes_nothing_away(votes, extra):
     # Votes of a rater that cancel make the sum of two ways negative.
-    values = np.array([[1.0], [-1.0], [1.0], [-1.0]])
-    crossed = Crossed.of(np.arange(4), np.array([0, 0, 1, 1]))
-    assert crossed.excess(values)[0, 0] == 0.0
-    assert crossed.excess(np.abs(values))[0, 0] == 4.0
-    # Rows without a rater belong to none.
-    crossed = Crossed.of(np.arange(4), np.array([0, -1, 0, 1]))
-    assert crossed.excess(np.abs(values))[0, 0] == 2.0
+    votes, nothing = np.array(votes, dtype=float)[:, None], np.zeros(1)
+    parts, squares = np.zeros((3, 1, 1)), votes.T @ votes
+    found = Influence(nothing, parts, votes.sum(axis=0)[None], squares, nothing)
+    assert found.covariance_parts()[0, 0, 0] == extra
 
 
 def test_few_raters_are_not_enough(battles):

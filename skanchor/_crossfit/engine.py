@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._crossfit.influence import Influence, influence_of
 from skanchor._model.fit import Fit
+from skanchor._model.influence import Influence, influence_of
 from skanchor._model.linalg import Array
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows

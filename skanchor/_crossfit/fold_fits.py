@@ -18,11 +18,11 @@ from sklearn.base import clone
 from skanchor._crossfit.engine import FoldResult
 from skanchor._crossfit.folds import rows_held_out, training_set
 from skanchor._crossfit.historical import check_training_set
-from skanchor._crossfit.influence import residuals, row_influence
 from skanchor._crossfit.stages import FittedStages, Stages
-from skanchor._human_bias import Votes, fit_bias
+from skanchor._human_bias import fit_bias
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.fit import Fit
+from skanchor._model.influence import residuals, row_influence
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._model.steps import FitOfAllRows
@@ -186,8 +186,8 @@ class FoldFits:
             scores = btl.scores_for(training.X.models)
         known = training.with_battles(training.X.with_columns(scores=scores))
         if self.chain.is_joint and btl.bias_ is not None:
-            votes, near = Votes.of(known), btl.bias_
-            btl.bias_ = fit_bias(votes, scores, btl.bias, near, seed_offset)
+            near = btl.bias_
+            btl.bias_ = fit_bias(known, scores, btl.bias, near, seed_offset)
         calibrator = self.plugged.calibrator
         if len(known.X.judges):
             calibrator = clone(self.stages.calibrator)

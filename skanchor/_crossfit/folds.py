@@ -88,7 +88,7 @@ class HeldOutShares(Sequence[Array]):
 
     plan: FoldPlan
     of_cells: Array | None = None
-    idle: Array | None = None
+    idle: NDArray[Any] | None = None
 
     @classmethod
     def of(

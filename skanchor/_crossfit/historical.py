@@ -15,7 +15,7 @@ from skanchor._battles import Comparisons, align
 from skanchor._btl import BTLRegressor
 from skanchor._crossfit.identification import Placement
 from skanchor._crossfit.stages import FittedStages, Stages
-from skanchor._human_bias import Votes, fit_bias
+from skanchor._human_bias import fit_bias
 from skanchor._judges import JudgeCalibrator, NoJudges
 from skanchor._model.fit import Fit
 from skanchor._model.graph import components
@@ -177,9 +177,9 @@ def _refit_bias(
     if btl.bias_ is None:
         return btl, X
     assert X.scores is not None
-    votes = Votes.of(sample.with_battles(X))
+    known = sample.with_battles(X)
     btl = copy(btl)
-    btl.bias_ = fit_bias(votes, X.scores, btl.bias, btl.bias_)
+    btl.bias_ = fit_bias(known, X.scores, btl.bias, btl.bias_)
     return btl, btl.transform(X).with_columns(scores=X.scores)
 
 

@@ -24,7 +24,7 @@ from skanchor._model.linalg import Array, SymmetricSystem
 from skanchor._model.sources import SourceRows
 from skanchor._model.steps import Step
 from skanchor._pipeline_fit import PipelineFit
-from skanchor._vote_checks import slight_ridge
+from skanchor._votes import slight_ridge
 from skanchor.exceptions import BattlesError, DisconnectedError
 
 INVISIBLE = 1e-8

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, vstack
 
 from skanchor._crossfit.engine import FoldResult
-from skanchor._crossfit.influence import Influence, influence_of
 from skanchor._model.fit import Fit
+from skanchor._model.influence import Influence, influence_of
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import Array
 from skanchor._model.newton import minimise

@@ -28,15 +28,18 @@ class Fit:
     x : ndarray of shape (size,)
         All parameters; scores, position effects, spans and item effects in logits.
     precision : ndarray of shape (size, size)
-        Precision of the prior of x around zero: that of the item effects, and ridges.
+        Precision of the prior of x: that of the item effects, and ridges.
     converged : bool
         Whether the last minimisation met its tolerance.
+    centre : ndarray of shape (size,) or float
+        Centre of the prior.
     """
 
     layout: Layout
     x: Array
     precision: Array
     converged: bool = True
+    centre: Array | float = 0.0
 
     @classmethod
     def start(cls, layout: Layout, precision: Array | None = None) -> Fit:
@@ -150,9 +153,14 @@ class Fit:
         """Information with the prior, and with the zero of the scores fixed."""
         return self.centred(information) + self.precision
 
+    @property
+    def prior_slope(self) -> Array:
+        """Derivative of half the penalty of the prior, (size,)."""
+        return np.asarray(self.precision @ (self.x - self.centre))
+
     def loss(self, sources: Sequence[SourceRows], weights: Sequence[Array]) -> float:
         """Weighted log loss of rows, and half the penalty of the prior."""
-        total = 0.5 * float(self.x @ self.precision @ self.x)
+        total = 0.5 * float((self.x - self.centre) @ self.prior_slope)
         for rows, weight in zip(sources, weights, strict=True):
             total += rows.loss(weight, self.logits(rows))
         return total

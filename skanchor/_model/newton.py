@@ -89,7 +89,7 @@ class _Problem:
             (rows.source, rows.slope(weight, logits))
             for rows, weight, logits in self._rows(point)
         )
-        return (fit.gradient(sums) + fit.precision @ fit.x)[self.free]
+        return (fit.gradient(sums) + fit.prior_slope)[self.free]
 
     def hessian(self, point: _Point) -> Hessian:
         """Expected Hessian by the free parameters."""

@@ -131,6 +131,25 @@ class SourceRows:
         ):
             object.__setattr__(self, name, value)
 
+    @classmethod
+    def apart(
+        cls,
+        source: int,
+        left: NDArray[np.intp],
+        right: NDArray[np.intp],
+        y: Array,
+        weight: Array,
+        offset: Array,
+        n_items: int,
+    ) -> SourceRows:
+        """Rows without a span, each of which is a group of its own."""
+        n = len(y)
+        nothing, alone, columns = np.zeros(n), np.full(n, -1), np.zeros((n, 0))
+        return cls(
+            source, False, np.arange(n), left, right, nothing, columns, offset, y,
+            weight, np.ones(n), alone, alone, n_items,
+        )  # fmt: skip
+
     def __len__(self) -> int:
         return len(self.rows)
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from skanchor._model.linalg import positive_part
 from skanchor._numerics.types import Array
 
 
@@ -177,25 +176,3 @@ class Crossed:
     def __getitem__(self, rows: Any) -> Crossed:
         """The same of some of the rows; units may then be empty."""
         return Crossed(self.units[rows], self.prompt, self.rater)
-
-    def excess(self, values: Array) -> Array:
-        """What raters add to a covariance whose rows depend on each other by prompt.
-
-        The sums of two ways add the squares of the sums by rater, and subtract those
-        by rater and prompt, which the squares by prompt have already (Cameron, Gelbach
-        and Miller 2011). The difference may be negative; only what it adds is taken, so
-        that no variance is less than that by prompt.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_rows, n_columns)
-            Of a row that stands for several, the value is that of each.
-
-        Returns
-        -------
-        ndarray of shape (n_columns, n_columns)
-            Positive semidefinite.
-        """
-        units = self.units.totals(values)
-        raters = Membership.of(self.rater).totals(units)
-        return positive_part(raters.T @ raters - units.T @ units)

@@ -14,7 +14,7 @@ from skanchor._base import ComparisonEstimator
 from skanchor._battles import Comparisons, count_rows
 from skanchor._btl import BTLRegressor
 from skanchor._judges import JudgeCalibrator
-from skanchor._model.open_rows import OpenRows
+from skanchor._model.one_sided import OpenRows
 from skanchor._typing import Array
 from skanchor.baselines._likelihood import check_scores
 from skanchor.results import PointResult, RankingResult

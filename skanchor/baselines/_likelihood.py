@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from skanchor._battles import Comparisons
 from skanchor._btl import BTLRegressor
-from skanchor._crossfit.influence import influence_of
 from skanchor._model.btl_errors import LEAST_NOISE
 from skanchor._model.fit import Fit
 from skanchor._model.graph import components, pair_sums
+from skanchor._model.influence import influence_of
 from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.link import sigmoid

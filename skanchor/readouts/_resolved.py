@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skanchor._crossfit.influence import influence_of, residuals
+from skanchor._model.influence import influence_of, residuals
 from skanchor._model.solution import Solution
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._typing import Array

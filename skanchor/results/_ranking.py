@@ -14,8 +14,7 @@ from scipy.special import expit
 
 from skanchor._battles import Inputs
 from skanchor._checks import check_level
-from skanchor._model.one_sided import OpenScores
-from skanchor._model.open_rows import OpenRows
+from skanchor._model.one_sided import OpenRows, OpenScores
 from skanchor._typing import Array
 from skanchor.results._board import board_table
 from skanchor.results._html import board_html

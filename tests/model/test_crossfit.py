@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose
 import skanchor
 from skanchor._crossfit.engine import FoldResult, SumOfFolds
 from skanchor._crossfit.folds import rows_held_out, training_set
-from skanchor._crossfit.influence import influence_of, residuals, row_influence
 from skanchor._model.fit import Fit
+from skanchor._model.influence import influence_of, residuals, row_influence
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
