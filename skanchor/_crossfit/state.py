@@ -71,68 +71,41 @@ class StoredSource:
         )
 
 
+Grouped = list[tuple[NDArray[np.int64], csr_array]]
+"""Codes of groups, and sums of rows in them by local column, part by part."""
+
+
 @dataclass(frozen=True, eq=False)
-class StoredGroups:
-    """Scores of the rows that each fold holds out, by group of dependent rows.
+class FoldGroups:
+    """Scores of the rows that a fold holds out, by group of dependent rows.
 
     Attributes
     ----------
-    codes : ndarray of shape (n,)
-        Code of the group of each sum, ascending in each fold.
-    stops : ndarray of shape (n_folds + 1,)
-        First sum of each fold, and the number of sums.
-    people : csr_array of shape (n, n_people_columns)
+    codes : ndarray of shape (n_groups,)
+        64-bit codes of the labels of the groups, ascending.
+    people : csr_array of shape (n_groups, n_people_columns)
         Of people's rows.
-    judges : csr_array of shape (n, n_judge_columns)
+    judges : csr_array of shape (n_groups, n_judge_columns)
         Of the rows of all judges, the columns of one beside those of the next.
     """
 
     codes: NDArray[np.int64]
-    stops: NDArray[np.int64]
     people: csr_array
     judges: csr_array
 
     @classmethod
-    def of(cls, folds: list[tuple[NDArray[np.int64], csr_array, csr_array]]) -> Self:
-        """Put the sums of all folds together, each from :func:`sums_by_group`."""
-        codes, people, judges = map(list, zip(*folds, strict=True))
-        # Sums take memory: those of single folds make room.
-        folds.clear()
-        stops = np.cumsum([0, *map(len, codes)])
-        of_people = _narrow(vstack(people, format="csr"))
-        of_judges = _narrow(vstack(judges, format="csr"))
-        return cls(np.concatenate(codes), stops, of_people, of_judges)
-
-    def fold(self, number: int) -> tuple[NDArray[np.int64], csr_array, csr_array]:
-        """Codes and sums of the groups that a fold holds out."""
-        rows = slice(*self.stops[number : number + 2])
-        return self.codes[rows], self.people[rows], self.judges[rows]
-
-
-def sums_by_group(
-    sources: Sequence[tuple[NDArray[np.intp], csr_array]],
-) -> tuple[NDArray[np.int64], csr_array, csr_array]:
-    """Align the sums of the sources of a fold by group.
-
-    Parameters
-    ----------
-    sources : sequence of (codes, sums)
-        By source: code of the group of each row of a sparse matrix, which may repeat.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_groups,)
-    people : csr_array of shape (n_groups, n_people_columns)
-    judges : csr_array of shape (n_groups, n_judge_columns)
-    """
-    groups = np.unique(np.concatenate([group for group, _ in sources]))
-    aligned = []
-    for group, sums in sources:
-        n = len(group)
-        at = np.searchsorted(groups, group), np.arange(n)
-        aligned.append(csr_array((np.ones(n), at), (len(groups), n)) @ sums)
-    judges = hstack([csr_array((len(groups), 0)), *aligned[1:]], format="csr")
-    return groups.astype(np.int64), _narrow(aligned[PEOPLE]), _narrow(judges)
+    def of(cls, sources: Sequence[Grouped]) -> Self:
+        """Add up the sums of each source by group; empties them, to make room."""
+        codes = np.unique(np.concatenate([own for part in sources for own, _ in part]))
+        found = []
+        for part in sources:
+            group, sums = _joined(part)
+            part.clear()
+            n = len(group)
+            at = np.searchsorted(codes, group), np.arange(n)
+            found.append(_narrow(csr_array((np.ones(n), at), (len(codes), n)) @ sums))
+        judges = hstack([csr_array((len(codes), 0)), *found[1:]], format="csr")
+        return cls(codes.astype(np.int64), found[PEOPLE], _narrow(judges))
 
 
 def _narrow(sums: csr_array) -> csr_array:
@@ -144,9 +117,7 @@ def _narrow(sums: csr_array) -> csr_array:
     return sums
 
 
-def _joined(
-    parts: list[tuple[NDArray[np.intp], csr_array]],
-) -> tuple[NDArray[np.intp], csr_array]:
+def _joined(parts: Grouped) -> tuple[NDArray[np.int64], csr_array]:
     """Codes and sums of several parts as one."""
     if len(parts) == 1:
         return parts[0]
@@ -156,7 +127,7 @@ def _joined(
 
 def _scores_by_group(
     rows: SourceRows, residual: Array, *, has_order: bool
-) -> tuple[NDArray[np.intp], csr_array]:
+) -> tuple[NDArray[np.int64], csr_array]:
     """Codes of groups, and residual times local columns of the rows in them."""
     rows, residual = rows[rows.group >= 0], residual[rows.group >= 0]
     size = rows.n_items + rows.extra.shape[1]
@@ -253,7 +224,7 @@ class HeldOut:
     """
 
     scores: dict[int, tuple[Array, Array]]
-    groups: dict[int, list[tuple[NDArray[np.intp], csr_array]]] | None
+    groups: dict[int, Grouped] | None
 
     @classmethod
     def of(
@@ -305,8 +276,8 @@ class StoredFits:
         Inverse of the covariance of the item effects; zero without item effects.
     sources : tuple of StoredSource
         Sums of people, then of each judge.
-    groups : StoredGroups or None
-        None where each row is a group of its own.
+    groups : tuple of FoldGroups, or None
+        Of each fold; None where each row is a group of its own.
     """
 
     layout: Layout
@@ -315,13 +286,12 @@ class StoredFits:
     ridge: Array
     item_precision: Array
     sources: tuple[StoredSource, ...]
-    groups: StoredGroups | None = None
+    groups: tuple[FoldGroups, ...] | None = None
 
     @classmethod
     def of(
         cls,
         full: FitOfAllRows,
-        x: Array,
         folds: Iterable[tuple[Sequence[Array], Sequence[SourceRows]]],
         *,
         is_grouped: bool,
@@ -332,8 +302,6 @@ class StoredFits:
         ----------
         full : FitOfAllRows
             The fit of all rows, from which folds start.
-        x : ndarray of shape (size,)
-            Parameters of all rows.
         folds : iterable of (training, held_out)
             Weights of the rows of each source in training, and rows held out.
         is_grouped : bool
@@ -347,13 +315,12 @@ class StoredFits:
         for training, held_out in folds:
             trained.append(TrainedFold.of(full, training))
             tests.append(HeldOut.of(trained[-1].fit, held_out, is_grouped=is_grouped))
-        return cls.stacked(full, x, trained, tests)
+        return cls.stacked(full, trained, tests)
 
     @classmethod
     def stacked(
         cls,
         full: FitOfAllRows,
-        x: Array,
         trained: Sequence[TrainedFold],
         tests: list[HeldOut],
     ) -> StoredFits:
@@ -361,18 +328,19 @@ class StoredFits:
 
         Parameters
         ----------
-        full, x
+        full : FitOfAllRows
             As in :meth:`of`.
         trained : sequence of TrainedFold
             Fits of the folds.
         tests : list of HeldOut
-            Sums of the rows that each fold holds out; emptied, to make room.
+            Sums of the rows that each fold holds out; their groups are emptied, to make
+            room.
 
         Returns
         -------
         StoredFits
         """
-        layout, whole = full.fit.layout, full.fit.moved(x)
+        layout, whole = full.fit.layout, full.fit
         zeros = [np.zeros((layout.n_items + 1 + width,) * 2) for width in layout.widths]
         weights = [part.weight for part in full.sources]
         grams = [dict(grams_of(whole, full.sources, weights))]
@@ -385,19 +353,15 @@ class StoredFits:
             sources.append(StoredSource.of(source, fitted, scores, outers))
         groups = None
         if tests[0].groups is not None:
-            none = [(np.zeros(0, dtype=np.intp), csr_array(zero[:0])) for zero in zeros]
-            by_fold = []
-            while tests:
-                totals = tests.pop(0).groups or {}
-                by_fold.append(
-                    sums_by_group(
-                        [
-                            _joined(totals.pop(source, [nothing]))
-                            for source, nothing in enumerate(none)
-                        ]
-                    )
+            none = [
+                (np.zeros(0, dtype=np.int64), csr_array(zero[:0])) for zero in zeros
+            ]
+            groups = tuple(
+                FoldGroups.of(
+                    [(one.groups or {}).get(m, [part]) for m, part in enumerate(none)]
                 )
-            groups = StoredGroups.of(by_fold)
+                for one in tests
+            )
         at, n = layout.item_effects, layout.n_models
         shape = layout.n_sources - 1, n, layout.n_sources - 1, n
         precision = np.zeros((shape[0], shape[0]))
@@ -511,10 +475,11 @@ class StoredFits:
         historical = Influence(total, parts, nothing[:0], nothing, nothing[0])
         groups: list[tuple[NDArray[np.int64], Array]] = []
         if self.groups is not None:
-            codes, people, judges = self.groups.fold(number)
+            known = self.groups[number]
+            by_judge = np.concatenate([nothing[:0], *local[1:]])
             groups = [
-                (codes, people @ local[PEOPLE]),
-                (codes, judges @ np.concatenate([nothing[:0], *local[1:]])),
+                (known.codes, known.people @ local[PEOPLE]),
+                (known.codes, known.judges @ by_judge),
             ]
         return influence_of(weights, test, 0, groups) + historical
 

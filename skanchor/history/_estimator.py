@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
+from copy import deepcopy
 from importlib.metadata import version
 from typing import Any, Self
 
@@ -18,20 +19,23 @@ from skanchor._battles.grouping import AUTO
 from skanchor._battles.labels import is_in
 from skanchor._contexts import refuse_contexts
 from skanchor._folds import FoldPlan, make_plans
+from skanchor._row_rules import RowRules
 from skanchor._stages import Stages
 from skanchor._treatments import limited_to_inference
 from skanchor.exceptions import BattlesError
-from skanchor.history._additions import join_rows, with_rows
 from skanchor.history._arrivals import (
     admit_arrivals,
-    arrival_plans,
+    admit_rows,
     check_groups_in_folds,
-    look_at_grades,
+    draw_folds,
+    group_codes,
+    groups_of_arrivals,
+    plan_of,
 )
 from skanchor.history._file import packed_history, unpacked_history
 from skanchor.history._identity import check_fingerprints
+from skanchor.history._past import join_rows, with_rows
 from skanchor.history._place import place
-from skanchor.history._rows import HistoryRows, among_groups, groups_of_arrivals
 from skanchor.history._state import HistoryState
 from skanchor.io.archive import read_archive, write_archive
 from skanchor.results import AnchorResult
@@ -96,7 +100,7 @@ class AnchorHistory(BaseEstimator):
     """
 
     state_: HistoryState
-    _rules: HistoryRows
+    _rules: RowRules
     _stages: Stages
 
     def __init__(self, anchor: AnchorPipeline | None = None):
@@ -140,9 +144,10 @@ class AnchorHistory(BaseEstimator):
         LearnerError
             If a bias learner is not linear in fixed columns.
         """
-        rules = HistoryRows.of(self.settings())
+        rules = RowRules.of(self.settings())
         with WarningLog() as log:
-            sample, labels = rules.admit(X, y, sample_weight, groups, lists_rows=False)
+            rows = X, y, sample_weight, groups
+            sample, labels = admit_rows(rules, *rows, lists_rows=False)
             self.fit_sample(sample, labels, fingerprints)
         log.issue()
         return self
@@ -217,8 +222,9 @@ class AnchorHistory(BaseEstimator):
     def _set_state(self, state: HistoryState) -> None:
         """Set all fitted attributes."""
         anchor = self.settings()
-        self.state_, self._rules = state, HistoryRows.of(anchor)
-        self._stages = anchor.stages()
+        # To search all parameters for the rules takes as long as to place a model.
+        self.state_, self._rules = state, RowRules.of(anchor)
+        self._stages, self._random_state = anchor.stages(), anchor.random_state
         self.models_, self.judges_ = state.models, state.judges
         self.features_ = np.array(state.features, dtype=object)
         self.item_effects_ = state.treatment
@@ -284,31 +290,25 @@ class AnchorHistory(BaseEstimator):
             return self
         counts = self.state_.counts
         if counts is None:
+            reason = "has features" if self.state_.features else "has groups"
+            if not self.state_.features and self.state_.n_groups is None:
+                reason = "has weights"
             raise BattlesError(
-                f"The history {self._reason_without_counts()}, so that it has stored "
+                f"The history {reason}, so that it has stored "
                 "sums, not its rows as counts: it must be fitted on all rows. Give "
                 "the rows of the history, too, as past.",
             )
-        rules = HistoryRows.of(self.settings())
+        anchor, sizes = self.settings(), self.state_.repeats
         with WarningLog() as log:
-            groups = groups_of_arrivals(groups, X, None)
-            late, _ = rules.admit(X, y, sample_weight, groups)
+            groups = groups_of_arrivals(groups, X, are_stored=False)
+            rows = X, y, sample_weight, groups
+            late, _ = admit_rows(RowRules.of(anchor), *rows)
             # With plans as ``cv``, every old row stays in its fold.
-            sample, plans = with_rows(
-                counts, late, rules.random_state, self.state_.repeats
-            )
+            sample, plans = with_rows(counts, late, anchor.random_state, sizes)
             self.fit_sample(sample, None, fingerprints, cv=plans)
         self.updated_from_ = "counts"
         log.issue()
         return self
-
-    def _reason_without_counts(self) -> str:
-        """Reason why the history has no counts of rows, for an error."""
-        if len(self.features_):
-            return "has features"
-        if self.state_.groups is not None:
-            return "has groups"
-        return "has weights"
 
     def promote(
         self,
@@ -415,27 +415,29 @@ class AnchorHistory(BaseEstimator):
         self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any, cv: Any
     ) -> AnchorResult:
         """Place arrivals, without the warnings of the diagnostics."""
-        state, rules = self.state_, self._rules
+        state, has_groups = self.state_, self.state_.n_groups is not None
         frame = None if isinstance(X, Comparisons) else as_frame(X)
         X = X if frame is None else frame
-        groups = groups_of_arrivals(groups, X, state.groups)
-        sample, labels = rules.admit(X, y, sample_weight, groups)
-        sample = among_groups(sample.in_units(state.unit), labels, state.groups)
+        groups = groups_of_arrivals(groups, X, are_stored=has_groups)
+        sample, labels = admit_rows(self._rules, X, y, sample_weight, groups)
+        codes = group_codes(sample, labels, are_stored=has_groups)
+        known = None if codes is None else state.folds_of(codes)
+        sample = sample.in_units(state.unit)
         everyone, admitted = admit_arrivals(sample, state.X, state.lost)
-        look_at_grades(admitted, state.facts)
-        group_folds = None if state.groups is None else state.groups.folds
-        sizes = list(state.repeats)
+        state.compare_grades(admitted)
+        sizes, seed = state.repeats, deepcopy(self._random_state)
         if cv is None:
-            plans = arrival_plans(admitted, sizes, rules.seed, group_folds)
+            folds = draw_folds(admitted, sizes, seed, known)
+            plans = [plan_of(*one) for one in zip(folds, sizes, strict=True)]
         else:
-            plans = make_plans(cv, len(sizes), admitted, rules.seed)
-            if [len(plan) for plan in plans] != sizes:
+            plans = make_plans(cv, len(sizes), admitted, seed)
+            if tuple(map(len, plans)) != sizes:
                 raise ValueError(
-                    f"cv must have {sizes} folds, as the history has, got "
+                    f"cv must have {list(sizes)} folds, as the history has, got "
                     f"{[len(plan) for plan in plans]}."
                 )
-            check_groups_in_folds(plans, admitted.groups, group_folds)
-        return place(state, self._stages, everyone, admitted, plans)
+            check_groups_in_folds(plans, admitted.groups, known)
+        return place(state, self._stages, everyone, admitted, plans, codes)
 
     # ----------------------------------------------------------------------- the file
     def save(

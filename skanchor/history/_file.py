@@ -1,13 +1,13 @@
 """Records of arrays, and settings of estimators, as a header in JSON and arrays.
 
-A record is a dataclass. Its file holds numbers and texts alone, and reading one makes
-no class but those of ``CLASSES``. So the content of a file is that of the records.
+A record is a dataclass. What a file holds is read as the types that the fields of the
+records declare, so that it can make nothing but these: numbers, texts and records.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from types import UnionType
@@ -22,34 +22,27 @@ from sklearn.base import BaseEstimator, clone
 from skanchor._anchor import AnchorPipeline
 from skanchor._arrivals import ArrivalScorer
 from skanchor._btl import BTLRegressor
-from skanchor._crossfit.state import StoredFits, StoredGroups, StoredSource
-from skanchor._diagnostics import FitSums, FittedSource, HistoricalFeatures, ItemCheck
+from skanchor._crossfit.item_test import ItemTest
+from skanchor._crossfit.state import StoredFits
+from skanchor._diagnostics import ItemCheck
 from skanchor._judges import JudgeCalibrator
-from skanchor._model.item_effects import ItemCovariance
-from skanchor._model.layout import Layout
-from skanchor._numerics.blocks import Blocks
-from skanchor._numerics.sums import SourceSums
 from skanchor._riesz import RieszDebiaser
 from skanchor.bias import LinearBias
 from skanchor.exceptions import BattlesError
-from skanchor.history._counts import RowCounts
-from skanchor.history._state import AllModels, GroupFolds, HistoryState
+from skanchor.history._state import HistoryState
 from skanchor.io.archive import Archive
 
-CLASSES: dict[str, Any] = {
+ESTIMATORS: dict[str, Any] = {
     one.__name__: one
     for one in (
-        *(AllModels, Blocks, FitSums, FittedSource, GroupFolds, HistoricalFeatures),
-        *(HistoryState, ItemCheck, ItemCovariance, Layout, RowCounts),
-        *(SourceSums, StoredFits, StoredGroups, StoredSource),
         *(AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator, LinearBias),
         RieszDebiaser,
     )
 }
-"""What a file may hold: records, and settings of estimators."""
+"""Estimators whose settings a file may hold."""
 
-_NUMBERS = "biuf"
-"""Kinds of the arrays of a file; arrays of other kinds are labels."""
+_NUMBERS = {np.float64: "fiu", np.bool_: "b", np.intp: "iuf", np.int64: "iu"}
+"""Kinds of the numbers in arrays that are declared to hold these."""
 
 _WIDE = 16
 """Characters that an array of texts may take for one that its labels have."""
@@ -88,23 +81,18 @@ def packed_history(state: HistoryState, anchor: AnchorPipeline) -> Archive:
             )
     if not isinstance(anchor.cv, (int, np.integer)):
         anchor = clone(anchor).set_params(cv=state.repeats[0])
-    # Learners are those of the coefficients.
-    few = replace(state, learners=())
     arrays: dict[str, NDArray[Any]] = {}
-    return Archive({
-        "settings": _packed(anchor, "anchor", None),
-        "state": _packed(few, "state", arrays),
-    }, arrays)  # fmt: skip
+    # Learners are those of the coefficients.
+    record = _packed(replace(state, learners=()), "state", arrays)
+    return Archive({"settings": _settings(anchor, "anchor"), "state": record}, arrays)
 
 
 def unpacked_history(content: Archive) -> tuple[HistoryState, AnchorPipeline]:
     """State and settings from the content of a file; any error means a bad file."""
-    anchor, state = (
-        _unpacked(content.header[name], content.arrays)
-        for name in ("settings", "state")
-    )
+    anchor = _read_settings(content.header["settings"])
     anchor._validate_params()
     anchor.stages()
+    state = _unpacked(HistoryState, content.header["state"], content.arrays)
     _check(state)
     learners: list[Any] = [None] * len(state.judges)
     if state.features:
@@ -116,60 +104,43 @@ def unpacked_history(content: Archive) -> tuple[HistoryState, AnchorPipeline]:
     return replace(state, learners=tuple(learners)), anchor
 
 
-# ------------------------------------------------------------------------------ packing
-def _packed(value: Any, name: str, arrays: dict[str, NDArray[Any]] | None) -> Any:
-    """A value in types that JSON has; ``name`` is that of its arrays, and for errors.
-
-    Without ``arrays``, in settings, arrays of numbers are listed.
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"number": str(value)}
-    if isinstance(value, np.random.RandomState):
-        return None
+# ------------------------------------------------------------------------------ records
+def _packed(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
+    """A record in types that JSON has; ``name`` is that of its arrays."""
 
     def inner(one: Any, key: Any) -> Any:
         return _packed(one, f"{name}.{key}", arrays)
 
-    if isinstance(value, np.ndarray) and value.dtype.kind in _NUMBERS:
-        if arrays is None:
-            return {"list": value.tolist()}
-        arrays[name] = value
-        return {"array": name}
-    if isinstance(value, np.ndarray) and arrays is not None:
-        return _packed_labels(value, name)
+    if is_dataclass(value):
+        return {one.name: inner(getattr(value, one.name), one.name)
+                for one in fields(value)}  # fmt: skip
     if isinstance(value, csr_array):
         parts = {key: inner(getattr(value, key), key) for key in _OF_SPARSE}
-        return {"sparse": parts | {"shape": list(value.shape)}}
+        return parts | {"shape": list(value.shape)}
     if isinstance(value, pd.DataFrame):
-        index = inner(value.index.to_numpy(), "index")
-        table = inner(value.to_numpy(np.float64), "table")
-        return {"frame": [table, index, value.index.name, value.columns.tolist()]}
-    if isinstance(value, (list, tuple)):
-        return {"list": [inner(one, number) for number, one in enumerate(value)]}
+        parts = {"table": value.to_numpy(np.float64), "index": value.index.to_numpy()}
+        names = {"name": value.index.name, "columns": value.columns.tolist()}
+        return {key: inner(one, key) for key, one in parts.items()} | names
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "biuf":
+        return _packed_labels(value, name)
+    if isinstance(value, np.ndarray):
+        arrays[name] = value
+        return name
     if isinstance(value, Mapping):
-        return {"dict": [[inner(k, k), inner(v, k)] for k, v in value.items()]}
-    if type(value).__name__ in CLASSES:
-        if isinstance(value, BaseEstimator):
-            params = value.get_params(deep=False)
-            return _of_class(value, {k: inner(v, k) for k, v in params.items()})
-        if is_dataclass(value):
-            names = [one.name for one in fields(value)]
-            return _of_class(value, {k: inner(getattr(value, k), k) for k in names})
-    raise BattlesError(
-        f"The setting {name}={value!r:.60} cannot be stored in a file, which holds "
-        "numbers and texts, and no objects."
-    )
+        return [[inner(key, key), inner(one, key)] for key, one in value.items()]
+    if isinstance(value, tuple):
+        return [inner(one, number) for number, one in enumerate(value)]
+    return _packed_number(value)
 
 
 _OF_SPARSE = ("data", "indices", "indptr")
 
 
-def _of_class(value: Any, values: dict[str, Any]) -> dict[str, Any]:
-    return {"class": type(value).__name__, "values": values}
+def _packed_number(value: Any) -> Any:
+    """A number or text; JSON has no infinite numbers."""
+    value = value.item() if isinstance(value, np.generic) else value
+    is_infinite = isinstance(value, float) and not math.isfinite(value)
+    return {"number": str(value)} if is_infinite else value
 
 
 def _packed_labels(labels: NDArray[Any], name: str) -> dict[str, Any]:
@@ -184,84 +155,64 @@ def _packed_labels(labels: NDArray[Any], name: str) -> dict[str, Any]:
     return {"labels": values, "are_texts": labels.dtype.kind == "U"}
 
 
-def _unpacked(content: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """The value that :func:`_packed` has packed."""
-
-    def inner(one: Any) -> Any:
-        return _unpacked(one, arrays)
-
-    if not isinstance(content, dict):
-        if isinstance(content, list):
-            raise ValueError("a list has no kind")
-        return content
-    if "class" in content:
-        made = CLASSES[content["class"]]
-        record = made(**{key: inner(one) for key, one in content["values"].items()})
-        for name, kind in _kinds(made).items():
-            if not _is_of(getattr(record, name), kind):
-                raise ValueError(f"{made.__name__}.{name} is no {kind!s:.80}")
-        return record
-    ((kind, value),) = (pair for pair in content.items() if pair[0] != "are_texts")
-    if kind == "array":
-        return arrays[value]
-    if kind == "labels":
-        return _unpacked_labels(value, are_texts=content["are_texts"])
-    if kind == "sparse":
-        parts = tuple(inner(value[key]) for key in _OF_SPARSE)
-        if [one.dtype.kind for one in parts] != ["f", "i", "i"]:
-            raise ValueError("a sparse matrix has no such numbers")
-        matrix = csr_array(parts, shape=tuple(value["shape"]))
+def _unpacked(kind: Any, content: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """The value of a declared kind that :func:`_packed` has packed."""
+    made, inner = get_origin(kind) or kind, get_args(kind)
+    if made in (Union, UnionType):
+        if content is None:
+            return None
+        (kind,) = (one for one in inner if one is not type(None))
+        return _unpacked(kind, content, arrays)
+    if is_dataclass(made):
+        hints = _kinds(made)
+        return made(**{k: _unpacked(hints[k], v, arrays) for k, v in content.items()})
+    if made is np.ndarray:
+        (number,) = get_args(inner[1])
+        if isinstance(content, dict):
+            found = _unpacked_labels(content["labels"], content["are_texts"])
+            return _expect(number is Any, kind, found)
+        found = arrays[content]
+        return _expect(number is Any or found.dtype.kind in _NUMBERS[number],
+                       content, found)  # fmt: skip
+    if made is csr_array:
+        parts = tuple(arrays[content[key]] for key in _OF_SPARSE)
+        _expect([one.dtype.kind for one in parts] == ["f", "i", "i"], kind)
+        matrix = csr_array(parts, shape=tuple(content["shape"]))
         # A file may come from anybody, and products do not check the indices.
         matrix.check_format(full_check=True)
         return matrix
-    if kind == "frame":
-        table, index, name, columns = value
-        numbers, labels = inner(table), pd.Index(inner(index), name=name)
-        if numbers.dtype.kind != "f":
-            raise ValueError("a table has no such numbers")
-        return pd.DataFrame(numbers, labels, columns)
-    if kind == "list":
-        return tuple(map(inner, value))
-    if kind == "dict":
-        return {inner(key): inner(one) for key, one in value}
-    if kind == "number":
-        return float(value)
-    raise ValueError(f"nothing is a {kind!r:.40}")
+    if made is pd.DataFrame:
+        table = _unpacked(NDArray[np.float64], content["table"], arrays)
+        index = _unpacked(NDArray[Any], content["index"], arrays)
+        index = pd.Index(index, name=content["name"])
+        return pd.DataFrame(table, index, content["columns"])
+    if made is tuple:
+        return tuple(_unpacked(inner[0], one, arrays) for one in content)
+    if made in (dict, Mapping):
+        return {_number(Any, key): _unpacked(inner[1], one, arrays)
+                for key, one in content}  # fmt: skip
+    return _number(kind, content)
 
 
 @lru_cache
 def _kinds(record: type) -> dict[str, Any]:
-    """Kinds of what the fields of a record hold; nothing of other classes."""
-    return get_type_hints(record) if is_dataclass(record) else {}
+    """Declared kinds of the fields of a record."""
+    return get_type_hints(record)
 
 
-def _is_of(value: Any, kind: Any) -> bool:
-    """Whether a value is of the kind that a field of a record is declared to have."""
-    made, inner = get_origin(kind), get_args(kind)
-    if kind is Any:
-        return True
-    if made in (Union, UnionType):
-        return any(_is_of(value, one) for one in inner)
-    if made is np.ndarray:
-        if not isinstance(value, np.ndarray):
-            return False
-        (number,) = get_args(inner[1])
-        return number is Any or value.dtype.kind in _KINDS[number]
-    if made is tuple:
-        return isinstance(value, tuple) and all(_is_of(one, inner[0]) for one in value)
-    if made is None:
-        return type(value) is kind or (kind is float and type(value) is int)
-    return isinstance(value, made)
+def _number(kind: Any, content: Any) -> Any:
+    """A number or text of a kind."""
+    if isinstance(content, dict):
+        content = float(content["number"])
+    known = (bool, int, float, str) if kind is Any else (kind,)
+    is_whole = kind is float and type(content) is int
+    return _expect(is_whole or type(content) in known, kind, content)
 
 
-_KINDS = {np.float64: "fiu", np.bool_: "b", np.intp: "iuf", np.int64: "iu"}
-"""Kinds of the numbers in arrays that are declared to hold these."""
-
-
-def _unpacked_labels(values: list[Any], *, are_texts: bool) -> NDArray[Any]:
+def _unpacked_labels(values: list[Any], are_texts: bool) -> NDArray[Any]:
     """Labels as they were packed."""
-    if any(type(label) not in (str, int, float, bool) for label in values):
-        raise ValueError("labels are neither texts nor numbers")
+    kinds = {type(label) for label in values}
+    _expect(kinds <= ({str} if are_texts else {str, int, float, bool}), "labels")
     if are_texts:
         # Each entry takes as much as the longest one, which a file may have chosen.
         sizes = np.array([len(label) for label in values] or [0])
@@ -273,107 +224,141 @@ def _unpacked_labels(values: list[Any], *, are_texts: bool) -> NDArray[Any]:
     return labels
 
 
+# ----------------------------------------------------------------------------- settings
+def _settings(value: Any, name: str) -> Any:
+    """Settings of an estimator in types that JSON has; ``name`` is for errors."""
+    if type(value).__name__ in ESTIMATORS and isinstance(value, BaseEstimator):
+        params = value.get_params(deep=False)
+        values = {key: _settings(one, f"{name}.{key}") for key, one in params.items()}
+        return {"class": type(value).__name__, "values": values}
+    if isinstance(value, Mapping):
+        pairs = value.items()
+        return {"dict": [[_packed_number(key), _settings(one, f"{name}.{key}")]
+                         for key, one in pairs]}  # fmt: skip
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_settings(one, f"{name}.{k}") for k, one in enumerate(value)]
+    value = None if isinstance(value, np.random.RandomState) else _packed_number(value)
+    if isinstance(value, (bool, int, float, str, dict)) or value is None:
+        return value
+    raise BattlesError(
+        f"The setting {name}={value!r:.60} cannot be stored in a file, which holds "
+        "numbers and texts, and no objects."
+    )
+
+
+def _read_settings(content: Any) -> Any:
+    """Settings that :func:`_settings` has packed; lists are read as tuples."""
+    if isinstance(content, list):
+        return tuple(map(_read_settings, content))
+    if not isinstance(content, dict):
+        return content
+    if "class" in content:
+        values = content["values"].items()
+        made = ESTIMATORS[content["class"]]
+        return made(**{key: _read_settings(one) for key, one in values})
+    if "dict" in content:
+        return {key: _read_settings(one) for key, one in content["dict"]}
+    return float(content["number"])
+
+
 # ------------------------------------------------------------------------------ checks
+_SHAPES = {
+    **dict.fromkeys(("models", "human_errors", "unbounded"), "models"),
+    **dict.fromkeys(("judges", "graded", "check.judges", "items.slopes"), "judges"),
+    **{f"fits.layout.{name}": "models" for name in ("is_new", "context", "model")},
+    "fits.x": "fits parameters",
+    "fits.converged": "fits",
+    "fits.ridge": "parameters",
+    **dict.fromkeys(("fits.item_precision", "items.covariance"), "judges judges"),
+    **{f"sums.{name}": "models" for name in ("n_human", "n_judge", "verdicts")},
+    "sums.noise": "sources",
+    **{
+        f"all_models.{name}": "all"
+        for name in ("models", "scores", "n_human", "n_judge")
+    },
+    "counts.kinds": "kinds columns",
+    **dict.fromkeys(("counts.outcomes", "counts.counts"), "kinds"),
+}
+"""Shapes of the arrays of a state, by names of sizes."""
+
+
 def _check(state: HistoryState) -> None:
     """Refuse a state whose arrays do not belong to each other."""
-    n, n_judges, n_features = (
-        len(labels) for labels in (state.models, state.judges, state.features)
+    n, n_judges, layout = len(state.models), len(state.judges), state.fits.layout
+    n_folds = sum(state.repeats)
+    sizes = {"models": n, "judges": n_judges, "sources": n_judges + 1}
+    sizes |= {"fits": 1 + n_folds, "columns": 4 + len(state.repeats)}
+    widths = [*state.repeats, *(width + 1 for width in layout.widths)]
+    _expect(
+        min(widths) > 0 and n_folds and len(layout.widths) == n_judges + 1, "widths"
     )
-    fits, layout, repeats = state.fits, state.fits.layout, state.repeats
-    n_folds, n_columns = sum(repeats), [n + 1 + width for width in layout.widths]
-    sizes = [*repeats, *(width + 1 for width in layout.widths)]
-    _expect(min(sizes) > 0 and len(layout.widths) == n_judges + 1, "layout.widths")
-    _expect(len(layout.positions) == n_judges + 1, "layout.positions")
-    _shapes(layout, is_new=(n,), context=(n,), model=(n,))
-    is_plain = np.array_equal(layout.model, np.arange(n))
-    _expect(is_plain and not layout.is_new.any() and not layout.context.any(), "layout")
+    _expect(len(layout.positions) == n_judges + 1, "positions")
+    sizes["parameters"] = layout.size
+    for path, shape in _SHAPES.items():
+        found = state
+        for name in path.split("."):
+            found = getattr(found, name, None)
+        if found is not None:
+            own = found.shape[:1] if path == "check.judges" else found.shape
+            named = zip(shape.split(), own, strict=True)
+            fits = [sizes.setdefault(name, size) == size for name, size in named]
+            _expect(all(fits), path)
+    plain = np.array_equal(layout.model, np.arange(n))
+    _expect(plain and not layout.is_new.any() and not layout.context.any(), "layout")
     for labels in (state.models, state.judges):
-        _expect(labels.ndim == 1 and len(set(labels.tolist())) == len(labels), "labels")
-    _shapes(
-        fits,
-        x=(1 + n_folds, layout.size),
-        converged=(1 + n_folds,),
-        ridge=(layout.size,),
-        item_precision=(n_judges, n_judges),
-    )
-    numbers = [one.source for one in fits.sources]
-    _expect(numbers == list(range(n_judges + 1)), "sources")
-    for source, size in zip(fits.sources, n_columns, strict=True):
-        entries, score = size * (size + 1) // 2, (n_folds, size)
-        _shapes(
-            source, gram=(1 + n_folds, entries), score=score, outer=(n_folds, entries)
-        )
-    _shapes(state, human_errors=(n,), unbounded=(n,))
+        _expect(len(set(labels.tolist())) == len(labels), "labels")
     _expect((state.items is not None) == layout.has_item_effects, "items")
-    if state.items is not None:
-        _shapes(state.items, covariance=(n_judges, n_judges), slopes=(n_judges,))
-    _expect((fits.groups is None) == (state.groups is None), "groups")
-    if fits.groups is not None and state.groups is not None:
-        _check_groups(fits.groups, state.groups, repeats, n_columns)
-    _check_sums(state.sums, n, n_judges, n_features)
-    _expect(len(state.check.judges) == n_judges, "check")
-    if state.all_models is not None:
-        size = len(state.all_models.models)
-        _shapes(state.all_models, scores=(size,), n_human=(size,), n_judge=(size,))
-    if state.counts is not None:
-        _check_counts(state.counts, repeats)
+    _check_fits(state.fits, n_folds, [n + 1 + width for width in layout.widths])
+    _check_sums(state)
     _expect(0.0 < state.unit < np.inf, "unit")
-    _expect(all(type(one) is str for one in state.fingerprints.values()), "prints")
-    graded = state.facts["graded_verdicts"].values()
-    _expect(all(type(share) is float for share in graded), "graded_verdicts")
+    if state.counts is not None:
+        counts, size = state.counts, len(state.counts.models)
+        low = np.array([0, 0, -1, -1, *(-1 for _ in state.repeats)])
+        high = np.array([size, size, len(counts.judges), 2, *state.repeats])
+        within = (counts.kinds >= low) & (counts.kinds < high)
+        _expect(within.all() and (counts.counts >= 0).all(), "counts")
 
 
-def _check_groups(
-    sums: StoredGroups, groups: GroupFolds, repeats: Sequence[int], columns: list[int]
-) -> None:
-    size, n_groups = len(sums.codes), len(groups.codes)
-    _shapes(groups, codes=(n_groups,), folds=(len(repeats), n_groups))
-    most = np.array(repeats)[:, None]
-    _expect(((groups.folds >= -1) & (groups.folds < most)).all(), "folds of groups")
-    _shapes(sums, codes=(size,), stops=(sum(repeats) + 1,), people=(size, columns[0]))
-    _shapes(sums, judges=(size, sum(columns[1:])))
-    _expect(((sums.codes >= 0) & (sums.codes < n_groups)).all(), "codes of groups")
-    ends = np.array_equal(sums.stops[[0, -1]], [0, size])
-    _expect(ends and (np.diff(sums.stops) >= 0).all(), "stops of groups")
+def _check_fits(fits: StoredFits, n_folds: int, columns: list[int]) -> None:
+    numbers = [one.source for one in fits.sources]
+    _expect(numbers == list(range(len(columns))), "sources")
+    for one, size in zip(fits.sources, columns, strict=True):
+        entries, scores = size * (size + 1) // 2, (n_folds, size)
+        shapes = [(1 + n_folds, entries), scores, (n_folds, entries)]
+        _expect([one.gram.shape, one.score.shape, one.outer.shape] == shapes, "sums")
+    for group in fits.groups or ():
+        shapes = [(len(group.codes), columns[0]), (len(group.codes), sum(columns[1:]))]
+        _expect([group.people.shape, group.judges.shape] == shapes, "groups")
+        _expect(group.codes.ndim == 1 and (np.diff(group.codes) > 0).all(), "groups")
+    _expect(fits.groups is None or len(fits.groups) == n_folds, "groups")
 
 
-def _check_sums(sums: FitSums, n: int, n_judges: int, n_features: int) -> None:
-    _shapes(sums, n_human=(n,), n_judge=(n,), verdicts=(n,), noise=(n_judges + 1,))
+def _check_sums(state: HistoryState) -> None:
+    sums, n, n_features = state.sums, len(state.models), len(state.features)
+    n_judges = len(state.judges)
     _expect(set(sums.sources) == set(range(-1, n_judges)), "sources of sums")
-    for source in sums.sources.values():
-        n_span, blocks = len(source.ridge), source.sums.blocks
-        names = source.of_arrays(
-            source.gram, source.score, source.ridge, source.pull, source.rows
-        )
-        _expect(
-            blocks == names.sums.blocks and source.sums.outer is None, "blocks of sums"
-        )
-        _shapes(source, gram=(blocks.size,) * 2, score=(blocks.size,), rows=(n,))
-        _shapes(source, ridge=(n_span,), pull=(n_span,))
+    for one in sums.sources.values():
+        again = one.of_arrays(one.gram, one.score, one.ridge, one.pull, one.rows)
+        _expect(again.sums.blocks == one.sums.blocks, "blocks of sums")
+        _expect(one.sums.outer is None and one.sums.by_group is None, "parts of sums")
+        shapes = [one.gram.shape, one.score.shape, one.rows.shape, one.ridge.shape]
+        size = one.sums.blocks.size
+        _expect(shapes == [(size, size), (size,), (n,), one.pull.shape], "sums")
     _expect(len(sums.features or ()) in (0, n_judges), "features of sums")
     for rows in sums.features or ():
         if rows is not None:
-            size = len(rows.contrasts)
-            _shapes(rows, low=(n_features,), high=(n_features,))
-            _shapes(rows, contrasts=(size, n_features))
-            _expect(rows.times is None or rows.times.shape == (size,), "times")
+            shapes = [rows.low.shape, rows.high.shape, rows.contrasts.shape[1:]]
+            _expect(shapes == [(n_features,)] * 3 and rows.contrasts.ndim == 2, "range")
+            times = rows.times
+            _expect(times is None or times.shape == rows.contrasts.shape[:1], "times")
+    known = ItemCheck.of(ItemTest(), state.judges.tolist()).judges
+    _expect(known.columns.equals(state.check.judges.columns), "check")
 
 
-def _check_counts(counts: RowCounts, repeats: Sequence[int]) -> None:
-    size, n = len(counts.counts), len(counts.models)
-    _shapes(counts, kinds=(size, 4 + len(repeats)), counts=(size,), outcomes=(size,))
-    low = np.array([0, 0, -1, -1, *(-1 for _ in repeats)])
-    high = np.array([n, n, len(counts.judges), 2, *repeats])
-    within = (counts.kinds >= low) & (counts.kinds < high)
-    _expect(within.all() and (counts.counts >= 0).all(), "counts")
-
-
-def _shapes(record: Any, **shapes: tuple[int, ...]) -> None:
-    """Refuse arrays of a record of other shapes."""
-    for name, shape in shapes.items():
-        _expect(getattr(record, name).shape == shape, f"{type(record).__name__}.{name}")
-
-
-def _expect(is_met: Any, name: str) -> None:
+def _expect(is_met: Any, name: Any, value: Any = None) -> Any:
+    """The value; refuse a file in which it does not belong to the rest."""
     if not is_met:
-        raise ValueError(f"{name} does not belong to the rest")
+        raise ValueError(f"{name!s:.80} does not belong to the rest")
+    return value

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skanchor._assembly import assemble, set_undetermined_apart
 from skanchor._battles import Comparisons, count_rows
@@ -30,7 +31,7 @@ from skanchor._stages import Stages
 from skanchor._treatments import judges_of_arrivals
 from skanchor.exceptions import located
 from skanchor.history._arrivals import with_models
-from skanchor.history._state import HistoryState, with_all_groups
+from skanchor.history._state import HistoryState, with_codes
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog
@@ -42,6 +43,7 @@ def place(
     everyone: Sample,
     admitted: Sample,
     plans: list[FoldPlan],
+    codes: NDArray[np.int64] | None,
 ) -> AnchorResult:
     """Place arrivals.
 
@@ -55,12 +57,14 @@ def place(
         Arrivals with decided roles: all of them, and those that can be used.
     plans : list of FoldPlan
         Folds of the admitted arrivals in each repeat.
+    codes : ndarray of shape (n_groups,) or None
+        Code of the label of each group; None without groups.
 
     Returns
     -------
     AnchorResult
     """
-    result = _placed(state, stages, admitted, plans)
+    result = _placed(state, stages, admitted, plans, codes)
     if state.all_models is None:
         return result
     # Add the models that were left out: their scores are those of the votes, and the
@@ -79,7 +83,11 @@ def place(
 
 
 def _placed(
-    state: HistoryState, stages: Stages, admitted: Sample, plans: list[FoldPlan]
+    state: HistoryState,
+    stages: Stages,
+    admitted: Sample,
+    plans: list[FoldPlan],
+    codes: NDArray[np.int64] | None,
 ) -> AnchorResult:
     """Place arrivals that can be used, beside the models that were fitted.
 
@@ -88,7 +96,7 @@ def _placed(
     """
 
     def first() -> tuple[AnchorResult, FullFit]:
-        full, folds = fit_arrivals(state, stages, admitted, plans)
+        full, folds = _fit_arrivals(state, stages, admitted, plans, codes)
         # Sums over the arrivals are added to those of the history.
         fitted, chain = full.sample.with_battles(full.chain.X), full.chain
         order, noise = full.sample.X.order, state.sums.noise
@@ -97,29 +105,21 @@ def _placed(
         return assemble(full, folds, sums, state.check, plans), full
 
     return set_undetermined_apart(
-        first, lambda others: _placed(state, stages, others, plans)
+        first, lambda others: _placed(state, stages, others, plans, codes)
     )
 
 
-def fit_arrivals(
-    state: HistoryState, stages: Stages, arrivals: Sample, plans: list[FoldPlan]
+def _fit_arrivals(
+    state: HistoryState,
+    stages: Stages,
+    arrivals: Sample,
+    plans: list[FoldPlan],
+    codes: NDArray[np.int64] | None,
 ) -> tuple[FullFit, CrossFit]:
     """Fit new models in all folds of a history.
 
-    Parameters
-    ----------
-    state, stages, plans
-        As in :func:`place`.
-    arrivals : Sample
-        Rows with a new model, in their roles.
-
-    Returns
-    -------
-    full : FullFit
-        Fit of all rows, those of the history by their sums. Its rows are the arrivals,
-        in the vocabulary of all models.
-    folds : CrossFit
-        What the folds add up to; its influence is that of the arrivals.
+    The fit of all rows has the arrivals as its rows, in the vocabulary of all models;
+    those of the history are in its sums. The influence is that of the arrivals.
     """
     arrivals = _in_vocabulary(state, arrivals)
     X = arrivals.X
@@ -130,19 +130,19 @@ def fit_arrivals(
         X,
         stages.fits_jointly(X),
     )
-    rows = with_all_groups(sources_of(start, arrivals), arrivals)
+    rows = with_codes(sources_of(start, arrivals), arrivals, codes)
     folds = [
-        (
-            [weight[part.rows] for part in rows],
-            with_all_groups(rows_held_out(rows, arrivals, fold), arrivals),
-        )
+        ([weight[part.rows] for part in rows], rows_held_out(rows, arrivals, fold))
         for plan in plans
         for weight, fold in zip(
             plan_weights(arrivals, plan), as_folds(plan), strict=True
         )
     ]
     placed = state.fits.place(X.is_new, rows, folds, stages.arrival.score_bounds)
-    items = state.items_for(judges_of_arrivals(X))
+    items = state.items
+    if items is not None:
+        # What its estimation adds to errors depends on who compares the new models.
+        items = items.for_judges(judges_of_arrivals(X))
     chain = _chain(state, stages, start, placed, items)
     full = FullFit(stages, arrivals, replace(chain, debiaser=None), items, chain)
     done, numbers = [], (number for plan in plans for number in range(len(plan)))
@@ -189,15 +189,12 @@ def _debiaser(
     state: HistoryState, stages: Stages, X: Comparisons, placed: PlacedFit
 ) -> RieszDebiaser:
     """Riesz weights of the fit of all rows, from the information of each source."""
-    fit, learners = placed.fit, [WeightLearner()]
+    fit, ridge = placed.fit, np.diag(placed.prior)
+    learners = [WeightLearner()]
     for source, learner in enumerate(state.learners, start=1):
         at = fit.layout.span(source)
-        known = at.stop > at.start
-        learners.append(
-            WeightLearner(learner, np.diag(placed.prior)[at])
-            if known
-            else WeightLearner()
-        )
+        has_span = at.stop > at.start
+        learners.append(WeightLearner(learner, ridge[at]) if has_span else learners[0])
     solution = Solution.of_grams(fit, dict(enumerate(placed.grams)), placed.prior)
     weighing = Weighing(tuple(learners), {})
     assert stages.debiaser is not None

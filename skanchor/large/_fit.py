@@ -28,8 +28,8 @@ from skanchor._model.sources import SourceRows
 from skanchor._pipeline_fit import PipelineFit
 from skanchor._source_rows import source_rows, spans_of
 from skanchor._typing import Array
-from skanchor.exceptions import ConvergenceWarning, LearnerError
-from skanchor.history import check_linear
+from skanchor.exceptions import ConvergenceWarning
+from skanchor.history import check_linear, check_shared
 from skanchor.large._rows import Batch, Passes, Reader
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
@@ -78,11 +78,7 @@ class Start:
         full = FullFit.of(stages, sample, plugged, None)
         check_linear(full)
         known = sample.with_battles(full.chain.X)
-        if not FoldFits.of(stages, plugged, full.chain, known).is_shared:
-            raise LearnerError(
-                "The Riesz weights of a history must have the learner of the bias: set "
-                "the debiaser's learner to 'calibrator'."
-            )
+        check_shared(FoldFits.of(stages, plugged, full.chain, known))
         return cls(sample, alone, plugged, two_step, full)
 
     def laid_out(
@@ -312,4 +308,4 @@ def fit_folds(
     fits, calibrator = [one.fit for one in trained], fit.calibrated()
     totals = passes.run(folds, reader, calibrator, fits, full.fit, noise)
     tests = [totals.pop(("test", number)) for number in range(len(fits))]
-    return StoredFits.stacked(full, full.fit.x, trained, tests), totals
+    return StoredFits.stacked(full, trained, tests), totals

@@ -22,7 +22,7 @@ from skanchor._treatments import limited_to_inference
 from skanchor._typing import Array
 from skanchor._weight_checks import check_weights_and_groups
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.history import AnchorHistory, GroupFolds, HistoryState
+from skanchor.history import AnchorHistory, HistoryState
 from skanchor.large._dataset import Cells, Columns, group_by, open_dataset, parts_of
 from skanchor.large._fit import Start, fit_folds, fit_sums
 from skanchor.large._rows import Batch, Passes, Reader
@@ -296,14 +296,10 @@ def _by_passes(
         start = Start.of(settings, admitted, alone.in_units(admitted.unit))
         known = fit_sums(settings, start, reader, passes)
         fits, totals = fit_folds(start, known, reader, passes)
-    n_splits, groups = reader.n_splits, None
+    n_splits = reader.n_splits
     plans: list[FoldPlan] = [
         DrawnPlan(one, n_splits) for one in np.concatenate(totals["plan"], axis=1)
     ]
-    if fits.groups is not None:
-        codes, at = np.unique(fits.groups.codes, return_inverse=True)
-        fits = replace(fits, groups=replace(fits.groups, codes=at))
-        groups = GroupFolds(codes, reader.folds(codes))
     chain = replace(start.full.chain, calibrator=known.fit.calibrated())
     full = replace(start.full, chain=chain)
     state = HistoryState.assembled(
@@ -315,6 +311,5 @@ def _by_passes(
         items=known.items,
         check=ItemCheck.of(known.test, X.judges.tolist()),
         treatment=known.treatment,
-        groups=groups,
     )
     return state, plans
