@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from skanchor import _treatments as treatments
 from skanchor._anchor import AnchorPipeline
@@ -32,7 +33,7 @@ from skanchor.exceptions import ConvergenceWarning
 from skanchor.history import check_linear, check_shared
 from skanchor.large._rows import Batch, Passes, Reader
 from skanchor.sample import Sample
-from skanchor.warning_log import warn
+from skanchor.warning_log import WarningLog, warn
 
 MOST_PASSES = 8
 """Most passes about points."""
@@ -50,10 +51,10 @@ class Start:
     Attributes
     ----------
     sample : Sample
-        Sampled rows, each standing for several.
+        Sampled rows of judges and all kinds of votes, each standing for several.
     alone : Sample
-        The same rows, which show the dispersion of residuals: where there are groups,
-        each of its own weight.
+        Rows that show the dispersion of residuals: the same, or where there are groups
+        or weights, the sampled rows and all votes one by one.
     plugged : Chain
         Plug-in.
     two_step : HistoricalFit, Chain or None
@@ -79,6 +80,14 @@ class Start:
         check_linear(full)
         known = sample.with_battles(full.chain.X)
         check_shared(FoldFits.of(stages, plugged, full.chain, known))
+        if alone is not sample:
+            with WarningLog():
+                # The votes by kind have told all that there is to warn of.
+                btl = clone(stages.btl).set_params(disconnected="warn")
+                found = btl.fit_sample(alone).covariance_
+            for one in {id(c.btl): c.btl for c in (full.chain, two_step) if c}.values():
+                is_open = ~np.isfinite(one.covariance_)
+                one.covariance_ = np.where(is_open, one.covariance_, found)
         return cls(sample, alone, plugged, two_step, full)
 
     def laid_out(
@@ -101,8 +110,9 @@ class Start:
 
     def dispersions(self, known: PipelineFit, **settings: bool) -> Array:
         """Dispersion of each source at a fit without its item effects."""
-        X = known.annotate(known.sample.X).with_columns(deviations=None)
-        rows = PipelineFit.of(self.alone.with_battles(X), known.calibrated())
+        calibrator, X = known.calibrated(), self.alone.X
+        X = calibrator.transform(X.with_columns(scores=known.fit.scores.copy()))
+        rows = PipelineFit.of(self.alone.with_battles(X), calibrator)
         return rows.dispersions(**settings)
 
 
@@ -115,7 +125,7 @@ def _sources(
     fitted = sample.with_battles(calibrator.with_fitted_orders(sample.X))
     learners = [None, *map(calibrator.biases_.get, sample.X.judges.tolist())]
     found = source_rows(fitted, spans_of(learners, fitted))
-    if reader.columns.groups is not None:
+    if reader.is_grouped:
         found = [replace(rows, group=batch.unit[rows.rows]) for rows in found]
     return sample, found
 
@@ -161,12 +171,12 @@ def folds(
     """
     found: dict[Any, Any] = {}
     sample, sources = _sources(reader, batch, calibrator)
-    is_grouped, n = reader.columns.groups is not None, reader.n_splits
+    n = reader.n_splits
     for repeat, of_rows in enumerate(reader.folds(batch.unit)):
         tests = [rows.in_blocks(of_rows[rows.rows], n) for rows in sources]
         for fold, test in enumerate(zip(*tests, strict=True)):
             number = repeat * n + fold
-            one = HeldOut.of(fits[number], test, is_grouped=is_grouped)
+            one = HeldOut.of(fits[number], test, is_grouped=reader.is_grouped)
             found["test", number] = one
     X = calibrator.transform(sample.X.with_columns(scores=full.scores.copy()))
     if full.layout.has_item_effects:
@@ -175,8 +185,11 @@ def folds(
     fitted = sample.with_battles(X)
     sums = FitSums.of(fitted, sample.X.order, calibrator, noise)
     found["sums"] = sums.stored(fitted)
-    plan = np.where(sample.counts, reader.folds(batch.unit), -1)
-    found["plan"] = [plan.astype(np.int16)]
+    plan = np.where(sample.counts, reader.folds(batch.unit), -1).astype(np.int16)
+    if reader.counts:
+        # As in memory, the plan numbers the rows that a row stands for.
+        plan = np.repeat(plan, batch.weight.astype(np.intp), axis=1)
+    found["plan"] = [plan]
     return found
 
 

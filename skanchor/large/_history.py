@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from sklearn.utils import check_random_state
@@ -15,6 +16,7 @@ from sklearn.utils import check_random_state
 from skanchor._anchor import AnchorPipeline
 from skanchor._battles import HUMAN, as_frame, grouping, split_table
 from skanchor._battles.features import check_scales
+from skanchor._battles.oddities import DISTINCT, MANY_EQUAL
 from skanchor._diagnostics import ItemCheck
 from skanchor._folds import DrawnPlan, FoldPlan
 from skanchor._row_rules import RowRules, treat_ties
@@ -33,6 +35,9 @@ from skanchor.sample import (
     warn_of_unused_counts,
 )
 from skanchor.warning_log import WarningLog, warn
+
+MOST_MARKS = 1 << 17
+"""About how many rows are looked at to see whether many are equal."""
 
 
 def fit_history(
@@ -141,9 +146,6 @@ def fit_history(
         if is_counted and not (names.features and len(sample.X.judges)):
             history.fit_sample(sample, None, fingerprints)
         else:
-            if counts and sample_weight is not None:
-                read = (one.batches([sample_weight], batch_rows) for one in parts)
-                sizes = [sum(pc.sum(t[0]).as_py() for t in one) for one in read]
             seed = check_random_state(settings.random_state).randint(1 << 31)
             folds = int(settings.cv), settings.n_repeats, int(seed)
             reader = Reader(names, cells, sample, counts, *folds, batch_rows)
@@ -225,56 +227,91 @@ def _group_column(
 
 
 # ------------------------------------------------------------------------------ passes
-def sample(reader: Reader, batch: Batch, wanted: Array) -> dict[str, Batch]:
-    """Rows among which are those of each cell with the smallest draws.
+def sample(reader: Reader, batch: Batch, wanted: Array, share: float) -> dict[str, Any]:
+    """Rows among which are those of each cell with the smallest draws, and marks.
 
-    ``wanted`` is the number of rows that each cell shall have.
+    ``wanted`` is the number of rows that each cell shall have. Equal rows have equal
+    marks; only a ``share`` of all marks is looked at.
     """
-    number = reader.sample.multiplicity
+    cells, number = reader.sample, reader.sample.multiplicity
     assert number is not None
     # More than are wanted are never among them, and fewer hardly ever.
     limit = (wanted + 4.0 * np.sqrt(wanted) + 4.0) / np.maximum(number, 1.0)
-    limit[(wanted == 0) | ~reader.sample.counts] = 0.0
-    return {"rows": batch[reader.draw(batch.unit, 0) < limit[batch.cell]]}
+    limit[(wanted == 0) | ~cells.counts] = 0.0
+    mark = np.zeros(len(batch.cell), dtype=np.uint64)
+    if reader.is_grouped:
+        mark += batch.unit.astype(np.uint64)
+    for column in batch.features.transpose(0, 2, 1).reshape(-1, len(mark)):
+        # Whole numbers wrap around, so that no digit of a feature is lost.
+        mark *= np.uint64(0x9E3779B97F4A7C15)
+        mark += np.ascontiguousarray(column).view(np.uint64)
+    mark = pd.util.hash_array(mark)
+    is_judged = cells.counts[batch.cell] & (cells.X.judge[batch.cell] >= 0)
+    looked_at = is_judged & (mark < np.uint64(share * (2**64 - 2**11)))
+    marks = pd.DataFrame({"mark": mark[looked_at], "cell": batch.cell[looked_at]})
+    rows = batch[reader.draw(batch.unit, 0) < limit[batch.cell]]
+    return {"rows": rows, "marks": [marks]}
+
+
+def _warn_of_equal_rows(marks: pd.DataFrame, *, is_grouped: bool) -> None:
+    """Warn of rows of judges that agree in all columns, where these tell rows apart."""
+    share = marks.duplicated().mean() if len(marks) else 0.0
+    # With features of few values, rows are equal by chance.
+    if not is_grouped and marks["mark"].nunique() < DISTINCT * len(marks):
+        return
+    if share > MANY_EQUAL:
+        warn(
+            DataWarning(
+                f"About {share:.0%} of the judges' rows equal an earlier one in all "
+                "columns that are read. Copies make errors too short. Drop them, or "
+                "give rows of one prompt the same value in a column 'prompt_id'.",
+                code="equal-rows",
+            )
+        )
 
 
 def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sample]:
-    """Rows of every cell, and more of judges; each stands for as many of its cell.
+    """Rows of judges from every cell and all kinds of votes, and rows one by one.
 
-    All votes are there, so that what votes alone decide is that of all rows. So is what
-    rests on cells: roles, the graph of wins, separation. The second sample are the same
-    rows with weights of their own, where groups would be torn apart by others.
+    Each of the first stands for as many of its cell, so that what rests on cells is
+    that of all rows: roles, the graph of wins, separation. The second are the same
+    unless votes have groups or weights: then all votes are there, each as it is.
     """
-    cells, is_grouped = reader.sample, reader.columns.groups is not None
+    cells, counts = reader.sample, reader.counts
     number, judge = cells.multiplicity, cells.X.judge
     assert number is not None
     n_rows = np.bincount(judge + 2, np.where(cells.counts, number, 0.0))[judge + 2]
     wanted = np.ceil(sample_rows / np.maximum(n_rows, 1.0) * number)
     wanted = np.minimum(np.maximum(wanted, 2.0), number)
-    # Votes have no features in use: a cell stands for those without group or weight.
-    differ = is_grouped or (reader.columns.weight is not None and not reader.counts)
+    differ = reader.is_grouped or (reader.columns.weight is not None and not counts)
     votes = np.flatnonzero((judge == -1) & cells.counts)
     wanted[votes] = number[votes] if differ else 0.0
-    found = passes.run(sample, reader, wanted)["rows"]
-    if not differ:
-        none = np.zeros((2, len(votes), len(reader.names)))
-        found = found + Batch(votes, cells.weight[votes], votes, none)
-        wanted[votes] = 1.0
+    share = min(1.0, MOST_MARKS / max(cells.number(cells.counts), 1))
+    totals = passes.run(sample, reader, wanted, share)
+    _warn_of_equal_rows(pd.concat(totals["marks"]), is_grouped=reader.is_grouped)
+    found = totals["rows"]
     order = np.lexsort((reader.draw(found.unit, 0), found.cell))
     sizes = np.bincount(found.cell, minlength=len(number))
     place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     found = found[order[place < wanted[found.cell[order]]]]
+    none = np.zeros((2, len(votes), len(reader.columns.features)))
+    rows = found[np.flatnonzero(judge[found.cell] >= 0)]
+    rows += Batch(votes, cells.weight[votes], votes, none)
     # Its rows stand for the rows and for the weight of a cell.
-    at = found.cell
-    rows, weight = (np.bincount(at, w, len(number)) for w in (None, found.weight))
-    codes = np.unique(found.unit, return_inverse=True)[1] if is_grouped else None
-    alone = replace(reader.sampled(found), groups=codes)
+    at, times = rows.cell, rows.weight if counts else np.ones(len(rows.cell))
+    size, weight = (np.bincount(at, w, len(number)) for w in (times, rows.weight))
     drawn = replace(
-        alone,
-        weight=found.weight * (cells.weight / np.maximum(weight, 1e-300))[at],
-        multiplicity=(number / np.maximum(rows, 1))[at],
+        reader.sampled(rows),
+        weight=rows.weight * (cells.weight / np.maximum(weight, 1e-300))[at],
+        multiplicity=times * (number / np.maximum(size, 1))[at],
     )
-    return drawn, alone if is_grouped else drawn
+    if not differ:
+        return drawn, drawn
+    alone = reader.sampled(found)
+    if reader.is_grouped:
+        codes = np.unique(found.unit, return_inverse=True)[1]
+        alone = replace(alone, groups=codes)
+    return drawn, check_weights_and_groups(alone)
 
 
 def _by_passes(
@@ -282,18 +319,22 @@ def _by_passes(
 ) -> tuple[HistoryState, list[FoldPlan]]:
     """Sample, pass over the rows, and put the state of a history together."""
     drawn, alone = _drawn(reader, passes, sample_rows)
-    rows = drawn.X.rows
+    is_apart, rows = alone is not drawn, drawn.X.rows
     check_scales(rows.features_left, rows.features_right, rows.feature_names)
-    everyone, admitted = settings.admitted(check_weights_and_groups(drawn))
-    del drawn
+    everyone, admitted = settings.admitted(drawn)
     if len(everyone.X.models) == len(admitted.X.models):
         everyone = admitted
-    X, cells = admitted.X, reader.sample
-    battles = cells.X.relabel(X.models, X.judges).with_columns(new_models=())
-    cells = cells.with_battles(battles).in_units(admitted.unit)
-    reader = replace(reader, sample=cells)
+    X = admitted.X
+
+    def in_roles(sample: Sample) -> Sample:
+        battles = sample.X.relabel(X.models, X.judges).with_columns(new_models=())
+        return sample.with_battles(battles).in_units(admitted.unit)
+
+    alone = in_roles(alone) if is_apart else admitted
+    del drawn
+    reader = replace(reader, sample=in_roles(reader.sample))
     with limited_to_inference(X, settings.item_effects):
-        start = Start.of(settings, admitted, alone.in_units(admitted.unit))
+        start = Start.of(settings, admitted, alone)
         known = fit_sums(settings, start, reader, passes)
         fits, totals = fit_folds(start, known, reader, passes)
     n_splits = reader.n_splits
