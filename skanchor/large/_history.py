@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -19,6 +19,7 @@ from skanchor._battles.features import check_scales
 from skanchor._battles.oddities import DISTINCT, MANY_EQUAL
 from skanchor._diagnostics import ItemCheck
 from skanchor._folds import DrawnPlan, FoldPlan
+from skanchor._numerics.machine import available_bytes
 from skanchor._row_rules import RowRules, treat_ties
 from skanchor._treatments import limited_to_inference
 from skanchor._typing import Array
@@ -30,11 +31,17 @@ from skanchor.large._fit import Start, fit_folds, fit_sums
 from skanchor.large._rows import Batch, Passes, Reader
 from skanchor.sample import (
     COUNT_COLUMN,
+    COUNTED_BYTES,
+    FEATURE_BYTES,
+    ROW_BYTES,
     Sample,
     check_weight,
     warn_of_unused_counts,
 )
 from skanchor.warning_log import WarningLog, warn
+
+PLAN_BYTES, GROUPED_BYTES = 8, 80
+"""What is in memory of each row in batches: its folds, and sums by group."""
 
 MOST_MARKS = 1 << 17
 """About how many rows are looked at to see whether many are equal."""
@@ -52,8 +59,8 @@ def fit_history(
     sample_weight: str | None = None,
     groups: str | None = grouping.AUTO,
     fingerprints: Mapping[Any, str] | None = None,
-    batch_rows: int = 1 << 16,
-    sample_rows: int = 20_000,
+    batch_rows: int = 1 << 15,
+    sample_rows: int = 10_000,
 ) -> AnchorHistory:
     """Fit a history on a data set of any size.
 
@@ -143,7 +150,13 @@ def fit_history(
         sample = _in_roles(cells, names, rules, human)
         counts = rules.counts and sample_weight is not None
         is_counted = group is None and (sample_weight is None or counts)
-        if is_counted and not (names.features and len(sample.X.judges)):
+        is_counted = is_counted and not (names.features and len(sample.X.judges))
+        each = COUNTED_BYTES
+        if not is_counted:
+            each = PLAN_BYTES * settings.n_repeats + (GROUPED_BYTES if group else 0)
+        _check_memory(sum(sizes), each, sample_rows * (1 + len(sample.X.judges)),
+                      ROW_BYTES + FEATURE_BYTES * len(names.features))  # fmt: skip
+        if is_counted:
             history.fit_sample(sample, None, fingerprints)
         else:
             seed = check_random_state(settings.random_state).randint(1 << 31)
@@ -156,6 +169,17 @@ def fit_history(
             history = AnchorHistory.from_state(state, anchor, fold_plan=plans)
     log.issue()
     return history
+
+
+def _check_memory(n_rows: int, each: int, sampled: int, of_sampled: int) -> None:
+    """Refuse more rows than memory has room for; bytes of a row, and of one sampled."""
+    needed, room = n_rows * each + min(n_rows, sampled) * of_sampled, available_bytes()
+    if needed > room:
+        raise BattlesError(
+            f"The data set has {n_rows:.3g} rows, for which a fit needs about "
+            f"{needed / 1e9:.3g} GB of memory; {room / 1e9:.3g} GB are there. Use a "
+            "larger machine, or some of the files."
+        )
 
 
 # ------------------------------------------------------------------------------- cells
@@ -249,8 +273,42 @@ def sample(reader: Reader, batch: Batch, wanted: Array, share: float) -> dict[st
     is_judged = cells.counts[batch.cell] & (cells.X.judge[batch.cell] >= 0)
     looked_at = is_judged & (mark < np.uint64(share * (2**64 - 2**11)))
     marks = pd.DataFrame({"mark": mark[looked_at], "cell": batch.cell[looked_at]})
-    rows = batch[reader.draw(batch.unit, 0) < limit[batch.cell]]
-    return {"rows": rows, "marks": [marks]}
+    draws = reader.draw(batch.unit, 0)
+    few = np.flatnonzero(draws < limit[batch.cell])
+    return {"rows": Drawn(batch[few], draws[few], wanted), "marks": [marks]}
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Rows among which are those of each cell with the smallest draws.
+
+    Attributes
+    ----------
+    rows : Batch
+        The rows.
+    draws : ndarray of shape (n_rows,)
+        Their draws.
+    wanted : ndarray of shape (n_cells,)
+        How many rows of each cell shall be there, if it has as many.
+    """
+
+    rows: Batch
+    draws: Array
+    wanted: Array
+
+    def __add__(self, other: Drawn) -> Drawn:
+        draws = np.append(self.draws, other.draws)
+        found = Drawn(self.rows + other.rows, draws, self.wanted)
+        return found.thinned() if len(draws) > 2 * self.wanted.sum() else found
+
+    def thinned(self) -> Drawn:
+        """Only the rows that are wanted, by cell."""
+        cell = self.rows.cell
+        order = np.lexsort((self.draws, cell))
+        sizes = np.bincount(cell, minlength=len(self.wanted))
+        place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        few = order[place < self.wanted[cell[order]]]
+        return Drawn(self.rows[few], self.draws[few], self.wanted)
 
 
 def _warn_of_equal_rows(marks: pd.DataFrame, *, is_grouped: bool) -> None:
@@ -282,18 +340,14 @@ def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sa
     assert number is not None
     n_rows = np.bincount(judge + 2, np.where(cells.counts, number, 0.0))[judge + 2]
     wanted = np.ceil(sample_rows / np.maximum(n_rows, 1.0) * number)
-    wanted = np.minimum(np.maximum(wanted, 2.0), number)
+    wanted = np.minimum(np.maximum(wanted, 1.0), number)
     differ = reader.is_grouped or (reader.columns.weight is not None and not counts)
     votes = np.flatnonzero((judge == -1) & cells.counts)
     wanted[votes] = number[votes] if differ else 0.0
     share = min(1.0, MOST_MARKS / max(cells.number(cells.counts), 1))
     totals = passes.run(sample, reader, wanted, share)
     _warn_of_equal_rows(pd.concat(totals["marks"]), is_grouped=reader.is_grouped)
-    found = totals["rows"]
-    order = np.lexsort((reader.draw(found.unit, 0), found.cell))
-    sizes = np.bincount(found.cell, minlength=len(number))
-    place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    found = found[order[place < wanted[found.cell[order]]]]
+    found = totals["rows"].thinned().rows
     none = np.zeros((2, len(votes), len(reader.columns.features)))
     rows = found[np.flatnonzero(judge[found.cell] >= 0)]
     rows += Batch(votes, cells.weight[votes], votes, none)

@@ -359,6 +359,34 @@ def test_parts_that_differ_are_refused_by_name(tmp_path):
         fit_history(folder, anchor)
 
 
+def test_rows_that_are_given_twice_are_refused_or_told(tmp_path):
+    old, _ = rows(3000)
+    table = battles(old).assign(winner=old["winner"])
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None)
+    folder = in_folder(tmp_path / "rows", table)
+    (folder / "9.parquet").write_bytes((folder / "1.parquet").read_bytes())
+    with pytest.raises(BattlesError, match=r"9.parquet holds the same rows as .*1.par"):
+        fit_history(folder, anchor)
+    with pytest.raises(BattlesError, match="Table 2 holds the same rows as Table 0"):
+        fit_history([table, table[:100], table.copy()], anchor)
+    # In other files, rows are known by their features or their prompts.
+    with pytest.warns(DataWarning, match="About 50% of the judges' rows equal"):
+        fit_history([table, table[::-1]], anchor)
+    plain = table.assign(prompt_id=np.arange(len(table)) // 2)
+    plain = plain.drop(columns=[name for name in plain if name[:1] == "x"])
+    with pytest.warns(DataWarning, match="About 50% of the judges' rows equal"):
+        fit_history([plain, plain[::-1]], anchor)
+
+
+def test_more_rows_than_memory_has_room_for_are_refused(monkeypatch):
+    old, _ = rows(3000)
+    monkeypatch.setattr("skanchor.large._history.available_bytes", lambda: 10**5)
+    with pytest.raises(
+        BattlesError, match=r"3.*e\+03 rows, for .* about .* GB of memory"
+    ):
+        fit_history([battles(old).assign(winner=old["winner"])], AnchorPipeline())
+
+
 def test_a_data_set_without_rows_is_refused(tmp_path):
     old, _ = rows(3000)
     table = battles(old).assign(winner=old["winner"])
