@@ -164,8 +164,8 @@ def _unpacked(kind: Any, content: Any, arrays: Mapping[str, NDArray[Any]]) -> An
         (kind,) = (one for one in inner if one is not type(None))
         return _unpacked(kind, content, arrays)
     if is_dataclass(made):
-        hints = _kinds(made)
-        return made(**{k: _unpacked(hints[k], v, arrays) for k, v in content.items()})
+        hints = _kinds(kind)
+        return kind(**{k: _unpacked(hints[k], v, arrays) for k, v in content.items()})
     if made is np.ndarray:
         (number,) = get_args(inner[1])
         if isinstance(content, dict):
@@ -297,7 +297,7 @@ def _check(state: HistoryState) -> None:
     _expect(len(layout.positions) == n_judges + 1, "positions")
     sizes["parameters"] = layout.size
     for path, shape in _SHAPES.items():
-        found = state
+        found: Any = state
         for name in path.split("."):
             found = getattr(found, name, None)
         if found is not None:

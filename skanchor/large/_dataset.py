@@ -267,8 +267,14 @@ def group_by(
     names, read = [*keys, *totals], list(dict.fromkeys(read))
     how: list[Any] = [([], "hash_count_all", None, "number")]
     how += [(name, f"hash_{one}", None, name) for name, (_, one) in totals.items()]
+    scan: dict[str, Any] = {"columns": read, "batch_readahead": 1}
+    scan["batch_size"] = 1 << 15
+    if isinstance(dataset, ds.FileSystemDataset):
+        scan["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
+            pre_buffer=False, use_buffered_stream=True
+        )
     nodes = [
-        ("scan", acero.ScanNodeOptions(dataset, columns=read, batch_readahead=2)),
+        ("scan", acero.ScanNodeOptions(dataset, **scan)),
         ("project", acero.ProjectNodeOptions(fields, names)),
         ("aggregate", acero.AggregateNodeOptions(how, keys=list(keys))),
     ]
@@ -320,7 +326,7 @@ class Cells:
 
     def of_rows(self, table: pa.Table) -> NDArray[np.intp]:
         """Cell of each row of a table with these columns; -1 where it has none."""
-        return self.codes.get_indexer(_codes(table, self.values))
+        return self.codes.get_indexer(pd.Index(_codes(table, self.values)))
 
 
 def _codes(table: pa.Table, values: Sequence[pa.Array]) -> NDArray[np.int64]:
