@@ -56,15 +56,13 @@ def admit_rows(
     sample, labels = Sample.admit_with_labels(X, y, sample_weight, groups)
     if sample.raters is not None:
         sample = sample.without_raters()
-        warn(
-            DataWarning(
-                "A history stores no sums by rater, so that its errors do not "
-                f"allow for {sample.inputs.n_raters} raters who may differ. "
-                "AnchorPipeline on all rows has errors by rater; "
-                "groups='prompt_id' leaves raters out.",
-                code="raters-ignored",
-            )
+        message = (
+            "A history stores no sums by rater, so that its errors do not "
+            f"allow for {sample.inputs.n_raters} raters who may differ. "
+            "AnchorPipeline on all rows has errors by rater; "
+            "groups='prompt_id' leaves raters out."
         )
+        warn(DataWarning(message, code="raters-ignored"))
     return rules.apply(sample, lists_rows=lists_rows), labels
 
 
@@ -114,14 +112,12 @@ def admit_arrivals(
     # Rows between historical models belong to a history, not to arrivals.
     past = active & ~X.involves_new
     if past.any():
-        warn(
-            DataWarning(
-                f"{past.sum()} rows compare historical models with each other; they "
-                "place nobody and are left out. Add such rows to the history with "
-                "update.",
-                code="historical-rows",
-            )
+        message = (
+            f"{past.sum()} rows compare historical models with each other; they "
+            "place nobody and are left out. Add such rows to the history with "
+            "update."
         )
+        warn(DataWarning(message, code="historical-rows"))
     inputs = replace(sample.inputs, features=known.feature_names)
     sample = replace(sample.weighted(np.where(past, 0.0, sample.weight)), inputs=inputs)
     _warn_of_judges(X, active & ~past, known.judges)
@@ -162,14 +158,11 @@ def _with_features(X: Comparisons, names: tuple[str, ...]) -> Comparisons:
 def warn_of_features(names: Sequence[str]) -> None:
     """Warn of features of added rows that the history was fitted without."""
     if names:
-        warn(
-            DataWarning(
-                f"The features {list(names[:5])} are not used: the history was fitted "
-                "without them.",
-                code="unused-features",
-                subject=names,
-            )
+        message = (
+            f"The features {list(names[:5])} are not used: the history was fitted "
+            "without them."
         )
+        warn(DataWarning(message, code="unused-features", subject=names))
 
 
 def _warn_of_judges(
@@ -179,15 +172,12 @@ def _warn_of_judges(
     counts = np.bincount(X.judge[active & (X.judge >= 0)], minlength=len(X.judges))
     strange = ~is_in(X.judges, judges.tolist()) & (counts > 0)
     if strange.any():
-        warn(
-            DataWarning(
-                "The history does not know the judges "
-                f"{X.judges[strange].tolist()[:5]} (it knows {judges.tolist()[:10]}); "
-                f"their {counts[strange].sum()} rows are left out.",
-                code="unknown-judges",
-                subject=X.judges[strange],
-            )
+        message = (
+            "The history does not know the judges "
+            f"{X.judges[strange].tolist()[:5]} (it knows {judges.tolist()[:10]}); "
+            f"their {counts[strange].sum()} rows are left out."
         )
+        warn(DataWarning(message, code="unknown-judges", subject=X.judges[strange]))
 
 
 # ---------------------------------------------------------------------------- groups
@@ -218,14 +208,13 @@ def groups_of_arrivals(groups: Any, X: Battles, *, are_stored: bool) -> Any:
         return prompt_groups(frame)
     prompts = frame[PROMPT_COLUMN].drop_nulls()
     if prompts.n_unique() < len(prompts):
+        message = (
+            "The history has no groups of dependent rows, so that these "
+            f"rows count as independent, although {PROMPT_COLUMN!r} "
+            "repeats among them. Fit the history again with all rows."
+        )
         warn(
-            DataWarning(
-                "The history has no groups of dependent rows, so that these "
-                f"rows count as independent, although {PROMPT_COLUMN!r} "
-                "repeats among them. Fit the history again with all rows.",
-                code="history-without-groups",
-                subject=[PROMPT_COLUMN],
-            )
+            DataWarning(message, code="history-without-groups", subject=[PROMPT_COLUMN])
         )
     return None
 

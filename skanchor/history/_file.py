@@ -23,7 +23,6 @@ from skanchor._anchor import AnchorPipeline
 from skanchor._arrivals import ArrivalScorer
 from skanchor._btl import BTLRegressor
 from skanchor._crossfit.item_test import ItemTest
-from skanchor._crossfit.state import StoredFits
 from skanchor._diagnostics import ItemCheck
 from skanchor._judges import JudgeCalibrator
 from skanchor._riesz import RieszDebiaser
@@ -92,8 +91,8 @@ def unpacked_history(content: Archive) -> tuple[HistoryState, AnchorPipeline]:
     anchor = _read_settings(content.header["settings"])
     anchor._validate_params()
     anchor.stages()
-    state = _unpacked(HistoryState, content.header["state"], content.arrays)
-    _check(state)
+    state = _unpacked(HistoryState, content.header["state"], "state", content.arrays)
+    _check(state, content.arrays)
     learners: list[Any] = [None] * len(state.judges)
     if state.features:
         learners = [LinearBias(loss="logistic") for _ in learners]
@@ -155,42 +154,51 @@ def _packed_labels(labels: NDArray[Any], name: str) -> dict[str, Any]:
     return {"labels": values, "are_texts": labels.dtype.kind == "U"}
 
 
-def _unpacked(kind: Any, content: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def _unpacked(
+    kind: Any, content: Any, name: str, arrays: Mapping[str, NDArray[Any]]
+) -> Any:
     """The value of a declared kind that :func:`_packed` has packed."""
-    made, inner = get_origin(kind) or kind, get_args(kind)
+    made, args = get_origin(kind) or kind, get_args(kind)
+
+    def inner(kind: Any, one: Any, key: Any) -> Any:
+        return _unpacked(kind, one, f"{name}.{key}", arrays)
+
     if made in (Union, UnionType):
         if content is None:
             return None
-        (kind,) = (one for one in inner if one is not type(None))
-        return _unpacked(kind, content, arrays)
+        (kind,) = (one for one in args if one is not type(None))
+        return _unpacked(kind, content, name, arrays)
     if is_dataclass(made):
         hints = _kinds(kind)
-        return kind(**{k: _unpacked(hints[k], v, arrays) for k, v in content.items()})
+        return kind(
+            **{key: inner(hints[key], one, key) for key, one in content.items()}
+        )
     if made is np.ndarray:
-        (number,) = get_args(inner[1])
+        (number,) = get_args(args[1])
         if isinstance(content, dict):
             found = _unpacked_labels(content["labels"], content["are_texts"])
-            return _expect(number is Any, kind, found)
-        found = arrays[content]
-        return _expect(number is Any or found.dtype.kind in _NUMBERS[number],
-                       content, found)  # fmt: skip
+            return _expect(number is Any, name, found)
+        found = arrays[_expect(content == name, name, name)]
+        is_of = number is Any or found.dtype.kind in _NUMBERS[number]
+        return _expect(is_of, name, found)
     if made is csr_array:
-        parts = tuple(arrays[content[key]] for key in _OF_SPARSE)
-        _expect([one.dtype.kind for one in parts] == ["f", "i", "i"], kind)
+        parts = tuple(inner(NDArray[Any], content[key], key) for key in _OF_SPARSE)
+        _expect([one.dtype.kind for one in parts] == ["f", "i", "i"], name)
         matrix = csr_array(parts, shape=tuple(content["shape"]))
         # A file may come from anybody, and products do not check the indices.
         matrix.check_format(full_check=True)
         return matrix
     if made is pd.DataFrame:
-        table = _unpacked(NDArray[np.float64], content["table"], arrays)
-        index = _unpacked(NDArray[Any], content["index"], arrays)
+        table = inner(NDArray[np.float64], content["table"], "table")
+        index = inner(NDArray[Any], content["index"], "index")
         index = pd.Index(index, name=content["name"])
         return pd.DataFrame(table, index, content["columns"])
     if made is tuple:
-        return tuple(_unpacked(inner[0], one, arrays) for one in content)
+        return tuple(inner(args[0], one, k) for k, one in enumerate(content))
     if made in (dict, Mapping):
-        return {_number(Any, key): _unpacked(inner[1], one, arrays)
-                for key, one in content}  # fmt: skip
+        keys = [_number(Any, key) for key, _ in content]
+        pairs = zip(keys, content, strict=True)
+        return {key: inner(args[1], one, key) for key, (_, one) in pairs}
     return _number(kind, content)
 
 
@@ -264,97 +272,102 @@ def _read_settings(content: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------ checks
-_SHAPES = {
-    **dict.fromkeys(("models", "human_errors", "unbounded"), "models"),
-    **dict.fromkeys(("judges", "graded", "check.judges", "items.slopes"), "judges"),
-    **{f"fits.layout.{name}": "models" for name in ("is_new", "context", "model")},
-    "fits.x": "fits parameters",
-    "fits.converged": "fits",
-    "fits.ridge": "parameters",
-    **dict.fromkeys(("fits.item_precision", "items.covariance"), "judges judges"),
-    **{f"sums.{name}": "models" for name in ("n_human", "n_judge", "verdicts")},
-    "sums.noise": "sources",
-    **{
-        f"all_models.{name}": "all"
-        for name in ("models", "scores", "n_human", "n_judge")
-    },
-    "counts.kinds": "kinds columns",
-    **dict.fromkeys(("counts.outcomes", "counts.counts"), "kinds"),
-}
-"""Shapes of the arrays of a state, by names of sizes."""
-
-
-def _check(state: HistoryState) -> None:
+def _check(state: HistoryState, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Refuse a state whose arrays do not belong to each other."""
-    n, n_judges, layout = len(state.models), len(state.judges), state.fits.layout
-    n_folds = sum(state.repeats)
-    sizes = {"models": n, "judges": n_judges, "sources": n_judges + 1}
-    sizes |= {"fits": 1 + n_folds, "columns": 4 + len(state.repeats)}
-    widths = [*state.repeats, *(width + 1 for width in layout.widths)]
-    _expect(
-        min(widths) > 0 and n_folds and len(layout.widths) == n_judges + 1, "widths"
-    )
-    _expect(len(layout.positions) == n_judges + 1, "positions")
-    sizes["parameters"] = layout.size
-    for path, shape in _SHAPES.items():
-        found: Any = state
-        for name in path.split("."):
-            found = getattr(found, name, None)
-        if found is not None:
-            own = found.shape[:1] if path == "check.judges" else found.shape
-            named = zip(shape.split(), own, strict=True)
-            fits = [sizes.setdefault(name, size) == size for name, size in named]
-            _expect(all(fits), path)
-    plain = np.array_equal(layout.model, np.arange(n))
-    _expect(plain and not layout.is_new.any() and not layout.context.any(), "layout")
+    n, layout, repeats = len(state.models), state.fits.layout, state.repeats
+    n_judges, widths = len(state.judges), layout.widths
+    _expect(len(repeats) and min(repeats) > 0 and min(widths) >= 0, "widths")
+    _expect(len(widths) == len(layout.positions) == n_judges + 1, "widths")
+    _expect(np.array_equal(layout.model, np.arange(n)), "layout")
+    _expect(not layout.is_new.any() and not layout.context.any(), "layout")
     for labels in (state.models, state.judges):
         _expect(len(set(labels.tolist())) == len(labels), "labels")
     _expect((state.items is not None) == layout.has_item_effects, "items")
-    _check_fits(state.fits, n_folds, [n + 1 + width for width in layout.widths])
-    _check_sums(state)
     _expect(0.0 < state.unit < np.inf, "unit")
+    known = ItemCheck.of(ItemTest(), state.judges.tolist()).judges
+    _expect(known.columns.equals(state.check.judges.columns), "check")
+    _expect(len(state.check.judges) == n_judges, "check")
+    _expect(len(state.human_errors) == len(state.unbounded) == n, "errors")
+    shapes = _shapes(state, sum(repeats), [n + 1 + width for width in widths])
+    for name, values in arrays.items():
+        # Sparse matrices are checked as a whole.
+        if not name.endswith(_OF_SPARSE):
+            _expect(shapes.get(name.removeprefix("state.")) == values.shape, name)
     if state.counts is not None:
         counts, size = state.counts, len(state.counts.models)
-        low = np.array([0, 0, -1, -1, *(-1 for _ in state.repeats)])
-        high = np.array([size, size, len(counts.judges), 2, *state.repeats])
+        low = np.array([0, 0, -1, -1, *(-1 for _ in repeats)])
+        high = np.array([size, size, len(counts.judges), 2, *repeats])
         within = (counts.kinds >= low) & (counts.kinds < high)
         _expect(within.all() and (counts.counts >= 0).all(), "counts")
 
 
-def _check_fits(fits: StoredFits, n_folds: int, columns: list[int]) -> None:
-    numbers = [one.source for one in fits.sources]
-    _expect(numbers == list(range(len(columns))), "sources")
-    for one, size in zip(fits.sources, columns, strict=True):
-        entries, scores = size * (size + 1) // 2, (n_folds, size)
-        shapes = [(1 + n_folds, entries), scores, (n_folds, entries)]
-        _expect([one.gram.shape, one.score.shape, one.outer.shape] == shapes, "sums")
-    for group in fits.groups or ():
-        shapes = [(len(group.codes), columns[0]), (len(group.codes), sum(columns[1:]))]
-        _expect([group.people.shape, group.judges.shape] == shapes, "groups")
-        _expect(group.codes.ndim == 1 and (np.diff(group.codes) > 0).all(), "groups")
-    _expect(fits.groups is None or len(fits.groups) == n_folds, "groups")
+def _shapes(
+    state: HistoryState, n_folds: int, columns: list[int]
+) -> dict[str, tuple[int, ...]]:
+    """Shapes of all arrays of numbers, by name."""
+    n, m = len(state.models), len(state.judges)
+    size, fits = state.fits.layout.size, 1 + n_folds
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(("models", "human_errors", "unbounded"), (n,)),
+        **{f"fits.layout.{name}": (n,) for name in ("is_new", "context", "model")},
+        **dict.fromkeys(("judges", "graded", "items.slopes"), (m,)),
+        **dict.fromkeys(("fits.item_precision", "items.covariance"), (m, m)),
+        "check.judges.table": state.check.judges.shape,
+        "check.judges.index": (m,),
+        "fits.x": (fits, size),
+        "fits.converged": (fits,),
+        "fits.ridge": (size,),
+    }
+
+    for source, (one, k) in enumerate(zip(state.fits.sources, columns, strict=True)):
+        _expect(one.source == source, "sources")
+        square = k * (k + 1) // 2
+        at = f"fits.sources.{source}"
+        shapes |= _named(at, gram=(fits, square), score=(n_folds, k))
+        shapes |= _named(at, outer=(n_folds, square))
+    groups = state.fits.groups
+    _expect(groups is None or len(groups) == n_folds, "groups")
+    for fold, group in enumerate(groups or ()):
+        k = len(group.codes)
+        shapes[f"fits.groups.{fold}.codes"] = (k,)
+        wide = [(k, columns[0]), (k, sum(columns[1:]))]
+        _expect([group.people.shape, group.judges.shape] == wide, "groups")
+        _expect((np.diff(group.codes) > 0).all(), "codes of groups")
+    if state.all_models is not None:
+        names = ("models", "scores", "n_human", "n_judge")
+        own = dict.fromkeys(names, (len(state.all_models.models),))
+        shapes |= _named("all_models", **own)
+    if state.counts is not None:
+        k, labels = len(state.counts.counts), (state.counts.models, state.counts.judges)
+        kinds, sizes = (k, 4 + len(state.repeats)), [(len(one),) for one in labels]
+        shapes |= _named("counts", kinds=kinds, outcomes=(k,), counts=(k,))
+        shapes |= _named("counts", models=sizes[0], judges=sizes[1])
+    return shapes | _shapes_of_sums(state)
 
 
-def _check_sums(state: HistoryState) -> None:
-    sums, n, n_features = state.sums, len(state.models), len(state.features)
-    n_judges = len(state.judges)
-    _expect(set(sums.sources) == set(range(-1, n_judges)), "sources of sums")
-    for one in sums.sources.values():
-        again = one.of_arrays(one.gram, one.score, one.ridge, one.pull, one.rows)
-        _expect(again.sums.blocks == one.sums.blocks, "blocks of sums")
-        _expect(one.sums.outer is None and one.sums.by_group is None, "parts of sums")
-        shapes = [one.gram.shape, one.score.shape, one.rows.shape, one.ridge.shape]
-        size = one.sums.blocks.size
-        _expect(shapes == [(size, size), (size,), (n,), one.pull.shape], "sums")
-    _expect(len(sums.features or ()) in (0, n_judges), "features of sums")
-    for rows in sums.features or ():
-        if rows is not None:
-            shapes = [rows.low.shape, rows.high.shape, rows.contrasts.shape[1:]]
-            _expect(shapes == [(n_features,)] * 3 and rows.contrasts.ndim == 2, "range")
-            times = rows.times
-            _expect(times is None or times.shape == rows.contrasts.shape[:1], "times")
-    known = ItemCheck.of(ItemTest(), state.judges.tolist()).judges
-    _expect(known.columns.equals(state.check.judges.columns), "check")
+def _named(at: str, **shapes: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    """Shapes of the arrays of a record, by their names in the file."""
+    return {f"{at}.{name}": shape for name, shape in shapes.items()}
+
+
+def _shapes_of_sums(state: HistoryState) -> dict[str, tuple[int, ...]]:
+    """Shapes of the arrays of the sums for diagnostics."""
+    n, m, sums = len(state.models), len(state.judges), state.sums
+    shapes = _named("sums", noise=(m + 1,), n_human=(n,), n_judge=(n,), verdicts=(n,))
+    _expect(set(sums.sources) == set(range(-1, m)), "sources of sums")
+    for source, of_source in sums.sources.items():
+        arrays = (of_source.gram, of_source.score, of_source.ridge, of_source.pull)
+        blocks = of_source.of_arrays(*arrays, of_source.rows).sums.blocks
+        _expect(blocks == of_source.sums.blocks, "blocks of sums")
+        at, k, span = f"sums.sources.{source}", blocks.size, (len(of_source.ridge),)
+        shapes |= _named(at, ridge=span, pull=span, rows=(n,))
+        shapes |= _named(f"{at}.sums", information=(k, k), score=(k,))
+    _expect(len(sums.features or ()) in (0, m), "features of sums")
+    for judge, rows in enumerate(sums.features or ()):
+        k, ends = 0 if rows is None else len(rows.contrasts), (len(state.features),)
+        at = f"sums.features.{judge}"
+        shapes |= _named(at, low=ends, high=ends, contrasts=(k, *ends), times=(k,))
+    return shapes
 
 
 def _expect(is_met: Any, name: Any, value: Any = None) -> Any:

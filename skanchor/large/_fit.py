@@ -255,12 +255,8 @@ def fit_sums(
         if max(one.distance(sums) for one, sums in at if one is not None) <= NEAR:
             break
     else:
-        warn(
-            ConvergenceWarning(
-                "The fit of the history did not converge.",
-                code="history-not-converged",
-            )
-        )
+        message = "The fit of the history did not converge."
+        warn(ConvergenceWarning(message, code="history-not-converged"))
     if items is not None:
         treatments.warn_of_covariance(items, prior, len(X.models))
         items = items.for_judges(np.zeros(len(X.judges), dtype=bool))

@@ -205,14 +205,11 @@ def _in_roles(cells: Cells, names: Columns, rules: RowRules, human: Any) -> Samp
     unvoted = X.models[(X.rows.appearances(sample.counts) > 0) & ~votes].tolist()
     if not votes.any() or not unvoted:
         return sample
-    warn(
-        DataWarning(
-            f"Models {unvoted[:5]} have no human row: they are no history, and their "
-            "rows are left out. Place these models with the history.",
-            code="models-without-votes",
-            subject=unvoted,
-        )
+    message = (
+        f"Models {unvoted[:5]} have no human row: they are no history, and their "
+        "rows are left out. Place these models with the history."
     )
+    warn(DataWarning(message, code="models-without-votes", subject=unvoted))
     return sample.with_battles(X.relabel(X.models[votes], X.judges))
 
 
@@ -232,15 +229,14 @@ def _group_column(
             repeats = len(found) and pc.max(found["number"]).as_py() > 1
             number[name] = len(found) if repeats else 0
     if number.get(grouping.RATER_COLUMN):
+        message = (
+            "A large history stores no sums by rater, so that its errors do not "
+            f"allow for raters who may differ, whom {grouping.RATER_COLUMN!r} "
+            "names. AnchorPipeline on all rows has errors by rater; "
+            "groups='prompt_id' leaves raters out."
+        )
         warn(
-            DataWarning(
-                "A large history stores no sums by rater, so that its errors do not "
-                f"allow for raters who may differ, whom {grouping.RATER_COLUMN!r} "
-                "names. AnchorPipeline on all rows has errors by rater; "
-                "groups='prompt_id' leaves raters out.",
-                code="raters-ignored",
-                subject=[grouping.RATER_COLUMN],
-            )
+            DataWarning(message, code="raters-ignored", subject=[grouping.RATER_COLUMN])
         )
     n_prompts = number.get(grouping.PROMPT_COLUMN, 0)
     if 0 < n_prompts < grouping.FEW_GROUPS:
@@ -318,14 +314,12 @@ def _warn_of_equal_rows(marks: pd.DataFrame, *, is_grouped: bool) -> None:
     if not is_grouped and marks["mark"].nunique() < DISTINCT * len(marks):
         return
     if share > MANY_EQUAL:
-        warn(
-            DataWarning(
-                f"About {share:.0%} of the judges' rows equal an earlier one in all "
-                "columns that are read. Copies make errors too short. Drop them, or "
-                "give rows of one prompt the same value in a column 'prompt_id'.",
-                code="equal-rows",
-            )
+        message = (
+            f"About {share:.0%} of the judges' rows equal an earlier one in all "
+            "columns that are read. Copies make errors too short. Drop them, or "
+            "give rows of one prompt the same value in a column 'prompt_id'."
         )
+        warn(DataWarning(message, code="equal-rows"))
 
 
 def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sample]:

@@ -417,6 +417,18 @@ def test_arrays_of_any_other_shape_or_kind_are_refused(grouped, tmp_path):
                     AnchorHistory.load(path)
 
 
+def test_arrays_under_the_name_of_another_are_refused(grouped, tmp_path):
+    path = tmp_path / "history"
+    grouped[0].save(path)
+    whole = read_archive(path)
+    names = [name for name in whole.arrays if not name.endswith(".contrasts")]
+    for name, other in zip(names, names[1:] + names[:1], strict=True):
+        text = json.dumps(whole.header).replace(f'"{name}"', f'"{other}"')
+        write_archive(path, json.loads(text), whole.arrays)
+        with pytest.raises(BattlesError, match=r"is no history that can be"):
+            AnchorHistory.load(path)
+
+
 def parts_of(content, path=()):
     """Paths to the parts of a header."""
     inner = enumerate(content[:3]) if isinstance(content, list) else ()
