@@ -319,20 +319,38 @@ def _drawn_folds(
     return SourceKFold(n_folds, random_state=random).assign_folds(part, groups)
 
 
-def plan_of(fold: NDArray[np.intp], n_folds: int) -> FoldPlan:
-    """Training and test rows of each fold, from the fold of each row."""
+def draw_plans(
+    sample: Sample,
+    sizes: Sequence[int],
+    random_state: Any,
+    known: NDArray[np.intp] | None = None,
+) -> list[FoldPlan]:
+    """Training and test rows of each fold; arguments as in :func:`draw_folds`."""
+    folds = draw_folds(sample, sizes, random_state, known)
     return [
-        (np.flatnonzero((fold != k) & (fold >= 0)), np.flatnonzero(fold == k))
-        for k in range(n_folds)
+        [
+            (np.flatnonzero((fold != k) & (fold >= 0)), np.flatnonzero(fold == k))
+            for k in range(n_folds)
+        ]
+        for fold, n_folds in zip(folds, sizes, strict=True)
     ]
 
 
-def check_groups_in_folds(
+def check_given_plans(
     plans: Sequence[FoldPlan],
+    sizes: Sequence[int],
     groups: NDArray[np.intp] | None,
     known: NDArray[np.intp] | None,
 ) -> None:
-    """Refuse a plan that puts rows of one group into another fold than the history."""
+    """Refuse plans that have other folds than the history, or tear its groups apart.
+
+    ``groups`` are those of the rows, of which the history has some in ``known`` folds.
+    """
+    found = [len(plan) for plan in plans]
+    if found != list(sizes):
+        raise ValueError(
+            f"cv must have {list(sizes)} folds, as the history has, got {found}."
+        )
     if groups is None or known is None:
         return
     for plan, group_folds in zip(plans, known, strict=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from copy import deepcopy
 from importlib.metadata import version
 from typing import Any, Self
 
@@ -14,23 +13,18 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._anchor import AnchorPipeline
-from skanchor._battles import Comparisons, as_frame
+from skanchor._battles import Comparisons
 from skanchor._battles.grouping import AUTO
 from skanchor._battles.labels import is_in
 from skanchor._contexts import refuse_contexts
-from skanchor._folds import FoldPlan, make_plans
+from skanchor._folds import FoldPlan
 from skanchor._row_rules import RowRules
 from skanchor._stages import Stages
 from skanchor._treatments import limited_to_inference
 from skanchor.exceptions import BattlesError
 from skanchor.history._arrivals import (
-    admit_arrivals,
     admit_rows,
-    check_groups_in_folds,
-    draw_folds,
-    group_codes,
     groups_of_arrivals,
-    plan_of,
 )
 from skanchor.history._file import packed_history, unpacked_history
 from skanchor.history._identity import check_fingerprints
@@ -290,11 +284,10 @@ class AnchorHistory(BaseEstimator):
             return self
         counts = self.state_.counts
         if counts is None:
-            reason = "has features" if self.state_.features else "has groups"
-            if not self.state_.features and self.state_.n_groups is None:
-                reason = "has weights"
+            what = "weights" if self.state_.n_groups is None else "groups"
+            what = "features" if self.state_.features else what
             raise BattlesError(
-                f"The history {reason}, so that it has stored "
+                f"The history has {what}, so that it has stored "
                 "sums, not its rows as counts: it must be fitted on all rows. Give "
                 "the rows of the history, too, as past.",
             )
@@ -405,39 +398,12 @@ class AnchorHistory(BaseEstimator):
         with WarningLog() as log:
             check_fingerprints(self.fingerprints_, fingerprints)
             with limited_to_inference(self.state_.X, self.item_effects_):
-                result = self._place(X, y, sample_weight, groups, cv)
+                rows, seed = (X, y, sample_weight, groups), self._random_state
+                result = place(self.state_, self._stages, self._rules, rows, cv, seed)
             if result.diagnostics is not None:
                 result.diagnostics.warn()
         log.issue()
         return result
-
-    def _place(
-        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any, cv: Any
-    ) -> AnchorResult:
-        """Place arrivals, without the warnings of the diagnostics."""
-        state, has_groups = self.state_, self.state_.n_groups is not None
-        frame = None if isinstance(X, Comparisons) else as_frame(X)
-        X = X if frame is None else frame
-        groups = groups_of_arrivals(groups, X, are_stored=has_groups)
-        sample, labels = admit_rows(self._rules, X, y, sample_weight, groups)
-        codes = group_codes(sample, labels, are_stored=has_groups)
-        known = None if codes is None else state.folds_of(codes)
-        sample = sample.in_units(state.unit)
-        everyone, admitted = admit_arrivals(sample, state.X, state.lost)
-        state.compare_grades(admitted)
-        sizes, seed = state.repeats, deepcopy(self._random_state)
-        if cv is None:
-            folds = draw_folds(admitted, sizes, seed, known)
-            plans = [plan_of(*one) for one in zip(folds, sizes, strict=True)]
-        else:
-            plans = make_plans(cv, len(sizes), admitted, seed)
-            if tuple(map(len, plans)) != sizes:
-                raise ValueError(
-                    f"cv must have {list(sizes)} folds, as the history has, got "
-                    f"{[len(plan) for plan in plans]}."
-                )
-            check_groups_in_folds(plans, admitted.groups, known)
-        return place(state, self._stages, everyone, admitted, plans, codes)
 
     # ----------------------------------------------------------------------- the file
     def save(
@@ -505,10 +471,7 @@ class AnchorHistory(BaseEstimator):
             ) from None
         try:
             state, anchor = unpacked_history(found)
-        except (
-            *(KeyError, TypeError, ValueError, IndexError, AttributeError),
-            *(AssertionError, RecursionError),
-        ) as error:
+        except Exception as error:
             raise BattlesError(
                 f"{os.fspath(path)} is no history that can be read "
                 f"({type(error).__name__}: {error}). Build it again: "

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from skanchor._assembly import assemble, set_undetermined_apart
-from skanchor._battles import Comparisons, count_rows
+from skanchor._battles import Comparisons, as_frame, count_rows
 from skanchor._battles.labels import argsort_labels, same_labels
 from skanchor._chain import Chain
 from skanchor._crossfit.solution import Solution
@@ -25,27 +25,36 @@ from skanchor._engine import (
     warn_of_fold,
 )
 from skanchor._fold_fits import rows_held_out, sources_of
-from skanchor._folds import FoldPlan, as_folds, plan_weights
+from skanchor._folds import FoldPlan, as_folds, make_plans, plan_weights
 from skanchor._riesz import RieszDebiaser, Weighing, WeightLearner
+from skanchor._row_rules import RowRules
 from skanchor._stages import Stages
 from skanchor._treatments import judges_of_arrivals
 from skanchor.exceptions import located
-from skanchor.history._arrivals import with_models
+from skanchor.history._arrivals import (
+    admit_arrivals,
+    admit_rows,
+    check_given_plans,
+    draw_plans,
+    group_codes,
+    groups_of_arrivals,
+    with_models,
+)
 from skanchor.history._state import HistoryState, with_codes
 from skanchor.results import AnchorResult
-from skanchor.sample import Sample
+from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
 
 def place(
     state: HistoryState,
     stages: Stages,
-    everyone: Sample,
-    admitted: Sample,
-    plans: list[FoldPlan],
-    codes: NDArray[np.int64] | None,
+    rules: RowRules,
+    rows: tuple[Battles, ArrayLike, Any, Any],
+    cv: Any,
+    random_state: Any,
 ) -> AnchorResult:
-    """Place arrivals.
+    """Place the new models of a table.
 
     Parameters
     ----------
@@ -53,23 +62,49 @@ def place(
         The history.
     stages : Stages
         Unfitted.
-    everyone, admitted : Sample
-        Arrivals with decided roles: all of them, and those that can be used.
-    plans : list of FoldPlan
-        Folds of the admitted arrivals in each repeat.
-    codes : ndarray of shape (n_groups,) or None
-        Code of the label of each group; None without groups.
+    rules : RowRules
+        What becomes of ties and of weights.
+    rows : tuple of (X, y, sample_weight, groups)
+        As in :meth:`skanchor.AnchorHistory.place`.
+    cv, random_state
+        Folds of the rows, or None, and the seed by which they are then drawn.
 
     Returns
     -------
     AnchorResult
+        Without the warnings of its diagnostics.
     """
+    X, y, sample_weight, groups = rows
+    has_groups = state.n_groups is not None
+    frame = None if isinstance(X, Comparisons) else as_frame(X)
+    X = X if frame is None else frame
+    groups = groups_of_arrivals(groups, X, are_stored=has_groups)
+    sample, labels = admit_rows(rules, X, y, sample_weight, groups)
+    codes = group_codes(sample, labels, are_stored=has_groups)
+    known = None if codes is None else state.folds_of(codes)
+    sample = sample.in_units(state.unit)
+    everyone, admitted = admit_arrivals(sample, state.X, state.lost)
+    state.compare_grades(admitted)
+    # A copy, since drawing from a RandomState would change it.
+    seed = deepcopy(random_state)
+    if cv is None:
+        plans = draw_plans(admitted, state.repeats, seed, known)
+    else:
+        plans = make_plans(cv, len(state.repeats), admitted, seed)
+        check_given_plans(plans, state.repeats, admitted.groups, known)
     result = _placed(state, stages, admitted, plans, codes)
-    if state.all_models is None:
-        return result
-    # Add the models that were left out: their scores are those of the votes, and the
-    # numbers of rows are those of the history plus those of the arrivals.
+    return result if state.all_models is None else _extended(state, result, everyone)
+
+
+def _extended(
+    state: HistoryState, result: AnchorResult, everyone: Sample
+) -> AnchorResult:
+    """Add the models that were left out, with the scores of the votes.
+
+    The numbers of rows are those of the history plus those of the arrivals.
+    """
     historical, X = state.all_models, everyone.X.without_rows()
+    assert historical is not None
     models = with_models(historical.models, X.models[X.is_new])
     X = X.relabel(models, X.judges)
     late = count_rows(everyone.X.relabel(models, X.judges), everyone.weight)

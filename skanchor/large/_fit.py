@@ -14,8 +14,9 @@ from skanchor._anchor import AnchorPipeline
 from skanchor._battles import Comparisons
 from skanchor._chain import Chain, fit_stages
 from skanchor._crossfit.engine import FitOfAllRows
+from skanchor._crossfit.held_out import HeldOut
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
-from skanchor._crossfit.state import HeldOut, StoredFits, TrainedFold
+from skanchor._crossfit.state import StoredFits, TrainedFold
 from skanchor._diagnostics import FitSums
 from skanchor._engine import FullFit
 from skanchor._fold_fits import FoldFits
