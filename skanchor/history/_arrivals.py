@@ -19,7 +19,7 @@ from skanchor._battles.grouping import (
     prompt_groups,
 )
 from skanchor._battles.labels import argsort_labels, is_in
-from skanchor._folds import FoldPlan, SourceKFold
+from skanchor._folds import DrawnPlan, FoldPlan, SourceKFold
 from skanchor._row_rules import RowRules
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.sample import Battles, Sample
@@ -263,13 +263,13 @@ def group_codes(
 
 
 # ----------------------------------------------------------------------------- folds
-def draw_folds(
+def draw_plans(
     sample: Sample,
     sizes: Sequence[int],
     random_state: Any,
     known: NDArray[np.intp] | None = None,
-) -> list[NDArray[np.intp]]:
-    """Draw the fold of each row in each repeat, -1 where the row is not used.
+) -> list[DrawnPlan]:
+    """Draw the folds of the rows that are used, in each repeat.
 
     Parameters
     ----------
@@ -284,9 +284,9 @@ def draw_folds(
 
     Returns
     -------
-    list of ndarray of shape (n_rows,)
+    list of DrawnPlan
     """
-    random, folds = check_random_state(random_state), []
+    random, plans = check_random_state(random_state), []
     seeds = random.randint(np.iinfo(np.int32).max, size=len(sizes)).tolist()
     for repeat, (n_folds, seed) in enumerate(zip(sizes, seeds, strict=True)):
         fold, groups = np.full(len(sample), -1), sample.groups
@@ -298,8 +298,8 @@ def draw_folds(
         if len(rest):
             own = np.random.RandomState(seed)
             fold[rest] = _drawn_folds(sample, rest, n_folds, own)
-        folds.append(fold)
-    return folds
+        plans.append(DrawnPlan(fold, n_folds))
+    return plans
 
 
 def _drawn_folds(
@@ -317,23 +317,6 @@ def _drawn_folds(
     if len(rows) < len(part):
         part = part.without_features()[rows]
     return SourceKFold(n_folds, random_state=random).assign_folds(part, groups)
-
-
-def draw_plans(
-    sample: Sample,
-    sizes: Sequence[int],
-    random_state: Any,
-    known: NDArray[np.intp] | None = None,
-) -> list[FoldPlan]:
-    """Training and test rows of each fold; arguments as in :func:`draw_folds`."""
-    folds = draw_folds(sample, sizes, random_state, known)
-    return [
-        [
-            (np.flatnonzero((fold != k) & (fold >= 0)), np.flatnonzero(fold == k))
-            for k in range(n_folds)
-        ]
-        for fold, n_folds in zip(folds, sizes, strict=True)
-    ]
 
 
 def check_given_plans(

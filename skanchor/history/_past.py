@@ -20,7 +20,7 @@ from skanchor._battles.grouping import AUTO
 from skanchor._folds import DrawnPlan, FoldPlan, fold_of_rows
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
-from skanchor.history._arrivals import draw_folds, warn_of_features
+from skanchor.history._arrivals import draw_plans, warn_of_features
 from skanchor.io.joined import join_tables
 from skanchor.sample import Sample
 
@@ -158,10 +158,10 @@ def with_rows(
     sample = Sample.admit(pd.concat(table, ignore_index=True), outcomes, number)
     # Old rows that were left out may count now: they get a random fold.
     random, plans = np.random.default_rng(0), []
-    dealt = draw_folds(late, sizes, random_state)
+    dealt = draw_plans(late, sizes, random_state)
     for known, new, n_folds in zip(counts.folds, dealt, sizes, strict=True):
         # Fold of each of the rows that the sample counts, in this repeat.
-        fold = np.append(np.repeat(known, counts.counts), new).astype(np.int16)
+        fold = np.append(np.repeat(known, counts.counts), new.fold).astype(np.int16)
         out = np.flatnonzero(fold < 0)
         fold[out] = random.permutation(len(out)) % n_folds
         plans.append(DrawnPlan(fold, n_folds))

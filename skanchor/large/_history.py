@@ -133,15 +133,9 @@ def fit_history(
     with WarningLog() as log:
         parts, sizes = parts_of(opened)
         group = _group_column(opened, dict(columns or {}), groups)
-        names = Columns.of(
-            opened.schema,
-            sample_weight,
-            group,
-            columns=columns,
-            outcome=outcome,
-            features=features,
-            drop_features=drop_features,
-        )
+        how = {"columns": columns, "outcome": outcome, "features": features}
+        how["drop_features"] = drop_features
+        names = Columns.of(opened.schema, sample_weight, group, **how)
         grouping.warn_of_groups_of_a_feature(group, list(names.features))
         if sample_weight is None and COUNT_COLUMN in opened.schema.names:
             some = opened.head(1000, columns=[COUNT_COLUMN], batch_readahead=1)
