@@ -145,11 +145,8 @@ def fit_history(
         counts = rules.counts and sample_weight is not None
         is_counted = group is None and (sample_weight is None or counts)
         is_counted = is_counted and not (names.features and len(sample.X.judges))
-        each = COUNTED_BYTES
-        if not is_counted:
-            each = PLAN_BYTES * settings.n_repeats + (GROUPED_BYTES if group else 0)
-        _check_memory(sum(sizes), each, sample_rows * (1 + len(sample.X.judges)),
-                      ROW_BYTES + FEATURE_BYTES * len(names.features))  # fmt: skip
+        differ = group is not None or (sample_weight is not None and not counts)
+        _check_memory(sum(sizes), names, sample, sample_rows, is_counted, differ)
         if is_counted:
             history.fit_sample(sample, None, fingerprints)
         else:
@@ -165,9 +162,24 @@ def fit_history(
     return history
 
 
-def _check_memory(n_rows: int, each: int, sampled: int, of_sampled: int) -> None:
-    """Refuse more rows than memory has room for; bytes of a row, and of one sampled."""
-    needed, room = n_rows * each + min(n_rows, sampled) * of_sampled, available_bytes()
+def _check_memory(
+    n_rows: int,
+    names: Columns,
+    cells: Sample,
+    sample_rows: int,
+    is_counted: bool,
+    differ: bool,
+) -> None:
+    """Refuse more rows than memory has room for."""
+    needed, room = n_rows * COUNTED_BYTES, available_bytes()
+    if not is_counted:
+        n_sampled = sample_rows * len(cells.X.judges)
+        if differ:
+            # All votes are needed where each has a weight or a group of its own.
+            n_sampled += cells.number(cells.counts & cells.X.is_human)
+        of_sampled = ROW_BYTES + FEATURE_BYTES * len(names.features)
+        of_row = PLAN_BYTES + (GROUPED_BYTES if names.groups else 0)
+        needed = n_rows * of_row + min(n_rows, n_sampled) * of_sampled
     if needed > room:
         raise BattlesError(
             f"The data set has {n_rows:.3g} rows, for which a fit needs about "
