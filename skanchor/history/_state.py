@@ -304,10 +304,8 @@ class HistoryState:
         calibrator.judges_ = self.judges
         calibrator.features_ = np.array(self.features, dtype=object)
         calibrator.choices_ = pd.DataFrame()
-        calibrator.biases_ = {
-            judge: learner
-            for judge, learner in zip(self.judges.tolist(), self.learners, strict=True)
-        }
+        biases = zip(self.judges.tolist(), self.learners, strict=True)
+        calibrator.biases_ = dict(biases)
         index = label_index(self.judges, "judge")
         values = {
             "sensitivities_": x[layout.sensitivities][1:],
@@ -358,12 +356,8 @@ def check_linear(full: FullFit) -> None:
             "A history cannot be stored where people have a bias of their own "
             "(human_bias): fit all rows together, or keep it with human_bias=None."
         )
-    judges = chain.X.judges.tolist()
-    flexible = [
-        judge
-        for judge in judges
-        if linearity(chain.calibrator.biases_.get(judge)) != "fixed"
-    ]
+    judges, biases = chain.X.judges.tolist(), chain.calibrator.biases_
+    flexible = [one for one in judges if linearity(biases.get(one)) != "fixed"]
     if flexible or chain.debiaser.has_projections:
         raise LearnerError(
             f"The learner of judges {(flexible or judges)[:5]} has no span, so that no "
