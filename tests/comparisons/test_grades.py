@@ -1,6 +1,7 @@
 """Graded outcomes that scores would silently be wrong by."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
