@@ -94,9 +94,8 @@ def place(
     state.compare_grades(admitted)
     # A copy, since drawing from a RandomState would change it.
     seed = deepcopy(random_state)
-    plans: list[FoldPlan]
     if cv is None:
-        plans = [*draw_plans(admitted, state.repeats, seed, known)]
+        plans = draw_plans(admitted, state.repeats, seed, known)
     else:
         plans = make_plans(cv, len(state.repeats), admitted, seed)
         check_given_plans(plans, state.repeats, admitted.groups, known)

@@ -392,9 +392,7 @@ def _by_passes(
         known = fit_sums(settings, start, reader, passes)
         fits, totals = fit_folds(start, known, reader, passes)
     n_splits = reader.n_splits
-    plans: list[FoldPlan] = [
-        FoldPlan(one, n_splits) for one in np.concatenate(totals["plan"], axis=1)
-    ]
+    plans = [FoldPlan(one, n_splits) for one in np.concatenate(totals["plan"], axis=1)]
     chain = replace(start.full.chain, calibrator=known.fit.calibrated())
     full = replace(start.full, chain=chain)
     state = HistoryState.assembled(
