@@ -250,7 +250,7 @@ def _facts(history: AnchorHistory, path: str) -> dict[str, Any]:
         **state.facts,
         "folds": list(state.repeats),
         "item_effects": history.item_effects_,
-        "groups": None if state.groups is None else len(state.groups.codes),
+        "groups": state.n_groups,
         "updated_from": "rows" if state.counts is None else "counts",
         "bytes": os.path.getsize(path),
     }

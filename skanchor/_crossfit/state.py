@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack, vstack
+from scipy.sparse import csr_array
 
 from skanchor._crossfit.engine import FoldResult
+from skanchor._crossfit.held_out import FoldGroups, HeldOut
 from skanchor._model.fit import Fit
 from skanchor._model.influence import Influence, influence_of
 from skanchor._model.layout import PEOPLE, Layout
@@ -67,107 +67,6 @@ class StoredSource:
 
 
 @dataclass(frozen=True, eq=False)
-class StoredGroups:
-    """Scores of the rows that each fold holds out, by group of dependent rows.
-
-    Attributes
-    ----------
-    codes : ndarray of shape (n,)
-        Code of the group of each sum, ascending in each fold.
-    stops : ndarray of shape (n_folds + 1,)
-        First sum of each fold, and the number of sums.
-    people : csr_array of shape (n, n_people_columns)
-        Of people's rows.
-    judges : csr_array of shape (n, n_judge_columns)
-        Of the rows of all judges, the columns of one beside those of the next.
-    """
-
-    codes: NDArray[np.int64]
-    stops: NDArray[np.int64]
-    people: csr_array
-    judges: csr_array
-
-    @classmethod
-    def of(cls, folds: list[tuple[NDArray[np.int64], csr_array, csr_array]]) -> Self:
-        """Put the sums of all folds together, each from :func:`sums_by_group`."""
-        codes, people, judges = map(list, zip(*folds, strict=True))
-        # Sums take memory: those of single folds make room.
-        folds.clear()
-        stops = np.cumsum([0, *map(len, codes)])
-        of_people = _narrow(vstack(people, format="csr"))
-        of_judges = _narrow(vstack(judges, format="csr"))
-        return cls(np.concatenate(codes), stops, of_people, of_judges)
-
-    def fold(self, number: int) -> tuple[NDArray[np.int64], csr_array, csr_array]:
-        """Codes and sums of the groups that a fold holds out."""
-        rows = slice(*self.stops[number : number + 2])
-        return self.codes[rows], self.people[rows], self.judges[rows]
-
-
-def sums_by_group(
-    sources: Sequence[tuple[NDArray[np.intp], csr_array]],
-) -> tuple[NDArray[np.int64], csr_array, csr_array]:
-    """Align the sums of the sources of a fold by group.
-
-    Parameters
-    ----------
-    sources : sequence of (codes, sums)
-        By source: code of the group of each row of a sparse matrix, which may repeat.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_groups,)
-    people : csr_array of shape (n_groups, n_people_columns)
-    judges : csr_array of shape (n_groups, n_judge_columns)
-    """
-    groups = np.unique(np.concatenate([group for group, _ in sources]))
-    aligned = []
-    for group, sums in sources:
-        n = len(group)
-        at = np.searchsorted(groups, group), np.arange(n)
-        aligned.append(csr_array((np.ones(n), at), (len(groups), n)) @ sums)
-    judges = hstack([csr_array((len(groups), 0)), *aligned[1:]], format="csr")
-    return groups.astype(np.int64), _narrow(aligned[PEOPLE]), _narrow(judges)
-
-
-def _narrow(sums: csr_array) -> csr_array:
-    """Without zeros, and with indices of half the size."""
-    sums.eliminate_zeros()
-    if sums.nnz < np.iinfo(np.int32).max:
-        sums.indices = sums.indices.astype(np.int32)
-        sums.indptr = sums.indptr.astype(np.int32)
-    return sums
-
-
-def _joined(
-    parts: list[tuple[NDArray[np.intp], csr_array]],
-) -> tuple[NDArray[np.intp], csr_array]:
-    """Codes and sums of several parts as one."""
-    if len(parts) == 1:
-        return parts[0]
-    codes, sums = zip(*parts, strict=True)
-    return np.concatenate(codes), vstack(sums, format="csr")
-
-
-def _scores_by_group(
-    rows: SourceRows, residual: Array, *, has_order: bool
-) -> tuple[NDArray[np.intp], csr_array]:
-    """Codes of groups, and residual times local columns of the rows in them."""
-    rows, residual = rows[rows.group >= 0], residual[rows.group >= 0]
-    size = rows.n_items + rows.extra.shape[1]
-    # Without a position effect, nothing asks for the display order.
-    first = 0 if has_order else 1
-    n, extra = len(rows), residual[:, None] * rows.extra[:, first:]
-    width = 2 + extra.shape[1]
-    # Indices of half the size: there may be many rows.
-    columns = np.tile(size - width + np.arange(width, dtype=np.int32), (n, 1))
-    columns[:, 0], columns[:, 1] = rows.left, rows.right
-    entries = np.column_stack([residual, -residual, extra]).ravel()
-    starts = np.arange(0, n * width + 1, width, dtype=np.int32)
-    return rows.group, csr_array((entries, columns.ravel(), starts), (n, size))
-
-
-@dataclass(frozen=True, eq=False)
 class PlacedFit:
     """New models, placed beside a history.
 
@@ -187,10 +86,6 @@ class PlacedFit:
     grams: list[Array]
     prior: Array
     folds: list[FoldResult]
-
-
-_MOST_PARTS = 16
-"""Parts of sums by group that are kept apart: many small arrays would leave holes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,55 +129,6 @@ class TrainedFold:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Sums over the rows that a fold holds out, at the fit of the others.
-
-    Attributes
-    ----------
-    scores : dict of int to (score, outer)
-        By source, as :meth:`SourceRows.scores` gives them.
-    groups : dict of int to list of (codes, sums), or None
-        By source, code of the group of each row of a sparse matrix of scores by local
-        column, part by part; codes may repeat. None where each row is a group of its
-        own.
-    """
-
-    scores: dict[int, tuple[Array, Array]]
-    groups: dict[int, list[tuple[NDArray[np.intp], csr_array]]] | None
-
-    @classmethod
-    def of(
-        cls, fit: Fit, held_out: Sequence[SourceRows], *, is_grouped: bool
-    ) -> HeldOut:
-        """Sum up rows, of which each source has its own."""
-        tests = {rows.source: (rows, _residual(fit, rows)) for rows in held_out}
-        scores = {m: rows.scores(residual) for m, (rows, residual) in tests.items()}
-        groups = None
-        if is_grouped:
-            ordered = fit.layout.positions
-            groups = {
-                m: [_scores_by_group(*test, has_order=ordered[m])]
-                for m, test in tests.items()
-            }
-        return cls(scores, groups)
-
-    def __add__(self, other: HeldOut) -> HeldOut:
-        scores = dict(self.scores)
-        for m, (score, outer) in other.scores.items():
-            one = scores.get(m, (0.0, 0.0))
-            scores[m] = one[0] + score, one[1] + outer
-        if self.groups is None or other.groups is None:
-            return HeldOut(scores, None)
-        # The lists of one grow, as that is where many batches are added up.
-        for m, parts in other.groups.items():
-            own = self.groups.setdefault(m, [])
-            own.extend(parts)
-            if len(own) >= _MOST_PARTS:
-                own[:] = [_joined(own)]
-        return HeldOut(scores, self.groups)
-
-
-@dataclass(frozen=True, eq=False)
 class StoredFits:
     """Fits of historical rows, and the sums that replace these rows.
 
@@ -300,8 +146,8 @@ class StoredFits:
         Inverse of the covariance of the item effects; zero without item effects.
     sources : tuple of StoredSource
         Sums of people, then of each judge.
-    groups : StoredGroups or None
-        None where each row is a group of its own.
+    groups : tuple of FoldGroups, or None
+        Of each fold; None where each row is a group of its own.
     """
 
     layout: Layout
@@ -310,13 +156,12 @@ class StoredFits:
     ridge: Array
     item_precision: Array
     sources: tuple[StoredSource, ...]
-    groups: StoredGroups | None = None
+    groups: tuple[FoldGroups, ...] | None = None
 
     @classmethod
     def of(
         cls,
         full: FitOfAllRows,
-        x: Array,
         folds: Iterable[tuple[Sequence[Array], Sequence[SourceRows]]],
         *,
         is_grouped: bool,
@@ -327,8 +172,6 @@ class StoredFits:
         ----------
         full : FitOfAllRows
             The fit of all rows, from which folds start.
-        x : ndarray of shape (size,)
-            Parameters of all rows.
         folds : iterable of (training, held_out)
             Weights of the rows of each source in training, and rows held out.
         is_grouped : bool
@@ -342,13 +185,12 @@ class StoredFits:
         for training, held_out in folds:
             trained.append(TrainedFold.of(full, training))
             tests.append(HeldOut.of(trained[-1].fit, held_out, is_grouped=is_grouped))
-        return cls.stacked(full, x, trained, tests)
+        return cls.stacked(full, trained, tests)
 
     @classmethod
     def stacked(
         cls,
         full: FitOfAllRows,
-        x: Array,
         trained: Sequence[TrainedFold],
         tests: list[HeldOut],
     ) -> StoredFits:
@@ -356,18 +198,19 @@ class StoredFits:
 
         Parameters
         ----------
-        full, x
+        full : FitOfAllRows
             As in :meth:`of`.
         trained : sequence of TrainedFold
             Fits of the folds.
         tests : list of HeldOut
-            Sums of the rows that each fold holds out; emptied, to make room.
+            Sums of the rows that each fold holds out; their groups are emptied, to make
+            room.
 
         Returns
         -------
         StoredFits
         """
-        layout, whole = full.fit.layout, full.fit.moved(x)
+        layout, whole = full.fit.layout, full.fit
         zeros = [np.zeros((layout.n_items + 1 + width,) * 2) for width in layout.widths]
         weights = [part.weight for part in full.sources]
         grams = [dict(grams_of(whole, full.sources, weights))]
@@ -380,19 +223,15 @@ class StoredFits:
             sources.append(StoredSource.of(source, fitted, scores, outers))
         groups = None
         if tests[0].groups is not None:
-            none = [(np.zeros(0, dtype=np.intp), csr_array(zero[:0])) for zero in zeros]
-            by_fold = []
-            while tests:
-                totals = tests.pop(0).groups or {}
-                by_fold.append(
-                    sums_by_group(
-                        [
-                            _joined(totals.pop(source, [nothing]))
-                            for source, nothing in enumerate(none)
-                        ]
-                    )
+            none = [
+                (np.zeros(0, dtype=np.int64), csr_array(zero[:0])) for zero in zeros
+            ]
+            groups = tuple(
+                FoldGroups.of(
+                    [(one.groups or {}).get(m, [part]) for m, part in enumerate(none)]
                 )
-            groups = StoredGroups.of(by_fold)
+                for one in tests
+            )
         at, n = layout.item_effects, layout.n_models
         shape = layout.n_sources - 1, n, layout.n_sources - 1, n
         precision = np.zeros((shape[0], shape[0]))
@@ -506,10 +345,11 @@ class StoredFits:
         historical = Influence(total, parts, nothing[:0], nothing, nothing[0])
         groups: list[tuple[NDArray[np.int64], Array]] = []
         if self.groups is not None:
-            codes, people, judges = self.groups.fold(number)
+            known = self.groups[number]
+            by_judge = np.concatenate([nothing[:0], *local[1:]])
             groups = [
-                (codes, people @ local[PEOPLE]),
-                (codes, judges @ np.concatenate([nothing[:0], *local[1:]])),
+                (known.codes, known.people @ local[PEOPLE]),
+                (known.codes, known.judges @ by_judge),
             ]
         return influence_of(weights, test, 0, groups) + historical
 
@@ -582,10 +422,6 @@ class _Among:
         for part, weight in zip(rows, weights, strict=True):
             grams[part.source] += part.information(weight, fit.probabilities(part))
         return grams
-
-
-def _residual(fit: Fit, rows: SourceRows) -> Array:
-    return rows.weight * (rows.y - fit.probabilities(rows))
 
 
 @lru_cache

@@ -2,23 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from skanchor._battles import Comparisons, usable_features
-from skanchor._battles.grades import graded_shares, warn_of_other_grades
+from skanchor._battles import Comparisons, as_frame, usable_features
+from skanchor._battles.grouping import (
+    AUTO,
+    PROMPT_COLUMN,
+    is_own_label,
+    label_codes,
+    prompt_groups,
+)
 from skanchor._battles.labels import argsort_labels, is_in
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.source_kfold import SourceKFold
+from skanchor._row_rules import RowRules
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.sample import Sample
+from skanchor.sample import Battles, Sample
 from skanchor.warning_log import warn
+
+
+# ------------------------------------------------------------------------- admission
+def admit_rows(
+    rules: RowRules,
+    X: Battles,
+    y: ArrayLike,
+    sample_weight: Any,
+    groups: Any,
+    *,
+    lists_rows: bool = True,
+) -> tuple[Sample, NDArray[Any] | None]:
+    """Admit rows of a history, or arrivals, as the pipeline would.
+
+    Parameters
+    ----------
+    rules : RowRules
+        What becomes of ties and of weights.
+    X, y, sample_weight, groups
+        As in :meth:`skanchor.AnchorPipeline.fit`.
+    lists_rows : bool
+        Whether rows that weights count are listed; otherwise they have numbers.
+
+    Returns
+    -------
+    sample : Sample
+    labels : ndarray or None
+        Labels of the groups, by code.
+    """
+    sample, labels = Sample.admit_with_labels(X, y, sample_weight, groups)
+    if sample.raters is not None:
+        sample = sample.without_raters()
+        message = (
+            "A history stores no sums by rater, so that its errors do not "
+            f"allow for {sample.inputs.n_raters} raters who may differ. "
+            "AnchorPipeline on all rows has errors by rater; "
+            "groups='prompt_id' leaves raters out."
+        )
+        warn(DataWarning(message, code="raters-ignored"))
+    return rules.apply(sample, lists_rows=lists_rows), labels
 
 
 def admit_arrivals(
@@ -67,14 +113,12 @@ def admit_arrivals(
     # Rows between historical models belong to a history, not to arrivals.
     past = active & ~X.involves_new
     if past.any():
-        warn(
-            DataWarning(
-                f"{past.sum()} rows compare historical models with each other; they "
-                "place nobody and are left out. Add such rows to the history with "
-                "update.",
-                code="historical-rows",
-            )
+        message = (
+            f"{past.sum()} rows compare historical models with each other; they "
+            "place nobody and are left out. Add such rows to the history with "
+            "update."
         )
+        warn(DataWarning(message, code="historical-rows"))
     inputs = replace(sample.inputs, features=known.feature_names)
     sample = replace(sample.weighted(np.where(past, 0.0, sample.weight)), inputs=inputs)
     _warn_of_judges(X, active & ~past, known.judges)
@@ -91,24 +135,6 @@ def admit_arrivals(
         )
     admitted = usable_features(admitted, used & ~admitted.is_human)
     return sample.with_battles(everyone), sample.with_battles(admitted)
-
-
-def look_at_grades(admitted: Sample, facts: Mapping[str, Any]) -> None:
-    """Warn of judges who graded the verdicts on old models or on new ones alone.
-
-    Parameters
-    ----------
-    admitted : Sample
-        Arrivals that the history can use.
-    facts : mapping
-        Facts about the history.
-    """
-    X, known = admitted.X, facts["graded_verdicts"]
-    old = np.array([known.get(str(judge), 0.0) for judge in X.judges.tolist()])
-    new, n_new = graded_shares(X, admitted.y, admitted.multiplicity, admitted.counts)
-    # A history does not say how many verdicts a judge has there: many, by its purpose.
-    many = np.full(len(old), 1e9)
-    warn_of_other_grades(X.judges, old, new, many, n_new)
 
 
 def with_models(models: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
@@ -133,14 +159,11 @@ def _with_features(X: Comparisons, names: tuple[str, ...]) -> Comparisons:
 def warn_of_features(names: Sequence[str]) -> None:
     """Warn of features of added rows that the history was fitted without."""
     if names:
-        warn(
-            DataWarning(
-                f"The features {list(names[:5])} are not used: the history was fitted "
-                "without them.",
-                code="unused-features",
-                subject=names,
-            )
+        message = (
+            f"The features {list(names[:5])} are not used: the history was fitted "
+            "without them."
         )
+        warn(DataWarning(message, code="unused-features", subject=names))
 
 
 def _warn_of_judges(
@@ -150,120 +173,174 @@ def _warn_of_judges(
     counts = np.bincount(X.judge[active & (X.judge >= 0)], minlength=len(X.judges))
     strange = ~is_in(X.judges, judges.tolist()) & (counts > 0)
     if strange.any():
-        warn(
-            DataWarning(
-                "The history does not know the judges "
-                f"{X.judges[strange].tolist()[:5]} (it knows {judges.tolist()[:10]}); "
-                f"their {counts[strange].sum()} rows are left out.",
-                code="unknown-judges",
-                subject=X.judges[strange],
-            )
+        message = (
+            "The history does not know the judges "
+            f"{X.judges[strange].tolist()[:5]} (it knows {judges.tolist()[:10]}); "
+            f"their {counts[strange].sum()} rows are left out."
         )
+        warn(DataWarning(message, code="unknown-judges", subject=X.judges[strange]))
 
 
-def arrival_plans(
+# ---------------------------------------------------------------------------- groups
+def groups_of_arrivals(groups: Any, X: Battles, *, are_stored: bool) -> Any:
+    """What ``groups="auto"`` stands for where rows are added to a history.
+
+    Parameters
+    ----------
+    groups : array-like, str or None
+        As a user gave them.
+    X : battles table or Comparisons
+        The rows that are added.
+    are_stored : bool
+        Whether the history has groups. Without any, rows that are added have none
+        either.
+
+    Returns
+    -------
+    array-like, str, RowGroups or None
+    """
+    if not isinstance(groups, str) or groups != AUTO:
+        return groups
+    frame = None if isinstance(X, Comparisons) else as_frame(X)
+    if frame is None or PROMPT_COLUMN not in frame.columns:
+        return None
+    if are_stored:
+        # They may be few here, or not repeat, and yet be prompts of the history.
+        return prompt_groups(frame)
+    prompts = frame[PROMPT_COLUMN].drop_nulls()
+    if prompts.n_unique() < len(prompts):
+        message = (
+            "The history has no groups of dependent rows, so that these "
+            f"rows count as independent, although {PROMPT_COLUMN!r} "
+            "repeats among them. Fit the history again with all rows."
+        )
+        warn(
+            DataWarning(message, code="history-without-groups", subject=[PROMPT_COLUMN])
+        )
+    return None
+
+
+def group_codes(
+    sample: Sample, labels: NDArray[Any] | None, *, are_stored: bool
+) -> NDArray[np.int64] | None:
+    """64-bit code of each group of arrivals, by which a history knows it.
+
+    Parameters
+    ----------
+    sample : Sample
+        Arrivals.
+    labels : ndarray or None
+        Labels of their groups, by code.
+    are_stored : bool
+        Whether the history has groups.
+
+    Returns
+    -------
+    ndarray of shape (n_groups,) or None
+        -1 for rows without a prompt, which are groups of their own.
+
+    Raises
+    ------
+    BattlesError
+        If one of the two has groups, and the other has none.
+    """
+    has_groups = labels is not None and sample.groups is not None
+    if are_stored and not has_groups:
+        raise BattlesError(
+            "The history was fitted with groups of dependent rows; give the groups "
+            "of these rows, too, or the numbers of the rows where these are "
+            "independent."
+        )
+    if has_groups and not are_stored:
+        raise BattlesError(
+            "The history was fitted without groups of dependent rows, so that these "
+            "rows cannot have any. Fit the history again with all rows.",
+        )
+    if labels is None or not has_groups:
+        return None
+    # Rows without a prompt have labels by their number in their own table.
+    is_alone = [is_own_label(label) for label in labels.tolist()]
+    return np.where(is_alone, -1, label_codes(labels, "groups"))
+
+
+# ----------------------------------------------------------------------------- folds
+def draw_plans(
     sample: Sample,
     sizes: Sequence[int],
     random_state: Any,
     known: NDArray[np.intp] | None = None,
 ) -> list[FoldPlan]:
-    """Assign arrivals to the folds of a history.
-
-    Parameters
-    ----------
-    sample : Sample
-        Arrivals with decided roles.
-    sizes : sequence of int
-        Number of folds of each repeat.
-    random_state : int, RandomState or None
-        Seed.
-    known : ndarray of shape (n_repeats, n_groups), optional
-        Fold of each group that the history has rows of; other groups have larger codes.
-
-    Returns
-    -------
-    list of FoldPlan
-    """
-    if known is None:
-        known = np.empty((len(sizes), 0), dtype=np.intp)
-    folds = deal(sample, sizes, random_state, known)
-    return [FoldPlan(*one) for one in zip(folds, sizes, strict=True)]
-
-
-def deal(
-    sample: Sample, sizes: Sequence[int], random_state: Any, known: NDArray[np.intp]
-) -> list[NDArray[np.intp]]:
-    """Draw the fold of each row in each repeat, -1 where the row is not used.
+    """Draw the folds of the rows that are used, in each repeat.
 
     Parameters
     ----------
     sample : Sample
         Rows with decided roles.
-    sizes, random_state, known
-        As in :func:`arrival_plans`.
+    sizes : sequence of int
+        Number of folds of each repeat.
+    random_state : int, RandomState or None
+        Seed.
+    known : ndarray of shape (n_repeats, n_groups), optional
+        Fold of each group that the history has rows of, -1 for others.
 
     Returns
     -------
-    list of ndarray of shape (n_rows,)
+    list of FoldPlan
     """
-    random = check_random_state(random_state)
+    random, plans = check_random_state(random_state), []
     seeds = random.randint(np.iinfo(np.int32).max, size=len(sizes)).tolist()
-    # Making a generator takes as long as drawing the folds, so one is reused for all
-    # repeats; a generator that the user passed must not be seeded again.
-    own = random if isinstance(random_state, Integral) else np.random.RandomState()
-    folds = []
-    for n_folds, seed, group_folds in zip(sizes, seeds, known, strict=True):
-        own.seed(seed)
-        folds.append(_drawn_folds(sample, n_folds, own, group_folds))
-    return folds
+    for repeat, (n_folds, seed) in enumerate(zip(sizes, seeds, strict=True)):
+        fold, groups = np.full(len(sample), -1), sample.groups
+        rest = np.flatnonzero(sample.counts)
+        if groups is not None and known is not None:
+            # A group that the history has rows of stays in its fold there.
+            fold[rest] = known[repeat][groups[rest]]
+            rest = rest[fold[rest] < 0]
+        if len(rest):
+            own = np.random.RandomState(seed)
+            fold[rest] = _drawn_folds(sample, rest, n_folds, own)
+        plans.append(FoldPlan(fold, n_folds))
+    return plans
 
 
 def _drawn_folds(
-    sample: Sample,
-    n_folds: int,
-    random: np.random.RandomState,
-    group_folds: NDArray[np.intp],
+    sample: Sample, rows: NDArray[np.intp], n_folds: int, random: np.random.RandomState
 ) -> NDArray[np.intp]:
-    """Fold of each row in one repeat, -1 where the row is not used."""
-    fold = np.full(len(sample), -1)
-    rest, groups = np.flatnonzero(sample.counts), sample.groups
-    if groups is not None:
-        # A group that the history has rows of stays in its fold there.
-        old = groups[rest] < len(group_folds)
-        fold[rest[old]] = group_folds[groups[rest[old]]]
-        rest = rest[~old]
-    if not len(rest):
-        return fold
+    """Fold of some rows, in one repeat."""
     # Units that go to a fold as a whole: single rows, or groups.
-    unit = np.arange(len(rest))
-    if groups is not None:
-        unit = np.unique(groups[rest], return_inverse=True)[1]
-    n_units = int(unit.max()) + 1
-    if n_units < n_folds:
+    unit, groups = np.arange(len(rows)), None
+    if sample.groups is not None:
+        groups = unit = np.unique(sample.groups[rows], return_inverse=True)[1]
+    if unit.max() + 1 < n_folds:
         # SourceKFold needs at least one unit for each fold.
-        fold[rest] = random.permutation(n_folds)[unit]
-        return fold
-    splitter = SourceKFold(n_folds, random_state=random)
+        return random.permutation(n_folds)[unit]
     part = sample.X
-    if len(rest) < len(part):
-        part = part.without_features()[rest]
-    fold[rest] = splitter.assign_folds(part, None if groups is None else unit)
-    return fold
+    if len(rows) < len(part):
+        part = part.without_features()[rows]
+    return SourceKFold(n_folds, random_state=random).assign_folds(part, groups)
 
 
-def check_groups_in_folds(
+def check_given_plans(
     plans: Sequence[FoldPlan],
+    sizes: Sequence[int],
     groups: NDArray[np.intp] | None,
     known: NDArray[np.intp] | None,
 ) -> None:
-    """Refuse a plan that puts rows of one group into another fold than the history."""
+    """Refuse plans that have other folds than the history, or tear its groups apart.
+
+    ``groups`` are those of the rows, of which the history has some in ``known`` folds.
+    """
+    found = [len(plan) for plan in plans]
+    if found != list(sizes):
+        raise ValueError(
+            f"cv must have {list(sizes)} folds, as the history has, got {found}."
+        )
     if groups is None or known is None:
         return
     for plan, group_folds in zip(plans, known, strict=True):
         for number, (_, test) in enumerate(plan):
-            # Codes of the groups of the history come first.
-            old = test[groups[test] < len(group_folds)]
-            split = old[group_folds[groups[old]] != number]
+            fold = group_folds[groups[test]]
+            split = test[(fold >= 0) & (fold != number)]
             if len(split):
                 raise ValueError(
                     f"cv puts row {int(split[0])} into fold {number}, but the history "

@@ -13,26 +13,23 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._anchor import AnchorPipeline
-from skanchor._battles import Comparisons, as_frame
+from skanchor._battles import Comparisons
 from skanchor._battles.grouping import AUTO
 from skanchor._battles.labels import is_in
 from skanchor._contexts import refuse_contexts
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.item_effects import limited_to_inference
-from skanchor._crossfit.plans import make_plans
 from skanchor._crossfit.stages import Stages
+from skanchor._row_rules import RowRules
 from skanchor.exceptions import BattlesError
-from skanchor.history._additions import join_rows, with_rows
 from skanchor.history._arrivals import (
-    admit_arrivals,
-    arrival_plans,
-    check_groups_in_folds,
-    look_at_grades,
+    admit_rows,
+    groups_of_arrivals,
 )
 from skanchor.history._file import packed_history, unpacked_history
 from skanchor.history._identity import check_fingerprints
+from skanchor.history._past import join_rows, with_rows
 from skanchor.history._place import place
-from skanchor.history._rows import HistoryRows, among_groups, groups_of_arrivals
 from skanchor.history._state import HistoryState
 from skanchor.io.archive import read_archive, write_archive
 from skanchor.results import AnchorResult
@@ -97,7 +94,7 @@ class AnchorHistory(BaseEstimator):
     """
 
     state_: HistoryState
-    _rules: HistoryRows
+    _rules: RowRules
     _stages: Stages
 
     def __init__(self, anchor: AnchorPipeline | None = None):
@@ -141,9 +138,10 @@ class AnchorHistory(BaseEstimator):
         LearnerError
             If a bias learner is not linear in fixed columns.
         """
-        rules = HistoryRows.of(self.settings())
+        rules = RowRules.of(self.settings())
         with WarningLog() as log:
-            sample, labels = rules.admit(X, y, sample_weight, groups, lists_rows=False)
+            rows = X, y, sample_weight, groups
+            sample, labels = admit_rows(rules, *rows, lists_rows=False)
             self.fit_sample(sample, labels, fingerprints)
         log.issue()
         return self
@@ -218,8 +216,9 @@ class AnchorHistory(BaseEstimator):
     def _set_state(self, state: HistoryState) -> None:
         """Set all fitted attributes."""
         anchor = self.settings()
-        self.state_, self._rules = state, HistoryRows.of(anchor)
-        self._stages = anchor.stages()
+        # To search all parameters for the rules takes as long as to place a model.
+        self.state_, self._rules = state, RowRules.of(anchor)
+        self._stages, self._random_state = anchor.stages(), anchor.random_state
         self.models_, self.judges_ = state.models, state.judges
         self.features_ = np.array(state.features, dtype=object)
         self.item_effects_ = state.treatment
@@ -285,31 +284,24 @@ class AnchorHistory(BaseEstimator):
             return self
         counts = self.state_.counts
         if counts is None:
+            what = "weights" if self.state_.n_groups is None else "groups"
+            what = "features" if self.state_.features else what
             raise BattlesError(
-                f"The history {self._reason_without_counts()}, so that it has stored "
+                f"The history has {what}, so that it has stored "
                 "sums, not its rows as counts: it must be fitted on all rows. Give "
                 "the rows of the history, too, as past.",
             )
-        rules = HistoryRows.of(self.settings())
+        anchor, sizes = self.settings(), self.state_.repeats
         with WarningLog() as log:
-            groups = groups_of_arrivals(groups, X, None)
-            late, _ = rules.admit(X, y, sample_weight, groups)
+            groups = groups_of_arrivals(groups, X, are_stored=False)
+            rows = X, y, sample_weight, groups
+            late, _ = admit_rows(RowRules.of(anchor), *rows)
             # With plans as ``cv``, every old row stays in its fold.
-            sample, plans = with_rows(
-                counts, late, rules.random_state, self.state_.repeats
-            )
+            sample, plans = with_rows(counts, late, anchor.random_state, sizes)
             self.fit_sample(sample, None, fingerprints, cv=plans)
         self.updated_from_ = "counts"
         log.issue()
         return self
-
-    def _reason_without_counts(self) -> str:
-        """Reason why the history has no counts of rows, for an error."""
-        if len(self.features_):
-            return "has features"
-        if self.state_.groups is not None:
-            return "has groups"
-        return "has weights"
 
     def promote(
         self,
@@ -406,37 +398,12 @@ class AnchorHistory(BaseEstimator):
         with WarningLog() as log:
             check_fingerprints(self.fingerprints_, fingerprints)
             with limited_to_inference(self.state_.X, self.item_effects_):
-                result = self._place(X, y, sample_weight, groups, cv)
+                rows, seed = (X, y, sample_weight, groups), self._random_state
+                result = place(self.state_, self._stages, self._rules, rows, cv, seed)
             if result.diagnostics is not None:
                 result.diagnostics.warn()
         log.issue()
         return result
-
-    def _place(
-        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any, cv: Any
-    ) -> AnchorResult:
-        """Place arrivals, without the warnings of the diagnostics."""
-        state, rules = self.state_, self._rules
-        frame = None if isinstance(X, Comparisons) else as_frame(X)
-        X = X if frame is None else frame
-        groups = groups_of_arrivals(groups, X, state.groups)
-        sample, labels = rules.admit(X, y, sample_weight, groups)
-        sample = among_groups(sample.in_units(state.unit), labels, state.groups)
-        everyone, admitted = admit_arrivals(sample, state.X, state.lost)
-        look_at_grades(admitted, state.facts)
-        group_folds = None if state.groups is None else state.groups.folds
-        sizes = list(state.repeats)
-        if cv is None:
-            plans = arrival_plans(admitted, sizes, rules.seed, group_folds)
-        else:
-            plans = make_plans(cv, len(sizes), admitted, rules.seed)
-            if [len(plan) for plan in plans] != sizes:
-                raise ValueError(
-                    f"cv must have {sizes} folds, as the history has, got "
-                    f"{[len(plan) for plan in plans]}."
-                )
-            check_groups_in_folds(plans, admitted.groups, group_folds)
-        return place(state, self._stages, everyone, admitted, plans)
 
     # ----------------------------------------------------------------------- the file
     def save(
@@ -504,10 +471,7 @@ class AnchorHistory(BaseEstimator):
             ) from None
         try:
             state, anchor = unpacked_history(found)
-        except (
-            *(KeyError, TypeError, ValueError, IndexError, AttributeError),
-            *(AssertionError, RecursionError),
-        ) as error:
+        except Exception as error:
             raise BattlesError(
                 f"{os.fspath(path)} is no history that can be read "
                 f"({type(error).__name__}: {error}). Build it again: "

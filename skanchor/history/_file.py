@@ -1,13 +1,13 @@
 """Records of arrays, and settings of estimators, as a header in JSON and arrays.
 
-A record is a dataclass. Its file holds numbers and texts alone, and reading one makes
-no class but those of ``CLASSES``. So the content of a file is that of the records.
+A record is a dataclass. What a file holds is read as the types that the fields of the
+records declare, so that it can make nothing but these: numbers, texts and records.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from types import UnionType
@@ -22,33 +22,26 @@ from sklearn.base import BaseEstimator, clone
 from skanchor._anchor import AnchorPipeline
 from skanchor._arrivals import ArrivalScorer
 from skanchor._btl import BTLRegressor
-from skanchor._crossfit.state import StoredFits, StoredGroups, StoredSource
-from skanchor._diagnostics import N_TESTED, FitSums, HistoricalFeatures, ItemCheck
+from skanchor._crossfit.item_test import ItemTest
+from skanchor._diagnostics import N_TESTED, ItemCheck
 from skanchor._judges import JudgeCalibrator
-from skanchor._model.item_effects import ItemCovariance
-from skanchor._model.layout import Layout
-from skanchor._model.sources import SourceSums
 from skanchor._riesz import RieszDebiaser
 from skanchor.bias import LinearBias
 from skanchor.exceptions import BattlesError
-from skanchor.history._counts import RowCounts
-from skanchor.history._state import AllModels, GroupFolds, HistoryState
+from skanchor.history._state import HistoryState
 from skanchor.io.archive import Archive
 
-CLASSES: dict[str, Any] = {
+ESTIMATORS: dict[str, Any] = {
     one.__name__: one
     for one in (
-        *(AllModels, FitSums, GroupFolds, HistoricalFeatures),
-        *(HistoryState, ItemCheck, ItemCovariance, Layout, RowCounts),
-        *(SourceSums, StoredFits, StoredGroups, StoredSource),
         *(AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator, LinearBias),
         RieszDebiaser,
     )
 }
-"""What a file may hold: records, and settings of estimators."""
+"""Estimators whose settings a file may hold."""
 
-_NUMBERS = "biuf"
-"""Kinds of the arrays of a file; arrays of other kinds are labels."""
+_NUMBERS = {np.float64: "fiu", np.bool_: "b", np.intp: "iuf", np.int64: "iu"}
+"""Kinds of the numbers in arrays that are declared to hold these."""
 
 _WIDE = 16
 """Characters that an array of texts may take for one that its labels have."""
@@ -87,24 +80,19 @@ def packed_history(state: HistoryState, anchor: AnchorPipeline) -> Archive:
             )
     if not isinstance(anchor.cv, (int, np.integer)):
         anchor = clone(anchor).set_params(cv=state.repeats[0])
-    # Learners are those of the coefficients.
-    few = replace(state, learners=())
     arrays: dict[str, NDArray[Any]] = {}
-    return Archive({
-        "settings": _packed(anchor, "anchor", None),
-        "state": _packed(few, "state", arrays),
-    }, arrays)  # fmt: skip
+    # Learners are those of the coefficients.
+    record = _packed(replace(state, learners=()), "state", arrays)
+    return Archive({"settings": _settings(anchor, "anchor"), "state": record}, arrays)
 
 
 def unpacked_history(content: Archive) -> tuple[HistoryState, AnchorPipeline]:
     """State and settings from the content of a file; any error means a bad file."""
-    anchor, state = (
-        _unpacked(content.header[name], content.arrays)
-        for name in ("settings", "state")
-    )
+    anchor = _read_settings(content.header["settings"])
     anchor._validate_params()
     anchor.stages()
-    _check(state)
+    state = _unpacked(HistoryState, content.header["state"], "state", content.arrays)
+    _check(state, content.arrays)
     learners: list[Any] = [None] * len(state.judges)
     if state.features:
         learners = [LinearBias(loss="logistic") for _ in learners]
@@ -115,60 +103,43 @@ def unpacked_history(content: Archive) -> tuple[HistoryState, AnchorPipeline]:
     return replace(state, learners=tuple(learners)), anchor
 
 
-# ------------------------------------------------------------------------------ packing
-def _packed(value: Any, name: str, arrays: dict[str, NDArray[Any]] | None) -> Any:
-    """A value in types that JSON has; ``name`` is that of its arrays, and for errors.
-
-    Without ``arrays``, in settings, arrays of numbers are listed.
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"number": str(value)}
-    if isinstance(value, np.random.RandomState):
-        return None
+# ------------------------------------------------------------------------------ records
+def _packed(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
+    """A record in types that JSON has; ``name`` is that of its arrays."""
 
     def inner(one: Any, key: Any) -> Any:
         return _packed(one, f"{name}.{key}", arrays)
 
-    if isinstance(value, np.ndarray) and value.dtype.kind in _NUMBERS:
-        if arrays is None:
-            return {"list": value.tolist()}
-        arrays[name] = value
-        return {"array": name}
-    if isinstance(value, np.ndarray) and arrays is not None:
-        return _packed_labels(value, name)
+    if is_dataclass(value):
+        return {one.name: inner(getattr(value, one.name), one.name)
+                for one in fields(value)}  # fmt: skip
     if isinstance(value, csr_array):
         parts = {key: inner(getattr(value, key), key) for key in _OF_SPARSE}
-        return {"sparse": parts | {"shape": list(value.shape)}}
+        return parts | {"shape": list(value.shape)}
     if isinstance(value, pd.DataFrame):
-        index = inner(value.index.to_numpy(), "index")
-        table = inner(value.to_numpy(np.float64), "table")
-        return {"frame": [table, index, value.index.name, value.columns.tolist()]}
-    if isinstance(value, (list, tuple)):
-        return {"list": [inner(one, number) for number, one in enumerate(value)]}
+        parts = {"table": value.to_numpy(np.float64), "index": value.index.to_numpy()}
+        names = {"name": value.index.name, "columns": value.columns.tolist()}
+        return {key: inner(one, key) for key, one in parts.items()} | names
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "biuf":
+        return _packed_labels(value, name)
+    if isinstance(value, np.ndarray):
+        arrays[name] = value
+        return name
     if isinstance(value, Mapping):
-        return {"dict": [[inner(k, k), inner(v, k)] for k, v in value.items()]}
-    if type(value).__name__ in CLASSES:
-        if isinstance(value, BaseEstimator):
-            params = value.get_params(deep=False)
-            return _of_class(value, {k: inner(v, k) for k, v in params.items()})
-        if is_dataclass(value):
-            names = [one.name for one in fields(value)]
-            return _of_class(value, {k: inner(getattr(value, k), k) for k in names})
-    raise BattlesError(
-        f"The setting {name}={value!r:.60} cannot be stored in a file, which holds "
-        "numbers and texts, and no objects."
-    )
+        return [[inner(key, key), inner(one, key)] for key, one in value.items()]
+    if isinstance(value, tuple):
+        return [inner(one, number) for number, one in enumerate(value)]
+    return _packed_number(value)
 
 
 _OF_SPARSE = ("data", "indices", "indptr")
 
 
-def _of_class(value: Any, values: dict[str, Any]) -> dict[str, Any]:
-    return {"class": type(value).__name__, "values": values}
+def _packed_number(value: Any) -> Any:
+    """A number or text; JSON has no infinite numbers."""
+    value = value.item() if isinstance(value, np.generic) else value
+    is_infinite = isinstance(value, float) and not math.isfinite(value)
+    return {"number": str(value)} if is_infinite else value
 
 
 def _packed_labels(labels: NDArray[Any], name: str) -> dict[str, Any]:
@@ -183,84 +154,73 @@ def _packed_labels(labels: NDArray[Any], name: str) -> dict[str, Any]:
     return {"labels": values, "are_texts": labels.dtype.kind == "U"}
 
 
-def _unpacked(content: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """The value that :func:`_packed` has packed."""
+def _unpacked(
+    kind: Any, content: Any, name: str, arrays: Mapping[str, NDArray[Any]]
+) -> Any:
+    """The value of a declared kind that :func:`_packed` has packed."""
+    made, args = get_origin(kind) or kind, get_args(kind)
 
-    def inner(one: Any) -> Any:
-        return _unpacked(one, arrays)
+    def inner(kind: Any, one: Any, key: Any) -> Any:
+        return _unpacked(kind, one, f"{name}.{key}", arrays)
 
-    if not isinstance(content, dict):
-        if isinstance(content, list):
-            raise ValueError("a list has no kind")
-        return content
-    if "class" in content:
-        made = CLASSES[content["class"]]
-        record = made(**{key: inner(one) for key, one in content["values"].items()})
-        for name, kind in _kinds(made).items():
-            if not _is_of(getattr(record, name), kind):
-                raise ValueError(f"{made.__name__}.{name} is no {kind!s:.80}")
-        return record
-    ((kind, value),) = (pair for pair in content.items() if pair[0] != "are_texts")
-    if kind == "array":
-        return arrays[value]
-    if kind == "labels":
-        return _unpacked_labels(value, are_texts=content["are_texts"])
-    if kind == "sparse":
-        parts = tuple(inner(value[key]) for key in _OF_SPARSE)
-        if [one.dtype.kind for one in parts] != ["f", "i", "i"]:
-            raise ValueError("a sparse matrix has no such numbers")
-        matrix = csr_array(parts, shape=tuple(value["shape"]))
+    if made in (Union, UnionType):
+        if content is None:
+            return None
+        (kind,) = (one for one in args if one is not type(None))
+        return _unpacked(kind, content, name, arrays)
+    if is_dataclass(made):
+        hints = _kinds(kind)
+        return kind(
+            **{key: inner(hints[key], one, key) for key, one in content.items()}
+        )
+    if made is np.ndarray:
+        (number,) = get_args(args[1])
+        if isinstance(content, dict):
+            found = _unpacked_labels(content["labels"], content["are_texts"])
+            return _expect(number is Any, name, found)
+        found = arrays[_expect(content == name, name, name)]
+        is_of = number is Any or found.dtype.kind in _NUMBERS[number]
+        return _expect(is_of, name, found)
+    if made is csr_array:
+        parts = tuple(inner(NDArray[Any], content[key], key) for key in _OF_SPARSE)
+        _expect([one.dtype.kind for one in parts] == ["f", "i", "i"], name)
+        matrix = csr_array(parts, shape=tuple(content["shape"]))
         # A file may come from anybody, and products do not check the indices.
         matrix.check_format(full_check=True)
         return matrix
-    if kind == "frame":
-        table, index, name, columns = value
-        numbers, labels = inner(table), pd.Index(inner(index), name=name)
-        if numbers.dtype.kind != "f":
-            raise ValueError("a table has no such numbers")
-        return pd.DataFrame(numbers, labels, columns)
-    if kind == "list":
-        return tuple(map(inner, value))
-    if kind == "dict":
-        return {inner(key): inner(one) for key, one in value}
-    if kind == "number":
-        return float(value)
-    raise ValueError(f"nothing is a {kind!r:.40}")
+    if made is pd.DataFrame:
+        table = inner(NDArray[np.float64], content["table"], "table")
+        index = inner(NDArray[Any], content["index"], "index")
+        index = pd.Index(index, name=content["name"])
+        return pd.DataFrame(table, index, content["columns"])
+    if made is tuple:
+        return tuple(inner(args[0], one, k) for k, one in enumerate(content))
+    if made in (dict, Mapping):
+        keys = [_number(Any, key) for key, _ in content]
+        pairs = zip(keys, content, strict=True)
+        return {key: inner(args[1], one, key) for key, (_, one) in pairs}
+    return _number(kind, content)
 
 
 @lru_cache
 def _kinds(record: type) -> dict[str, Any]:
-    """Kinds of what the fields of a record hold; nothing of other classes."""
-    return get_type_hints(record) if is_dataclass(record) else {}
+    """Declared kinds of the fields of a record."""
+    return get_type_hints(record)
 
 
-def _is_of(value: Any, kind: Any) -> bool:
-    """Whether a value is of the kind that a field of a record is declared to have."""
-    made, inner = get_origin(kind), get_args(kind)
-    if kind is Any:
-        return True
-    if made in (Union, UnionType):
-        return any(_is_of(value, one) for one in inner)
-    if made is np.ndarray:
-        if not isinstance(value, np.ndarray):
-            return False
-        (number,) = get_args(inner[1])
-        return number is Any or value.dtype.kind in _KINDS[number]
-    if made is tuple:
-        return isinstance(value, tuple) and all(_is_of(one, inner[0]) for one in value)
-    if made is None:
-        return type(value) is kind or (kind is float and type(value) is int)
-    return isinstance(value, made)
+def _number(kind: Any, content: Any) -> Any:
+    """A number or text of a kind."""
+    if isinstance(content, dict):
+        content = float(content["number"])
+    known = (bool, int, float, str) if kind is Any else (kind,)
+    is_whole = kind is float and type(content) is int
+    return _expect(is_whole or type(content) in known, kind, content)
 
 
-_KINDS = {np.float64: "fiu", np.bool_: "b", np.intp: "iuf", np.int64: "iu"}
-"""Kinds of the numbers in arrays that are declared to hold these."""
-
-
-def _unpacked_labels(values: list[Any], *, are_texts: bool) -> NDArray[Any]:
+def _unpacked_labels(values: list[Any], are_texts: bool) -> NDArray[Any]:
     """Labels as they were packed."""
-    if any(type(label) not in (str, int, float, bool) for label in values):
-        raise ValueError("labels are neither texts nor numbers")
+    kinds = {type(label) for label in values}
+    _expect(kinds <= ({str} if are_texts else {str, int, float, bool}), "labels")
     if are_texts:
         # Each entry takes as much as the longest one, which a file may have chosen.
         sizes = np.array([len(label) for label in values] or [0])
@@ -272,106 +232,150 @@ def _unpacked_labels(values: list[Any], *, are_texts: bool) -> NDArray[Any]:
     return labels
 
 
-# ------------------------------------------------------------------------------ checks
-def _check(state: HistoryState) -> None:
-    """Refuse a state whose arrays do not belong to each other."""
-    n, n_judges, n_features = (
-        len(labels) for labels in (state.models, state.judges, state.features)
+# ----------------------------------------------------------------------------- settings
+def _settings(value: Any, name: str) -> Any:
+    """Settings of an estimator in types that JSON has; ``name`` is for errors."""
+    if type(value).__name__ in ESTIMATORS and isinstance(value, BaseEstimator):
+        params = value.get_params(deep=False)
+        values = {key: _settings(one, f"{name}.{key}") for key, one in params.items()}
+        return {"class": type(value).__name__, "values": values}
+    if isinstance(value, Mapping):
+        pairs = value.items()
+        return {"dict": [[_packed_number(key), _settings(one, f"{name}.{key}")]
+                         for key, one in pairs]}  # fmt: skip
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_settings(one, f"{name}.{k}") for k, one in enumerate(value)]
+    value = None if isinstance(value, np.random.RandomState) else _packed_number(value)
+    if isinstance(value, (bool, int, float, str, dict)) or value is None:
+        return value
+    raise BattlesError(
+        f"The setting {name}={value!r:.60} cannot be stored in a file, which holds "
+        "numbers and texts, and no objects."
     )
-    fits, layout, repeats = state.fits, state.fits.layout, state.repeats
-    n_folds, n_columns = sum(repeats), [n + 1 + width for width in layout.widths]
-    sizes = [*repeats, *(width + 1 for width in layout.widths)]
-    _expect(min(sizes) > 0 and len(layout.widths) == n_judges + 1, "layout.widths")
-    _expect(len(layout.positions) == n_judges + 1, "layout.positions")
-    _shapes(layout, is_new=(n,), context=(n,), model=(n,))
-    is_plain = np.array_equal(layout.model, np.arange(n))
-    _expect(is_plain and not layout.is_new.any() and not layout.context.any(), "layout")
+
+
+def _read_settings(content: Any) -> Any:
+    """Settings that :func:`_settings` has packed; lists are read as tuples."""
+    if isinstance(content, list):
+        return tuple(map(_read_settings, content))
+    if not isinstance(content, dict):
+        return content
+    if "class" in content:
+        values = content["values"].items()
+        made = ESTIMATORS[content["class"]]
+        return made(**{key: _read_settings(one) for key, one in values})
+    if "dict" in content:
+        return {key: _read_settings(one) for key, one in content["dict"]}
+    return float(content["number"])
+
+
+# ------------------------------------------------------------------------------ checks
+def _check(state: HistoryState, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse a state whose arrays do not belong to each other."""
+    n, layout, repeats = len(state.models), state.fits.layout, state.repeats
+    n_judges, widths = len(state.judges), layout.widths
+    _expect(len(repeats) and min(repeats) > 0 and min(widths) >= 0, "widths")
+    _expect(len(widths) == len(layout.positions) == n_judges + 1, "widths")
+    _expect(np.array_equal(layout.model, np.arange(n)), "layout")
+    _expect(not layout.is_new.any() and not layout.context.any(), "layout")
     for labels in (state.models, state.judges):
-        _expect(labels.ndim == 1 and len(set(labels.tolist())) == len(labels), "labels")
+        _expect(len(set(labels.tolist())) == len(labels), "labels")
         # Labels that cannot be ordered raise an error here.
         sorted(labels.tolist())
-    _shapes(
-        fits,
-        x=(1 + n_folds, layout.size),
-        converged=(1 + n_folds,),
-        ridge=(layout.size,),
-        item_precision=(n_judges, n_judges),
-    )
-    numbers = [one.source for one in fits.sources]
-    _expect(numbers == list(range(n_judges + 1)), "sources")
-    for source, size in zip(fits.sources, n_columns, strict=True):
-        entries, score = size * (size + 1) // 2, (n_folds, size)
-        _shapes(
-            source, gram=(1 + n_folds, entries), score=score, outer=(n_folds, entries)
-        )
-    _shapes(state, human_errors=(n,), unbounded=(n,))
     _expect((state.items is not None) == layout.has_item_effects, "items")
-    if state.items is not None:
-        _shapes(state.items, covariance=(n_judges, n_judges), slopes=(n_judges,))
-    _expect((fits.groups is None) == (state.groups is None), "groups")
-    if fits.groups is not None and state.groups is not None:
-        _check_groups(fits.groups, state.groups, repeats, n_columns)
-    _check_sums(state.sums, n_columns, n, n_features)
-    _expect(len(state.check.judges) == n_judges, "check")
-    if state.all_models is not None:
-        size = len(state.all_models.models)
-        _shapes(state.all_models, scores=(size,), n_human=(size,), n_judge=(size,))
-    if state.counts is not None:
-        _check_counts(state.counts, repeats)
     _expect(0.0 < state.unit < np.inf, "unit")
-    _expect(all(type(one) is str for one in state.fingerprints.values()), "prints")
-    graded = state.facts["graded_verdicts"].values()
-    _expect(all(type(share) is float for share in graded), "graded_verdicts")
+    known = ItemCheck.of(ItemTest(), state.judges.tolist()).judges
+    _expect(known.columns.equals(state.check.judges.columns), "check")
+    _expect(len(state.check.judges) == n_judges, "check")
+    _expect(len(state.human_errors) == len(state.unbounded) == n, "errors")
+    shapes = _shapes(state, sum(repeats), [n + 1 + width for width in widths])
+    for name, values in arrays.items():
+        # Sparse matrices are checked as a whole.
+        if not name.endswith(_OF_SPARSE):
+            _expect(shapes.get(name.removeprefix("state.")) == values.shape, name)
+    if state.counts is not None:
+        counts, size = state.counts, len(state.counts.models)
+        low = np.array([0, 0, -1, -1, *(-1 for _ in repeats)])
+        high = np.array([size, size, len(counts.judges), 2, *repeats])
+        within = (counts.kinds >= low) & (counts.kinds < high)
+        _expect(within.all() and (counts.counts >= 0).all(), "counts")
 
 
-def _check_groups(
-    sums: StoredGroups, groups: GroupFolds, repeats: Sequence[int], columns: list[int]
-) -> None:
-    size, n_groups = len(sums.codes), len(groups.codes)
-    _shapes(groups, codes=(n_groups,), folds=(len(repeats), n_groups))
-    most = np.array(repeats)[:, None]
-    _expect(((groups.folds >= -1) & (groups.folds < most)).all(), "folds of groups")
-    _shapes(sums, codes=(size,), stops=(sum(repeats) + 1,), people=(size, columns[0]))
-    _shapes(sums, judges=(size, sum(columns[1:])))
-    _expect(((sums.codes >= 0) & (sums.codes < n_groups)).all(), "codes of groups")
-    ends = np.array_equal(sums.stops[[0, -1]], [0, size])
-    _expect(ends and (np.diff(sums.stops) >= 0).all(), "stops of groups")
+def _shapes(
+    state: HistoryState, n_folds: int, columns: list[int]
+) -> dict[str, tuple[int, ...]]:
+    """Shapes of all arrays of numbers, by name."""
+    n, m = len(state.models), len(state.judges)
+    size, fits = state.fits.layout.size, 1 + n_folds
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(("models", "human_errors", "unbounded"), (n,)),
+        **{f"fits.layout.{name}": (n,) for name in ("is_new", "context", "model")},
+        **dict.fromkeys(("judges", "graded", "items.slopes"), (m,)),
+        **dict.fromkeys(("fits.item_precision", "items.covariance"), (m, m)),
+        "check.judges.table": state.check.judges.shape,
+        "check.judges.index": (m,),
+        "fits.x": (fits, size),
+        "fits.converged": (fits,),
+        "fits.ridge": (size,),
+    }
+
+    for source, (one, k) in enumerate(zip(state.fits.sources, columns, strict=True)):
+        _expect(one.source == source, "sources")
+        square = k * (k + 1) // 2
+        at = f"fits.sources.{source}"
+        shapes |= _named(at, gram=(fits, square), score=(n_folds, k))
+        shapes |= _named(at, outer=(n_folds, square))
+    groups = state.fits.groups
+    _expect(groups is None or len(groups) == n_folds, "groups")
+    for fold, group in enumerate(groups or ()):
+        k = len(group.codes)
+        shapes[f"fits.groups.{fold}.codes"] = (k,)
+        wide = [(k, columns[0]), (k, sum(columns[1:]))]
+        _expect([group.people.shape, group.judges.shape] == wide, "groups")
+        _expect((np.diff(group.codes) > 0).all(), "codes of groups")
+    if state.all_models is not None:
+        names = ("models", "scores", "n_human", "n_judge")
+        own = dict.fromkeys(names, (len(state.all_models.models),))
+        shapes |= _named("all_models", **own)
+    if state.counts is not None:
+        k, labels = len(state.counts.counts), (state.counts.models, state.counts.judges)
+        kinds, sizes = (k, 4 + len(state.repeats)), [(len(one),) for one in labels]
+        shapes |= _named("counts", kinds=kinds, outcomes=(k,), counts=(k,))
+        shapes |= _named("counts", models=sizes[0], judges=sizes[1])
+    return shapes | _shapes_of_sums(state, columns)
 
 
-def _check_sums(sums: FitSums, columns: list[int], n: int, n_features: int) -> None:
-    n_judges = len(columns) - 1
-    _shapes(sums, rows=(n_judges + 1, n), verdicts=(n, n), noise=(n_judges + 1,))
-    widths = [(size - n - 1,) for size in columns]
-    _expect([one.shape for one in sums.ridges] == widths, "ridges of sums")
-    for part in (sums.historical, sums.new):
-        _expect(len(part) == n_judges + 1, "sources of sums")
-        for source, size in zip(part, columns, strict=True):
-            total = size + N_TESTED
-            _shapes(source, gram=(total, total), score=(total,), outer=(0, 0))
-    _expect(len(sums.features or ()) in (0, n_judges), "features of sums")
-    for rows in sums.features or ():
-        if rows is not None:
-            size = len(rows.contrasts)
-            _shapes(rows, low=(n_features,), high=(n_features,))
-            _shapes(rows, contrasts=(size, n_features))
-            _shapes(rows, times=(size,))
+def _named(at: str, **shapes: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    """Shapes of the arrays of a record, by their names in the file."""
+    return {f"{at}.{name}": shape for name, shape in shapes.items()}
 
 
-def _check_counts(counts: RowCounts, repeats: Sequence[int]) -> None:
-    size, n = len(counts.counts), len(counts.models)
-    _shapes(counts, kinds=(size, 4 + len(repeats)), counts=(size,), outcomes=(size,))
-    low = np.array([0, 0, -1, -1, *(-1 for _ in repeats)])
-    high = np.array([n, n, len(counts.judges), 2, *repeats])
-    within = (counts.kinds >= low) & (counts.kinds < high)
-    _expect(within.all() and (counts.counts >= 0).all(), "counts")
+def _shapes_of_sums(
+    state: HistoryState, columns: list[int]
+) -> dict[str, tuple[int, ...]]:
+    """Shapes of the arrays of the sums for diagnostics."""
+    n, m, sums = len(state.models), len(state.judges), state.sums
+    shapes = _named("sums", noise=(m + 1,), rows=(m + 1, n), verdicts=(n, n))
+    parts = {"historical": sums.historical, "new": sums.new, "ridges": sums.ridges}
+    _expect({len(one) for one in parts.values()} == {m + 1}, "sources of sums")
+    for source, size in enumerate(columns):
+        shapes[f"sums.ridges.{source}"] = (size - n - 1,)
+        k = size + N_TESTED
+        for name in ("historical", "new"):
+            at = f"sums.{name}.{source}"
+            shapes |= _named(at, gram=(k, k), score=(k,), outer=(0, 0))
+    _expect(len(sums.features or ()) in (0, m), "features of sums")
+    for judge, rows in enumerate(sums.features or ()):
+        k, ends = 0 if rows is None else len(rows.contrasts), (len(state.features),)
+        at = f"sums.features.{judge}"
+        shapes |= _named(at, low=ends, high=ends, contrasts=(k, *ends), times=(k,))
+    return shapes
 
 
-def _shapes(record: Any, **shapes: tuple[int, ...]) -> None:
-    """Refuse arrays of a record of other shapes."""
-    for name, shape in shapes.items():
-        _expect(getattr(record, name).shape == shape, f"{type(record).__name__}.{name}")
-
-
-def _expect(is_met: Any, name: str) -> None:
+def _expect(is_met: Any, name: Any, value: Any = None) -> Any:
+    """The value; refuse a file in which it does not belong to the rest."""
     if not is_met:
-        raise ValueError(f"{name} does not belong to the rest")
+        raise ValueError(f"{name!s:.80} does not belong to the rest")
+    return value

@@ -58,15 +58,12 @@ def check_fingerprints(
     """
     if given is None:
         if known:
-            warn(
-                DataWarning(
-                    f"The history has fingerprints of judges {list(known)[:5]}, and "
-                    "none was given here, so nothing shows whether a judge has "
-                    "changed.",
-                    code="no-fingerprints",
-                    subject=known,
-                )
+            message = (
+                f"The history has fingerprints of judges {list(known)[:5]}, and "
+                "none was given here, so nothing shows whether a judge has "
+                "changed."
             )
+            warn(DataWarning(message, code="no-fingerprints", subject=known))
         return
     changed = [
         judge for judge, own in known.items() if judge in given and given[judge] != own
@@ -81,11 +78,8 @@ def check_fingerprints(
         )
     unknown = [judge for judge in given if judge not in known]
     if unknown:
-        warn(
-            DataWarning(
-                f"The history has no fingerprint of judges {unknown[:5]}, so it is "
-                f"unknown whether they have changed.",
-                code="judges-without-fingerprint",
-                subject=unknown,
-            )
+        message = (
+            f"The history has no fingerprint of judges {unknown[:5]}, so it is "
+            f"unknown whether they have changed."
         )
+        warn(DataWarning(message, code="judges-without-fingerprint", subject=unknown))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 from skanchor._assembly import assemble, set_undetermined_apart
-from skanchor._battles import Comparisons, count_rows
+from skanchor._battles import Comparisons, as_frame, count_rows
 from skanchor._battles.labels import argsort_labels, same_labels
 from skanchor._crossfit.cross_fit import (
     CrossFit,
@@ -27,6 +28,7 @@ from skanchor._crossfit.folds import (
     training_set,
 )
 from skanchor._crossfit.item_effects import judges_of_arrivals
+from skanchor._crossfit.plans import make_plans
 from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._crossfit.state import PlacedFit
 from skanchor._diagnostics import FitSums
@@ -34,22 +36,32 @@ from skanchor._model.solution import Solution
 from skanchor._model.sources import SourceRows
 from skanchor._pipeline_fit import PipelineFit
 from skanchor._riesz import RieszDebiaser, Weighing, WeightFunctions
+from skanchor._row_rules import RowRules
 from skanchor.exceptions import located
-from skanchor.history._arrivals import with_models
-from skanchor.history._state import HistoryState, with_all_groups
+from skanchor.history._arrivals import (
+    admit_arrivals,
+    admit_rows,
+    check_given_plans,
+    draw_plans,
+    group_codes,
+    groups_of_arrivals,
+    with_models,
+)
+from skanchor.history._state import HistoryState, with_codes
 from skanchor.results import AnchorResult
-from skanchor.sample import Sample
+from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
 
 def place(
     state: HistoryState,
     stages: Stages,
-    everyone: Sample,
-    admitted: Sample,
-    plans: list[FoldPlan],
+    rules: RowRules,
+    rows: tuple[Battles, ArrayLike, Any, Any],
+    cv: Any,
+    random_state: Any,
 ) -> AnchorResult:
-    """Place arrivals.
+    """Place the new models of a table.
 
     Parameters
     ----------
@@ -57,21 +69,49 @@ def place(
         The history.
     stages : Stages
         Unfitted.
-    everyone, admitted : Sample
-        Arrivals with decided roles: all of them, and those that can be used.
-    plans : list of FoldPlan
-        Folds of the admitted arrivals in each repeat.
+    rules : RowRules
+        What becomes of ties and of weights.
+    rows : tuple of (X, y, sample_weight, groups)
+        As in :meth:`skanchor.AnchorHistory.place`.
+    cv, random_state
+        Folds of the rows, or None, and the seed by which they are then drawn.
 
     Returns
     -------
     AnchorResult
+        Without the warnings of its diagnostics.
     """
-    result = _placed(state, stages, admitted, plans)
-    if state.all_models is None:
-        return result
-    # Add the models that were left out: their scores are those of the votes, and the
-    # numbers of rows are those of the history plus those of the arrivals.
+    X, y, sample_weight, groups = rows
+    has_groups = state.n_groups is not None
+    frame = None if isinstance(X, Comparisons) else as_frame(X)
+    X = X if frame is None else frame
+    groups = groups_of_arrivals(groups, X, are_stored=has_groups)
+    sample, labels = admit_rows(rules, X, y, sample_weight, groups)
+    codes = group_codes(sample, labels, are_stored=has_groups)
+    known = None if codes is None else state.folds_of(codes)
+    sample = sample.in_units(state.unit)
+    everyone, admitted = admit_arrivals(sample, state.X, state.lost)
+    state.compare_grades(admitted)
+    # A copy, since drawing from a RandomState would change it.
+    seed = deepcopy(random_state)
+    if cv is None:
+        plans = draw_plans(admitted, state.repeats, seed, known)
+    else:
+        plans = make_plans(cv, len(state.repeats), admitted, seed)
+        check_given_plans(plans, state.repeats, admitted.groups, known)
+    result = _placed(state, stages, admitted, plans, codes)
+    return result if state.all_models is None else _extended(state, result, everyone)
+
+
+def _extended(
+    state: HistoryState, result: AnchorResult, everyone: Sample
+) -> AnchorResult:
+    """Add the models that were left out, with the scores of the votes.
+
+    The numbers of rows are those of the history plus those of the arrivals.
+    """
     historical, X = state.all_models, everyone.X.without_rows()
+    assert historical is not None
     models = with_models(historical.models, X.models[X.is_new])
     X = X.relabel(models, X.judges)
     late = count_rows(everyone.X.relabel(models, X.judges), everyone.weight)
@@ -85,7 +125,11 @@ def place(
 
 
 def _placed(
-    state: HistoryState, stages: Stages, admitted: Sample, plans: list[FoldPlan]
+    state: HistoryState,
+    stages: Stages,
+    admitted: Sample,
+    plans: list[FoldPlan],
+    codes: NDArray[np.int64] | None,
 ) -> AnchorResult:
     """Place arrivals that can be used, beside the models that were fitted.
 
@@ -94,7 +138,7 @@ def _placed(
     """
 
     def first() -> tuple[AnchorResult, FullFit]:
-        full, folds = fit_arrivals(state, stages, admitted, plans)
+        full, folds = _fit_arrivals(state, stages, admitted, plans, codes)
         # Sums over the arrivals are added to those of the history.
         chain, arrivals = full.chain, full.sample
         assert chain.debiaser is not None
@@ -106,43 +150,38 @@ def _placed(
         return assemble(full, folds, sums, state.check, plans), full
 
     return set_undetermined_apart(
-        first, lambda others: _placed(state, stages, others, plans)
+        first, lambda others: _placed(state, stages, others, plans, codes)
     )
 
 
-def fit_arrivals(
-    state: HistoryState, stages: Stages, arrivals: Sample, plans: list[FoldPlan]
+def _fit_arrivals(
+    state: HistoryState,
+    stages: Stages,
+    arrivals: Sample,
+    plans: list[FoldPlan],
+    codes: NDArray[np.int64] | None,
 ) -> tuple[FullFit, CrossFit]:
     """Fit new models in all folds of a history.
 
-    Parameters
-    ----------
-    state, stages, plans
-        As in :func:`place`.
-    arrivals : Sample
-        Rows with a new model, in their roles.
-
-    Returns
-    -------
-    full : FullFit
-        Fit of all rows, those of the history by their sums. Its rows are the arrivals,
-        in the vocabulary of all models.
-    folds : CrossFit
-        What the folds add up to; its influence is that of the arrivals.
+    The fit of all rows has the arrivals as its rows, in the vocabulary of all models;
+    those of the history are in its sums. The influence is that of the arrivals.
     """
     arrivals = _in_vocabulary(state, arrivals)
     X = arrivals.X
     learners = [None, *state.learners]
-    rows = with_all_groups(sources_of(learners, arrivals), arrivals)
+    rows = with_codes(sources_of(learners, arrivals), arrivals, codes)
     shares, folds = [HeldOutShares(plan, idle=plan.idle) for plan in plans], []
     for repeat in shares:
         for number in range(len(repeat)):
             with located(f"Fold {number}"):
                 weight = training_set(arrivals, repeat.kept(number)).weight
-            test = with_all_groups(rows_held_out(rows, repeat[number]), arrivals)
+            test = rows_held_out(rows, repeat[number])
             folds.append(([weight[part.rows] for part in rows], test))
     placed = state.fits.place(X.is_new, rows, folds, stages.arrival.score_bounds)
-    items = state.items_for(judges_of_arrivals(X))
+    items = state.items
+    if items is not None:
+        # What its estimation adds to errors depends on who compares the new models.
+        items = items.for_judges(judges_of_arrivals(X))
     chain = _fitted(state, stages, arrivals, rows, placed, items)
     full = FullFit(stages, arrivals, replace(chain, debiaser=None), items, chain)
     done, numbers = [], (number for plan in plans for number in range(len(plan)))
@@ -207,15 +246,13 @@ def _debiaser(
     state: HistoryState, stages: Stages, X: Comparisons, placed: PlacedFit
 ) -> RieszDebiaser:
     """Riesz weights of the fit of all rows, from the information of each source."""
-    fit, learners = placed.fit, [WeightFunctions()]
+    fit, ridge = placed.fit, np.diag(placed.prior)
+    learners = [WeightFunctions()]
     for source, learner in enumerate(state.learners, start=1):
         at = fit.layout.span(source)
-        known = at.stop > at.start
-        learners.append(
-            WeightFunctions(learner, np.diag(placed.prior)[at])
-            if known
-            else WeightFunctions()
-        )
+        has_span = at.stop > at.start
+        known = WeightFunctions(learner, ridge[at]) if has_span else learners[0]
+        learners.append(known)
     solution = Solution.of_grams(fit, dict(enumerate(placed.grams)), placed.prior)
     weighing = Weighing(tuple(learners))
     assert stages.debiaser is not None

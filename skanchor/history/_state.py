@@ -14,25 +14,27 @@ from sklearn.base import clone
 
 from skanchor._assembly import Inference, board_of, sums_of
 from skanchor._battles import Comparisons, EncodedRows
-from skanchor._battles.grades import graded_shares, shares_by_label
+from skanchor._battles.grades import (
+    graded_shares,
+    shares_by_label,
+    warn_of_other_grades,
+)
 from skanchor._battles.grouping import label_codes
 from skanchor._battles.labels import label_index
 from skanchor._btl import BTLRegressor
 from skanchor._crossfit.cross_fit import FullFit
 from skanchor._crossfit.fold_fits import FoldFits
-from skanchor._crossfit.folds import FoldPlan, HeldOutShares, rows_held_out
+from skanchor._crossfit.folds import HeldOutShares, rows_held_out
 from skanchor._crossfit.stages import Stages
 from skanchor._crossfit.state import StoredFits
 from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
-from skanchor._model.layout import Layout
 from skanchor._model.sources import SourceRows
-from skanchor._pipeline_fit import carried
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, LearnerError, located
-from skanchor.history._counts import RowCounts
+from skanchor.history._past import RowCounts
 from skanchor.sample import Sample
 
 
@@ -54,48 +56,6 @@ class AllModels:
     scores: Array
     n_human: NDArray[np.intp]
     n_judge: NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class GroupFolds:
-    """Groups of dependent rows of the history, which arrivals may share.
-
-    Attributes
-    ----------
-    codes : ndarray of shape (n_groups,)
-        Code of the label of each group, from :func:`label_codes`.
-    folds : ndarray of shape (n_repeats, n_groups)
-        Fold that holds each group out; -1 for groups without a row that is used.
-    """
-
-    codes: NDArray[np.int64]
-    folds: NDArray[np.intp]
-
-    def places(self, labels: NDArray[Any]) -> NDArray[np.intp]:
-        """Number of the group of each label, the first one; -1 without any."""
-        codes, order = label_codes(labels, "groups"), self._order
-        at = np.searchsorted(self.codes, codes, sorter=order)
-        at = order[np.minimum(at, len(order) - 1)]
-        return np.where(self.codes[at] == codes, at, -1)
-
-    @cached_property
-    def _order(self) -> NDArray[np.intp]:
-        return np.argsort(self.codes, kind="stable")
-
-    @classmethod
-    def of(
-        cls, labels: NDArray[Any], codes: NDArray[np.intp], plans: list[FoldPlan]
-    ) -> GroupFolds:
-        """Look up the fold of each group in the plans of its rows.
-
-        ``codes`` are those of the rows among the ``labels``.
-        """
-        # All rows of a group have the same fold: any of them may be taken.
-        folds = np.full((len(plans), len(labels)), -1)
-        for of_groups, plan in zip(folds, plans, strict=True):
-            used = plan.fold >= 0
-            of_groups[codes[used]] = plan.fold[used]
-        return cls(label_codes(labels, "groups"), folds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,15 +86,14 @@ class HistoryState:
         Test for item effects.
     treatment : str
         Treatment of the item effects.
+    rows, votes : int
+        Numbers of rows, and of those of people.
+    graded : ndarray of shape (n_judges,)
+        Share of the verdicts of each judge that are graded.
     all_models : AllModels or None
         None if every historical model was fitted.
-    groups : GroupFolds or None
-        None without groups.
     fingerprints : dict
         Fingerprint of each judge for which one was given.
-    facts : dict
-        Numbers of rows and votes, and the share of graded verdicts of each judge that
-        has any.
     counts : RowCounts or None
         The rows as counts; None if rows have features, groups or weights.
     unit : float
@@ -166,10 +125,11 @@ class HistoryState:
     sums: FitSums
     check: ItemCheck
     treatment: str
+    rows: int
+    votes: int
+    graded: Array
     all_models: AllModels | None = None
-    groups: GroupFolds | None = None
     fingerprints: Mapping[Any, str] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
     counts: RowCounts | None = None
     unit: float = 1.0
 
@@ -204,27 +164,19 @@ class HistoryState:
         """
         full = inference.fit()
         chain, sample = full.chain, full.sample
-        X = chain.X
         check_linear(full)
         fits, *folds = inference.fold_fits(full)
-        if not fits.is_shared:
-            raise LearnerError(
-                "The Riesz weights of a history must have the learner of the bias: set "
-                "the debiaser's learner to 'calibrator'."
-            )
+        check_shared(fits)
+        codes = None if group_labels is None else label_codes(group_labels, "groups")
+        assert chain.fit is not None
         stored = StoredFits.of(
-            fits.full,
-            parameters_of(fits.full.fit.layout, X, chain.calibrator),
-            _parts(full, fits, *folds),
+            # With the parameters that arrivals will be given, to the last digit.
+            replace(fits.full, fit=chain.fit.fit),
+            _parts(full, fits, codes, *folds),
             is_grouped=fits.tested.groups is not None,
         )
         # ``stored`` adds the ranges, and some contrasts, of the features of each judge.
-        fitted = sample.with_battles(X)
-        sums = sums_of(full).stored(fitted)
-        groups = None
-        codes = inference.cells.groups
-        if group_labels is not None and codes is not None:
-            groups = GroupFolds.of(group_labels, codes, inference.fold_plan)
+        sums = sums_of(full).stored(sample.with_battles(chain.X))
         return cls.assembled(
             full,
             inference.everyone,
@@ -234,7 +186,6 @@ class HistoryState:
             check=inference.check,
             treatment=inference.choice.item_effects,
             repeats=tuple(map(len, folds[0])),
-            groups=groups,
             fingerprints=dict(fingerprints),
             counts=RowCounts.of(
                 inference.everyone, inference.cells.cell, inference.fold_plan
@@ -270,26 +221,59 @@ class HistoryState:
         sample, chain = full.sample, full.chain
         X = chain.X
         graded, _ = graded_shares(X, sample.y, sample.multiplicity, sample.counts)
-        facts = {
-            "rows": sample.number(sample.counts),
-            "votes": sample.number(sample.counts & X.is_human),
-            "graded_verdicts": shares_by_label(X.judges, graded),
-        }
-        human_errors, unbounded = errors_of_votes(X.models, chain.btl)
+        errors = chain.btl.standard_errors_.reindex(X.models).to_numpy(np.float64)
+        open_ = pd.Series(chain.btl.unbounded_, chain.btl.models_)
         return cls(
             X.models,
             X.judges,
             X.feature_names,
             fits,
-            learners=learners_of(X, chain.calibrator),
-            human_errors=human_errors,
-            unbounded=unbounded,
+            learners=_learners(X, chain.calibrator),
+            human_errors=errors,
+            unbounded=open_.reindex(X.models, fill_value=False).to_numpy(np.bool_),
             sums=sums,
+            rows=sample.number(sample.counts),
+            votes=sample.number(sample.counts & X.is_human),
+            graded=graded,
             all_models=_all_models(full.stages, everyone, sample),
-            facts=facts,
             unit=sample.unit,
             **others,
         )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Numbers of rows and votes, and the shares of graded verdicts."""
+        graded = shares_by_label(self.judges, self.graded)
+        return {"rows": self.rows, "votes": self.votes, "graded_verdicts": graded}
+
+    @property
+    def n_groups(self) -> int | None:
+        """Number of groups of dependent rows; None without groups."""
+        groups = self.fits.groups
+        if groups is None:
+            return None
+        return sum(len(group.codes) for group in groups[: self.repeats[0]])
+
+    def folds_of(self, codes: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Fold of each group in each repeat, (n_repeats, n); -1 without a row of it.
+
+        ``codes`` are those of the labels of the groups.
+        """
+        folds = np.full((len(self.repeats), len(codes)), -1)
+        groups = iter(self.fits.groups or ())
+        for repeat, n_folds in enumerate(self.repeats):
+            for fold, known in zip(range(n_folds), groups, strict=False):
+                at = known.codes.searchsorted(codes)
+                folds[repeat][np.append(known.codes, -2)[at] == codes] = fold
+        return folds
+
+    def compare_grades(self, admitted: Sample) -> None:
+        """Warn of judges who graded the verdicts on old models or on new ones alone."""
+        X = admitted.X
+        new = graded_shares(X, admitted.y, admitted.multiplicity, admitted.counts)
+        # It is not stored how many verdicts a judge has: many, by their purpose.
+        many = np.full(len(self.graded), 1e9)
+        warn_of_other_grades(X.judges, self.graded, new[0], many, new[1])
 
     @property
     def lost(self) -> NDArray[Any]:
@@ -318,10 +302,8 @@ class HistoryState:
         calibrator.judges_ = self.judges
         calibrator.features_ = np.array(self.features, dtype=object)
         calibrator.choices_ = pd.DataFrame()
-        calibrator.biases_ = {
-            judge: learner
-            for judge, learner in zip(self.judges.tolist(), self.learners, strict=True)
-        }
+        biases = zip(self.judges.tolist(), self.learners, strict=True)
+        calibrator.biases_ = dict(biases)
         index = label_index(self.judges, "judge")
         values = {
             "sensitivities_": x[layout.sensitivities][1:],
@@ -343,67 +325,20 @@ class HistoryState:
         btl.covariance_ = np.diag(self.human_errors[voted] ** 2)
         return btl
 
-    @cached_property
-    def _inflated(self) -> dict[bytes, ItemCovariance]:
-        """Cache of :meth:`items_for`; keys are the judges as bytes."""
-        return {}
 
-    def items_for(self, seen: NDArray[np.bool_]) -> ItemCovariance | None:
-        """Covariance of the item effects for new models compared by these judges.
-
-        How much the estimated covariance is inflated depends on these judges.
-
-        Parameters
-        ----------
-        seen : ndarray of shape (n_judges,)
-            Mask of the judges.
-        """
-        if self.items is None:
-            return None
-        key = seen.tobytes()
-        if key not in self._inflated:
-            self._inflated[key] = self.items.for_judges(seen)
-        return self._inflated[key]
-
-
-def learners_of(X: Comparisons, calibrator: JudgeCalibrator) -> tuple[Any, ...]:
+def _learners(X: Comparisons, calibrator: JudgeCalibrator) -> tuple[Any, ...]:
     """Fitted bias learner of each judge, None where there are no features."""
-    judges = X.judges.tolist()
-    if not X.feature_names:
-        return (None,) * len(judges)
-    return tuple(map(calibrator.biases_.get, judges))
+    found = calibrator.biases_ if X.feature_names else {}
+    return tuple(map(found.get, X.judges.tolist()))
 
 
-def parameters_of(layout: Layout, X: Comparisons, calibrator: JudgeCalibrator) -> Array:
-    """All parameters, as rows and learners carry them.
-
-    Parameters
-    ----------
-    layout : Layout
-        Of historical items.
-    X : Comparisons
-        Rows, or none, that carry scores, judges and item effects.
-    calibrator : JudgeCalibrator
-        Fitted.
-
-    Returns
-    -------
-    ndarray of shape (size,)
-    """
-    x = carried(X, layout, None).x
-    for source, learner in enumerate(learners_of(X, calibrator), start=1):
-        if layout.widths[source]:
-            x[layout.span(source)] = learner.coef_
-    return x
-
-
-def errors_of_votes(
-    models: NDArray[Any], btl: BTLRegressor
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Standard error of each score by votes alone, and which votes give no limit."""
-    errors = btl.standard_errors_.reindex(models).to_numpy(np.float64)
-    unbounded = pd.Series(btl.unbounded_, btl.models_).reindex(models, fill_value=False)
-    return errors, unbounded.to_numpy(np.bool_)
+def check_shared(fits: FoldFits) -> None:
+    """Refuse Riesz weights in other columns than those of the bias."""
+    if not fits.is_shared:
+        raise LearnerError(
+            "The Riesz weights of a history must have the learner of the bias: set "
+            "the debiaser's learner to 'calibrator'."
+        )
 
 
 def check_linear(full: FullFit) -> None:
@@ -419,12 +354,8 @@ def check_linear(full: FullFit) -> None:
             "A history cannot be stored where people have a bias of their own "
             "(human_bias): fit all rows together, or keep it with human_bias=None."
         )
-    judges = chain.X.judges.tolist()
-    flexible = [
-        judge
-        for judge in judges
-        if linearity(chain.calibrator.biases_.get(judge)) != "fixed"
-    ]
+    judges, biases = chain.X.judges.tolist(), chain.calibrator.biases_
+    flexible = [one for one in judges if linearity(biases.get(one)) != "fixed"]
     if flexible or not chain.debiaser.weighing_.has_spans:
         raise LearnerError(
             f"The learner of judges {(flexible or judges)[:5]} has no span, so that no "
@@ -441,6 +372,7 @@ def check_linear(full: FullFit) -> None:
 def _parts(
     full: FullFit,
     fits: FoldFits,
+    codes: NDArray[np.int64] | None,
     shares: list[HeldOutShares],
     test_shares: list[HeldOutShares],
 ) -> Iterator[tuple[list[Array], list[SourceRows]]]:
@@ -453,15 +385,17 @@ def _parts(
                 test = rows_held_out(fits.test_sources, held_out[number])
                 yield (
                     [training.weight[part.rows] for part in fits.full.sources],
-                    with_all_groups(test, tested),
+                    with_codes(test, tested, codes),
                 )
 
 
-def with_all_groups(rows: list[SourceRows], sample: Sample) -> list[SourceRows]:
-    """Rows with their groups, also where these have no other row here."""
-    if sample.groups is None:
+def with_codes(
+    rows: list[SourceRows], sample: Sample, codes: NDArray[np.int64] | None
+) -> list[SourceRows]:
+    """Rows whose groups are codes of labels, also of those with one row here."""
+    if sample.groups is None or codes is None:
         return rows
-    return [replace(part, group=sample.groups[part.rows]) for part in rows]
+    return [replace(part, group=codes[sample.groups[part.rows]]) for part in rows]
 
 
 def _all_models(stages: Stages, everyone: Sample, admitted: Sample) -> AllModels | None:

@@ -110,7 +110,9 @@ def write_archive(
         If the file has changed.
     """
     text = json.dumps(dict(header), allow_nan=False).encode()
-    buffer = io.BytesIO()
+    start = len(FIRST_LINE) + DIGEST_SIZE
+    buffer = io.BytesIO(FIRST_LINE.ljust(start, b"\0"))
+    buffer.seek(start)
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, values in {HEADER: np.frombuffer(text, np.uint8), **arrays}.items():
             if values.dtype.kind not in _NUMBERS:
@@ -124,8 +126,9 @@ def write_archive(
             if len(content) < _SMALL and len(zlib.compress(begin)) < len(begin) / 2:
                 info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, content)
-    payload = buffer.getvalue()
-    digest = hashlib.sha256(payload).digest()
+    # A view, since a file with many groups is large.
+    whole = buffer.getbuffer()
+    whole[len(FIRST_LINE) : start] = hashlib.sha256(whole[start:]).digest()
 
     def check() -> None:
         if replaces and checksum_of(path) != replaces:
@@ -133,8 +136,7 @@ def write_archive(
                 errno.EEXIST, "has changed since it was read", os.fspath(path)
             )
 
-    content = FIRST_LINE + digest + payload
-    write_atomically(path, content, overwrite=overwrite, check=check)
+    write_atomically(path, whole, overwrite=overwrite, check=check)
 
 
 def checksum_of(path: str | os.PathLike[str]) -> bytes:

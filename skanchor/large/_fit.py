@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._battles import Comparisons
@@ -14,9 +15,10 @@ from skanchor._crossfit import item_effects as treatments
 from skanchor._crossfit.cross_fit import FullFit
 from skanchor._crossfit.fit_stages import fit_stages
 from skanchor._crossfit.fold_fits import FoldFits
+from skanchor._crossfit.held_out import HeldOut
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
 from skanchor._crossfit.stages import FittedStages
-from skanchor._crossfit.state import HeldOut, StoredFits, TrainedFold
+from skanchor._crossfit.state import StoredFits, TrainedFold
 from skanchor._diagnostics import FitSums
 from skanchor._judges import JudgeCalibrator
 from skanchor._model.dispersion import NO_DISPERSION
@@ -29,11 +31,11 @@ from skanchor._model.steps import FitOfAllRows
 from skanchor._pipeline_fit import PipelineFit
 from skanchor._source_rows import source_rows, spans_of
 from skanchor._typing import Array
-from skanchor.exceptions import ConvergenceWarning, LearnerError
-from skanchor.history import check_linear
+from skanchor.exceptions import ConvergenceWarning
+from skanchor.history import check_linear, check_shared
 from skanchor.large._rows import Batch, Passes, Reader
 from skanchor.sample import Sample
-from skanchor.warning_log import warn
+from skanchor.warning_log import WarningLog, warn
 
 MOST_PASSES = 8
 """Most passes about points."""
@@ -51,10 +53,10 @@ class Start:
     Attributes
     ----------
     sample : Sample
-        Sampled rows, each standing for several.
+        Sampled rows of judges and all kinds of votes, each standing for several.
     alone : Sample
-        The same rows, which show the dispersion of residuals: where there are groups,
-        each of its own weight.
+        Rows that show the dispersion of residuals: the same, or where there are groups
+        or weights, the sampled rows and all votes one by one.
     plugged : FittedStages
         Plug-in.
     two_step : FittedStages or None
@@ -79,11 +81,15 @@ class Start:
         full = FullFit.of(stages, sample, plugged, None)
         check_linear(full)
         known = sample.with_battles(full.chain.X)
-        if not FoldFits.of(stages, plugged, full.chain, known).is_shared:
-            raise LearnerError(
-                "The Riesz weights of a history must have the learner of the bias: set "
-                "the debiaser's learner to 'calibrator'."
-            )
+        check_shared(FoldFits.of(stages, plugged, full.chain, known))
+        if alone is not sample:
+            with WarningLog():
+                # The votes by kind have told all that there is to warn of.
+                btl = clone(stages.btl).set_params(disconnected="warn")
+                found = btl.fit_sample(alone).covariance_
+            for one in {id(c.btl): c.btl for c in (full.chain, two_step) if c}.values():
+                is_open = ~np.isfinite(one.covariance_)
+                one.covariance_ = np.where(is_open, one.covariance_, found)
         return cls(sample, alone, plugged, two_step, full)
 
     def laid_out(
@@ -106,8 +112,9 @@ class Start:
 
     def dispersions(self, known: PipelineFit, **settings: bool) -> Array:
         """Dispersion of each source at a fit without its item effects."""
-        X = known.annotate(known.sample.X).with_columns(deviations=None)
-        rows = PipelineFit.of(self.alone.with_battles(X), known.calibrated())
+        calibrator, X = known.calibrated(), self.alone.X
+        X = calibrator.transform(X.with_columns(scores=known.fit.scores.copy()))
+        rows = PipelineFit.of(self.alone.with_battles(X), calibrator)
         return rows.dispersions(**settings)
 
 
@@ -120,7 +127,7 @@ def _sources(
     fitted = sample.with_battles(calibrator.with_fitted_orders(sample.X))
     learners = [None, *map(calibrator.biases_.get, sample.X.judges.tolist())]
     found = source_rows(fitted, spans_of(learners, fitted))
-    if reader.columns.groups is not None:
+    if reader.is_grouped:
         found = [replace(rows, group=batch.unit[rows.rows]) for rows in found]
     return sample, found
 
@@ -166,17 +173,20 @@ def folds(
     """
     found: dict[Any, Any] = {}
     sample, sources = _sources(reader, batch, calibrator)
-    is_grouped, n = reader.columns.groups is not None, reader.n_splits
+    n = reader.n_splits
     for repeat, of_rows in enumerate(reader.folds(batch.unit)):
         tests = [rows.in_blocks(of_rows[rows.rows], n) for rows in sources]
         for fold, test in enumerate(zip(*tests, strict=True)):
             number = repeat * n + fold
-            one = HeldOut.of(fits[number], test, is_grouped=is_grouped)
+            one = HeldOut.of(fits[number], test, is_grouped=reader.is_grouped)
             found["test", number] = one
     sums = FitSums.of(full, sources, sample.X.order, noise)
     found["sums"] = sums.stored(sample)
-    plan = np.where(sample.counts, reader.folds(batch.unit), -1)
-    found["plan"] = [plan.astype(np.int16)]
+    plan = np.where(sample.counts, reader.folds(batch.unit), -1).astype(np.int16)
+    if reader.counts:
+        # As in memory, the plan numbers the rows that a row stands for.
+        plan = np.repeat(plan, batch.weight.astype(np.intp), axis=1)
+    found["plan"] = [plan]
     return found
 
 
@@ -242,12 +252,8 @@ def fit_sums(
         if max(one.distance(sums) for one, sums in at if one is not None) <= NEAR:
             break
     else:
-        warn(
-            ConvergenceWarning(
-                "The fit of the history did not converge.",
-                code="history-not-converged",
-            )
-        )
+        message = "The fit of the history did not converge."
+        warn(ConvergenceWarning(message, code="history-not-converged"))
     if items is not None:
         treatments.warn_of_covariance(items, prior, len(X.models))
         items = items.for_judges(np.zeros(len(X.judges), dtype=bool))
@@ -308,4 +314,4 @@ def fit_folds(
     fits, calibrator = [one.fit for one in trained], fit.calibrated()
     totals = passes.run(folds, reader, calibrator, fits, full.fit, noise)
     tests = [totals.pop(("test", number)) for number in range(len(fits))]
-    return StoredFits.stacked(full, full.fit.x, trained, tests), totals
+    return StoredFits.stacked(full, trained, tests), totals

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from sklearn.utils import check_random_state
@@ -15,24 +16,35 @@ from sklearn.utils import check_random_state
 from skanchor._anchor import AnchorPipeline
 from skanchor._battles import HUMAN, as_frame, grouping, split_table
 from skanchor._battles.features import check_scales
+from skanchor._battles.oddities import DISTINCT, MANY_EQUAL
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor._diagnostics import ItemCheck
+from skanchor._numerics.machine import available_bytes
 from skanchor._row_rules import RowRules, treat_ties
 from skanchor._typing import Array
 from skanchor._weight_checks import check_weights_and_groups
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.history import AnchorHistory, GroupFolds, HistoryState
+from skanchor.history import AnchorHistory, HistoryState
 from skanchor.large._dataset import Cells, Columns, group_by, open_dataset, parts_of
 from skanchor.large._fit import Start, fit_folds, fit_sums
 from skanchor.large._rows import Batch, Passes, Reader
 from skanchor.sample import (
     COUNT_COLUMN,
+    COUNTED_BYTES,
+    FEATURE_BYTES,
+    ROW_BYTES,
     Sample,
     check_weight,
     warn_of_unused_counts,
 )
 from skanchor.warning_log import WarningLog, warn
+
+PLAN_BYTES, GROUPED_BYTES = 8, 80
+"""What is in memory of each row in batches: its folds, and sums by group."""
+
+MOST_MARKS = 1 << 17
+"""About how many rows are looked at to see whether many are equal."""
 
 
 def fit_history(
@@ -47,8 +59,8 @@ def fit_history(
     sample_weight: str | None = None,
     groups: str | None = grouping.AUTO,
     fingerprints: Mapping[Any, str] | None = None,
-    batch_rows: int = 1 << 16,
-    sample_rows: int = 20_000,
+    batch_rows: int = 1 << 15,
+    sample_rows: int = 10_000,
 ) -> AnchorHistory:
     """Fit a history on a data set of any size.
 
@@ -121,15 +133,9 @@ def fit_history(
     with WarningLog() as log:
         parts, sizes = parts_of(opened)
         group = _group_column(opened, dict(columns or {}), groups)
-        names = Columns.of(
-            opened.schema,
-            sample_weight,
-            group,
-            columns=columns,
-            outcome=outcome,
-            features=features,
-            drop_features=drop_features,
-        )
+        how = {"columns": columns, "outcome": outcome, "features": features}
+        how["drop_features"] = drop_features
+        names = Columns.of(opened.schema, sample_weight, group, **how)
         grouping.warn_of_groups_of_a_feature(group, list(names.features))
         if sample_weight is None and COUNT_COLUMN in opened.schema.names:
             some = opened.head(1000, columns=[COUNT_COLUMN], batch_readahead=1)
@@ -138,12 +144,12 @@ def fit_history(
         sample = _in_roles(cells, names, rules, human)
         counts = rules.counts and sample_weight is not None
         is_counted = group is None and (sample_weight is None or counts)
-        if is_counted and not (names.features and len(sample.X.judges)):
+        is_counted = is_counted and not (names.features and len(sample.X.judges))
+        differ = group is not None or (sample_weight is not None and not counts)
+        _check_memory(sum(sizes), names, sample, sample_rows, is_counted, differ)
+        if is_counted:
             history.fit_sample(sample, None, fingerprints)
         else:
-            if counts and sample_weight is not None:
-                read = (one.batches([sample_weight], batch_rows) for one in parts)
-                sizes = [sum(pc.sum(t[0]).as_py() for t in one) for one in read]
             seed = check_random_state(settings.random_state).randint(1 << 31)
             folds = int(settings.cv), settings.n_repeats, int(seed)
             reader = Reader(names, cells, sample, counts, *folds, batch_rows)
@@ -154,6 +160,32 @@ def fit_history(
             history = AnchorHistory.from_state(state, anchor, fold_plan=plans)
     log.issue()
     return history
+
+
+def _check_memory(
+    n_rows: int,
+    names: Columns,
+    cells: Sample,
+    sample_rows: int,
+    is_counted: bool,
+    differ: bool,
+) -> None:
+    """Refuse more rows than memory has room for."""
+    needed, room = n_rows * COUNTED_BYTES, available_bytes()
+    if not is_counted:
+        n_sampled = sample_rows * len(cells.X.judges)
+        if differ:
+            # All votes are needed where each has a weight or a group of its own.
+            n_sampled += cells.number(cells.counts & cells.X.is_human)
+        of_sampled = ROW_BYTES + FEATURE_BYTES * len(names.features)
+        of_row = PLAN_BYTES + (GROUPED_BYTES if names.groups else 0)
+        needed = n_rows * of_row + min(n_rows, n_sampled) * of_sampled
+    if needed > room:
+        raise BattlesError(
+            f"The data set has {n_rows:.3g} rows, for which a fit needs about "
+            f"{needed / 1e9:.3g} GB of memory; {room / 1e9:.3g} GB are there. Use a "
+            "larger machine, or some of the files."
+        )
 
 
 # ------------------------------------------------------------------------------- cells
@@ -179,14 +211,11 @@ def _in_roles(cells: Cells, names: Columns, rules: RowRules, human: Any) -> Samp
     unvoted = X.models[(X.rows.appearances(sample.counts) > 0) & ~votes].tolist()
     if not votes.any() or not unvoted:
         return sample
-    warn(
-        DataWarning(
-            f"Models {unvoted[:5]} have no human row: they are no history, and their "
-            "rows are left out. Place these models with the history.",
-            code="models-without-votes",
-            subject=unvoted,
-        )
+    message = (
+        f"Models {unvoted[:5]} have no human row: they are no history, and their "
+        "rows are left out. Place these models with the history."
     )
+    warn(DataWarning(message, code="models-without-votes", subject=unvoted))
     return sample.with_battles(X.relabel(X.models[votes], X.judges))
 
 
@@ -206,15 +235,14 @@ def _group_column(
             repeats = len(found) and pc.max(found["number"]).as_py() > 1
             number[name] = len(found) if repeats else 0
     if number.get(grouping.RATER_COLUMN):
+        message = (
+            "A large history stores no sums by rater, so that its errors do not "
+            f"allow for raters who may differ, whom {grouping.RATER_COLUMN!r} "
+            "names. AnchorPipeline on all rows has errors by rater; "
+            "groups='prompt_id' leaves raters out."
+        )
         warn(
-            DataWarning(
-                "A large history stores no sums by rater, so that its errors do not "
-                f"allow for raters who may differ, whom {grouping.RATER_COLUMN!r} "
-                "names. AnchorPipeline on all rows has errors by rater; "
-                "groups='prompt_id' leaves raters out.",
-                code="raters-ignored",
-                subject=[grouping.RATER_COLUMN],
-            )
+            DataWarning(message, code="raters-ignored", subject=[grouping.RATER_COLUMN])
         )
     n_prompts = number.get(grouping.PROMPT_COLUMN, 0)
     if 0 < n_prompts < grouping.FEW_GROUPS:
@@ -225,56 +253,119 @@ def _group_column(
 
 
 # ------------------------------------------------------------------------------ passes
-def sample(reader: Reader, batch: Batch, wanted: Array) -> dict[str, Batch]:
-    """Rows among which are those of each cell with the smallest draws.
+def sample(reader: Reader, batch: Batch, wanted: Array, share: float) -> dict[str, Any]:
+    """Rows among which are those of each cell with the smallest draws, and marks.
 
-    ``wanted`` is the number of rows that each cell shall have.
+    ``wanted`` is the number of rows that each cell shall have. Equal rows have equal
+    marks; only a ``share`` of all marks is looked at.
     """
-    number = reader.sample.multiplicity
+    cells, number = reader.sample, reader.sample.multiplicity
     assert number is not None
     # More than are wanted are never among them, and fewer hardly ever.
     limit = (wanted + 4.0 * np.sqrt(wanted) + 4.0) / np.maximum(number, 1.0)
-    limit[(wanted == 0) | ~reader.sample.counts] = 0.0
-    return {"rows": batch[reader.draw(batch.unit, 0) < limit[batch.cell]]}
+    limit[(wanted == 0) | ~cells.counts] = 0.0
+    mark = np.zeros(len(batch.cell), dtype=np.uint64)
+    if reader.is_grouped:
+        mark += batch.unit.astype(np.uint64)
+    for column in batch.features.transpose(0, 2, 1).reshape(-1, len(mark)):
+        # Whole numbers wrap around, so that no digit of a feature is lost.
+        mark *= np.uint64(0x9E3779B97F4A7C15)
+        mark += np.ascontiguousarray(column).view(np.uint64)
+    mark = pd.util.hash_array(mark)
+    is_judged = cells.counts[batch.cell] & (cells.X.judge[batch.cell] >= 0)
+    looked_at = is_judged & (mark < np.uint64(share * (2**64 - 2**11)))
+    marks = pd.DataFrame({"mark": mark[looked_at], "cell": batch.cell[looked_at]})
+    draws = reader.draw(batch.unit, 0)
+    few = np.flatnonzero(draws < limit[batch.cell])
+    return {"rows": Drawn(batch[few], draws[few], wanted), "marks": [marks]}
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Rows among which are those of each cell with the smallest draws.
+
+    Attributes
+    ----------
+    rows : Batch
+        The rows.
+    draws : ndarray of shape (n_rows,)
+        Their draws.
+    wanted : ndarray of shape (n_cells,)
+        How many rows of each cell shall be there, if it has as many.
+    """
+
+    rows: Batch
+    draws: Array
+    wanted: Array
+
+    def __add__(self, other: Drawn) -> Drawn:
+        draws = np.append(self.draws, other.draws)
+        found = Drawn(self.rows + other.rows, draws, self.wanted)
+        return found.thinned() if len(draws) > 2 * self.wanted.sum() else found
+
+    def thinned(self) -> Drawn:
+        """Only the rows that are wanted, by cell."""
+        cell = self.rows.cell
+        order = np.lexsort((self.draws, cell))
+        sizes = np.bincount(cell, minlength=len(self.wanted))
+        place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        few = order[place < self.wanted[cell[order]]]
+        return Drawn(self.rows[few], self.draws[few], self.wanted)
+
+
+def _warn_of_equal_rows(marks: pd.DataFrame, *, is_grouped: bool) -> None:
+    """Warn of rows of judges that agree in all columns, where these tell rows apart."""
+    share = marks.duplicated().mean() if len(marks) else 0.0
+    # With features of few values, rows are equal by chance.
+    if not is_grouped and marks["mark"].nunique() < DISTINCT * len(marks):
+        return
+    if share > MANY_EQUAL:
+        message = (
+            f"About {share:.0%} of the judges' rows equal an earlier one in all "
+            "columns that are read. Copies make errors too short. Drop them, or "
+            "give rows of one prompt the same value in a column 'prompt_id'."
+        )
+        warn(DataWarning(message, code="equal-rows"))
 
 
 def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sample]:
-    """Rows of every cell, and more of judges; each stands for as many of its cell.
+    """Rows of judges from every cell and all kinds of votes, and rows one by one.
 
-    All votes are there, so that what votes alone decide is that of all rows. So is what
-    rests on cells: roles, the graph of wins, separation. The second sample are the same
-    rows with weights of their own, where groups would be torn apart by others.
+    Each of the first stands for as many of its cell, so that what rests on cells is
+    that of all rows: roles, the graph of wins, separation. The second are the same
+    unless votes have groups or weights: then all votes are there, each as it is.
     """
-    cells, is_grouped = reader.sample, reader.columns.groups is not None
+    cells, counts = reader.sample, reader.counts
     number, judge = cells.multiplicity, cells.X.judge
     assert number is not None
     n_rows = np.bincount(judge + 2, np.where(cells.counts, number, 0.0))[judge + 2]
     wanted = np.ceil(sample_rows / np.maximum(n_rows, 1.0) * number)
-    wanted = np.minimum(np.maximum(wanted, 2.0), number)
-    # Votes have no features in use: a cell stands for those without group or weight.
-    differ = is_grouped or (reader.columns.weight is not None and not reader.counts)
+    wanted = np.minimum(np.maximum(wanted, 1.0), number)
+    differ = reader.is_grouped or (reader.columns.weight is not None and not counts)
     votes = np.flatnonzero((judge == -1) & cells.counts)
     wanted[votes] = number[votes] if differ else 0.0
-    found = passes.run(sample, reader, wanted)["rows"]
-    if not differ:
-        none = np.zeros((2, len(votes), len(reader.names)))
-        found = found + Batch(votes, cells.weight[votes], votes, none)
-        wanted[votes] = 1.0
-    order = np.lexsort((reader.draw(found.unit, 0), found.cell))
-    sizes = np.bincount(found.cell, minlength=len(number))
-    place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    found = found[order[place < wanted[found.cell[order]]]]
+    share = min(1.0, MOST_MARKS / max(cells.number(cells.counts), 1))
+    totals = passes.run(sample, reader, wanted, share)
+    _warn_of_equal_rows(pd.concat(totals["marks"]), is_grouped=reader.is_grouped)
+    found = totals["rows"].thinned().rows
+    none = np.zeros((2, len(votes), len(reader.columns.features)))
+    rows = found[np.flatnonzero(judge[found.cell] >= 0)]
+    rows += Batch(votes, cells.weight[votes], votes, none)
     # Its rows stand for the rows and for the weight of a cell.
-    at = found.cell
-    rows, weight = (np.bincount(at, w, len(number)) for w in (None, found.weight))
-    codes = np.unique(found.unit, return_inverse=True)[1] if is_grouped else None
-    alone = replace(reader.sampled(found), groups=codes)
+    at, times = rows.cell, rows.weight if counts else np.ones(len(rows.cell))
+    size, weight = (np.bincount(at, w, len(number)) for w in (times, rows.weight))
     drawn = replace(
-        alone,
-        weight=found.weight * (cells.weight / np.maximum(weight, 1e-300))[at],
-        multiplicity=(number / np.maximum(rows, 1))[at],
+        reader.sampled(rows),
+        weight=rows.weight * (cells.weight / np.maximum(weight, 1e-300))[at],
+        multiplicity=times * (number / np.maximum(size, 1))[at],
     )
-    return drawn, alone if is_grouped else drawn
+    if not differ:
+        return drawn, drawn
+    alone = reader.sampled(found)
+    if reader.is_grouped:
+        codes = np.unique(found.unit, return_inverse=True)[1]
+        alone = replace(alone, groups=codes)
+    return drawn, check_weights_and_groups(alone)
 
 
 def _by_passes(
@@ -282,28 +373,26 @@ def _by_passes(
 ) -> tuple[HistoryState, list[FoldPlan]]:
     """Sample, pass over the rows, and put the state of a history together."""
     drawn, alone = _drawn(reader, passes, sample_rows)
-    rows = drawn.X.rows
+    is_apart, rows = alone is not drawn, drawn.X.rows
     check_scales(rows.features_left, rows.features_right, rows.feature_names)
-    everyone, admitted = settings.admitted(check_weights_and_groups(drawn))
-    del drawn
+    everyone, admitted = settings.admitted(drawn)
     if len(everyone.X.models) == len(admitted.X.models):
         everyone = admitted
-    X, cells = admitted.X, reader.sample
-    battles = cells.X.relabel(X.models, X.judges).with_columns(new_models=())
-    cells = cells.with_battles(battles).in_units(admitted.unit)
-    reader = replace(reader, sample=cells)
+    X = admitted.X
+
+    def in_roles(sample: Sample) -> Sample:
+        battles = sample.X.relabel(X.models, X.judges).with_columns(new_models=())
+        return sample.with_battles(battles).in_units(admitted.unit)
+
+    alone = in_roles(alone) if is_apart else admitted
+    del drawn
+    reader = replace(reader, sample=in_roles(reader.sample))
     with limited_to_inference(X, settings.item_effects):
-        start = Start.of(settings, admitted, alone.in_units(admitted.unit))
+        start = Start.of(settings, admitted, alone)
         known = fit_sums(settings, start, reader, passes)
         fits, totals = fit_folds(start, known, reader, passes)
-    n_splits, groups = reader.n_splits, None
-    plans: list[FoldPlan] = [
-        FoldPlan(one, n_splits) for one in np.concatenate(totals["plan"], axis=1)
-    ]
-    if fits.groups is not None:
-        codes, at = np.unique(fits.groups.codes, return_inverse=True)
-        fits = replace(fits, groups=replace(fits.groups, codes=at))
-        groups = GroupFolds(codes, reader.folds(codes))
+    n_splits = reader.n_splits
+    plans = [FoldPlan(one, n_splits) for one in np.concatenate(totals["plan"], axis=1)]
     chain = replace(start.full.chain, calibrator=known.fit.calibrated())
     full = replace(start.full, chain=chain)
     state = HistoryState.assembled(
@@ -315,6 +404,5 @@ def _by_passes(
         items=known.items,
         check=ItemCheck.of(known.test, X.judges.tolist()),
         treatment=known.treatment,
-        groups=groups,
     )
     return state, plans

@@ -85,20 +85,22 @@ class Reader:
     size: int
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the features."""
-        return tuple(self.columns.features)
+    def is_grouped(self) -> bool:
+        """Whether rows may depend on each other by group."""
+        return self.columns.groups is not None
 
     def sampled(self, batch: Batch) -> Sample:
         """The rows of a batch as a sample."""
         found = replace(self.sample, multiplicity=None)[batch.cell]
         left, right = batch.features
+        names = tuple(self.columns.features)
         rows = found.X.with_rows(
-            features_left=left, features_right=right, feature_names=self.names
+            features_left=left, features_right=right, feature_names=names
         )
         # Ties that are left out weigh nothing.
         weight = np.where(found.weight > 0, batch.weight / found.unit, 0.0)
-        return replace(found, X=rows, weight=weight)
+        number = batch.weight if self.counts else None
+        return replace(found, X=rows, weight=weight, multiplicity=number)
 
     def draw(self, units: NDArray[np.integer], number: int) -> Array:
         """Uniform number of each unit, a hash of it, the seed and a number."""
@@ -120,38 +122,33 @@ class Reader:
             if (cell < 0).any():
                 raise changed(part)
             weight, unit = np.ones(len(table)), start + np.arange(len(table))
+            start += len(table)
             if columns.weight is not None:
                 weight = table[columns.weight].to_numpy().astype(np.float64)
-            if self.counts:
-                # A row has the number of the first one that it stands for.
-                unit = start + np.cumsum(weight).astype(np.int64) - weight.astype(int)
             if columns.groups is not None:
                 unit = label_codes(table[columns.groups], columns.groups, unit)
-            features = np.empty((2, len(table), len(self.names)))
+            # Each feature lies together in memory, as it does in files and in sums.
+            features = np.empty((2, len(columns.features), len(table)))
             for k, pair in enumerate(columns.features.values()):
                 for side, name in zip(features, pair, strict=True):
-                    side[:, k] = table[name].to_numpy()
+                    side[k] = table[name].to_numpy()
             used = self.sample.counts[cell] & (self.sample.X.judge[cell] >= 0)
             self._check(features, used, part)
-            batch = Batch(cell, weight, unit, features)
-            if self.counts:
-                # Equal rows may lie in different folds: they are listed.
-                batch = batch[np.repeat(np.arange(len(table)), weight.astype(np.intp))]
-                own = start + np.arange(len(batch.cell))
-                own = own if columns.groups is None else batch.unit
-                batch = replace(batch, weight=np.ones(len(batch.cell)), unit=own)
-            start += len(batch.cell)
-            yield batch
+            yield Batch(cell, weight, unit, features.transpose(0, 2, 1))
 
     def _check(self, features: Array, used: NDArray[np.bool_], part: Part) -> None:
         """Refuse rows of judges that lack a feature; set missing ones to zero."""
-        sound = np.abs(features) <= LARGEST
-        if sound.all():
+        # What is missing is missing in the minimum, too.
+        low, high = features.min(initial=0.0), features.max(initial=0.0)
+        if -LARGEST <= low and high <= LARGEST:
             return
-        is_bad = ~sound & (used[:, None] | ~np.isnan(features))
-        bad = np.flatnonzero(is_bad.any(axis=(0, 2)))
+        sound = np.abs(features) <= LARGEST
+        is_bad = ~sound & (used | ~np.isnan(features))
+        bad = np.flatnonzero(is_bad.any(axis=(0, 1)))
         if len(bad):
-            name = self.names[int(np.argmin(sound[:, bad[0]].all(axis=0)))]
+            name = list(self.columns.features)[
+                int(np.argmin(sound[:, :, bad[0]].all(axis=0)))
+            ]
             raise BattlesError(
                 f"Feature {name!r} is missing, infinite or too large in {len(bad)} "
                 f"rows of a batch of {part.name}, the first is row {bad[0]} of the "

@@ -266,12 +266,12 @@ def test_build_from_a_folder(run, arrivals, tmp_path):
     assert (code, out) == (0, "")
     assert "have no human row" in " ".join(err)
     loaded = AnchorHistory.load(path)
-    assert NEW not in loaded.models_ and len(loaded.state_.groups.codes) > 1000
+    assert NEW not in loaded.models_ and loaded.state_.n_groups > 1000
     code, out, _ = run("history", "place", path, arrivals)
     assert code == 0 and NEW in out
     alone = tmp_path / "alone"
     code, _, _ = run(*build, "--groups", "none", "--n-jobs", "1", "--output", alone)
-    assert code == 0 and AnchorHistory.load(alone).state_.groups is None
+    assert code == 0 and AnchorHistory.load(alone).state_.n_groups is None
 
 
 def test_what_a_folder_does_not_have_is_refused(run, battles, tmp_path):

@@ -1,6 +1,7 @@
 """Graded outcomes that scores would silently be wrong by."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -96,7 +97,8 @@ def test_a_history_knows_which_judges_graded(battles, by_batches, tmp_path):
         history.save(tmp_path / "history", overwrite=True)
         history = AnchorHistory.load(tmp_path / "history")
         for new in (y, graded(y, judged)):
-            found = said(lambda: history.place(X[late], new[late]))  # noqa: B023
+            placing = partial(history.place, X[late], new[late])
+            found = said(placing)
             assert len(found) == ((old is y) != (new is y))
     assert shares.keys() == {"judge-1", "judge-2", "judge-3"}
     mine = (X["judge"] == "judge-1").to_numpy() & ~late

@@ -25,6 +25,7 @@ from skanchor import (
     SourceKFold,
     judge_fingerprint,
 )
+from skanchor._battles.grouping import label_codes
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.exceptions import (
     BattlesError,
@@ -393,7 +394,7 @@ def test_sums_of_models_that_are_not_there_are_refused(grouped, tmp_path, name, 
     path = tmp_path / "history"
     grouped[0].save(path)
     stored = read_archive(path)
-    stored.arrays[f"state.fits.groups.judges.{name}"][1] = value
+    stored.arrays[f"state.fits.groups.0.judges.{name}"][1] = value
     write_archive(path, stored.header, stored.arrays)
     with pytest.raises(BattlesError, match=r"is no history that can be read"):
         AnchorHistory.load(path)
@@ -414,6 +415,18 @@ def test_arrays_of_any_other_shape_or_kind_are_refused(grouped, tmp_path):
                 write_archive(path, whole.header, whole.arrays | {name: other})
                 with pytest.raises(BattlesError, match=r"is no history that can be"):
                     AnchorHistory.load(path)
+
+
+def test_arrays_under_the_name_of_another_are_refused(grouped, tmp_path):
+    path = tmp_path / "history"
+    grouped[0].save(path)
+    whole = read_archive(path)
+    names = [name for name in whole.arrays if not name.endswith(".contrasts")]
+    for name, other in zip(names, names[1:] + names[:1], strict=True):
+        text = json.dumps(whole.header).replace(f'"{name}"', f'"{other}"')
+        write_archive(path, json.loads(text), whole.arrays)
+        with pytest.raises(BattlesError, match=r"is no history that can be"):
+            AnchorHistory.load(path)
 
 
 def parts_of(content, path=()):
@@ -453,11 +466,11 @@ def test_a_header_with_anything_else_in_it_is_refused_or_read(simple, tmp_path):
 NO_PROMPT = "row {} without a prompt"
 
 
-def folds_of(groups, labels):
+def folds_of(history, labels):
     """Fold of each label that a history has rows of."""
-    places = groups.places(np.array(labels, dtype=object))
-    pairs = zip(labels, places.tolist(), strict=True)
-    return {label: int(groups.folds[0][at]) for label, at in pairs if at >= 0}
+    codes = label_codes(np.array(labels, dtype=object), "groups")
+    pairs = zip(labels, history.state_.folds_of(codes)[0].tolist(), strict=True)
+    return {label: fold for label, fold in pairs if fold >= 0}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -472,9 +485,8 @@ def test_prompts_that_are_numbers_with_gaps(tmp_path):
     old = X["prompt_id"][~is_late(X, new)]
     without = np.flatnonzero(rows["prompt_id"].isna())
     for one in (history, AnchorHistory.load(tmp_path / "history")):
-        known = one.state_.groups
         labels = [*old.dropna().unique(), *map(NO_PROMPT.format, range(len(old)))]
-        fold = folds_of(known, labels)
+        fold = folds_of(one, labels)
         assert set(old.dropna()) <= {*fold}
         dealt = np.empty(len(rows), dtype=int)
         for number, (_, test) in enumerate(one.place(rows, outcomes).fold_plan[0]):
@@ -504,8 +516,7 @@ def test_prompts_that_are_numbers_match_those_that_are_texts(as_text):
         if as_text == "history":
             old, rows = tables["texts"][~late], tables[name][late]
         history = AnchorHistory(anchor).fit(old, y[~late])
-        known = history.state_.groups
-        fold = folds_of(known, [str(number) for number in range(600)])
+        fold = folds_of(history, [str(number) for number in range(600)])
         found = history.place(rows, y[late])
         seen = 0
         for number, (_, test) in enumerate(found.fold_plan[0]):
@@ -565,6 +576,11 @@ def test_groups_that_are_times_or_the_like_meet_again(kind, by_batches, tmp_path
         assert seen > 50
 
 
+def kinds_of(counts):
+    """Kinds of counted rows with their outcomes and folds."""
+    return np.column_stack([counts.kinds, counts.outcomes]).tolist()
+
+
 @pytest.mark.parametrize("n_repeats", [1, 2])
 def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
     X, y, new = table(n_new=1, features=False, seed=5)
@@ -577,11 +593,17 @@ def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
         history = AnchorHistory(anchor).fit(old[:2000], past[:2000])
         history.save(tmp_path / "history")
         history = AnchorHistory.load(tmp_path / "history")
+        before = history.state_.counts
+        with pytest.raises(BattlesError, match="without groups and weights"):
+            history.update(old[2000:], past[2000:], np.full(len(old) - 2000, 0.5))
         history.update(old[2000:], past[2000:])
         assert history.updated_from_ == "counts"
         placed = history.place(arrivals, outcomes)
         # The rows as the counts list them, in the folds that the history has.
         counts = history.state_.counts
+        kinds = dict(zip(map(str, kinds_of(counts)), counts.counts, strict=True))
+        for kind, number in zip(kinds_of(before), before.counts, strict=True):
+            assert kinds[str(kind)] >= number
         table_ = counts.table().loc[
             np.repeat(np.arange(len(counts.counts)), counts.counts)
         ]
@@ -824,11 +846,8 @@ def test_a_handful_of_rows_is_placed(simple):
 def test_groups_of_the_history_keep_their_fold(grouped):
     history, rows, outcomes, groups = grouped
     result = history.place(rows, outcomes, groups=groups)
-    known = history.state_.groups
     for number, (_, test) in enumerate(result.fold_plan[0]):
-        labels = groups[test]
-        own = known.folds[0][known.places(labels)]
-        assert set(own.tolist()) <= {number}
+        assert set(folds_of(history, groups[test].tolist()).values()) <= {number}
     with pytest.raises(BattlesError, match="give the groups of these rows"):
         history.place(rows, outcomes)
     halves = [(np.arange(0, len(rows), 2), np.arange(1, len(rows), 2))]

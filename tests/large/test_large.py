@@ -359,6 +359,34 @@ def test_parts_that_differ_are_refused_by_name(tmp_path):
         fit_history(folder, anchor)
 
 
+def test_rows_that_are_given_twice_are_refused_or_told(tmp_path):
+    old, _ = rows(3000)
+    table = battles(old).assign(winner=old["winner"])
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None)
+    folder = in_folder(tmp_path / "rows", table)
+    (folder / "9.parquet").write_bytes((folder / "1.parquet").read_bytes())
+    with pytest.raises(BattlesError, match=r"9.parquet holds the same rows as .*1.par"):
+        fit_history(folder, anchor)
+    with pytest.raises(BattlesError, match="Table 2 holds the same rows as Table 0"):
+        fit_history([table, table[:100], table.copy()], anchor)
+    # In other files, rows are known by their features or their prompts.
+    with pytest.warns(DataWarning, match="About 50% of the judges' rows equal"):
+        fit_history([table, table[::-1]], anchor)
+    plain = table.assign(prompt_id=np.arange(len(table)) // 2)
+    plain = plain.drop(columns=[name for name in plain if name[:1] == "x"])
+    with pytest.warns(DataWarning, match="About 50% of the judges' rows equal"):
+        fit_history([plain, plain[::-1]], anchor)
+
+
+def test_more_rows_than_memory_has_room_for_are_refused(monkeypatch):
+    old, _ = rows(3000)
+    monkeypatch.setattr("skanchor.large._history.available_bytes", lambda: 10**5)
+    with pytest.raises(
+        BattlesError, match=r"3.*e\+03 rows, for .* about .* GB of memory"
+    ):
+        fit_history([battles(old).assign(winner=old["winner"])], AnchorPipeline())
+
+
 def test_a_data_set_without_rows_is_refused(tmp_path):
     old, _ = rows(3000)
     table = battles(old).assign(winner=old["winner"])
@@ -465,13 +493,13 @@ def test_prompts_decide_by_default():
     old, _ = rows(3000, prompts=True)
     table = battles(old).assign(winner=old["winner"])
     anchor = AnchorPipeline(cv=3, random_state=0, item_effects="none")
-    assert fit_history([table], anchor).state_.groups is not None
-    assert fit_history([table], anchor, groups=None).state_.groups is None
+    assert fit_history([table], anchor).state_.n_groups
+    assert fit_history([table], anchor, groups=None).state_.n_groups is None
     once = table.assign(prompt_id=np.arange(len(table)))
-    assert fit_history([once], anchor).state_.groups is None
+    assert fit_history([once], anchor).state_.n_groups is None
     with pytest.warns(DataWarning, match="has only 29 different values, too few"):
         few = fit_history([table.assign(prompt_id=once["prompt_id"] % 29)], anchor)
-    assert few.state_.groups is None
+    assert few.state_.n_groups is None
     raters = pd.Series((np.arange(len(table)) % 40).astype(str))
     voted = once.assign(rater=raters.where(table["judge"] == "human"))
     with pytest.warns(DataWarning, match="no sums by rater"):
@@ -489,8 +517,9 @@ def test_groups_lie_in_their_folds_in_any_order():
         fit_history([battles(one).assign(winner=one["winner"])], anchor)
         for one in (old, old.sample(frac=1.0, random_state=1))
     )
-    assert_array_equal(first.state_.groups.codes, second.state_.groups.codes)
-    assert_array_equal(first.state_.groups.folds, second.state_.groups.folds)
+    mine, theirs = (each.state_.fits.groups for each in (first, second))
+    for own, other in zip(mine, theirs, strict=True):
+        assert_array_equal(own.codes, other.codes)
     one, two = (each.place(battles(late), late["winner"]) for each in (first, second))
     assert apart(one, two) < 1e-6
 
