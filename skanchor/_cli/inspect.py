@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command
-from skanchor._cli.method import add_dependence
+from skanchor._cli.command import BadInputError, Command, Flags
+from skanchor._cli.fit import add_dependence
 from skanchor._cli.output import add_json, json_text
 from skanchor._cli.streams import check_stdout, print_result
 from skanchor._cli.table import (
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 def _inspect(options: argparse.Namespace) -> None:
     from skanchor.reports.overview import overview
+    from skanchor.reports.page import render_text
+    from skanchor.reports.tables import records_of
     from skanchor.warning_log import WarningLog
 
     check_stdout()
@@ -41,19 +43,14 @@ def _inspect(options: argparse.Namespace) -> None:
     except BadInputError:
         log.issue()
         raise
-    found = overview(X, y, groups_of(X, options), [] if options.no_new else options.new)
-    files = _files(X)
+    new = [] if options.no_new else options.new
+    found = overview(X, y, groups_of(X, options), new)
+    found |= {"files": _files(X), "to_decide": asked or None}
     if options.json:
-        record: Any = {"files": files, **found.to_dict(), "to_decide": asked or None}
-        print_result(json_text(record))
-        return
-    lines = [f"{path}: read as {kind}." for path, kind in files["formats"].items()]
-    for path, said in files["assumed"].items():
-        lines += [f"  {path}: assumed that {each}." for each in said]
-    lines += found.lines()
-    if asked:
-        lines.append(f"To decide: {asked}")
-    print_result("\n".join(lines) + "\n")
+        found |= {name: records_of(found[name]) for name in ("models", "judges")}
+        print_result(json_text(found))
+    else:
+        print_result(render_text("inspect", **found))
 
 
 def _files(X: pd.DataFrame) -> dict[str, dict[str, Any]]:
@@ -61,17 +58,21 @@ def _files(X: pd.DataFrame) -> dict[str, dict[str, Any]]:
     return {name: dict(X.attrs.get(name, {})) for name in ("formats", "assumed")}
 
 
+def _add_arguments(flags: Flags) -> None:
+    add_table(flags)
+    add_dependence(flags)
+    add_json(flags)
+
+
 INSPECT = Command(
     name="inspect",
     help="say what skanchor understands of the files, without ranking",
-    description="Say what skanchor understands of the files: rows, models, judges, "
-    "people, outcomes, features, groups, display orders and connectivity; and "
-    "what will be left out.",
+    more="These flags of files go with every command.",
     examples=(
         ("a table of your own", "battles.csv"),
-        ("votes and verdicts in two files", "votes.csv gpt-4.jsonl"),
+        ("votes and verdicts", "votes.csv gpt-4.jsonl"),
         ("for a program", "battles.csv --json | jq .judges"),
     ),
-    arguments=(add_table, add_dependence, add_json),
+    arguments=_add_arguments,
     run=_inspect,
 )

@@ -14,6 +14,7 @@ from skanchor._cli.streams import is_watched
 # ---------------------------------------------------------------------------- flags
 def add_table(flags: Flags) -> None:
     """Add the flags of files, columns, roles of models and judges, and features."""
+    flags = flags.group("files", of_files=True)
     _add_files(flags)
     _add_meanings(flags)
     _add_roles(flags)

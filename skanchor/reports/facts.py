@@ -162,7 +162,9 @@ class Facts:
         table["votes"] = np.nan
         outlook = self._outlook
         if outlook is not None:
-            narrowed = (outlook.limits["verdicts"] / outlook.limits["now"]).clip(upper=1.0)
+            narrowed = (outlook.limits["verdicts"] / outlook.limits["now"]).clip(
+                upper=1.0
+            )
             table["verdicts"] = half * narrowed.reindex(models)
             # The second of the default widths is half of today's.
             halved = outlook.table["votes"].groupby(level="model").nth(1)
@@ -222,7 +224,9 @@ class Facts:
     @cached_property
     def diagnostics(self) -> Any:
         """Diagnostics of the fit; None for methods without."""
-        return self.result.diagnostics if isinstance(self.result, AnchorResult) else None
+        return (
+            self.result.diagnostics if isinstance(self.result, AnchorResult) else None
+        )
 
     @property
     def check(self) -> Any:
@@ -466,7 +470,9 @@ def as_json_value(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
-    return value if value is None or isinstance(value, (str, int, float)) else str(value)
+    return (
+        value if value is None or isinstance(value, (str, int, float)) else str(value)
+    )
 
 
 def _by_model(table: pd.DataFrame | None) -> list[dict[Any, Any]]:

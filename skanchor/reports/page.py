@@ -88,16 +88,22 @@ def write_report(
 def render_page(facts: Facts) -> str:
     """The report of a run as an HTML page."""
     script = _source("report.js")
-    page: str = environment().get_template("report.html").render(
-        facts=facts,
-        answer=sentences.answer(facts),
-        cautions=sentences.cautions(facts),
-        tables=tables_of(facts),
-        figures=figures_of(facts),
-        sentences=sentences,
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        style=_source("report.css"),
+    page: str = (
+        environment()
+        .get_template("report.html")
+        .render(
+            facts=facts,
+            answer=sentences.answer(facts),
+            cautions=sentences.cautions(facts),
+            tables=tables_of(facts),
+            figures=figures_of(facts),
+            sentences=sentences,
+            script=script,
+            script_hash=base64.b64encode(
+                hashlib.sha256(script.encode()).digest()
+            ).decode(),
+            style=_source("report.css"),
+        )
     )
     return page
 

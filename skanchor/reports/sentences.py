@@ -189,7 +189,9 @@ def narrowing(facts: Facts) -> list[str]:
         limits = in_unit(row["verdicts"]), in_unit(row["judges"])
         half, same = in_unit(row["half_width"]), row["verdicts"] == row["judges"]
         level = percent(facts.level)
-        lines.append(_say("narrowing", level, label(model), half, parts, *limits, same, votes))
+        lines.append(
+            _say("narrowing", level, label(model), half, parts, *limits, same, votes)
+        )
     return lines
 
 
@@ -268,7 +270,9 @@ def interval_verdict(check: IntervalCheck) -> Verdict:
 def _findings(check: IntervalCheck) -> Iterator[str]:
     """One sentence for each test."""
     n = check.n_models
-    yield _say("placed", check.compatible, n, percent(check.level), _p(check.coverage_p))
+    yield _say(
+        "placed", check.compatible, n, percent(check.level), _p(check.coverage_p)
+    )
     if check.largest is not None and check.top is not None:
         top, miss = check.top, check.largest
         yield _say("largest", label(miss.model), _off(miss.z), _p(miss.p_value), n)

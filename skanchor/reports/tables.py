@@ -53,7 +53,6 @@ COLUMNS: dict[str, dict[str, tuple[str, Any]]] = {
         "ratio_position": ("Position effects", 1),
     },
     "sensitivity": {
-        "opponent": ("Opponent", "text"),
         "gamma": ("Favour", 2),
         "low": ("Low", 2),
         "high": ("High", 2),
@@ -61,7 +60,6 @@ COLUMNS: dict[str, dict[str, tuple[str, Any]]] = {
         "rank_high": ("Worst rank", 0),
     },
     "worth": {
-        "judge": ("Judge", "text"),
         "verdicts": ("Verdicts", 0),
         "replaces": ("Replace", 0),
         "alone": ("Alone", 0),
@@ -70,7 +68,6 @@ COLUMNS: dict[str, dict[str, tuple[str, Any]]] = {
         "cost_per_vote": ("Cost of a vote", 3),
     },
     "outlook": {
-        "width": ("Half width", 3),
         "votes": ("Votes", "rows"),
         "verdicts": ("Verdicts", "rows"),
         "both": ("Of each", "rows"),
@@ -83,13 +80,11 @@ COLUMNS: dict[str, dict[str, tuple[str, Any]]] = {
         "gain": ("Gain (1e-6)", 2),
     },
     "separation": {
-        "opponent": ("Opponent", "text"),
         "difference": ("Difference", 2),
         "now": ("Separated now", "yes"),
         "probability": ("Then", "share"),
     },
     "fragility": {
-        "opponent": ("Opponent", "text"),
         "difference": ("Difference", 2),
         "t": ("t", 1),
         "allowed": ("Rows", 0),
@@ -215,7 +210,7 @@ class Table:
         frame = self.frame().reset_index()
         safe = frame.map(lambda text: text.replace("\\", r"\\").replace("|", r"\|"))
         aligned = ["right" if head.is_number else "left" for head in self.headings]
-        text: str = safe.to_markdown(index=False, disable_numparse=True, colalign=aligned)
+        text = safe.to_markdown(index=False, disable_numparse=True, colalign=aligned)
         return f"{text}\n"
 
     def to_latex(self) -> str:
@@ -227,7 +222,9 @@ class Table:
             .format_index(escape="latex", axis=1)
             .to_latex(
                 hrules=True,
-                column_format="".join("r" if h.is_number else "l" for h in self.headings),
+                column_format="".join(
+                    "r" if h.is_number else "l" for h in self.headings
+                ),
             )
         )
         return text
@@ -291,7 +288,9 @@ def cell(value: Any, form: Any) -> Cell:
     if form == "text":
         return word("–" if value is None or value != value else value)
     if value != value:  # NaN
-        return Cell({"search": "not searched", "fraction": ""}.get(form, "–"), -math.inf)
+        return Cell(
+            {"search": "not searched", "fraction": ""}.get(form, "–"), -math.inf
+        )
     if form == "yes":
         return word("yes" if value else "no")
     value = float(value)
@@ -336,8 +335,8 @@ def rounded(value: float) -> str:
 
 
 def word(text: Any) -> Cell:
-    """A name or a word as a cell, sorted by its letters."""
-    shown = label(text)
+    """A name or a word as a cell, sorted by its letters; a fraction has three digits."""
+    shown = f"{text:.3f}" if isinstance(text, float) else label(text)
     return Cell(shown, shown)
 
 
@@ -426,7 +425,9 @@ def _grid(table: Table, gone: Iterable[str]) -> Grid:
     from rich.text import Text
 
     grid = Grid(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    shown = [at for at, head in enumerate(table.headings) if head.name not in gone or not at]
+    shown = [
+        at for at, head in enumerate(table.headings) if head.name not in gone or not at
+    ]
     for at in shown:
         head = table.headings[at]
         justify: Any = "right" if head.is_number else "left"

@@ -63,7 +63,9 @@ def board_table(facts: Facts) -> Table:
     )
 
 
-def _intervals(table: pd.DataFrame, form: Any, low: str = "low", high: str = "high") -> list[Cell]:
+def _intervals(
+    table: pd.DataFrame, form: Any, low: str = "low", high: str = "high"
+) -> list[Cell]:
     return [interval(*ends, form) for ends in zip(table[low], table[high], strict=True)]
 
 
@@ -153,7 +155,9 @@ def favours_table(
     )
 
 
-def first_favours_table(favours: pd.DataFrame, level: float, name: str = "favours") -> Table:
+def first_favours_table(
+    favours: pd.DataFrame, level: float, name: str = "favours"
+) -> Table:
     """The statement on each new model that the smallest favour would change."""
     found = reversals(favours)
     first = found["gamma_interval"].groupby(level="model", sort=False).idxmin()
@@ -165,11 +169,10 @@ def first_favours_table(favours: pd.DataFrame, level: float, name: str = "favour
                     f"{caption} ({percent(level)})", name=name)  # fmt: skip
 
 
-def worth_table(worth: pd.DataFrame, model: Any) -> Table:
+def worth_table(worth: pd.DataFrame, model: Any, name: str = "worth") -> Table:
     """What each judge's verdicts on a new model are worth."""
     caption = f"What verdicts on {label(model)} are worth, in human votes"
-    table = worth.loc[model].rename_axis("judge").rename(columns={"judge": "_"})
-    return table_of("worth", table, caption)
+    return table_of("worth", worth.loc[model].rename_axis("judge"), caption, name=name)
 
 
 def judges_table(facts: Facts) -> Table:
@@ -202,14 +205,17 @@ def tables_of(facts: Facts) -> dict[str, list[Table]]:
     }
     if favours is not None:
         if len(facts.new_models) > IN_FULL:
-            known["change"].append(first_favours_table(favours, facts.level, "change-all"))
+            known["change"].append(
+                first_favours_table(favours, facts.level, "change-all")
+            )
         known["change"] += [
             favours_table(favours, model, facts.level, f"change-{place}")
             for place, model in enumerate(models, 1)
         ]
     if facts.worth is not None and hasattr(facts.fitted, "design"):
         known["worth"] = [
-            worth_table(facts.worth.table, model) for model in models
+            worth_table(facts.worth.table, model, f"worth-{place}")
+            for place, model in enumerate(models, 1)
         ]
     return {name: tables for name, tables in known.items() if tables}
 
@@ -225,25 +231,15 @@ def figures_of(facts: Facts) -> dict[str, list[Figure]]:
     found = {
         "leaderboard": [
             _figure(
-                "figure-leaderboard",
+                "figure-board",
                 "Scores of all models",
                 f"A dot is a score, the line through it its {percent(level)} interval; "
                 "diamonds are new models. The rank sets on the right hold the ranks of "
                 f"all models at once, with {percent(level)} confidence.",
-                lambda: plotting.LeaderboardDisplay.from_result(result, level, scale=scale),
-            )
-        ],
-        "wins": [
-            _figure(
-                f"figure-wins-{place}",
-                f"{label(model)} against every other model",
-                f"Differences of score with {percent(level)} intervals, and chances to "
-                "win. Filled marks are decided, all comparisons taken together.",
-                lambda model=model: plotting.ContrastDisplay.from_result(
-                    result, model, level, scale=scale.name
+                lambda: plotting.LeaderboardDisplay.from_result(
+                    result, level, scale=scale
                 ),
             )
-            for place, model in enumerate(facts.new_models[:IN_FULL], 1)
         ],
     }
     if isinstance(facts.fitted, AnchorPipeline) and len(facts.judges):
@@ -308,5 +304,7 @@ def _figure(name: str, title: str, description: str, draw: Callable[[], Any]) ->
         figure.savefig(file, format="svg", transparent=True, metadata=nothing)
         plt.close(figure)
     text = " ".join(file.getvalue().decode().split())
-    source = f"data:image/svg+xml,{quote(text, safe=' =:/;,()-.!?@&*$+')}"
-    return Figure(name, source, title, description)
+    # Most signs are left as they are, which is shorter than base64. Single quotes and
+    # ampersands are not: the address stands between single quotes in the page.
+    source = quote(text[text.index("<svg") :], safe=' =:/;,()-.!?@*$+<>"')
+    return Figure(name, f"data:image/svg+xml,{source}", title, description)
