@@ -249,6 +249,6 @@ def test_readme_says_what_to_write(here):
     for case, command in rows.items():
         FILES[case]()
         code = []
-        words = [*shlex.split(command)[1:], "--cv", "2"]
+        words = [*shlex.split(command)[1:], "--set", "cv=2"]
         got = printed(lambda words=words, code=code: code.append(main(words)))
         assert code == [0], f"{case}: {command}\n{got}"

@@ -359,13 +359,13 @@ def test_rows_that_are_people_s_by_default_are_told():
     with pytest.warns(DataWarning, match=statement):
         anchor.fit(X, y)
     assert "all rows count as human votes" in str(summarize(anchor).inputs)
-    assert to_dict(anchor)["summary"]["inputs"]["all_human"] is True
+    assert to_dict(anchor)["inputs"]["all_human"] is True
     with pytest.warns(DataWarning, match=statement):
         AnchorHistory(AnchorPipeline(cv=3, random_state=0)).fit(X, y)
     # A column of people alone says who they are.
     fitted = AnchorPipeline(new_models=[], cv=3, random_state=0)
     fitted.fit(X.assign(judge="human"), y)
-    assert to_dict(fitted)["summary"]["inputs"]["all_human"] is False
+    assert to_dict(fitted)["inputs"]["all_human"] is False
 
 
 @pytest.mark.parametrize("new_models", [None, []])

@@ -244,7 +244,7 @@ def test_a_new_model_that_won_or_lost_all_verdicts_is_placed(table, wins):
     text = " ".join(answer(anchor.result_))
     assert ("at least 9" in text) if wins else ("at most " in text)
     document = to_dict(anchor)
-    assert document["summary"]["undetermined"] == []
+    assert document["undetermined"] == []
     # What it is measured from: the limit of a difference.
     elo = anchor.leaderboard(scale="elo", anchor={"model-01": 1000.0})
     assert np.isfinite(elo.loc["new-model-1", "low" if wins else "high"])

@@ -322,7 +322,7 @@ def test_reports_are_of_the_mix(fitted):
     record = json.loads(json.dumps(to_dict(fitted)))
     assert [row["model"] for row in record["new_models"]] == [NEW]
     assert len(record["models"]) == 5
-    assert dict(record["summary"]["inputs"]["mix"]).keys() == set(KINDS)
+    assert dict(record["inputs"]["mix"]).keys() == set(KINDS)
     text = render(leaderboard_text(fitted.leaderboard(), summary=summarize(fitted)))
     assert "Contexts: kind; the scores mix 0.333 chat" in text
     labels = fitted.result_.diagnostics.models.index

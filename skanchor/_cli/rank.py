@@ -47,8 +47,7 @@ def scale_of(options: argparse.Namespace) -> dict[str, Any]:
 def ranking_output(fitted: Any, options: argparse.Namespace) -> Output:
     """Forms of a fitted pipeline, or of models that a history has placed."""
     from skanchor.reports.facts import Facts
-    from skanchor.reports.page import render_page, render_text
-    from skanchor.reports.sentences import answer
+    from skanchor.reports.page import ranking_text, render_page
     from skanchor.reports.views import board_table
 
     facts = Facts(
@@ -59,9 +58,7 @@ def ranking_output(fitted: Any, options: argparse.Namespace) -> Output:
         **scale_of(options),
     )
     return Output(
-        text=lambda **screen: render_text(
-            "rank", facts=facts, answer=answer(facts), **screen
-        ),
+        text=lambda **screen: ranking_text(facts, **screen),
         record=facts.to_dict,
         frame=lambda: facts.board,
         tables=lambda: [board_table(facts)],

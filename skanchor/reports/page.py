@@ -108,6 +108,11 @@ def render_page(facts: Facts) -> str:
     return page
 
 
+def ranking_text(facts: Facts, **screen: Any) -> str:
+    """The leaderboard of a run and its facts as text; ``screen`` as of `render_text`."""
+    return render_text("rank", facts=facts, answer=sentences.answer(facts), **screen)
+
+
 def render_text(
     template: str, *, width: int | None = None, terminal: bool = False, **values: Any
 ) -> str:

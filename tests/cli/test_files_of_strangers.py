@@ -18,7 +18,7 @@ from skanchor._battles.outcomes import Outcomes
 from skanchor._cli.method import load_task
 from skanchor.reports.overview import overview
 
-FLAGS = ["--cv", "2", "--item-effects", "none", "--groups", "none", "--json"]
+FLAGS = ["--set", "cv=2", "--set", "item_effects=none", "--groups", "none", "--json"]
 ORDER = ["fox", "owl", "elk", "cat", "new"]
 STRENGTH = {"fox": 3.0, "owl": 1.5, "elk": 0.0, "cat": -1.5, "new": -3.0}
 

@@ -15,7 +15,7 @@ from skanchor._cli.table import load_battles
 
 STRENGTH = {"fox": 1.5, "owl": 0.8, "elk": 0.0, "cat": -0.8, "new": -1.5}
 JUDGES = ("gpt-4", "claude-3")
-FLAGS = ["--cv", "2", "--item-effects", "none", "--groups", "none", "--json"]
+FLAGS = ["--set", "cv=2", "--set", "item_effects=none", "--groups", "none", "--json"]
 
 
 def make_rows(people=("human",), ties=0.15, seed=0):

@@ -10,7 +10,7 @@ import pytest
 
 from skanchor import read_battles
 
-FAST = ["--cv", "2", "--item-effects", "none"]
+FAST = ["--set", "cv=2", "--set", "item_effects=none"]
 FIXTURES = Path(__file__).parents[1] / "io" / "fixtures"
 
 # Nothing in the files of these tools is by people.
@@ -67,7 +67,7 @@ def test_with_votes_it_is_a_leaderboard(path, run, tmp_path):
         # One command, one format: what is told holds for all files.
         table.to_csv(path := tmp_path / "read.csv", index=False)
     pd.DataFrame(votes, columns=columns).to_csv(tmp_path / "votes.csv", index=False)
-    flags = ["--no-new", "--cv", "2"]
+    flags = ["--no-new", "--set", "cv=2"]
     if path.stem == "mt_bench":
         # Its one verdict by a judge cannot be held out and fitted.
         flags += ["--without", "gpt4_pair"]
@@ -99,7 +99,7 @@ def test_results_by_id_are_joined_with_their_pairs(run, tmp_path, monkeypatch):
     assert "testset-v1.json" in error
     files = ["testset-v1.json", "gpt-4.json"]
     code, out, _ = run("rank", *files, "--no-new", *FAST, "--json")
-    rows = json.loads(out)["summary"]["rows"]
+    rows = json.loads(out)["rows"]
     assert code == 0 and (rows["human"], rows["historical"]) == (450, 150)
 
 

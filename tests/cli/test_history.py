@@ -14,7 +14,7 @@ from skanchor import AnchorHistory, AnchorPipeline, judge_fingerprint
 from skanchor.datasets import load_demo
 from skanchor.io import read_battles
 
-FAST = ["--cv", "3"]
+FAST = ["--set", "cv=3"]
 NEW = "ivory-lynx"
 
 
@@ -68,7 +68,7 @@ def test_place_prints_a_leaderboard(run, file, arrivals, tmp_path):
     rows = found["new_models"][0]["breakdown"]
     sizes = [row["gamma_sign"] for row in rows]
     assert sizes == pytest.approx(favours["gamma_sign"].tolist())
-    assert {"judge", "sensitivity_z"} <= set(found["summary"]["judges"][0])
+    assert {"judge", "sensitivity_z"} <= set(found["judges"][0])
     path = tmp_path / "board.csv"
     assert run("history", "place", file, arrivals, "--output", path)[0] == 0
     assert NEW in path.read_text()

@@ -53,7 +53,7 @@ def test_what_must_be_decided_is_a_finding(run, tmp_path):
     assert code == 0 and "no column judge" in line
     assert offers(line) == [("If people gave these outcomes", {"all_human": True})]
     assert json.loads(run("inspect", path, "--json")[1])["to_decide"] in line
-    assert run("rank", path, "--all-human", "--no-new", "--cv", "2")[0] == 0
+    assert run("rank", path, "--all-human", "--no-new", "--set", "cv=2")[0] == 0
 
 
 def test_a_column_that_may_name_the_judges_is_proposed_once(run, tmp_path):

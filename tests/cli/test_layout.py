@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-FAST = ["--cv", "2"]
+FAST = ["--set", "cv=2"]
 
 
 def test_scale_and_anchor(run, tmp_path):
@@ -45,6 +45,6 @@ def test_what_reading_warns_of_stands_with_the_rest(run, battles, tmp_path):
     frame.to_csv(path := tmp_path / "b.csv", index=False)
     flags = [*FAST, "--drop-invalid", "--json"]
     code, out, err = run("rank", path, *flags)
-    [told] = json.loads(out)["summary"]["warnings"]
+    [told] = json.loads(out)["warnings"]
     assert (code, len(err)) == (0, 1)
     assert err[0] == f"skanchor: warning: {told['message']}"

@@ -9,7 +9,7 @@ import pytest
 from skanchor.datasets import load_demo
 from skanchor.reports.records import as_json_value
 
-FAST = ["--demo", "--cv", "2"]
+FAST = ["--demo", "--set", "cv=2"]
 PRICES = ["--costs", "human=1", "judges=0.05"]
 
 
@@ -87,7 +87,7 @@ def test_a_pilot(run, tmp_path):
     new |= frame["model_b"].isin(["ivory-lynx", "jade-finch"])
     path = tmp_path / "old.csv"
     frame[~new].to_csv(path, index=False)
-    command = ["plan", path, "--cv", "2", "--no-new", "--budget", "10", *PRICES]
+    command = ["plan", path, "--set", "cv=2", "--no-new", "--budget", "10", *PRICES]
     code, out, err = run(*command)
     assert (code, err) == (0, [])
     assert "There is no new model yet. A pilot of" in words_of(out)

@@ -158,14 +158,14 @@ def test_console_script_into_a_closed_pipe(tmp_path):
     if not script.exists():
         pytest.skip("the console script is not installed beside this Python")
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    command = [script, "rank", "--demo", "--cv", "2"]
+    command = [script, "rank", "--demo", "--set", "cv=2"]
     done = subprocess.run(command, capture_output=True, env=environment, check=True)
     assert b"* ivory-lynx" in done.stdout
     assert b"----" in done.stdout
     assert done.stderr == b""
     reader, writer = os.pipe()
     os.close(reader)
-    module = [sys.executable, "-m", "skanchor", "rank", "--demo", "--cv", "2"]
+    module = [sys.executable, "-m", "skanchor", "rank", "--demo", "--set", "cv=2"]
     done = subprocess.run(module, stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-FAST = ["--demo", "--cv", "2"]
+FAST = ["--demo", "--set", "cv=2"]
 
 
 @pytest.fixture

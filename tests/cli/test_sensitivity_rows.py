@@ -8,7 +8,7 @@ import pytest
 from skanchor import AnchorPipeline
 from skanchor.datasets import load_demo
 
-FAST = ["--demo", "--cv", "2", "--item-effects", "none"]
+FAST = ["--demo", "--set", "cv=2", "--set", "item_effects=none"]
 NEW = "ivory-lynx"
 
 

@@ -12,7 +12,7 @@ from skanchor.bootstrap import Bootstrapped
 from skanchor.datasets import load_demo
 from skanchor.evaluation import leave_one_model_out
 
-FAST = ["--cv", "2"]
+FAST = ["--set", "cv=2"]
 TWO = ["--models", "amber-otter", "early-moth"]
 
 
@@ -113,7 +113,7 @@ def test_methods_share_ties_counts_and_position_effects_of_the_flags(run, tmp_pa
     y = np.where(rng.random(len(y)) < 0.2, "tie", y)
     path = tmp_path / "battles.csv"
     X.assign(winner=y, count=counts).to_csv(path, index=False)
-    flags = ["--ties", "drop", "--weights", "frequency"]
+    flags = ["--set", "ties=drop", "--weights", "frequency"]
     flags += ["--set", "calibrator__position_effect=false"]
     names = ["JointBTL", "MeanShift"]
     found = run("compare", path, *TWO, *flags, "--methods", *names, "--json")
@@ -131,7 +131,7 @@ def test_methods_share_ties_counts_and_position_effects_of_the_flags(run, tmp_pa
 @pytest.mark.parametrize(
     ("names", "flags", "unread"),
     [
-        (["MeanShift"], ["--human-bias", "linear"], "--human-bias"),
+        (["MeanShift"], ["--set", "human_bias=linear"], "--human-bias"),
         (
             ["JointBTL", "SoftElo"],
             ["--set", "calibrator__position_effect=false"],
@@ -156,12 +156,12 @@ def test_flags_that_no_method_reads_are_refused(run, names, flags, unread):
         (["HistoricalPPR", "ScalarJudge"], ["--level", "0.9"], "--level"),
         (
             ["ScalarJudge"],
-            ["--random-state=3", "--level", "0.95"],
+            ["--set=random_state=3", "--level", "0.95"],
             "--random-state, --level",
         ),
         (
             ["JointBTL", "ScalarJudge"],
-            ["--level", "0.9", "--random-state", "3"],
+            ["--level", "0.9", "--set", "random_state=3"],
             "--random-state",
         ),
     ],

@@ -143,7 +143,7 @@ def test_the_result_knows_what_was_used(anchor):
         "Groups: prompt_id.",
     ):
         assert line in text.splitlines()
-    assert to_dict(anchor)["summary"]["inputs"] == {
+    assert to_dict(anchor)["inputs"] == {
         "features": ["length", "markdown"],
         "ignored": ["score_a", "score_b"],
         "groups": "prompt_id",

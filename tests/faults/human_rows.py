@@ -124,7 +124,7 @@ table(
     lambda: keep_rows(slice(None)),
     raises=(ValueError, "greater than the number of rows"),
     cv=900,
-    flags=("--cv", "900"),
+    flags=("--set", "cv=900"),
 )
 
 

@@ -289,7 +289,7 @@ def command(name, table, *flags):
         path = Path(folder, "battles.csv")
         table.to_csv(path, index=False)
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            code = main([name, str(path), "--json", "--cv", "3", *flags])
+            code = main([name, str(path), "--json", "--set", "cv=3", *flags])
     if code:
         return {"exit": [code]}, []
     document = json.loads(out.getvalue())
@@ -297,7 +297,7 @@ def command(name, table, *flags):
         [row.get(key) for key in ("score", "standard_error", "low", "high", "rank")]
         for row in document["models"]
     ]
-    codes = sorted(one["code"] for one in document["summary"]["warnings"])
+    codes = sorted(one["code"] for one in document["warnings"])
     return {"exit": [code], "models": np.array(models, dtype=float)}, codes
 
 

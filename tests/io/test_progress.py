@@ -60,9 +60,9 @@ def test_bar_of_the_command_line(tmp_path, terminal, monkeypatch, capsys):
     path = write(tmp_path / "b.csv")
     monkeypatch.setattr(_progress, "LARGE", 1000)
     stream = terminal()
-    assert main(["rank", str(path), "--cv", "2", "--item-effects", "none"]) == 0
+    assert main(["rank", str(path), "--set", "cv=2", "--set", "item_effects=none"]) == 0
     assert "Reading" in stream.getvalue()
     # Nobody watches.
     monkeypatch.setattr(sys, "stderr", silent := io.StringIO())
-    assert main(["rank", str(path), "--cv", "2", "--item-effects", "none"]) == 0
+    assert main(["rank", str(path), "--set", "cv=2", "--set", "item_effects=none"]) == 0
     assert silent.getvalue() == ""
