@@ -375,6 +375,7 @@ class Facts:
             "rank_sets": _by_model(result.rank_sets(self.level)),
             "contrasts": _by_model(self.contrasts),
             "variance": _by_model(result.variance) if has_parts else [],
+            "errors": _by_model(self.errors),
             "favours": _by_model(self.favours),
             "benchmarks": benchmarks_json(self.benchmarks),
             "contexts": [

@@ -101,6 +101,7 @@ def errors_table(facts: Facts) -> Table:
         table.drop(columns=small),
         f"Half width of the {percent(facts.level)} interval of each new model, shares of "
         "its variance, and its limits",
+        name="errors-table",
         scale_digits=facts.scale.digits,
     )
 
@@ -177,14 +178,17 @@ def worth_table(worth: pd.DataFrame, model: Any, name: str = "worth") -> Table:
 
 def judges_table(facts: Facts) -> Table:
     """What the rows say of each judge."""
-    return table_of("judges", facts.judges, "What the rows say of each judge")
+    return table_of(
+        "judges", facts.judges, "What the rows say of each judge", name="judges-table"
+    )
 
 
 def check_table(check: Any) -> Table:
     """Each historical model in turn, placed without its votes."""
     table = check.table.rename_axis("model")
-    return table_of("check", table.assign(rank_set=ranks_of(table)),
-                    "Each historical model in turn, placed without its votes")  # fmt: skip
+    caption = "Each historical model in turn, placed without its votes"
+    table = table.assign(rank_set=ranks_of(table))
+    return table_of("check", table, caption, name="check-table")
 
 
 def tables_of(facts: Facts) -> dict[str, list[Table]]:

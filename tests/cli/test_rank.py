@@ -443,9 +443,7 @@ def test_position_effect_seed_and_jobs(run):
     forced = ["--set", "calibrator__position_effect=true"]
     code, out, _ = run("rank", "--demo", *FAST, "--json", *forced)
     assert code == 0
-    assert all(
-        judge["position_effect"] != 0 for judge in json.loads(out)["judges"]
-    )
+    assert all(judge["position_effect"] != 0 for judge in json.loads(out)["judges"])
 
 
 def test_any_parameter_by_its_name(run):
@@ -728,7 +726,10 @@ def test_a_mix_of_contexts(run, kinds):
             "names poetry; column kind holds",
         ),
         (["--context", "topic"], "there is no column topic"),
-        (["--context", "kind", "--set", "human_bias=linear"], "cannot be combined with"),
+        (
+            ["--context", "kind", "--set", "human_bias=linear"],
+            "cannot be combined with",
+        ),
     ],
 )
 def test_contexts_that_cannot_be_are_one_line(run, kinds, flags, said):
