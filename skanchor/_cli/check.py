@@ -6,7 +6,7 @@ import argparse
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import Command, Flags
+from skanchor._cli.command import BadInputError, Command, Flags
 from skanchor._cli.fit import Task, add_fit, check_flags, load_task
 from skanchor._cli.output import Output, add_output, deliver
 from skanchor._cli.streams import is_watched
@@ -33,9 +33,19 @@ def left_out_settings(task: Task, options: argparse.Namespace) -> dict[str, Any]
     }
 
 
+def load_judged(options: argparse.Namespace) -> Task:
+    """Read the battles of models that are left out in turn, which need a judge."""
+    from skanchor._battles import HUMAN
+
+    task = load_task(options)
+    if "judge" not in task.X or (task.X["judge"] == HUMAN).all():
+        raise BadInputError("no row is by a judge, who could place a model without votes")
+    return task
+
+
 def _check(options: argparse.Namespace) -> None:
     check_flags(options)
-    task = load_task(options)
+    task = load_judged(options)
     fitted = _as_ranked(task)
 
     from skanchor.evaluation import check_intervals

@@ -20,7 +20,7 @@ SHORT = {
     "--all-human": "all rows are votes of people",
     "--judges": "labels of judges; all others are people",
     "--new --new-models": "new models (default: those without votes)",
-    "--no-new": "no model is new: rank by votes and verdicts alike",
+    "--no-new": "no model is new: rank those with votes",
     "--hide-votes-of": "place these models as if they were new",
 }
 """Help on flags of files where `skanchor inspect --help` has more; it has the others."""

@@ -7,9 +7,9 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.check import add_models, left_out_settings
+from skanchor._cli.check import add_models, left_out_settings, load_judged
 from skanchor._cli.command import BadInputError, Command, Flags, near_names
-from skanchor._cli.fit import Task, add_fit, check_flags, load_task, settings_of
+from skanchor._cli.fit import Task, add_fit, check_flags, settings_of
 from skanchor._cli.output import Output, add_output, deliver
 from skanchor._cli.table import add_table
 
@@ -39,7 +39,7 @@ def _compare(options: argparse.Namespace) -> None:
     names = options.methods or list(_DEFAULT)
     names = list(METHODS) if names == ["all"] else names
     _check_methods(names, options)
-    task = load_task(options)
+    task = load_judged(options)
 
     from skanchor.evaluation import leave_one_model_out
 

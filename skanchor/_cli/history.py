@@ -62,7 +62,13 @@ def _add_arguments(flags: Flags) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, (help_, add, _) in _ACTIONS.items():
         usage = f"skanchor history {name} ... [flags]"
-        made = actions.add_parser(name, help=help_, usage=usage, description=help_)
+        made = actions.add_parser(
+            name,
+            prog=f"skanchor history {name}",
+            usage=usage,
+            help=help_,
+            description=help_,
+        )
         add(replace(flags, container=made))
 
 

@@ -159,6 +159,7 @@ def make_parser(typed: Sequence[str] | None = None) -> argparse.ArgumentParser:
         takes_files = command.name not in ("inspect", "fetch")
         made = commands.add_parser(
             command.name,
+            prog=f"skanchor {command.name}",
             usage=f"skanchor {command.name} {_USAGE.get(command.name, 'FILE ... [flags]')}",
             help=command.help,
             description=command.description,
