@@ -103,6 +103,7 @@ def _add_update(flags: Flags) -> None:
         "all battles of the history; needed with features, groups or weights",
         nargs="+",
     )
+    flags.value("--promote", "MODEL", "a model that was new, on which people vote now")
     add_file(flags, "file to write it to (default: the history itself)")
     add_force(flags)
 
@@ -222,7 +223,10 @@ def _update(options: argparse.Namespace) -> None:
         meaning, rows = load_rows(options, None)
         past = _past(options)
         history = _weighing(history, meaning, rows, past)
-        history.update(*rows, prints, past=past)
+        if options.promote is None:
+            history.update(*rows, prints, past=past)
+        else:
+            history.promote(options.promote, *rows, prints, past=past)
         raise_if_stopped()
         history.save(options.output, overwrite=options.force, replaces=seen)
     what = {"counts": "counts of rows that it has stored", "rows": "all rows"}

@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 from skanchor._battles.outcomes import Outcomes
-from skanchor._cli.method import load_task
+from skanchor._cli.fit import load_task
+from skanchor.exceptions import BattlesError
 from skanchor.reports.overview import overview
 
 FLAGS = ["--set", "cv=2", "--set", "item_effects=none", "--groups", "none", "--json"]
@@ -571,8 +572,8 @@ def rank_roughly(options):
     """Stand in for the fit of ``rank``: admit the rows, and order models by wins."""
     task = load_task(options)
     found = overview(task.X, task.y, None, [] if options.no_new else options.new)
-    if found.refusal is not None:
-        raise found.refusal
+    if found["refusal"] is not None:
+        raise BattlesError(found["refusal"])
     a, b = task.X["model_a"].astype(str), task.X["model_b"].astype(str)
     won = Outcomes.encode(task.y, named=True).values
     weight = np.ones(len(won)) if task.weight is None else np.asarray(task.weight)
@@ -639,7 +640,7 @@ def test_no_argument_that_is_offered_ends_in_a_wrong_order(
     run, tmp_path, monkeypatch, name
 ):
     case = CASES[name]
-    monkeypatch.setattr("skanchor._cli.rank.fit_method", rank_roughly)
+    monkeypatch.setattr("skanchor._cli.rank.fit_rows", rank_roughly)
     case.write(path := tmp_path / name)
     untrue, seen = UNTRUE.get(name, ()), set()
     found = orders_of(run, ["rank", path, *case.more], untrue, seen)

@@ -684,7 +684,7 @@ def test_a_mix_of_contexts(run, kinds):
     ("flags", "cause"),
     [
         (['context_mix={"1": 1}'], "context_mix"),
-        (["context=kind", 'context_mix={"1": 0, "2": 0}'], "context_mix"),
+        (["context=kind", 'context_mix={"1": 0, "2": 0}'], "must sum to one"),
         (["context=kind", 'context_mix={"poetry": 1}'], "poetry"),
         (["context=topic"], "topic"),
         (["context=kind", "human_bias=linear"], "cannot be combined with"),
