@@ -108,6 +108,8 @@ def test_notes_of_reading_are_no_warnings(run, battles, tmp_path):
     table.to_csv(path := tmp_path / "notes.csv", index=False)
     code, out, (line,) = run("rank", path, *FAST)
     assert code == 0
-    assert line.startswith("skanchor: read as: ") and "judges are in 'Evaluator'" in line
+    assert (
+        line.startswith("skanchor: read as: ") and "judges are in 'Evaluator'" in line
+    )
     # It stands once, where it was read.
     assert "Evaluator" not in out

@@ -521,9 +521,9 @@ CASES |= {
     "command, on the scale of Elo": partial(
         command, "--scale", "elo", "--anchor", "model-01=1000"
     ),
-    "command, groups": partial(command, "--groups", "prompt", "--set", "ties=drop"),
+    "command, groups": partial(command, "--groups", "prompt", "--ties", "drop"),
     "command, contexts": partial(
-        command, "--context", "kind", "--set", "item_effects=none"
+        command, "--context", "kind", "--item-effects", "none"
     ),
     "command, no new models": partial(command, "--no-new", edit=of_old),
     "command, a model that lost all votes": partial(command, edit=lost_all),
