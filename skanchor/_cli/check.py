@@ -39,7 +39,7 @@ def load_judged(options: argparse.Namespace) -> Task:
 
     task = load_task(options)
     if "judge" not in task.X or (task.X["judge"] == HUMAN).all():
-        raise BadInputError("no row is by a judge, who could place a model without votes")
+        raise BadInputError("without rows of judges, no model is placed without votes")
     return task
 
 

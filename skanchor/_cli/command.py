@@ -23,7 +23,7 @@ SHORT = {
     "--no-new": "no model is new: rank those with votes",
     "--hide-votes-of": "place these models as if they were new",
 }
-"""Help on flags of files where `skanchor inspect --help` has more; it has the others."""
+"""Help on flags of files; `skanchor inspect --help` says more, and has the others."""
 
 
 class BadInputError(Exception):

@@ -365,7 +365,7 @@ _ACTIONS: dict[str, tuple[str, Callable[[Flags], None], Callable[[Any], None]]] 
     "update": ("add rows of models with votes to the file", _add_update, _update),
     "show": ("say what the file holds", _add_show, _show),
 }
-"""Help of each action, the function that adds its arguments, and the one that runs it."""
+"""Help of each action, what adds its arguments, and what runs it."""
 
 HISTORY = Command(
     name="history",

@@ -176,7 +176,7 @@ class Output:
         lines: Iterable[str] = (),
         **values: Any,
     ) -> Output:
-        """Output of sentences and tables with titles; its notes have the name ``kind``."""
+        """Output of sentences and tables with titles; ``kind`` names its note."""
         from skanchor.reports.facts import SCHEMA_VERSION
         from skanchor.reports.page import render_text
 

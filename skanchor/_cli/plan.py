@@ -26,8 +26,8 @@ def _add_arguments(flags: Flags) -> None:
     group.value(
         "--widths --width",
         "WIDTH",
-        "rows until intervals have these half widths, in logits (none: 3/4, 1/2, 1/4 of "
-        "today's)",
+        "rows until intervals have these half widths, in logits (none: 3/4, 1/2 and "
+        "1/4 of today's)",
         nargs="*",
         type=float,
     )

@@ -157,10 +157,11 @@ def make_parser(typed: Sequence[str] | None = None) -> argparse.ArgumentParser:
     )
     for command in COMMANDS:
         takes_files = command.name not in ("inspect", "fetch")
+        usage = _USAGE.get(command.name, "FILE ... [flags]")
         made = commands.add_parser(
             command.name,
             prog=f"skanchor {command.name}",
-            usage=f"skanchor {command.name} {_USAGE.get(command.name, 'FILE ... [flags]')}",
+            usage=f"skanchor {command.name} {usage}",
             help=command.help,
             description=command.description,
             epilog=f"{_MORE_FLAGS if takes_files else ''}{_EXIT_CODE}",

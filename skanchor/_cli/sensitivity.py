@@ -21,7 +21,7 @@ def _add_arguments(flags: Flags) -> None:
     favours.value(
         "--gamma",
         "SIZE",
-        "intervals and rank sets that allow for favours of these sizes, in judge logits",
+        "sizes of favours, in judge logits, that intervals and rank sets allow for",
         nargs="+",
         type=float,
     )
@@ -132,8 +132,9 @@ def _fragility(options: argparse.Namespace) -> Output:
     if len(found.table) == 1:
         # Equal rows share a line.
         names = ["model_a", "model_b", "judge", "outcome"]
-        rows = found.rows(*found.table.index[0]).groupby(names)["count"].sum()
-        rows = rows.sort_values(ascending=False, kind="stable").reset_index(names[1:])
+        count = found.rows(*found.table.index[0]).groupby(names)["count"].sum()
+        count = count.sort_values(ascending=False, kind="stable")
+        rows = count.to_frame("count").reset_index(names[1:])
         tables.append(("Which rows", table_of("rows", rows)))
     statements = [
         {

@@ -184,7 +184,7 @@ class Facts:
 
     @cached_property
     def favours(self) -> pd.DataFrame | None:
-        """How large a favour undoes each statement on a new model; None if not known."""
+        """How large a favour undoes each statement; None where it is not known."""
         return self._closed_form("breakdown", level=self.level)
 
     @cached_property
@@ -263,7 +263,7 @@ class Facts:
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
-        """Features, ignored columns, groups, weights, ties and contexts of the table."""
+        """Features, groups, weights, ties and contexts of the table."""
         n_groups = None
         if isinstance(self.fitted, AnchorPipeline):
             n_groups = self.fitted._distinct_sample.n_groups
@@ -280,7 +280,7 @@ class Facts:
 
     @cached_property
     def item_effects(self) -> dict[str, Any] | None:
-        """Whether intervals allow for item effects, why, and the p-value of the test."""
+        """Whether intervals allow for item effects, why, and the test's p-value."""
         if isinstance(self.fitted, AnchorPipeline):
             choice = self.fitted._inference.choice
             decided = choice.item_effects, choice.reason, choice.p_value
@@ -363,7 +363,7 @@ class Facts:
         from skanchor.reports.sentences import answer, check_record
 
         result = self.result
-        has_parts = isinstance(result, AnchorResult) and len(result.variance)
+        variance = result.variance if isinstance(result, AnchorResult) else None
         found = {
             "schema_version": SCHEMA_VERSION,
             "method": self.method,
@@ -374,7 +374,7 @@ class Facts:
             "best": records_of(self.best.to_frame("probability"), index="model"),
             "rank_sets": _by_model(result.rank_sets(self.level)),
             "contrasts": _by_model(self.contrasts),
-            "variance": _by_model(result.variance) if has_parts else [],
+            "variance": _by_model(variance),
             "errors": _by_model(self.errors),
             "favours": _by_model(self.favours),
             "benchmarks": benchmarks_json(self.benchmarks),

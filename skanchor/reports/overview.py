@@ -36,8 +36,8 @@ def overview(
     Returns
     -------
     dict
-        Its keys are those of ``skanchor inspect --json`` in ``docs/json.md``; models and
-        judges are DataFrames.
+        Its keys are those of ``skanchor inspect --json`` in ``docs/json.md``; models
+        and judges are DataFrames.
 
     Raises
     ------
@@ -58,7 +58,9 @@ def overview(
     used, y = rows.is_usable & (sample.weight > 0), sample.y
     human, bad = used & rows.is_human, sample.outcomes.both_bad
     frame = as_frame(X)
-    has_raters = frame is not None and "rater" in frame.columns
+    n_raters = None
+    if frame is not None and "rater" in frame.columns:
+        n_raters = frame["rater"].drop_nulls().n_unique()
     models = pd.DataFrame(
         {
             "is_new": rows.is_new,
@@ -75,7 +77,7 @@ def overview(
         },
         "models": models[(models["n_human"] + models["n_judge"]) > 0],
         "judges": _judges(rows, y, used),
-        "n_raters": frame["rater"].drop_nulls().n_unique() if has_raters else None,
+        "n_raters": n_raters,
         "outcomes": {
             "first": int((y == 1.0).sum()),
             "second": int((y == 0.0).sum()),

@@ -63,7 +63,7 @@ def write_report(
 
     Notes
     -----
-    The page has drawings if matplotlib is installed: ``pip install "skanchor[report]"``.
+    The page has drawings if matplotlib is installed (``skanchor[report]``).
 
     Examples
     --------
@@ -109,7 +109,7 @@ def render_page(facts: Facts) -> str:
 
 
 def ranking_text(facts: Facts, **screen: Any) -> str:
-    """The leaderboard of a run and its facts as text; ``screen`` as of `render_text`."""
+    """The leaderboard of a run and its facts; ``screen`` as of `render_text`."""
     return render_text("rank", facts=facts, answer=sentences.answer(facts), **screen)
 
 
@@ -248,7 +248,7 @@ class Axis:
     def _ticks(self, in_percent: bool) -> list[tuple[float, str]]:
         """Positions and labels: the reference, and its sides."""
         middle = self.table.middle
-        # The largest of 1, 2 or 5 times a power of ten that lies within the longer side.
+        # The largest of 1, 2 or 5 times a power of ten within the longer side.
         side = 0.9 * max(self.last - middle, middle - self.first)
         power = 10.0 ** math.floor(math.log10(side))
         step = next(power * m for m in (5, 2, 1) if power * m <= side)

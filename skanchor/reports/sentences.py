@@ -220,7 +220,7 @@ def purchases(facts: Facts) -> list[str]:
     def opponents(model: Any, source: Any) -> str:
         costs = {source: 1.0}
         table = facts.fitted.design(PROBE, costs, [model], floor=0.0).table
-        return joined(np.asarray(table.nlargest(2, "rows")["opponent"], dtype=object))
+        return joined(table.nlargest(2, "rows")["opponent"].tolist())
 
     lines = []
     for model in described(facts):

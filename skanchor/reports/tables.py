@@ -268,7 +268,7 @@ def table_of(
     ]
     forms = [scale_digits if form == "scale" else form for _, form in chosen.values()]
     rows = [
-        [word(label), *(cell(row[key], form) for key, form in zip(chosen, forms, strict=True))]
+        [word(label), *map(cell, (row[key] for key in chosen), forms)]
         for label, row in zip(frame.index, frame.to_dict("records"), strict=True)
     ]  # fmt: skip
     return Table(name or columns, caption, headings, rows, **more)
@@ -335,7 +335,7 @@ def rounded(value: float) -> str:
 
 
 def word(text: Any) -> Cell:
-    """A name or a word as a cell, sorted by its letters; a fraction has three digits."""
+    """A name as a cell, sorted by its letters; a fraction has three digits."""
     shown = f"{text:.3f}" if isinstance(text, float) else label(text)
     return Cell(shown, shown)
 
@@ -356,14 +356,14 @@ def interval(low: float, high: float, form: Any) -> Cell:
     return Cell(f"{ends[0].text} to {ends[1].text}", ends[0].key)
 
 
-def ranks_of(table: pd.DataFrame) -> list[Cell]:
+def ranks_of(table: pd.DataFrame) -> Any:
     """Rank sets of a table with ``rank_low`` and ``rank_high``, as cells."""
     ends = zip(table["rank_low"], table["rank_high"], strict=True)
     return [span(int(low), int(high)) for low, high in ends]
 
 
 def records_of(frame: pd.DataFrame, **names: str) -> list[dict[Any, Any]]:
-    """Rows of a DataFrame as dicts, its index included (by ``index``, if it is given)."""
+    """Rows of a DataFrame as dicts, its index included, perhaps by another name."""
     if "index" in names:
         frame = frame.rename_axis(names["index"])
     return frame.reset_index().to_dict("records")

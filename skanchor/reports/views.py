@@ -46,7 +46,7 @@ def board_table(facts: Facts) -> Table:
     """The leaderboard, best first, with a bar for each interval."""
     board, digits = facts.board, facts.scale.digits
     is_known = board["determined"].tolist()
-    ranks = [
+    ranks: Any = [
         cell(rank, 0) if known else Cell("?", math.inf)
         for rank, known in zip(board["rank"], is_known, strict=True)
     ]
@@ -55,7 +55,7 @@ def board_table(facts: Facts) -> Table:
         board.assign(
             rank=ranks, rank_set=ranks_of(board), interval=_intervals(board, digits)
         ),
-        f"All models, best first, with {percent(facts.level)} intervals of their scores",
+        f"All models, best first, with {percent(facts.level)} intervals of scores",
         scale_digits=digits,
         marked=board["is_new"].tolist(),
         ordered_by=3,  # the column of scores
@@ -65,7 +65,8 @@ def board_table(facts: Facts) -> Table:
 
 def _intervals(
     table: pd.DataFrame, form: Any, low: str = "low", high: str = "high"
-) -> list[Cell]:
+) -> Any:
+    """Both ends of intervals as cells."""
     return [interval(*ends, form) for ends in zip(table[low], table[high], strict=True)]
 
 
@@ -99,8 +100,8 @@ def errors_table(facts: Facts) -> Table:
     return table_of(
         "errors",
         table.drop(columns=small),
-        f"Half width of the {percent(facts.level)} interval of each new model, shares of "
-        "its variance, and its limits",
+        f"Half width of the {percent(facts.level)} interval of each new model, shares "
+        "of its variance, and its limits",
         name="errors-table",
         scale_digits=facts.scale.digits,
     )

@@ -42,7 +42,6 @@ from skanchor.results._rank_sets import (
 )
 from skanchor.results._scale import Scale
 
-
 EQUAL = 1e-9
 """Difference in logits up to which scores are equal: what is left is rounding."""
 
