@@ -1,10 +1,11 @@
 """Text that a spreadsheet would run as a formula: marked in CSV, unmarked on reading.
 
 A cell of text that begins with ``=``, ``+``, ``-``, ``@``, a tab, a carriage return or
-a line feed is written with an apostrophe in front, the mark of text in spreadsheets. The
-same is done if such a character follows apostrophes. Reading removes one apostrophe, so
-that it restores the text that was written. Only characters that a terminal would run,
-or that turn the direction of a text, stay the escapes that they were written as.
+a line feed is written with an apostrophe in front, which spreadsheets take as the mark
+of text. The same is done if such a character follows apostrophes. Reading removes one
+apostrophe, so that it restores the text that was written. Only characters that a
+terminal would run, or that turn the direction of a text, stay the escapes that they
+were written as.
 """
 
 from __future__ import annotations
