@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -179,6 +179,7 @@ class Output:
         """Output of sentences and tables with titles; ``kind`` names its note."""
         from skanchor.reports.facts import SCHEMA_VERSION
         from skanchor.reports.page import render_text
+        from skanchor.reports.tables import label
 
         def text(**screen: Any) -> str:
             shown = [(title, one) for title, one in tables if one.rows]
@@ -189,7 +190,10 @@ class Output:
             text,
             lambda: {"schema_version": SCHEMA_VERSION, **record},
             lambda: frame,
-            lambda: [one for _, one in tables],
+            lambda: [
+                one if one.caption else replace(one, caption=label(title))
+                for title, one in tables
+            ],
         )
 
 

@@ -206,17 +206,18 @@ class Table:
         return frame.set_index(self.headings[0].text)
 
     def to_markdown(self) -> str:
-        """The table in Markdown; needs tabulate."""
+        """The table in Markdown, below its caption; needs tabulate."""
         frame = self.frame().reset_index()
         safe = frame.map(lambda text: text.replace("\\", r"\\").replace("|", r"\|"))
         aligned = ["right" if head.is_number else "left" for head in self.headings]
         text = safe.to_markdown(index=False, disable_numparse=True, colalign=aligned)
-        return f"{text}\n"
+        return f"{self.caption}\n\n{text}\n" if self.caption else f"{text}\n"
 
     def to_latex(self) -> str:
-        """The table in LaTeX, with rules of booktabs."""
+        """The table in LaTeX, with rules of booktabs; its caption is a comment."""
+        frame = self.frame()
         text: str = (
-            self.frame()
+            frame.rename_axis(index=None, columns=frame.index.name)
             .style.format(escape="latex")
             .format_index(escape="latex", axis=0)
             .format_index(escape="latex", axis=1)
@@ -227,7 +228,7 @@ class Table:
                 ),
             )
         )
-        return text
+        return f"% {self.caption}\n{text}" if self.caption else text
 
 
 def table_of(

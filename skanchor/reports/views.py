@@ -227,29 +227,14 @@ def tables_of(facts: Facts) -> dict[str, list[Table]]:
 
 # --------------------------------------------------------------------------- drawings
 def figures_of(facts: Facts) -> dict[str, list[Figure]]:
-    """Drawings of a page by its sections; none without matplotlib."""
-    if find_spec("matplotlib") is None:
-        return {}
-    from skanchor import plotting
+    """Drawings of a page by its sections; none without matplotlib, nor of a result.
 
-    level, result, scale = facts.level, facts.result, facts.scale
-    found = {
-        "leaderboard": [
-            _figure(
-                "figure-board",
-                "Scores of all models",
-                f"A dot is a score, the line through it its {percent(level)} interval; "
-                "diamonds are new models. The rank sets on the right hold the ranks of "
-                f"all models at once, with {percent(level)} confidence.",
-                lambda: plotting.LeaderboardDisplay.from_result(
-                    result, level, scale=scale
-                ),
-            )
-        ],
-    }
-    if isinstance(facts.fitted, AnchorPipeline) and len(facts.judges):
-        found["judges"] = list(_judge_figures(facts.fitted, level))
-    return found
+    Intervals of scores and contrasts are bars in the tables, and not drawn again.
+    """
+    is_pipeline = isinstance(facts.fitted, AnchorPipeline)
+    if find_spec("matplotlib") is None or not is_pipeline or not len(facts.judges):
+        return {}
+    return {"judges": list(_judge_figures(facts.fitted, facts.level))}
 
 
 def _judge_figures(anchor: AnchorPipeline, level: float) -> Iterator[Figure]:

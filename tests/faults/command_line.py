@@ -28,7 +28,7 @@ for title, where in {
     "Flags that contradict each other or name what is not there":
         "cli.test_rank::test_bad_flags",
     "A price of votes alone, or a label of people as a price or as the name of all "
-    "judges": "cli.test_plan::test_labels_of_people_are_refused",
+    "judges": "cli.test_readouts::test_bad_flags_cost_one_line",
     "A flag that a command has no use for": "cli.test_rank::test_bad_flags",
     "A file of no tool that is known, without columns that can be recognised":
         "io.test_tools::test_unknown_file_says_what_it_comes_near",

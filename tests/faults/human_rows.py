@@ -66,7 +66,7 @@ table(
     lambda: rare((0, 4), 8),
     check=dealt_anew,
     random_state=DEALT,
-    flags=("--random-state", str(DEALT)),
+    flags=("--set", f"random_state={DEALT}"),
 )
 table(
     "A model with a single win among people",
