@@ -11,13 +11,14 @@ import pandas as pd
 from fuzz import tables
 
 FLAGS = [
-    ["--level", "0.9"], ["--level", "1.5"], ["--level", "nan"], ["--cv", "2"],
-    ["--cv", "1"], ["--cv", "999999"], ["--groups", "prompt_id"],
+    ["--level", "0.9"], ["--level", "1.5"], ["--level", "nan"], ["--set", "cv=2"],
+    ["--set", "cv=1"], ["--set", "cv=999999"], ["--groups", "prompt_id"],
     ["--groups", "judge,model_a"], ["--groups", ","], ["--weights", "frequency"],
-    ["--weights", "importance"], ["--random-state", "5"], ["--random-state", "-1"],
+    ["--weights", "importance"], ["--set", "random_state=5"],
+    ["--set", "random_state=-1"],
     ["--set", "calibrator__position_effect=true"], ["--set", "bias=linear"],
-    ["--set", "calibrator__position_effect=false"], ["--item-effects", "none"],
-    ["--item-effects", "random"],
+    ["--set", "calibrator__position_effect=false"], ["--set", "item_effects=none"],
+    ["--set", "item_effects=random"],
     ["--set", "historical_fit=two-step"], ["--from", "table"],
     ["--from", "alpaca_eval"],
     ["--from", "arena_hard,table"], ["--from", "nothing"], ["--file-format", "csv"],
@@ -59,7 +60,7 @@ def draw(rng, folder):
         out = rng.choice(["out.csv", "out.json", "out.txt", "no/such/out.csv", ""])
         args += ["--output", str(folder / out)]
     if "--cv" not in args:
-        args += ["--cv", "3"]
+        args += ["--set", "cv=3"]
     return args
 
 
