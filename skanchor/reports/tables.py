@@ -217,7 +217,7 @@ class Table:
         """The table in LaTeX, with rules of booktabs; its caption is a comment."""
         frame = self.frame()
         text: str = (
-            frame.rename_axis(index=None, columns=frame.index.name)
+            frame.rename_axis(index=None, columns=self.headings[0].text)
             .style.format(escape="latex")
             .format_index(escape="latex", axis=0)
             .format_index(escape="latex", axis=1)

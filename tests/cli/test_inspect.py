@@ -51,7 +51,7 @@ def test_what_is_unclear_is_a_finding(run, tmp_path):
     flags = ["--labels", "hm=tie", "--human", "*"]
     code, out, _ = run("inspect", path, *flags)
     assert code == 0 and "Rows: 4000 by people, 0 by judges." in out
-    assert run("rank", path, *flags, "--no-new", "--cv", "2")[0] == 0
+    assert run("rank", path, *flags, "--no-new", "--set", "cv=2")[0] == 0
 
 
 def test_the_two_commands_of_a_question_can_be_pasted(run, tmp_path, monkeypatch):
@@ -66,7 +66,7 @@ def test_the_two_commands_of_a_question_can_be_pasted(run, tmp_path, monkeypatch
     assert run(*shlex.split(inspect)[1:])[0] == 0
     path = Path("my file.toml")
     path.write_text(path.read_text().replace('"?"', '"tie"'))
-    assert run(*shlex.split(rank)[1:], "--cv", "2")[0] == 0
+    assert run(*shlex.split(rank)[1:], "--set", "cv=2")[0] == 0
 
 
 def test_parts_and_what_is_left_out_are_said(run, tmp_path):

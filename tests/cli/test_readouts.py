@@ -122,14 +122,6 @@ def test_plan(run, record, anchor, fitted, tmp_path):
     assert pd.read_csv(path)["rows"].sum() == design.table["rows"].sum()
 
 
-def test_a_pilot(record, tmp_path):
-    frame = load_demo().frame
-    new = frame[["model_a", "model_b"]].isin([NEW, "jade-finch"]).any(axis=1)
-    frame[~new].to_csv(path := tmp_path / "old.csv", index=False)
-    flags = ["--set", "cv=2", "--no-new", "--budget", "10", *PRICES]
-    assert record("plan", path, *flags)["is_pilot"]
-
-
 def test_sensitivity(run, record, anchor, fitted, tmp_path):
     found = record("sensitivity", *FAST, "--gamma", "0", "0.2")
     wider, broken = anchor.sensitivity([0, 0.2]).table, anchor.breakdown()

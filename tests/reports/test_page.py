@@ -282,16 +282,6 @@ def test_odd_names_are_harmless_in_a_terminal_and_in_tables():
     assert "\x1b" not in table.to_latex()
 
 
-def test_assumptions_of_reading_stand_on_the_page_once(anchor):
-    from skanchor.exceptions import AssumptionWarning
-
-    read = AssumptionWarning("rows of judge 'crowd' are people's")
-    facts = Facts(anchor, earlier=[read])
-    # A terminal has shown them already, while the table was read.
-    assert "crowd" not in ranking_text(facts)
-    assert Page(render_page(facts)).text.count("judge 'crowd'") == 1
-
-
 def test_json_has_keys_that_its_page_describes(anchor):
     from pathlib import Path
 
