@@ -11,7 +11,6 @@ import hashlib
 import math
 import textwrap
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from skanchor.io.atomic import check_writable, write_atomically
@@ -87,7 +86,7 @@ def write_report(
 
 def render_page(facts: Facts) -> str:
     """The report of a run as an HTML page."""
-    script = _source("report.js")
+    script = sentences.template_source("report.js")
     page: str = (
         environment()
         .get_template("report.html")
@@ -102,7 +101,7 @@ def render_page(facts: Facts) -> str:
             script_hash=base64.b64encode(
                 hashlib.sha256(script.encode()).digest()
             ).decode(),
-            style=_source("report.css"),
+            style=sentences.template_source("report.css"),
         )
     )
     return page
@@ -148,16 +147,7 @@ def render_text(
 @cache
 def environment() -> Environment:
     """The templates, with the functions that they may call."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    made = Environment(
-        loader=FunctionLoader(_source),
-        autoescape=lambda name: name is not None and name.endswith(".html"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    made = sentences.new_environment()
     made.filters |= {
         "key": _sort_key,
         "label": tables.label,
@@ -176,12 +166,6 @@ def environment() -> Environment:
         "axis": Axis,
     }
     return made
-
-
-@cache
-def _source(name: str) -> str:
-    """Text of a file of the folder ``templates``."""
-    return (files("skanchor.reports") / "templates" / name).read_text("utf-8")
 
 
 def _wrap(text: str, width: int) -> str:

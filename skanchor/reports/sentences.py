@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,6 +24,8 @@ from skanchor.reports.tables import cell, label, records_of, rounded
 from skanchor.warning_log import in_short
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+
     from skanchor._diagnostics import IntervalCheck
     from skanchor.reports.facts import Facts
 
@@ -318,11 +321,29 @@ def _p(value: float) -> str:
 
 # ------------------------------------------------------------------------- the words
 @cache
+def template_source(name: str) -> str:
+    """Text of a file of the folder ``templates``."""
+    return (files("skanchor.reports") / "templates" / name).read_text("utf-8")
+
+
+def new_environment() -> Environment:
+    """The templates, without functions that they may call."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    return Environment(
+        loader=FunctionLoader(template_source),
+        autoescape=lambda name: name is not None and name.endswith(".html"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+@cache
 def _words() -> Any:
     """The words: a macro for each sentence."""
-    from skanchor.reports.page import environment
-
-    return environment().get_template("sentences.jinja").module
+    return new_environment().get_template("sentences.jinja").module
 
 
 def _say(sentence: str, *values: Any) -> str:
