@@ -177,7 +177,7 @@ class Output:
         **values: Any,
     ) -> Output:
         """Output of sentences and tables with titles; ``kind`` names its note."""
-        from skanchor.reports.facts import SCHEMA_VERSION
+        from skanchor.reports.document import SCHEMA_VERSION
         from skanchor.reports.page import render_text
         from skanchor.reports.tables import label
 
@@ -230,7 +230,7 @@ def deliver(output: Output, options: argparse.Namespace) -> None:
 
 def json_text(record: Any) -> str:
     """Text of a record as JSON, in which numbers that it lacks are text or null."""
-    from skanchor.reports.facts import as_json_value
+    from skanchor.reports.document import as_json_value
 
     return json.dumps(as_json_value(record), indent=2, allow_nan=False) + "\n"
 

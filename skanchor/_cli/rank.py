@@ -46,6 +46,7 @@ def scale_of(options: argparse.Namespace) -> dict[str, Any]:
 
 def ranking_output(fitted: Any, options: argparse.Namespace) -> Output:
     """Forms of a fitted pipeline, or of models that a history has placed."""
+    from skanchor.reports.document import document
     from skanchor.reports.facts import Facts
     from skanchor.reports.page import ranking_text, render_page
     from skanchor.reports.views import board_table
@@ -59,7 +60,7 @@ def ranking_output(fitted: Any, options: argparse.Namespace) -> Output:
     )
     return Output(
         text=lambda **screen: ranking_text(facts, **screen),
-        record=facts.to_dict,
+        record=lambda: document(facts),
         frame=lambda: facts.board,
         tables=lambda: [board_table(facts)],
         page=lambda: render_page(facts),

@@ -69,7 +69,7 @@ def _sensitivity(options: argparse.Namespace) -> None:
 def _favours(options: argparse.Namespace) -> Output:
     """Fit, and say how large favours change what is said of the new models."""
     from skanchor.readouts import breakdown_sentences
-    from skanchor.reports.facts import benchmarks_json
+    from skanchor.reports.document import benchmarks_json
     from skanchor.reports.sentences import IN_FULL
     from skanchor.reports.tables import records_of, table_of
     from skanchor.reports.views import favours_table, first_favours_table

@@ -1,11 +1,11 @@
-"""The facts of a run in one record, which the terminal, JSON and the page read."""
+"""The facts of a run in one place, which the terminal, JSON and the page read."""
 
 from __future__ import annotations
 
 import inspect
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cached_property
 from importlib.metadata import version
@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skanchor._anchor import AnchorPipeline
 from skanchor.exceptions import BattlesError, DiagnosticWarning
-from skanchor.readouts import FAVOUR_OF, Answer, Outlook
-from skanchor.reports.tables import records_of
+from skanchor.readouts import Answer, Outlook
 from skanchor.results import (
     AnchorResult,
     ContextResult,
@@ -30,9 +29,6 @@ from skanchor.results import (
 from skanchor.results.adjustment import is_significant
 from skanchor.results.estimators import RankingEstimator
 from skanchor.warning_log import WarningLog, in_short
-
-SCHEMA_VERSION = 3
-"""Increases whenever a program that reads the JSON must change."""
 
 PACKAGES = ("skanchor", "numpy", "scipy", "scikit-learn", "pandas")
 """Packages whose version may change a number."""
@@ -349,130 +345,6 @@ class Facts:
     def is_placed(self) -> bool:
         """Whether a stored history has placed the new models."""
         return not hasattr(self.fitted, "fit") and hasattr(self.fitted, "item_effects_")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data with the keys of ``docs/json.md``."""
-        from skanchor.reports.sentences import answer, check_record
-
-        result = self.result
-        variance = result.variance if isinstance(result, AnchorResult) else None
-        found = {
-            "schema_version": SCHEMA_VERSION,
-            "method": self.method,
-            "level": self.level,
-            "scale": self.scale.to_dict(),
-            "answer": answer(self),
-            "models": records_of(self.board),
-            "best": records_of(self.best.to_frame("probability"), index="model"),
-            "rank_sets": _by_model(result.rank_sets(self.level)),
-            "contrasts": _by_model(self.contrasts),
-            "variance": _by_model(variance),
-            "errors": _by_model(self.errors),
-            "favours": _by_model(self.favours),
-            "benchmarks": benchmarks_json(self.benchmarks),
-            "contexts": [
-                {"context": name, "models": records_of(board, index="model")}
-                for name, board in self.contexts.items()
-            ],
-            "check": None if self.check is None else check_record(self.check),
-            "undetermined": self.models["undetermined"],
-            "rows": self.rows,
-            "inputs": self.inputs,
-            "judges": records_of(self.judges, index="judge"),
-            "item_effects": self.item_effects,
-            "warnings": [
-                {
-                    "category": type(one).__name__,
-                    "code": getattr(one, "code", ""),
-                    "subject": list(getattr(one, "subject", ())),
-                    "message": str(one),
-                }
-                for one in self.warnings
-            ],
-            "settings": self.settings,
-            "versions": self.versions,
-            "input_hash": self.input_hash,
-        }
-        plain: dict[str, Any] = as_json_value(found)
-        return plain
-
-
-def to_dict(
-    result: RankingEstimator | RankingResult, level: float = 0.95, **layout: Any
-) -> dict[str, Any]:
-    """Return a result as plain data for strict JSON.
-
-    Parameters
-    ----------
-    result : RankingEstimator or RankingResult
-        A fitted method with standard errors, such as ``AnchorPipeline``; or its result,
-        which has no information on judges and settings.
-    level : float, default=0.95
-        Level of intervals and rank sets.
-    **layout : dict
-        ``scale``, ``anchor``, ``sort`` and ``ranks`` of
-        :meth:`skanchor.AnchorPipeline.leaderboard`.
-
-    Returns
-    -------
-    dict
-        Lists of records and plain values; ``docs/json.md`` describes the keys. Infinite
-        numbers are the strings ``"inf"`` and ``"-inf"``, undefined ones are None.
-
-    Examples
-    --------
-    >>> from skanchor import AnchorPipeline
-    >>> from skanchor.datasets import load_demo
-    >>> from skanchor.reports import to_dict
-    >>> X, y = load_demo(return_X_y=True)
-    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
-    >>> record = to_dict(anchor)
-    >>> record["schema_version"], record["level"]
-    (3, 0.95)
-    """
-    return Facts(result, level, **layout).to_dict()
-
-
-def benchmarks_json(marks: pd.DataFrame | None) -> list[dict[str, Any]]:
-    """Recorded effects as records, favours of features in a list of their own."""
-    if marks is None:
-        return []
-    names = [name for name in map(str, marks.columns) if name.startswith(FAVOUR_OF)]
-    records = []
-    for row in records_of(marks):
-        features = [
-            {"feature": name.removeprefix(FAVOUR_OF), "favour": row.pop(name)}
-            for name in names
-        ]
-        records.append(row | {"features": features})
-    return records
-
-
-def as_json_value(value: Any) -> Any:
-    """Turn numpy scalars and non-finite numbers into values that JSON allows.
-
-    Infinite numbers become the strings ``"inf"`` and ``"-inf"``, NaN becomes None, and
-    labels of types that JSON lacks become text, both as keys and as values.
-    """
-    if isinstance(value, Mapping):
-        return {str(key): as_json_value(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [as_json_value(item) for item in value]
-    # Scalars of numpy have ``item``, which gives the built-in number.
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return (
-        value if value is None or isinstance(value, (str, int, float)) else str(value)
-    )
-
-
-def _by_model(table: pd.DataFrame | None) -> list[dict[Any, Any]]:
-    """Records of a table by new model; empty where there is none."""
-    if table is None or table.empty:
-        return []
-    return records_of(table if table.index.nlevels > 1 else table.rename_axis("model"))
 
 
 def _line(warning: Warning) -> str:

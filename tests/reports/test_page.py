@@ -11,6 +11,7 @@ from skanchor import AnchorPipeline
 from skanchor._diagnostics import KINDS
 from skanchor.exceptions import DataWarning, WeakJudgeWarning
 from skanchor.reports import to_dict, write_report
+from skanchor.reports.document import document
 from skanchor.reports.facts import Facts
 from skanchor.reports.page import environment, ranking_text, render_page
 from skanchor.simulation import simulate_battles
@@ -185,7 +186,7 @@ def test_warnings_are_listed_once_and_many_alike_in_short(anchor):
     read = DataWarning("2 rows hold no verdict.")
     alike = [WeakJudgeWarning(f"Judge 'j-{i}' is weak: {i}.") for i in range(30)]
     facts = Facts(anchor, earlier=[read, *alike, read])
-    assert len(facts.to_dict()["warnings"]) == 31
+    assert len(document(facts)["warnings"]) == 31
     text = " ".join(ranking_text(facts).split())
     assert text.count("2 rows hold no verdict.") == 1 and text.count("Judge 'j-") == 6
     assert "and 20 more: much as in the five warnings before." in text
