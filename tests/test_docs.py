@@ -260,7 +260,7 @@ def test_readme_says_what_to_write(here):
                 edited = Path("battles.toml").read_text().replace('"?"', '"tie"')
                 Path("battles.toml").write_text(edited)
             words, code = shlex.split(command)[1:], []
-            words += ["--cv", "2"] if words[0] == "rank" else []
+            words += ["--set", "cv=2"] if words[0] == "rank" else []
             words += ["--no-new"] if case.startswith("no column") else []
             got = printed(lambda words=words, code=code: code.append(main(words)))
             assert code == [0], f"{case}: {command}\n{got}"

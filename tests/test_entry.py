@@ -19,7 +19,6 @@ from skanchor._battles import split_table
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.large import fit_history
 from skanchor.reports import to_dict
-from skanchor.reports.summary import summarize
 from skanchor.simulation import simulate_battles
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
@@ -358,14 +357,14 @@ def test_rows_that_are_people_s_by_default_are_told():
     statement = f"no column 'judge', so all {len(y)} rows count as human votes"
     with pytest.warns(DataWarning, match=statement):
         anchor.fit(X, y)
-    assert "all rows count as human votes" in str(summarize(anchor).inputs)
-    assert to_dict(anchor)["summary"]["inputs"]["all_human"] is True
+    assert "all rows count as human votes" in str(anchor.result_.inputs)
+    assert to_dict(anchor)["inputs"]["all_human"] is True
     with pytest.warns(DataWarning, match=statement):
         AnchorHistory(AnchorPipeline(cv=3, random_state=0)).fit(X, y)
     # A column of people alone says who they are.
     fitted = AnchorPipeline(new_models=[], cv=3, random_state=0)
     fitted.fit(X.assign(judge="human"), y)
-    assert to_dict(fitted)["summary"]["inputs"]["all_human"] is False
+    assert to_dict(fitted)["inputs"]["all_human"] is False
 
 
 @pytest.mark.parametrize("new_models", [None, []])

@@ -18,8 +18,7 @@ from skanchor.evaluation import (
     leave_one_model_out,
 )
 from skanchor.exceptions import DataWarning
-from skanchor.reports.interval_check import interval_verdict
-from skanchor.reports.records import check_json
+from skanchor.reports.sentences import check_record, interval_verdict
 from skanchor.simulation import simulate_battles
 
 NORMAL = 1.959963984540054
@@ -170,7 +169,9 @@ def test_the_largest_miss_is_adjusted_for_the_number_of_models():
     assert found.top.model == "model-00" and found.top.p_value > 0.9
     verdict = interval_verdict(found)
     assert verdict.holds == "doubtful"
-    assert "model-07: its score is 3.2 standard errors above" in verdict.text
+    assert "model-07: its score is 3.2 standard errors above" in " ".join(
+        verdict.findings
+    )
 
 
 def test_a_miss_of_the_best_model_is_tested_by_itself():
@@ -182,7 +183,7 @@ def test_a_miss_of_the_best_model_is_tested_by_itself():
     assert found.top.p_value == pytest.approx(0.01242, abs=1e-4)
     verdict = interval_verdict(found)
     assert verdict.holds == "doubtful"
-    assert "2.5 standard errors below" in verdict.text
+    assert "2.5 standard errors below" in " ".join(verdict.findings)
     assert "at the top of the leaderboard" in verdict.advice
 
 
@@ -191,7 +192,9 @@ def test_good_models_placed_too_low_are_seen():
     found = independent(0.9 * true, true)
     assert found.direction.gap == pytest.approx(0.3, rel=0.05)
     assert found.direction.p_value < 0.001
-    assert "good models too low and bad ones too high" in interval_verdict(found).text
+    assert "good models too low and bad ones too high" in " ".join(
+        interval_verdict(found).findings
+    )
     assert independent(1.1 * true, true).direction.gap < 0
 
 
@@ -215,7 +218,7 @@ def test_too_few_models_placed_right():
     verdict = interval_verdict(found)
     assert found.compatible == 10 and found.coverage_p < 0.001
     assert verdict.holds == "no" and verdict.advice.startswith("Do not report them")
-    record = check_json(found)
+    record = check_record(found)
     assert record["tests"]["coverage"]["p_value"] == found.coverage_p
     assert record["tests"]["together"]["p_value"] == found.p_value
     assert record["models"][0]["p_adjusted"] == found.table["p_adjusted"].iloc[0]

@@ -18,9 +18,8 @@ from skanchor.exceptions import (
     DisconnectedError,
 )
 from skanchor.reports import to_dict
-from skanchor.reports.leaderboard import leaderboard_text
-from skanchor.reports.summary import summarize
-from skanchor.reports.tables import render
+from skanchor.reports.facts import Facts
+from skanchor.reports.page import ranking_text
 from skanchor.results import ContextResult
 from skanchor.simulation import simulate_battles
 
@@ -320,10 +319,10 @@ def test_predictions_know_contexts(table, fitted):
 
 def test_reports_are_of_the_mix(fitted):
     record = json.loads(json.dumps(to_dict(fitted)))
-    assert [row["model"] for row in record["new_models"]] == [NEW]
+    assert [row["model"] for row in record["variance"]] == [NEW]
     assert len(record["models"]) == 5
-    assert dict(record["summary"]["inputs"]["mix"]).keys() == set(KINDS)
-    text = render(leaderboard_text(fitted.leaderboard(), summary=summarize(fitted)))
+    assert dict(record["inputs"]["mix"]).keys() == set(KINDS)
+    text = " ".join(ranking_text(Facts(fitted)).split())
     assert "Contexts: kind; the scores mix 0.333 chat" in text
     labels = fitted.result_.diagnostics.models.index
     assert list(map(str, labels)) == [f"{NEW} in {kind}" for kind in KINDS]
@@ -457,5 +456,5 @@ def test_what_does_not_go_with_contexts_is_refused_by_name(table):
 def test_few_models_in_many_contexts_are_few_models(table):
     found = anchor(item_effects="auto").fit(*table)
     assert found.item_effects_ == "random"
-    reason = summarize(found).item_effects.reason
+    reason = to_dict(found)["item_effects"]["reason"]
     assert "they always are with 4 historical models" in reason

@@ -8,8 +8,8 @@ from pandas.testing import assert_frame_equal
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
 from skanchor.exceptions import InstabilityWarning
-from skanchor.reports.page import to_html
-from skanchor.reports.sections import report_document
+from skanchor.reports.facts import Facts
+from skanchor.reports.page import render_page
 from skanchor.simulation import simulate_battles
 
 NEW = "new-model"
@@ -82,7 +82,7 @@ def test_others_are_as_in_a_table_without_it(table, item_effects, lone):
         atol=1e-9,
     )
     assert anchor.influence_.shape == (len(X), len(found.models))
-    assert NEW in to_html(report_document(anchor))
+    assert NEW in render_page(Facts(anchor))
 
 
 @pytest.mark.filterwarnings("ignore")

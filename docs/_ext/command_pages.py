@@ -62,10 +62,14 @@ def literal(text: str) -> list[str]:
 
 def page(title: str, purpose: str, parser: argparse.ArgumentParser) -> str:
     """The page of a command, in reStructuredText."""
-    description = " ".join((parser.description or purpose).split())
+    description, _, examples = (parser.description or purpose).partition("examples:")
+    description = " ".join(description.split())
     usage = parser.format_usage().removeprefix("usage: ")
     lines = [f"``{title}``", "=" * (len(title) + 4), "", escaped(description), ""]
-    lines += [*literal(usage), "", f".. program:: {title}", ""]
+    lines += [*literal(usage), ""]
+    if examples:
+        lines += ["Examples", "--------", "", *literal(examples.strip("\n")), ""]
+    lines += [f".. program:: {title}", ""]
     for group in parser._action_groups:
         shown = [
             one
@@ -79,7 +83,7 @@ def page(title: str, purpose: str, parser: argparse.ArgumentParser) -> str:
             for action in shown:
                 lines += argument(action, parser)
     if parser.epilog:
-        lines += ["Examples", "--------", "", *literal(parser.epilog), ""]
+        lines += [escaped(parser.epilog), ""]
     return "\n".join(lines)
 
 
@@ -92,11 +96,11 @@ def command_pages() -> dict[str, str]:
         pages[f"{FOLDER}/{name}.rst"] = page(inner.prog, purpose, inner)
         rows.append((name, inner.prog, purpose))
     title = "Commands"
-    lines = [title, "=" * len(title), "", escaped(parser.description or ""), ""]
+    purpose, _, examples = (parser.description or "").partition("examples:")
+    lines = [title, "=" * len(title), "", escaped(purpose.strip()), ""]
+    lines += [*literal(examples.strip("\n")), ""]
     for name, prog, purpose in rows:
         lines += [f":doc:`{prog} <{name}>`", f"   {escaped(purpose)}", ""]
-    if parser.epilog:
-        lines += literal(parser.epilog)
-    lines += ["", ".. toctree::", "   :hidden:", ""]
+    lines += [escaped(parser.epilog or ""), "", ".. toctree::", "   :hidden:", ""]
     lines += [f"   {prog} <{name}>" for name, prog, _ in rows]
     return {f"{FOLDER}/index.rst": "\n".join(lines) + "\n", **pages}

@@ -4,7 +4,7 @@ A result in pictures
 
 This page shows all displays of ``skanchor.plotting`` on the bundled table. They follow
 scikit-learn's: ``from_estimator`` draws a fitted estimator, ``from_result`` its result,
-and ``ax_`` (or ``axes_``) has the axes, which you can change. They need matplotlib,
+and ``ax_`` has the axes, which you can change. They need matplotlib,
 ``pip install 'skanchor[plot]'``.
 """
 

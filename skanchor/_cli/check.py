@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command, Flags
-from skanchor._cli.method import Task, add_method, check_flags, load_task
-from skanchor._cli.output import Forms, add_output, deliver
+from skanchor._cli.fit import Task, add_fit, check_flags, load_task
+from skanchor._cli.output import Output, add_output, deliver
 from skanchor._cli.streams import is_watched
 from skanchor._cli.table import add_table
 
 if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline
-    from skanchor._diagnostics import IntervalCheck
 
 
-def settings_of_left_out(task: Task, options: argparse.Namespace) -> dict[str, Any]:
+def add_models(flags: Flags) -> None:
+    """Add the flag that names the models to leave out."""
+    flags.names("--models", "MODEL", "models to leave out in turn (default: all)")
+
+
+def left_out_settings(task: Task, options: argparse.Namespace) -> dict[str, Any]:
     """Arguments by which models with votes, or ``--models``, are left out in turn."""
     return {
         **task.rows,
@@ -28,29 +33,34 @@ def settings_of_left_out(task: Task, options: argparse.Namespace) -> dict[str, A
     }
 
 
-def add_models(flags: Flags) -> None:
-    """Add the flag that names the models to leave out."""
-    flags.names(
-        "--models",
-        "MODEL",
-        "models to leave out, one at a time (default: all with human rows)",
-    )
+def load_judged(options: argparse.Namespace) -> Task:
+    """Read the battles of models that are left out in turn, which need a judge."""
+    from skanchor._battles import HUMAN
 
-
-def _run_check(options: argparse.Namespace) -> None:
-    check_flags(options)
-    if options.no_new or options.new or options.hide_votes_of:
-        raise BadInputError(
-            "check treats every model with votes in turn as if it were new; leave out "
-            "--new, --no-new and --hide-votes-of, or name some with --models"
-        )
     task = load_task(options)
+    if "judge" not in task.X or (task.X["judge"] == HUMAN).all():
+        raise BadInputError("without rows of judges, no model is placed without votes")
+    return task
+
+
+def _check(options: argparse.Namespace) -> None:
+    check_flags(options)
+    task = load_judged(options)
     fitted = _as_ranked(task)
 
     from skanchor.evaluation import check_intervals
+    from skanchor.reports.sentences import check_record, interval_verdict
+    from skanchor.reports.views import check_table
 
-    found = check_intervals(fitted, **settings_of_left_out(task, options))
-    deliver(_check_forms(found), options)
+    found = check_intervals(fitted, **left_out_settings(task, options))
+    verdict = interval_verdict(found)
+    lines = [f"- {line}" for line in verdict.findings]
+    lines += [verdict.advice] if verdict.advice else []
+    tables = [("", check_table(found))]
+    output = Output.of(
+        "check", found.table, check_record(found), tables, [verdict.statement, *lines]
+    )
+    deliver(output, options)
 
 
 def _as_ranked(task: Task) -> AnchorPipeline:
@@ -58,8 +68,6 @@ def _as_ranked(task: Task) -> AnchorPipeline:
 
     The fit decides the treatment of the item effects, and issues its warnings once.
     """
-    import warnings
-
     from skanchor.exceptions import DiagnosticWarning
     from skanchor.sample import Sample
     from skanchor.warning_log import WarningLog
@@ -76,41 +84,22 @@ def _as_ranked(task: Task) -> AnchorPipeline:
         return pipeline.fit(**task.rows)
 
 
-def _check_forms(found: IntervalCheck) -> Forms:
-    """Forms of a check: verdict, tests, and the table of models left out."""
-    from skanchor.reports.interval_check import (
-        check_notes,
-        check_table,
-        interval_verdict,
-    )
-    from skanchor.reports.records import check_json
-
-    verdict = interval_verdict(found)
-    lines = [f"- {each}" for each in verdict.findings]
-    lines += [verdict.advice] if verdict.advice else []
-    return Forms.of(
-        check_table(found),
-        found.table,
-        check_json(found),
-        "\n".join(check_notes(found)),
-        head=verdict.statement,
-        lines=lines,
-    )
+def _add_arguments(flags: Flags) -> None:
+    add_table(flags)
+    add_fit(flags)
+    add_models(flags)
+    add_output(flags)
 
 
 CHECK = Command(
     name="check",
     help="test whether the intervals hold on this table",
-    description="Treat each model with votes in turn as if it were new: hide its "
-    "votes, place it by the judges alone, and compare with what the votes say. Tests "
-    "of the largest miss, of the best model, of the direction of the misses and of the "
-    "number of models placed right show whether the intervals that rank reports hold. "
-    "It takes as long as ranking once for each model.",
+    more="Each model with votes is placed in turn without them, and compared with what "
+    "they say. It takes as long as ranking once for each model.",
     examples=(
         ("before you rely on an interval", "battles.csv"),
-        ("many models, on all cores", "battles.csv --n-jobs -1"),
-        ("the numbers by model, for a program", "battles.csv --json | jq .verdict"),
+        ("on all cores", "battles.csv --n-jobs -1"),
     ),
-    arguments=(add_table, add_method, add_models, add_output),
-    run=_run_check,
+    arguments=_add_arguments,
+    run=_check,
 )

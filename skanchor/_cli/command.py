@@ -6,9 +6,23 @@ import argparse
 import difflib
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, NoReturn
+
+SHORT = {
+    "battles": "tables of votes and verdicts, or - for standard input",
+    "--demo": "a bundled (simulated) table instead",
+    "--from": "tool that wrote the files (default: recognised by the columns)",
+    "--columns": "names of columns, as in left=model_a,right=model_b",
+    "--labels": "what outcomes mean, as in A=model_a,B=model_b,draw=tie",
+    "--mapping": "what columns and outcomes mean, as skanchor inspect -o writes it",
+    "--human": "labels of people among the judges; all others are judges",
+    "--new --new-models": "new models (default: those without votes)",
+    "--no-new": "no model is new: rank those with votes",
+    "--hide-votes-of": "place these models as if they were new",
+}
+"""Help on flags of files; `skanchor inspect --help` says more, and has the others."""
 
 
 class BadInputError(Exception):
@@ -21,19 +35,18 @@ def require_package(name: str, message: str) -> None:
         raise BadInputError(message)
 
 
-def require_known(what: str, name: str, known: Collection[str]) -> None:
-    """Refuse an unknown name; say which known one is near to it."""
-    if name not in known:
-        near = difflib.get_close_matches(name, known, 1, 0.4)
-        guess = f"; did you mean {near[0]}?" if near else ""
-        listed = ", ".join(known)
-        raise BadInputError(f"there is no {what} {name!r}{guess} (known: {listed})")
+def near_names(name: str, known: Collection[str], most: int = 3) -> str:
+    """Names near to an unknown one, as a question, or else the known ones."""
+    near = difflib.get_close_matches(name, known, most, 0.5)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return f"known are {', '.join(list(known)[:20])}"
 
 
-def refuse_given(options: argparse.Namespace, flags: Iterable[str], why: str) -> None:
-    """Refuse flags that were given although nothing reads them.
+def refuse_unread(options: argparse.Namespace, flags: Iterable[str], why: str) -> None:
+    """Refuse flags that were typed although nothing reads them.
 
-    ``why`` ends a sentence that begins with the flag. A flag that was not given is None
+    ``why`` ends a sentence that begins with the flag. A flag that was not typed is None
     or False.
     """
     for flag in flags:
@@ -42,34 +55,44 @@ def refuse_given(options: argparse.Namespace, flags: Iterable[str], why: str) ->
             raise BadInputError(f"{flag} {why}")
 
 
-def require_at_least(flag: str, value: int | None, least: int, why: str = "") -> None:
-    """Refuse a number below the least one; None is not given."""
-    if value is not None and value < least:
-        raise BadInputError(f"{flag} must be at least {least}, got {value}{why}")
-
-
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Flags and arguments of a parser, or a group of them, to which more are added.
+    """A parser, or a group of its flags, to which flags are added.
 
     Attributes
     ----------
     container : parser or group of argparse
         What they are added to.
+    absent : frozenset of str
+        Flags that the command does not take; their values are the defaults.
+    in_full : bool
+        Whether the help has all flags of files, or those of `SHORT` alone.
+    of_files : bool
+        Whether these are flags of files.
     """
 
     container: argparse._ActionsContainer
+    absent: frozenset[str] = frozenset()
+    in_full: bool = True
+    of_files: bool = False
+
+    def group(self, title: str, of_files: bool = False) -> Flags:
+        """A group of flags with a title in the help."""
+        made = self.container.add_argument_group(title)
+        return replace(self, container=made, of_files=of_files)
 
     def value(self, flag: str, metavar: Any, says: str, **more: Any) -> None:
         """Add a flag with a value, or an argument; blanks stand between its names."""
-        self.container.add_argument(*flag.split(), metavar=metavar, help=says, **more)
-
-    def choice(self, flag: str, choices: Sequence[str], says: str) -> None:
-        """Add a flag whose value is one of some words, by default the first."""
-        says += " (default: %(default)s)"
-        self.container.add_argument(
-            flag, choices=choices, default=choices[0], help=says
-        )
+        if self.of_files and not self.in_full:
+            says = SHORT.get(flag, argparse.SUPPRESS)
+        if flag.split()[0] in self.absent:
+            name = more.get("dest", flag.split()[-1].lstrip("-").replace("-", "_"))
+            name = "new" if name == "new_models" else name
+            self.container.set_defaults(**{name: more.get("default")})
+            return
+        if "action" not in more or more["action"] != "store_true":
+            more["metavar"] = metavar
+        self.container.add_argument(*flag.split(), help=says, **more)
 
     def number(self, flag: str, metavar: str, says: str, default: float) -> None:
         """Add a flag with a number of the type that its default has."""
@@ -86,56 +109,48 @@ class Flags:
 
     def switch(self, flag: str, says: str) -> None:
         """Add a flag without a value."""
-        self.container.add_argument(flag, action="store_true", help=says)
+        self.value(flag, None, says, action="store_true", default=False)
 
     def exclusive(self) -> Flags:
         """A group of flags of which one at most may be typed."""
-        return Flags(self.container.add_mutually_exclusive_group())
+        made = self.container.add_mutually_exclusive_group()
+        return replace(self, container=made)
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of the program.
-
-    A module of this folder defines one, and `program.COMMANDS` lists it.
+    """A command of the program; `program.COMMANDS` lists them.
 
     Attributes
     ----------
-    name : str
-        Name of the command, its first argument.
-    help : str
-        Its line in the list of commands.
-    description : str
-        Description in its own ``--help``.
+    name, help : str
+        Name of the command, its first argument, and what it does in one line.
     examples : tuple of (str, str)
-        Purpose of each example, and its words after the name of the command, or the
-        whole line if it names the program.
-    arguments : tuple of callable
-        Functions that add its arguments to a parser, in the order of the help.
+        Purpose of each example, and its words after the name of the command.
+    arguments : callable
+        Function that adds the arguments to a parser.
     run : callable
-        Function that does the work, given the parsed arguments. It checks them first,
-        and makes slow imports inside.
+        Function that does the work. It checks its arguments first, and makes slow
+        imports inside.
+    more : str
+        What else its help says.
     """
 
     name: str
     help: str
-    description: str
     examples: tuple[tuple[str, str], ...]
-    arguments: tuple[Callable[[Flags], None], ...]
+    arguments: Callable[[Flags], None]
     run: Callable[[argparse.Namespace], None]
+    more: str = ""
 
     @property
-    def typed_examples(self) -> list[tuple[str, str]]:
-        """The examples in full: most are words after the name of the command."""
-        return [
-            (purpose, words if "skanchor" in words else f"skanchor {self.name} {words}")
-            for purpose, words in self.examples
+    def description(self) -> str:
+        """What it does, then examples."""
+        text = f"{self.help[0].upper()}{self.help[1:]}. {self.more}".strip()
+        lines = [
+            (what, f"skanchor {self.name} {words}") for what, words in self.examples
         ]
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add all arguments to a parser."""
-        for add in self.arguments:
-            add(Flags(parser))
+        return f"{wrap_help(text)}\n\n{examples_text(lines)}"
 
 
 class Parser(argparse.ArgumentParser):
@@ -145,7 +160,13 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, **settings: Any):
-        super().__init__(allow_abbrev=False, **settings)
+        super().__init__(
+            allow_abbrev=False,
+            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
+                prog, max_help_position=25, width=88
+            ),
+            **settings,
+        )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; refuse what is left over here, where the command is known."""
@@ -161,16 +182,15 @@ class Parser(argparse.ArgumentParser):
 
 # ----------------------------------------------------------------------------- help
 def wrap_help(text: str) -> str:
-    """Break a text of the help into lines.
-
-    The formatter that leaves the lines of examples as they are wraps no text itself.
-    """
-    return textwrap.fill(text, 79)
+    """Break a text of the help into lines, which its formatter leaves as they are."""
+    return textwrap.fill(text, 86)
 
 
-def examples_text(examples: Iterable[tuple[str, str]]) -> str:
-    """Text of the examples, for the end of the help."""
-    lines = ["examples:"]
-    for purpose, command in examples:
-        lines += [f"  # {purpose}", f"  {command}"]
-    return "\n".join(lines)
+def examples_text(examples: Sequence[tuple[str, str]]) -> str:
+    """Text of the examples in the help."""
+    width = max(len(command) for _, command in examples)
+    if width > 50:
+        lines = [f"  # {purpose}\n  {command}" for purpose, command in examples]
+    else:
+        lines = [f"  {command:{width}}  # {what}" for what, command in examples]
+    return "\n".join(["examples:", *lines])

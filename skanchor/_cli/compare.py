@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.check import add_models, settings_of_left_out
-from skanchor._cli.command import BadInputError, Command, Flags, require_at_least
-from skanchor._cli.method import Task, add_method, check_flags, load_task
-from skanchor._cli.methods import (
-    ANCHOR,
-    METHODS,
-    check_method_names,
-    has_own_intervals,
-    is_resampled,
-    make_method,
-    refuse_unread,
-)
-from skanchor._cli.output import Forms, add_output, deliver
+from skanchor._cli.check import add_models, left_out_settings, load_judged
+from skanchor._cli.command import BadInputError, Command, Flags, near_names
+from skanchor._cli.fit import Task, add_fit, check_flags, settings_of
+from skanchor._cli.output import Output, add_output, deliver
 from skanchor._cli.table import add_table
 
 if TYPE_CHECKING:
@@ -26,80 +19,100 @@ if TYPE_CHECKING:
 LEAST_RESAMPLES = 20
 """Smallest number of refits from which intervals are computed."""
 
-# Methods of a comparison that names none, and columns of its table: heading, and number
-# of decimals or kind of the cells.
+ANCHOR = "AnchorPipeline"
+# Listed here, since importing the methods is slow. Baselines that need true scores or
+# votes on the new models are left out: a table of battles does not have them.
+METHODS = (
+    *(ANCHOR, "JointBTL", "PooledLLM", "ScalarJudge", "MeanShift", "PerJudgeBTL"),
+    *("DirectScore", "IPWOnly", "HistoricalPPI", "HistoricalPPR", "LogisticJudge"),
+    *("JointMLE", "JudgeArenaElo", "JudgeAwareBTL", "SoftElo"),
+)
+"""Names of the methods."""
+
 _DEFAULT = (ANCHOR, "JointBTL", "ScalarJudge", "DirectScore", "HistoricalPPI")
-_COLUMNS: dict[str, tuple[str, int | str]] = {
-    "rmse": ("error", 3),
-    "rank_error": ("places off", 2),
-    "own_rank_error": ("among its own", 2),
-    "exact": ("right place", "share"),
-    "compatible": ("agrees", "share"),
-    "width": ("width", 2),
-    "models": ("models", 0),
-}
-
-
-def _add_arguments(flags: Flags) -> None:
-    flags.names(
-        "--methods",
-        "NAME",
-        f"of {', '.join(METHODS)}, or all (default: {', '.join(_DEFAULT)})",
-    )
-    flags.value(
-        "--n-resamples",
-        "N",
-        "give methods that have scores but no intervals of their own, such as "
-        "ScalarJudge and HistoricalPPI, intervals from N refits on resampled rows, as "
-        "in 200 (default: they are shown without)",
-        type=int,
-    )
-    add_models(flags)
+_SHARED = ("new_models", "ties", "weights", "calibrator")
+"""Parameters of the pipeline that other methods get."""
 
 
 def _compare(options: argparse.Namespace) -> None:
     check_flags(options)
     names = options.methods or list(_DEFAULT)
-    if names == ["all"]:
-        names = list(METHODS)
-    check_method_names(names)
-    if options.n_resamples is None:
-        has_intervals = any(map(has_own_intervals, names))
-        refuse_unread(
-            options, names, ["--random-state", *([] if has_intervals else ["--level"])]
-        )
-    else:
-        refuse_unread(options, names)
-    more = ": limits need more refits"
-    require_at_least("--n-resamples", options.n_resamples, LEAST_RESAMPLES, more)
-    if options.n_resamples is not None and not any(map(is_resampled, names)):
-        raise BadInputError(
-            f"--n-resamples gives intervals to methods that have scores only, which is "
-            f"none of {', '.join(names)}; leave it out, or name one such as ScalarJudge"
-        )
-    task = load_task(options)
-    task.pipeline.set_params(n_jobs=None, verbose=0)
-    import pandas as pd
+    names = list(METHODS) if names == ["all"] else names
+    _check_methods(names, options)
+    task = load_judged(options)
 
     from skanchor.evaluation import leave_one_model_out
 
-    accuracy, places = {}, {}
+    new: dict[str, dict[str, str]] = {}
+    accuracy: dict[str, dict[str, float]] = {}
     for name in names:
-        method = make_method(name, task.pipeline, options.n_resamples)
+        method = _method(name, task, options.n_resamples)
         # Without new models, methods are compared on historical models only.
-        places[name] = {} if options.no_new else _places(method, task, options.level)
-        settings = settings_of_left_out(task, options)
-        accuracy[name] = _accuracy(leave_one_model_out(method, **settings))
-
-    table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")
-    shown = pd.DataFrame.from_dict(places, "index").rename_axis("method")
-    deliver(_comparison_forms(table, shown, options.n_resamples), options)
+        new[name] = {} if options.no_new else _ranks(method, task, options.level)
+        left_out = leave_one_model_out(method, **left_out_settings(task, options))
+        accuracy[name] = _accuracy(left_out)
+    deliver(_output(accuracy, new, options.n_resamples), options)
 
 
-def _places(method: Any, task: Task, level: float) -> dict[str, str]:
+def _check_methods(names: Sequence[str], options: argparse.Namespace) -> None:
+    """Refuse unknown names, names that occur twice, and settings that none reads."""
+    for name in names:
+        if name not in METHODS:
+            raise BadInputError(
+                f"there is no method {name!r}; {near_names(name, METHODS)}"
+            )
+    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if twice:
+        raise BadInputError(f"{twice[0]} is named twice")
+    unread = [
+        name for name in settings_of(options) if name.split("__")[0] not in _SHARED
+    ]
+    if ANCHOR not in names and unread:
+        raise BadInputError(
+            f"{', '.join(names)} would not read --set {', '.join(unread)}: leave that "
+            f"out, or name {ANCHOR}, too"
+        )
+    if options.n_resamples is not None and options.n_resamples < LEAST_RESAMPLES:
+        raise BadInputError(
+            f"--n-resamples must be at least {LEAST_RESAMPLES}, got "
+            f"{options.n_resamples}: limits need more refits"
+        )
+
+
+def _method(name: str, task: Task, n_resamples: int | None) -> Any:
+    """Make a method with the settings that it shares with the pipeline.
+
+    With ``n_resamples``, methods that have scores but no intervals get intervals from
+    refits.
+    """
+    pipeline = task.pipeline
+    if name == ANCHOR:
+        return pipeline
+    from skanchor._btl import BTLRegressor
+    from skanchor.baselines import BASELINES
+    from skanchor.results.estimators import RankingEstimator, RankOnlyEstimator
+
+    method: Any = BASELINES[name]().set_params(
+        btl=BTLRegressor(weights=pipeline.weights, ties=pipeline.ties),
+        new_models=pipeline.new_models,
+    )
+    if pipeline.calibrator is not None and "calibrator" in method.get_params(False):
+        method.set_params(calibrator=pipeline.calibrator)
+    if n_resamples is None or isinstance(method, (RankingEstimator, RankOnlyEstimator)):
+        return method
+    from skanchor.bootstrap import Bootstrapped
+
+    return Bootstrapped(
+        method,
+        n_resamples,
+        random_state=pipeline.random_state,
+        new_models=pipeline.new_models,
+        weights=pipeline.weights,
+    )
+
+
+def _ranks(method: Any, task: Task, level: float) -> dict[str, str]:
     """Rank that a method gives each new model, with the rank set if it has one."""
-    import warnings
-
     from sklearn.base import clone
 
     from skanchor.exceptions import DiagnosticWarning
@@ -137,60 +150,62 @@ def _accuracy(left_out: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def _comparison_forms(
-    table: pd.DataFrame, places: pd.DataFrame, refits: int | None
-) -> Forms:
+def _output(
+    accuracy: dict[str, Any], new: dict[str, dict[str, str]], refits: int | None
+) -> Output:
     """Forms of the accuracies of the methods, and of the ranks of new models."""
-    from skanchor.reports.tables import table_of
+    import pandas as pd
 
-    shown = table_of(table, "Methods on models left out", _COLUMNS)
-    new = table_of(
-        places,
-        "Places of the new models",
-        {str(name): (str(name), "text") for name in places},
-    )
-    tables = [("On models with votes, each left out in turn", shown)]
-    if len(places.columns):
-        tables.append(("Where each method places the new models (rank set)", new))
-    ranks = places.to_dict("index")
-    rows = [
-        {"method": m} | r | {"new_models": ranks.get(m, {})}
-        for m, r in table.to_dict("index").items()
+    from skanchor.reports.tables import Cell, Heading, Table, label, table_of, word
+
+    table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")
+    ranks = pd.DataFrame.from_dict(new, "index").rename_axis("method")
+    tables = [
+        ("On models with votes, each left out in turn", table_of("methods", table))
     ]
-    note = (
-        "error: root mean square of score differences. places off: among the human "
-        "scores of\nthe other models; among its own: among those that the method "
-        "fits. agrees: share of\nthe models left out whose score differs by no "
-        "more than the errors of both allow;\nwidth: of the intervals.\n"
+    if len(ranks.columns):
+        headings = [Heading("", "Method", False)]
+        headings += [Heading(str(name), label(name), False) for name in ranks]
+        rows: list[list[Cell]] = [
+            [word(name), *map(word, row)]
+            for name, row in zip(ranks.index, ranks.to_numpy(), strict=True)
+        ]
+        shown = Table("ranks", "Ranks of the new models", headings, rows)
+        tables.append(("Where each method places the new models (rank set)", shown))
+    record = {
+        "methods": [
+            {"method": name, **found, "new_models": new[name]}
+            for name, found in accuracy.items()
+        ],
+        "bootstrap": refits,
+    }
+    return Output.of("compare", table.join(ranks), record, tables, refits=refits)
+
+
+def _add_arguments(flags: Flags) -> None:
+    add_table(flags)
+    add_fit(flags)
+    group = flags.group("methods")
+    group.names("--methods", "NAME", f"of {', '.join(METHODS)}, or all")
+    group.value(
+        "--n-resamples",
+        "N",
+        "refits that give intervals to methods that have none, as in 200",
+        type=int,
     )
-    if refits is None:
-        note += (
-            "A dash: the method has no scores, or no intervals of its own; "
-            "--n-resamples 200 gives\nintervals by refits to those that have scores."
-        )
-    else:
-        note += (
-            f"Methods without intervals of their own have those of {refits} refits. A "
-            "dash: the method\nonly ranks."
-        )
-    record = {"methods": rows, "bootstrap": refits}
-    return Forms.of(shown, table.join(places), record, note, tables=tables)
+    add_models(group)
+    add_output(flags)
 
 
 COMPARE = Command(
     name="compare",
-    help="compare methods side by side",
-    description="Rank by several methods, and have each place the models that people "
-    "have voted on as if they were new: how far is it off, and do its intervals hold?",
+    help="compare methods by models whose votes are known",
+    more="Each method places every model with votes in turn without them.",
     examples=(
-        ("ANCHOR and some simpler methods", "battles.csv"),
-        ("two of them", "battles.csv --methods AnchorPipeline HistoricalPPI"),
-        (
-            "with intervals by refits where a method has none",
-            "battles.csv --n-resamples 200",
-        ),
-        ("every method, on all cores", "battles.csv --methods all --n-jobs -1"),
+        ("ANCHOR and simpler methods", "battles.csv"),
+        ("two of them", "battles.csv --methods AnchorPipeline SoftElo"),
+        ("every method", "battles.csv --methods all --n-jobs -1"),
     ),
-    arguments=(add_table, add_method, _add_arguments, add_output),
+    arguments=_add_arguments,
     run=_compare,
 )

@@ -25,22 +25,20 @@ _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 def _add_arguments(flags: Flags) -> None:
     flags.value("name", "NAME", ", ".join(_NAMES), choices=_NAMES)
-    add_file(
-        flags,
-        f"write the battles to FILE ({', '.join(_SUFFIXES)}) for skanchor rank; "
-        "without it, only say what they are",
-    )
+    add_file(flags, f"write the battles to FILE: {' '.join(_SUFFIXES)}")
     add_force(flags)
-    flags.switch(
-        "--texts", f"with the texts of prompt and responses ({' and '.join(_TEXTS)})"
-    )
-    flags.value(
-        "--data-home", "FOLDER", "folder of fetched files (default: ~/skanchor_data)"
-    )
+    flags.switch("--texts", f"with prompts and responses: {', '.join(_TEXTS)}")
+    flags.value("--data-home", "FOLDER", "of fetched files (default: ~/skanchor_data)")
 
 
 def _fetch(options: argparse.Namespace) -> None:
-    _check_fetch(options)
+    if options.texts and options.name not in _TEXTS:
+        raise BadInputError(f"--texts: {options.name} comes without texts")
+    if options.output is None:
+        check_stdout()
+    else:
+        check_suffix(options.output, _SUFFIXES)
+        check_file(options)
 
     from skanchor.datasets import fetch_arena, fetch_llmfao, fetch_mt_bench
 
@@ -56,27 +54,15 @@ def _fetch(options: argparse.Namespace) -> None:
         write(file_content(found.frame, Path(options.output).suffix.lower()), options)
 
 
-def _check_fetch(options: argparse.Namespace) -> None:
-    """Refuse invalid flags before anything is downloaded."""
-    if options.texts and options.name not in _TEXTS:
-        raise BadInputError(f"--texts: {options.name} comes without texts")
-    if options.output is None:
-        check_stdout()
-        return
-    check_suffix(options.output, _SUFFIXES, ", ".join(_SUFFIXES))
-    check_file(options)
-
-
 FETCH = Command(
     name="fetch",
     help="fetch a published table of battles",
-    description="Fetch votes of people and verdicts of LLM judges that others have "
-    "published. Files are fetched once, and checked by their hashes. Without a "
-    "network, set SKANCHOR_DATA_MIRROR to a folder with the files.",
+    more="Files are fetched once, and checked by their hashes. Without a network, set "
+    "SKANCHOR_DATA_MIRROR to a folder with the files.",
     examples=(
         ("say what a set is", "mt_bench"),
-        ("get it, and rank it", "llmfao -o llmfao.csv"),
+        ("get it, to rank it", "llmfao -o llmfao.csv"),
     ),
-    arguments=(_add_arguments,),
+    arguments=_add_arguments,
     run=_fetch,
 )

@@ -7,20 +7,20 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command, Flags
-from skanchor._cli.history_folder import add_jobs, build_from_folder, is_folder
-from skanchor._cli.layout import add_layout, board_forms, check_layout
-from skanchor._cli.method import (
+from skanchor._cli.fit import (
     add_dependence,
+    add_jobs,
     add_level,
-    add_ranking,
-    check_level_flag,
-    check_settings,
+    add_set,
+    check_fit,
     pipeline_of,
 )
 from skanchor._cli.output import (
+    add_file,
     add_force,
     add_json,
     add_output,
@@ -28,10 +28,22 @@ from skanchor._cli.output import (
     check_output,
     deliver,
     is_same_file,
+    json_text,
 )
-from skanchor._cli.streams import check_stdout, print_line, print_result
-from skanchor._cli.table import add_table, check_table, load_rows
-from skanchor._text import printable
+from skanchor._cli.rank import add_scale, ranking_output, scale_of
+from skanchor._cli.signals import raise_if_stopped
+from skanchor._cli.streams import check_stdout, is_watched, print_line, print_result
+from skanchor._cli.table import (
+    NO_GROUPS,
+    add_table,
+    check_table,
+    column_renames,
+    feature_choice,
+    flags_of_files,
+    group_names,
+    load_rows,
+    values_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,34 +59,57 @@ _NAMED = 5
 def _add_arguments(flags: Flags) -> None:
     parser: Any = flags.container
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for name, (help_, arguments, _) in _ACTIONS.items():
-        own = actions.add_parser(name, help=help_, description=help_)
-        for add in arguments:
-            add(Flags(own))
+    for name, (help_, add, _) in _ACTIONS.items():
+        usage = f"skanchor history {name} ... [flags]"
+        made = actions.add_parser(
+            name,
+            prog=f"skanchor history {name}",
+            usage=usage,
+            help=help_,
+            description=help_,
+        )
+        add(replace(flags, container=made))
 
 
-def _add_written(flags: Flags) -> None:
-    flags.value("-o --output", "HISTORY", "file to write it to", required=True)
+def _add_build(flags: Flags) -> None:
+    add_table(flags)
+    add_dependence(flags)
+    add_set(flags)
+    _add_fingerprints(flags)
+    add_jobs(flags)
+    add_file(flags, "file to write it to", required=True)
+    add_force(flags)
+
+
+def _add_place(flags: Flags) -> None:
+    _add_history(flags)
+    add_table(flags)
+    add_dependence(flags)
+    _add_fingerprints(flags)
+    add_level(flags)
+    add_scale(flags)
+    add_output(flags)
 
 
 def _add_update(flags: Flags) -> None:
+    _add_history(flags)
+    add_table(flags)
+    add_dependence(flags)
+    _add_fingerprints(flags)
     flags.value(
         "--past",
         "FILE",
-        "all battles that the history was built from; needed only with features, "
-        "groups or weights",
+        "all battles of the history; needed with features, groups or weights",
         nargs="+",
     )
-    flags.value(
-        "-o --output",
-        "HISTORY",
-        "file to write it to (default: the history itself, which is replaced "
-        "when the new one is complete)",
-    )
+    flags.value("--promote", "MODEL", "a model that was new, on which people vote now")
+    add_file(flags, "file to write it to (default: the history itself)")
+    add_force(flags)
 
 
-def _add_promoted(flags: Flags) -> None:
-    flags.value("model", "MODEL", "the model")
+def _add_show(flags: Flags) -> None:
+    _add_history(flags)
+    add_json(flags)
 
 
 def _add_fingerprints(flags: Flags) -> None:
@@ -82,8 +117,7 @@ def _add_fingerprints(flags: Flags) -> None:
     flags.value(
         "--fingerprints",
         "FILE",
-        "JSON file with a text for each judge, such as the version of its model "
-        "and a hash of its prompt: if the text changes, the judge has changed",
+        "JSON with a text for each judge: if it changes, the judge has changed",
     )
 
 
@@ -100,105 +134,120 @@ def _history(options: argparse.Namespace) -> None:
 
 def _build(options: argparse.Namespace) -> None:
     check_table(options)
-    check_settings(options)
-    check_file(options, inputs=_read_files(options))
-    _refuse_new(options, "--new and --no-new go with skanchor rank")
+    check_fit(options)
+    check_file(options, _read_files(options))
     prints = _fingerprints(options)
-    if is_folder(options):
-        history = build_from_folder(options, prints)
-        history.save(options.output, overwrite=options.force)
-        return
-    meaning, rows = load_rows(options, _voted)
+    if any(map(os.path.isdir, options.battles)):
+        history = _build_from_folder(options, prints)
+    elif options.n_jobs:
+        raise BadInputError("--n-jobs goes with a folder of Parquet files")
+    else:
+        meaning, rows = load_rows(options, _voted)
 
-    from skanchor.history import AnchorHistory
+        from skanchor.history import AnchorHistory
 
-    history = AnchorHistory(pipeline_of(options, meaning)).fit(*rows, prints)
+        history = AnchorHistory(pipeline_of(options, meaning)).fit(*rows, prints)
+    raise_if_stopped()
     history.save(options.output, overwrite=options.force)
 
 
-def _place(options: argparse.Namespace) -> None:
-    check_layout(options)
-    check_table(options)
-    _refuse_new(
-        options,
-        "--new and --no-new do not go with a history: it places all models that it "
-        "does not hold",
+def _build_from_folder(
+    options: argparse.Namespace, fingerprints: dict[str, str] | None
+) -> AnchorHistory:
+    """Fit a history from Parquet files that are read in batches."""
+    refused = {
+        **flags_of_files(options),
+        "--columns": None,
+        "--human": None,
+        **values_of(options, "without", "pool", "text-columns"),
+    }
+    for flag, value in refused.items():
+        if value:
+            raise BadInputError(
+                f"{flag} does not go with a folder, whose columns are read as they "
+                "are; prepare them in the files, or name the files one by one"
+            )
+    if len(options.battles) > 1 or len(group_names(options)) > 1:
+        raise BadInputError("a folder stands alone, with one column of --groups")
+
+    from skanchor._battles import HUMAN
+    from skanchor.large import fit_history, open_dataset
+
+    anchor = pipeline_of(options, options.weights or "importance")
+    anchor.set_params(n_jobs=options.n_jobs, verbose=int(is_watched()))
+    opened = open_dataset(options.battles[0])
+    names, renames = group_names(options), column_renames(options)
+    if "judge" not in {renames.get(name, name) for name in opened.schema.names}:
+        raise BadInputError(
+            f"{options.battles[0]}: there is no column judge that says who decided; "
+            "name it, as in --columns annotator=judge"
+        )
+    groups = [None if one == NO_GROUPS else renames.get(one, one) for one in names]
+    return fit_history(
+        opened,
+        anchor,
+        columns=renames,
+        human=options.human or HUMAN,
+        features=feature_choice(options),
+        sample_weight=None if options.weights is None else "count",
+        groups=groups[0] if groups else "auto",
+        fingerprints=fingerprints,
     )
-    check_level_flag(options)
-    check_output(options, inputs=[*options.battles, options.history])
+
+
+def _place(options: argparse.Namespace) -> None:
+    scale_of(options)
+    check_table(options)
+    options.set = None
+    check_fit(options)
+    check_output(options)
     prints = _fingerprints(options)
     history = _load_history(options.history)
     meaning, rows = load_rows(options, None)
     history = _weighing(history, meaning, rows)
     placed = PlacedByHistory(history, history.place(*rows, fingerprints=prints))
-    deliver(board_forms(placed, options), options)
+    deliver(ranking_output(placed, options), options)
 
 
 def _update(options: argparse.Namespace) -> None:
-    """Run ``skanchor history update`` and ``skanchor history promote``."""
     check_table(options)
-    _refuse_new(
-        options,
-        "--new and --no-new do not go with skanchor history "
-        f"{options.action}, which adds historical rows",
-    )
     if options.output is None:
         # The history itself is replaced.
         options.output, options.force = options.history, True
-    check_file(options, inputs=[*_read_files(options), *(options.past or ())])
+    check_file(options, [*_read_files(options), *(options.past or ())])
     from skanchor.io.atomic import locked
 
     is_replaced = is_same_file(options.output, options.history)
     # Another update of the same file would be lost.
     with locked(options.history) if is_replaced else nullcontext():
-        history = _updated(options, is_replaced)
+        prints = _fingerprints(options)
+        history = _load_history(options.history)
+        seen = history.checksum_ if is_replaced else b""
+        meaning, rows = load_rows(options, None)
+        past = _past(options)
+        history = _weighing(history, meaning, rows, past)
+        if options.promote is None:
+            history.update(*rows, prints, past=past)
+        else:
+            history.promote(options.promote, *rows, prints, past=past)
+        raise_if_stopped()
+        history.save(options.output, overwrite=options.force, replaces=seen)
     what = {"counts": "counts of rows that it has stored", "rows": "all rows"}
     print_line(f"the history was fitted again from {what[history.updated_from_]}")
-
-
-def _updated(options: argparse.Namespace, is_replaced: bool) -> AnchorHistory:
-    """Read a history and rows, add the rows, and write it."""
-    prints = _fingerprints(options)
-    history = _load_history(options.history)
-    seen = history.checksum_ if is_replaced else b""
-    meaning, rows = load_rows(options, None)
-    past = _past(options)
-    history = _weighing(history, meaning, rows, past)
-    if options.action == "promote":
-        history.promote(options.model, *rows, prints, past=past)
-    else:
-        history.update(*rows, prints, past=past)
-    history.save(options.output, overwrite=options.force, replaces=seen)
-    return history
 
 
 def _show(options: argparse.Namespace) -> None:
     check_stdout()
     facts = _facts(_load_history(options.history), options.history)
     if options.json:
-        print_result(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+        print_result(json_text(facts))
         return
-    lines = []
-    for name, value in facts.items():
-        if name == "groups":
-            value = "rows are independent" if value is None else f"{value} of rows"
-        if isinstance(value, dict):
-            value = [f"{key} ({one})" for key, one in value.items()]
-        if isinstance(value, list):
-            shown = f"{len(value)}: {', '.join(map(str, value))}" if value else "none"
-            value = shown
-        line = f"{name.replace('_', ' ')}: {value}"
-        lines.append(printable(line).replace("\n", "\\n"))
-    print_result("\n".join(lines) + "\n")
+    from skanchor.reports.page import render_text
+
+    print_result(render_text("history", facts=facts))
 
 
 # -------------------------------------------------------------------------- details
-def _refuse_new(options: argparse.Namespace, why: str) -> None:
-    """Refuse the flags of new models in commands that do not use them."""
-    if options.new or options.no_new:
-        raise BadInputError(why)
-
-
 def _load_history(path: str) -> AnchorHistory:
     from skanchor.history import AnchorHistory
 
@@ -282,9 +331,9 @@ def _past(options: argparse.Namespace) -> tuple[Any, ...] | None:
     if options.past is None:
         return None
     # Read with the same flags as the new rows.
-    own = argparse.Namespace(**vars(options))
-    own.battles = options.past
-    _, rows = load_rows(own, _voted)
+    flags = argparse.Namespace(**vars(options))
+    flags.battles = options.past
+    _, rows = load_rows(flags, _voted)
     return rows
 
 
@@ -299,7 +348,7 @@ def _fingerprints(options: argparse.Namespace) -> dict[str, str] | None:
         except ValueError as error:
             raise BadInputError(f"--fingerprints {path}: {error}") from None
     if not isinstance(found, dict) or not all(
-        isinstance(each, str) for each in found.values()
+        isinstance(text, str) for text in found.values()
     ):
         raise BadInputError(f"--fingerprints {path} must hold a text for each judge")
     return found
@@ -313,55 +362,24 @@ class PlacedByHistory:
         self.item_effects_ = history.item_effects_
 
 
-_ROWS = (add_table, add_dependence, _add_fingerprints)
-_UPDATED = (_add_history, *_ROWS, _add_update, add_force)
-_ACTIONS: dict[str, tuple[str, tuple[Any, ...], Callable[[Any], None]]] = {
-    "build": (
-        "fit a history, and write it to a file",
-        (
-            add_table,
-            add_dependence,
-            add_ranking,
-            _add_fingerprints,
-            add_jobs,
-            _add_written,
-            add_force,
-        ),
-        _build,
-    ),
-    "place": (
-        "place the new models of a table by a history",
-        (_add_history, *_ROWS, add_level, add_layout, add_output),
-        _place,
-    ),
-    "update": ("add historical rows to a history", _UPDATED, _update),
-    "promote": (
-        "make a new model historical once people have voted on it",
-        (_add_promoted, *_UPDATED),
-        _update,
-    ),
-    "show": ("say what a history holds", (_add_history, add_json), _show),
+_ACTIONS: dict[str, tuple[str, Callable[[Flags], None], Callable[[Any], None]]] = {
+    "build": ("fit the models with votes, and write a file", _add_build, _build),
+    "place": ("place the new models of a table by the file", _add_place, _place),
+    "update": ("add rows of models with votes to the file", _add_update, _update),
+    "show": ("say what the file holds", _add_show, _show),
 }
-"""Help of each action, functions that add its arguments, and the one that runs it."""
+"""Help of each action, what adds its arguments, and what runs it."""
 
 HISTORY = Command(
     name="history",
-    help="fit a history once, and place new models by it",
-    description="Fit the models with human votes once, store the result in a file "
-    "whose size does not depend on the number of rows, and place new models by it "
-    "as they come.",
+    help="fit the models with votes once, and place new models by the file",
+    more="The size of the file does not depend on the number of rows.",
     examples=(
-        (
-            "fit the models that people have voted on, once",
-            "build battles.csv --output arena.history",
-        ),
-        (
-            "fit them from a folder of Parquet files that memory does not hold",
-            "build battles/ --output arena.history",
-        ),
+        ("fit it once", "build battles.csv -o arena.history"),
+        ("from files larger than memory", "build battles/ -o arena.history"),
         ("place a new model by its verdicts", "place arena.history new.csv"),
-        ("what the file holds", "show arena.history"),
+        ("what it holds", "show arena.history"),
     ),
-    arguments=(_add_arguments,),
+    arguments=_add_arguments,
     run=_history,
 )

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Command, Flags
-from skanchor._cli.method import add_dependence
+from skanchor._cli.fit import add_dependence
 from skanchor._cli.output import add_force, add_json, json_text
 from skanchor._cli.streams import check_stdout, print_result
 from skanchor._cli.table import (
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from skanchor.io import Mapping
 
 
+_TABLES = ("models", "judges")
+"""Tables among the facts of the overview."""
+
+
 def _add_mapping_file(flags: Flags) -> None:
     flags.value(
         "-o --output",
@@ -33,38 +37,47 @@ def _add_mapping_file(flags: Flags) -> None:
 def _inspect(options: argparse.Namespace) -> None:
     check_stdout()
     check_table(options)
-    mapping = None
+    mapping = found = None
     if not options.demo:
         mapping = read_mapping(options)[1]
         if options.output:
             _write(mapping, options)
     elif options.output:
         raise BadInputError("-o goes with a FILE, not with --demo")
-    found = None
     if mapping is None or not mapping.unclear:
         from skanchor.reports.overview import overview
 
         X, y, _ = read_table(options)
         new = [] if options.no_new else options.new
         found = overview(X, y, groups_of(X, options), new)
-    if options.json:
-        record: dict[str, Any] = {} if found is None else found.to_dict()
-        if mapping is not None:
-            decisions = mapping.table.astype(object)
-            record["mapping"] = {
-                "layout": mapping.layout,
-                "format": mapping.format,
-                "decisions": decisions.where(decisions.notna(), None).to_dict(
-                    "records"
-                ),
-                "unclear": list(mapping.unclear),
-                "notes": list(mapping.notes),
-            }
-        print_result(json_text(record))
-        return
+    print_result(_json(mapping, found) if options.json else _text(mapping, found))
+
+
+def _json(mapping: Mapping | None, found: dict[str, Any] | None) -> str:
+    """The mapping and the overview as JSON."""
+    from skanchor.reports.tables import records_of
+
+    record = dict(found or {})
+    record |= {name: records_of(record[name]) for name in _TABLES if name in record}
+    if mapping is not None:
+        decisions = mapping.table.astype(object)
+        record["mapping"] = {
+            "layout": mapping.layout,
+            "format": mapping.format,
+            "decisions": decisions.where(decisions.notna(), None).to_dict("records"),
+            "unclear": list(mapping.unclear),
+            "notes": list(mapping.notes),
+        }
+    return json_text(record)
+
+
+def _text(mapping: Mapping | None, found: dict[str, Any] | None) -> str:
+    """The mapping, and below it the overview."""
+    from skanchor.reports.page import render_text
+
     lines = [] if mapping is None else _lines(mapping)
-    lines += [] if found is None else found.lines()
-    print_result("\n".join(lines) + "\n")
+    text = "".join(f"{line}\n" for line in lines)
+    return text if found is None else text + render_text("inspect", **found)
 
 
 def _write(mapping: Mapping, options: argparse.Namespace) -> None:
@@ -109,18 +122,23 @@ def _lines(mapping: Mapping) -> list[str]:
     return lines
 
 
+def _add_arguments(flags: Flags) -> None:
+    add_table(flags)
+    add_dependence(flags)
+    _add_mapping_file(flags)
+    add_json(flags)
+
+
 INSPECT = Command(
     name="inspect",
     help="say what skanchor takes the files for, without ranking",
-    description="Say what skanchor takes every column, outcome and judge of the files "
-    "for, and why, and what is unclear; then rows, models, judges and people, and what "
-    "a fit would warn of.",
+    more="These flags of files go with every command.",
     examples=(
         ("a table of your own", "battles.csv"),
         ("the mapping into a file, to be edited", "battles.csv -o battles.toml"),
-        ("votes and verdicts in two files", "votes.csv gpt-4.jsonl"),
+        ("votes and verdicts", "votes.csv gpt-4.jsonl"),
         ("for a program", "battles.csv --json | jq .judges"),
     ),
-    arguments=(add_table, add_dependence, _add_mapping_file, add_json),
+    arguments=_add_arguments,
     run=_inspect,
 )

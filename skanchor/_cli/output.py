@@ -6,21 +6,21 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.command import BadInputError, Flags, require_package
+from skanchor._cli.signals import raise_if_stopped
 from skanchor._cli.streams import check_stdout, print_result
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from skanchor.reports.document import Table
+    from skanchor.reports.tables import Table
 
-# Form that is written to a file with this suffix.
-_OUTPUTS = {
+FORMS = {
     "": "text",
     ".txt": "text",
     ".json": "json",
@@ -28,46 +28,40 @@ _OUTPUTS = {
     ".tsv": "data",
     ".parquet": "data",
     ".xlsx": "data",
+    ".md": "table",
+    ".tex": "table",
 }
-PAGES = {".html": "page"}
-"""Suffixes of a report, which is written of a fit alone."""
-PICTURES = dict.fromkeys((".png", ".svg", ".pdf"), "picture")
-"""Suffixes of a picture of the leaderboard."""
+"""Form that is written to a file with this suffix."""
+
+OF_RANKINGS = {".html": "page", ".png": "picture", ".svg": "picture", ".pdf": "picture"}
+"""Further forms of a ranking."""
+
+# What a suffix, or a form, needs: a package, and the extra that brings it.
 _NEEDED = {
-    "page": (
-        "jinja2",
-        "reports need jinja2 (pip install 'skanchor[report]')",
-    ),
-    "picture": (
-        "matplotlib",
-        "pictures need matplotlib (pip install 'skanchor[plot]')",
-    ),
+    ".xlsx": ("openpyxl", "excel"),
+    ".md": ("tabulate", "report"),
+    "picture": ("matplotlib", "plot"),
 }
 
 
 # ---------------------------------------------------------------------------- flags
 def add_output(flags: Flags, more: str = "") -> None:
-    """Add the flags of a result that can be written in several forms.
-
-    ``more`` ends the help on the forms.
-    """
-    add_json(flags, "print JSON with the whole result")
-    add_file(
-        flags,
-        "write to FILE, not to the screen: JSON if FILE ends in .json, the table "
-        f"in .csv, .tsv, .parquet or .xlsx, text in .txt or no suffix{more}",
-    )
-    add_force(flags)
+    """Add the flags of a result that can be written in several forms."""
+    group = flags.group("output")
+    listed = " ".join(suffix for suffix in FORMS if suffix) + more
+    add_file(group, f"write to FILE; its suffix is the form: {listed}")
+    add_force(group)
+    add_json(group)
 
 
-def add_json(flags: Flags, says: str = "print JSON") -> None:
-    """Add the flag of results as JSON; ``says`` is its help."""
-    flags.switch("--json", says)
+def add_json(flags: Flags) -> None:
+    """Add the flag of results as JSON."""
+    flags.switch("--json", "print the whole result as JSON")
 
 
-def add_file(flags: Flags, says: str) -> None:
+def add_file(flags: Flags, says: str, **more: Any) -> None:
     """Add the flag that names the file to write; ``says`` is its help."""
-    flags.value("-o --output", "FILE", says)
+    flags.value("-o --output", "FILE", says, **more)
 
 
 def add_force(flags: Flags) -> None:
@@ -76,44 +70,36 @@ def add_force(flags: Flags) -> None:
 
 
 # --------------------------------------------------------------------------- checks
-def check_output(
-    options: argparse.Namespace,
-    inputs: Sequence[str] = (),
-    further: Mapping[str, str] | None = None,
-) -> None:
+def check_output(options: argparse.Namespace, known: Iterable[str] = FORMS) -> None:
     """Refuse an output that could not be written after the work, or is an input.
 
-    ``further`` are suffixes that the result may have beside those of all tables, with
-    their forms.
+    ``known`` are the suffixes that the result may have.
     """
     if not goes_to_file(options):
         check_stdout()
         return
-    known = _OUTPUTS | dict(further or {})
-    listed = ", ".join(suffix for suffix in known if suffix not in ("", ".txt"))
-    suffix = check_suffix(
-        options.output, known, f"{listed} and .txt (text, as without a suffix)"
-    )
+    suffix = check_suffix(options.output, known)
     if options.json and suffix not in (".json", ""):
         raise BadInputError(
-            f"--json does not go with --output {options.output}; drop one, or "
-            "choose a name that ends in .json"
+            f"--json does not go with --output {options.output}; drop one, or choose a "
+            "name that ends in .json"
         )
-    if suffix == ".xlsx":
-        require_package(
-            "openpyxl",
-            f"--output {options.output}: writing .xlsx needs openpyxl (pip install "
-            "'skanchor[excel]'); .csv needs nothing",
-        )
-    if known[suffix] in _NEEDED:
-        require_package(*_NEEDED[known[suffix]])
-    check_file(options, inputs=inputs)
+    for key in (suffix, (FORMS | OF_RANKINGS)[suffix]):
+        if key in _NEEDED:
+            package, extra = _NEEDED[key]
+            require_package(
+                package,
+                f"--output {options.output} needs {package} (pip install "
+                f"'skanchor[{extra}]'); .csv needs nothing",
+            )
+    check_file(options, options.battles)
 
 
-def check_suffix(path: str, known: Iterable[str], listed: str) -> str:
+def check_suffix(path: str, known: Iterable[str]) -> str:
     """Return the suffix of a file; refuse an unknown one, and list the known."""
     suffix = Path(path).suffix.lower()
     if suffix not in known:
+        listed = ", ".join(filter(None, known))
         raise BadInputError(f"--output {path}: unknown format; known are {listed}")
     return suffix
 
@@ -122,17 +108,16 @@ def check_file(options: argparse.Namespace, inputs: Sequence[str] = ()) -> None:
     """Refuse a file that is an input, cannot be written, or exists without --force."""
     from skanchor.io.atomic import check_writable
 
-    given = options.output
-    path = Path(given)
-    for each in inputs:
-        if is_same_file(each, path) or _is_inside(path, each):
-            raise BadInputError(f"--output {given} is a file that is read")
+    path = Path(options.output)
+    for one in inputs:
+        if is_same_file(one, path) or _is_inside(path, one):
+            raise BadInputError(f"--output {path} is a file that is read")
     if not path.parent.is_dir():
         raise BadInputError(f"{path}: there is no directory {path.parent}")
     try:
-        check_writable(given, overwrite=options.force)
+        check_writable(path, overwrite=options.force)
     except FileExistsError:
-        raise BadInputError(f"{given}: exists; write over it with --force") from None
+        raise BadInputError(f"{path}: exists; write over it with --force") from None
 
 
 def is_same_file(one: str | Path, other: str | Path) -> bool:
@@ -144,11 +129,8 @@ def is_same_file(one: str | Path, other: str | Path) -> bool:
 
 def _is_inside(path: Path, folder: str) -> bool:
     """Whether an existing file lies in a folder that is read."""
-    return (
-        os.path.isdir(folder)
-        and path.exists()
-        and Path(folder).resolve() in path.resolve().parents
-    )
+    is_there = os.path.isdir(folder) and path.exists()
+    return is_there and Path(folder).resolve() in path.resolve().parents
 
 
 def goes_to_file(options: argparse.Namespace) -> bool:
@@ -158,108 +140,110 @@ def goes_to_file(options: argparse.Namespace) -> bool:
 
 # ------------------------------------------------------------------------------ use
 @dataclass(frozen=True, slots=True)
-class Forms:
+class Output:
     """A result in several forms, each of which is computed when it is asked for.
 
     Attributes
     ----------
     text : callable
-        Function that returns an object that rich can print.
+        Function that returns the text for a ``width`` and for a ``terminal`` or not.
     record : callable
         Function that returns a dict for JSON; numbers that it lacks are replaced.
     frame : callable
         Function that returns the numbers, a DataFrame whose index names the rows.
+    tables : callable
+        Function that returns the tables that people read.
     page : callable, optional
         Function that returns a report in HTML.
     picture : callable, optional
         Function that returns a picture in the format of a suffix.
     """
 
-    text: Callable[[], Any]
+    text: Callable[..., str]
     record: Callable[[], Any]
     frame: Callable[[], pd.DataFrame]
+    tables: Callable[[], Sequence[Table]]
     page: Callable[[], str] | None = None
     picture: Callable[[str], bytes] | None = None
 
     @classmethod
     def of(
         cls,
-        table: Table,
+        kind: str,
         frame: pd.DataFrame,
-        record: Any,
-        note: str,
-        *,
-        head: str = "",
+        record: dict[str, Any],
+        tables: Sequence[tuple[Any, Table]],
         lines: Iterable[str] = (),
-        tables: Iterable[tuple[Any, Table]] | None = None,
-    ) -> Forms:
-        """Forms of a table that is there already.
+        **values: Any,
+    ) -> Output:
+        """Output of sentences and tables with titles; ``kind`` names its note."""
+        from skanchor.reports.document import SCHEMA_VERSION
+        from skanchor.reports.page import render_text
+        from skanchor.reports.tables import label
 
-        On the screen a bold ``head``, ``lines``, and ``tables`` below their titles come
-        before the note. Without ``tables`` it is the table itself, without a title.
-        """
-        shown = [("", table)] if tables is None else tables
+        def text(**screen: Any) -> str:
+            shown = [(title, one) for title, one in tables if one.rows]
+            found = {"kind": kind, "lines": list(lines), "tables": shown, **values}
+            return render_text("readout", **found, **screen)
+
         return cls(
-            lambda: _page(head, lines, shown, note),
-            lambda: record,
+            text,
+            lambda: {"schema_version": SCHEMA_VERSION, **record},
             lambda: frame,
+            lambda: [
+                one if one.caption else replace(one, caption=label(title))
+                for title, one in tables
+            ],
         )
 
 
-def _page(
-    head: str, lines: Iterable[str], tables: Iterable[tuple[Any, Table]], note: str
-) -> Any:
-    """What a screen shows: sentences, tables that have rows, and a note."""
-    from rich.console import Group
-    from rich.text import Text
-
-    from skanchor.reports.tables import table_text
-
-    parts: list[Any] = [Text(head, style="bold")] if head else []
-    parts += map(Text, lines)
-    for title, table in tables:
-        if table.rows:
-            parts += [Text("")] if parts else []
-            parts += [Text(str(title), style="bold")] if title else []
-            parts.append(table_text(table))
-    return Group(*parts, Text(""), Text(note, style="dim"))
-
-
-def deliver(forms: Forms, options: argparse.Namespace) -> None:
+def deliver(output: Output, options: argparse.Namespace) -> None:
     """Print a result, or write it to the file of ``--output``."""
     suffix = Path(options.output).suffix.lower() if goes_to_file(options) else ""
-    kind = "json" if options.json else (_OUTPUTS | PAGES | PICTURES)[suffix]
+    form = "json" if options.json else (FORMS | OF_RANKINGS)[suffix]
     content: str | bytes
-    if kind == "json":
-        content = json_text(forms.record())
-    elif kind == "data":
-        frame = forms.frame()
+    if form == "json":
+        content = json_text(output.record())
+    elif form == "data":
+        frame = output.frame()
         frame = frame.reset_index(names=frame.index.name or "model")
         content = file_content(frame, suffix)
-    elif kind == "page":
-        assert forms.page is not None
-        content = forms.page()
-    elif kind == "picture":
-        assert forms.picture is not None
-        content = forms.picture(suffix)
+    elif form == "table":
+        is_latex = suffix == ".tex"
+        tables = output.tables()
+        texts = [one.to_latex() if is_latex else one.to_markdown() for one in tables]
+        content = "\n".join(texts)
+    elif form == "page":
+        assert output.page is not None
+        content = output.page()
+    elif form == "picture":
+        assert output.picture is not None
+        content = output.picture(suffix)
+    elif goes_to_file(options) or not sys.stdout.isatty():
+        content = output.text()
     else:
-        content = _render_for(forms.text(), to_file=goes_to_file(options))
+        from rich.console import Console
+
+        content = output.text(width=Console().width, terminal=True)
     write(content, options)
 
 
 def json_text(record: Any) -> str:
     """Text of a record as JSON, in which numbers that it lacks are text or null."""
-    from skanchor.reports.records import as_json_value
+    from skanchor.reports.document import as_json_value
 
     return json.dumps(as_json_value(record), indent=2, allow_nan=False) + "\n"
 
 
 def write(content: str | bytes, options: argparse.Namespace) -> None:
     """Print a content, or write it to the file of ``--output``."""
+    raise_if_stopped()
     if goes_to_file(options):
         from skanchor.io import write_atomically
 
-        write_atomically(options.output, content, overwrite=options.force)
+        write_atomically(
+            options.output, content, overwrite=options.force, check=raise_if_stopped
+        )
     else:
         assert isinstance(content, str)
         print_result(content)
@@ -276,14 +260,3 @@ def file_content(frame: pd.DataFrame, suffix: str) -> str | bytes:
     if suffix == ".xlsx":
         return workbook(frame)
     return separated(frame, "\t" if suffix == ".tsv" else ",")
-
-
-def _render_for(shown: Any, to_file: bool) -> str:
-    """Text of an object of rich; with colours and its width for a terminal."""
-    from skanchor.reports.tables import render
-
-    if to_file or not sys.stdout.isatty():
-        return render(shown)
-    from rich.console import Console
-
-    return render(shown, width=Console().width, terminal=True)

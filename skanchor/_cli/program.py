@@ -15,9 +15,9 @@ from skanchor._cli.check import CHECK
 from skanchor._cli.command import (
     BadInputError,
     Command,
+    Flags,
     Parser,
     examples_text,
-    wrap_help,
 )
 from skanchor._cli.compare import COMPARE
 from skanchor._cli.fetch import FETCH
@@ -36,25 +36,31 @@ from skanchor._cli.streams import (
 )
 
 COMMANDS: tuple[Command, ...] = (
-    INSPECT,
     RANK,
+    INSPECT,
     CHECK,
+    COMPARE,
     SENSITIVITY,
     PLAN,
-    COMPARE,
     HISTORY,
     FETCH,
 )
 """All commands, in the order of the help."""
 
 _FIRST_STEPS = (
-    ("see what comes out, on a bundled table", "skanchor rank --demo"),
-    ("rank your own, and write a page to hand on",
-     "skanchor rank battles.csv -o report.html"),
+    ("see what comes out", "skanchor rank --demo"),
+    ("rank your own, and write a page", "skanchor rank battles.csv -o report.html"),
     ("before you rely on an interval", "skanchor check battles.csv"),
-    ("all flags of a command, with examples", "skanchor rank --help"),
-)  # fmt: skip
+    ("flags of a command, with examples", "skanchor rank --help"),
+)
 _EXIT_CODE = "Exit code: 0 on success, 2 on bad input. The cause is then one line."
+_MORE_FLAGS = "More flags of files: skanchor inspect --help. "
+
+_NEW = frozenset(("--new", "--no-new", "--hide-votes-of"))
+_ABSENT = {"check": _NEW, "history": _NEW}
+"""Flags of files that a command does not take."""
+
+_USAGE = {"history": "ACTION ... [flags]", "fetch": "NAME [flags]"}
 
 _BAD_INPUT = 2
 _FRESH_OBJECTS = 50_000  # that are made before Python looks for some to free
@@ -140,27 +146,30 @@ def make_parser(typed: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """
     parser = Parser(
         prog="skanchor",
-        description=wrap_help(
-            "Rank new language models on the human scale from LLM judges."
-        ),
-        epilog=examples_text(_FIRST_STEPS),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="skanchor COMMAND [flags]",
+        description="Rank new language models on the human scale from LLM judges.\n\n"
+        + examples_text(_FIRST_STEPS),
+        epilog=_EXIT_CODE,
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND", parser_class=Parser
     )
     for command in COMMANDS:
-        own = commands.add_parser(
+        takes_files = command.name not in ("inspect", "fetch")
+        usage = _USAGE.get(command.name, "FILE ... [flags]")
+        made = commands.add_parser(
             command.name,
+            prog=f"skanchor {command.name}",
+            usage=f"skanchor {command.name} {usage}",
             help=command.help,
-            description=wrap_help(command.description),
-            epilog=f"{examples_text(command.typed_examples)}\n\n{_EXIT_CODE}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=command.description,
+            epilog=f"{_MORE_FLAGS if takes_files else ''}{_EXIT_CODE}",
         )
         if typed is None or command.name in typed:
-            command.add_arguments(own)
-        own.set_defaults(run=command.run)
+            absent = _ABSENT.get(command.name, frozenset())
+            command.arguments(Flags(made, absent, not takes_files))
+        made.set_defaults(run=command.run)
     return parser
 
 

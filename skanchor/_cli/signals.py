@@ -11,12 +11,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
 
 # Windows has no SIGHUP.
 _ENDING = [
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
+_arrived: list[int] = []
 
 
 class Stopped(KeyboardInterrupt):
@@ -39,6 +39,7 @@ def raised_as_interrupts() -> Iterator[None]:
 
     Signals that are ignored, or have another handler, are left as they are.
     """
+    _arrived.clear()
     if threading.current_thread() is not threading.main_thread():
         # Python allows handlers to be set in the main thread only.
         yield
@@ -54,11 +55,21 @@ def raised_as_interrupts() -> Iterator[None]:
             signal.signal(number, before[number])
 
 
+def raise_if_stopped() -> None:
+    """Raise `Stopped` if such a signal has arrived: call before anything is written.
+
+    Python swallows what a handler raises inside a finaliser.
+    """
+    if _arrived:
+        raise Stopped(_arrived[0])
+
+
 def exit_code(interrupt: KeyboardInterrupt) -> int:
     """Exit code by which a shell reports a program that the signal has ended."""
     number = interrupt.number if isinstance(interrupt, Stopped) else signal.SIGINT
     return 128 + int(number)
 
 
-def _stop(number: int, frame: FrameType | None) -> NoReturn:
-    raise Stopped(number)
+def _stop(number: int, frame: FrameType | None) -> None:
+    _arrived.append(number)
+    raise_if_stopped()

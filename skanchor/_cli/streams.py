@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from skanchor._cli.command import BadInputError
+from skanchor._cli.signals import raise_if_stopped
 from skanchor._text import brief, printable
 
 
@@ -29,9 +30,15 @@ def check_stdout() -> None:
 def print_result(text: str) -> None:
     """Print on stdout; characters that its encoding lacks are escaped."""
     check_stdout()
+    raise_if_stopped()
     encoding = sys.stdout.encoding or "utf-8"
     # Lines of tables become dashes where the encoding has no such lines.
-    for sign, plain in (("\u2500", "-"), ("\u00b1", "+-")):
+    for sign, plain in (
+        ("\u2500", "-"),
+        ("\u00b1", "+-"),
+        ("\u2212", "-"),
+        ("\u2013", "-"),
+    ):
         if sign.encode(encoding, "ignore") == b"":
             text = text.replace(sign, plain)
     text = text.encode(encoding, "backslashreplace").decode(encoding)

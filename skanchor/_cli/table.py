@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # ---------------------------------------------------------------------------- flags
 def add_table(flags: Flags) -> None:
     """Add the flags of files, columns, roles of models and judges, and features."""
+    flags = flags.group("files", of_files=True)
     _add_files(flags)
     _add_roles(flags)
     flags.value(

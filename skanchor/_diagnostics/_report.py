@@ -394,8 +394,9 @@ class Diagnostics:
             judge, change = row["judge"], row["change"]
             who = "The judges together" if judge == TOGETHER else f"Judge {judge!r}"
             verb = "" if judge == TOGETHER else "s"
+            way = "the wrong way round, " if row["value"] < 0 else ""
             what = (
-                f"tell{verb} models apart {row['value']:.2f} times as sharply"
+                f"tell{verb} models apart {way}{abs(row['value']):.2f} times as sharply"
                 if change == "sensitivity"
                 else f"favour{verb} the side shown first by {row['value']:+.2f} logits"
             )

@@ -89,9 +89,11 @@ def write_atomically(
             file.write(data)
         return
     with _draft(path) as draft:
-        # Files of ``tempfile`` would only be readable by the user; this one gets the
-        # usual permissions of a new file.
-        with open(draft, "xb") as file:
+        # A new file gets the usual permissions. A draft is never readable by more
+        # people than the file that it replaces.
+        permissions = 0o666 if mode is None else stat.S_IMODE(mode) & 0o600
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+        with open(os.open(draft, flags, permissions), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -1,10 +1,11 @@
 """Text that a spreadsheet would run as a formula: marked in CSV, unmarked on reading.
 
-A cell of text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return
-is written with an apostrophe in front, which spreadsheets take as the mark of text. The
-same is done if such a character follows apostrophes. Reading removes one apostrophe, so
-that it restores the text that was written. Only characters that a terminal would run,
-or that turn the direction of a text, stay the escapes that they were written as.
+A cell of text that begins with ``=``, ``+``, ``-``, ``@``, a tab, a carriage return or
+a line feed is written with an apostrophe in front, which spreadsheets take as the mark
+of text. The same is done if such a character follows apostrophes. Reading removes one
+apostrophe, so that it restores the text that was written. Only characters that a
+terminal would run, or that turn the direction of a text, stay the escapes that they
+were written as.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-_FORMULA = r"[=+@\t\r-]"
+_FORMULA = r"[=+@\t\r\n-]"
 # Control characters but tab, line feed and carriage return, and those that turn the
 # direction of a text: a terminal runs the former, and the latter hide what is there.
 _UNSEEN = re.compile(
@@ -86,7 +87,8 @@ def workbook(table: pd.DataFrame) -> bytes:
         for value in row.values():
             cell = WriteOnlyCell(sheet)
             if isinstance(value, str):
-                cell.value = ILLEGAL_CHARACTERS_RE.sub("\ufffd", value)[:32_767]
+                text = ILLEGAL_CHARACTERS_RE.sub("\ufffd", _escaped(value))
+                cell.value = text[:32_767]
                 # openpyxl takes text that begins with an equals sign for a formula.
                 cell.data_type = "s"
             # NaN and infinite numbers become empty cells.
@@ -127,5 +129,10 @@ def _marked(cell: Any) -> Any:
     """
     if not isinstance(cell, str):
         return cell
-    cell = _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), cell)
+    cell = _escaped(cell)
     return f"'{cell}" if re.match(f"'*{_FORMULA}", cell) else cell
+
+
+def _escaped(text: str) -> str:
+    """Text in which characters that are not seen are escapes."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

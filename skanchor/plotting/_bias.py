@@ -29,7 +29,7 @@ _STYLES = (
 
 
 @dataclass(eq=False, repr=False)
-class BiasDisplay(canvas.PanelDisplay):
+class BiasDisplay(canvas.TableDisplay):
     """Bias of judges as one feature of a response changes, the others at their medians.
 
     Parameters
@@ -43,7 +43,7 @@ class BiasDisplay(canvas.PanelDisplay):
 
     Attributes
     ----------
-    axes_ : ndarray of shape (n_features,)
+    ax_ : ndarray of shape (n_features,)
         The axes, one for each feature.
     figure_ : matplotlib Figure
         Their figure.
@@ -56,7 +56,7 @@ class BiasDisplay(canvas.PanelDisplay):
     >>> X, y = load_demo(return_X_y=True)
     >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
     >>> display = BiasDisplay.from_estimator(anchor)
-    >>> len(display.axes_)
+    >>> len(display.ax_)
     2
     >>> display.effects.columns.tolist()
     ['value', 'effect', 'standard_error']
@@ -73,7 +73,7 @@ class BiasDisplay(canvas.PanelDisplay):
         judges: Sequence[Hashable] | None = None,
         level: float = 0.95,
         *,
-        axes: canvas.AxesGiven = None,
+        ax: canvas.AxesGiven = None,
     ) -> Self:
         """Draw the biases of a fitted pipeline.
 
@@ -87,7 +87,7 @@ class BiasDisplay(canvas.PanelDisplay):
             Judges to show; None means the four with most rows.
         level : float, default=0.95
             Level of the bands.
-        axes : sequence of matplotlib Axes, optional
+        ax : sequence of matplotlib Axes, optional
             Axes to draw on, one for each feature; None makes a figure.
 
         Returns
@@ -110,14 +110,14 @@ class BiasDisplay(canvas.PanelDisplay):
         chosen_effects = [
             effects.xs(f, level="feature", drop_level=False) for f in features
         ]
-        return cls(pd.concat(chosen_effects), level).plot(axes)
+        return cls(pd.concat(chosen_effects), level).plot(ax)
 
-    def plot(self, axes: canvas.AxesGiven = None) -> Self:
+    def plot(self, ax: canvas.AxesGiven = None) -> Self:
         """Draw one curve for each judge, on the axes of each feature.
 
         Parameters
         ----------
-        axes : sequence of matplotlib Axes, optional
+        ax : sequence of matplotlib Axes, optional
             Axes to draw on, one for each feature; None makes a figure.
 
         Returns
@@ -126,12 +126,10 @@ class BiasDisplay(canvas.PanelDisplay):
         """
         names = self.effects.index.get_level_values("feature").unique()
         columns = min(len(names), 2)
-        found = canvas.panels(
-            len(names), axes, n_rows=8, n_columns=columns, sharey=True
-        )
+        found = canvas.panels(len(names), ax, n_rows=8, n_columns=columns, sharey=True)
         z = ndtri(0.5 + self.level / 2.0)  # two-sided normal quantile
-        for ax, feature in zip(found, names, strict=True):
-            ax.axhline(0.0, color=canvas.FAINT, zorder=0)
+        for panel, feature in zip(found, names, strict=True):
+            panel.axhline(0.0, color=canvas.FAINT, zorder=0)
             part = self.effects.xs(feature, level="feature")
             judges = part.index.get_level_values("judge").unique()
             for i, (judge, label) in enumerate(
@@ -141,17 +139,17 @@ class BiasDisplay(canvas.PanelDisplay):
                 curve = part.loc[judge]
                 value, effect = curve["value"], curve["effect"]
                 half = z * curve["standard_error"]
-                ax.fill_between(
+                panel.fill_between(
                     value, effect - half, effect + half, alpha=0.15, color=color,
                     linewidth=0,
                 )  # fmt: skip
-                ax.plot(value, effect, color=color, linestyle=style, label=label)
-            ax.set_xlabel(canvas.shorten([feature])[0])
-            canvas.hide_spines(ax)
+                panel.plot(value, effect, color=color, linestyle=style, label=label)
+            panel.set_xlabel(canvas.shorten([feature])[0])
+            canvas.hide_spines(panel)
         # The first panel of each row of panels.
-        for ax in found[::columns]:
-            ax.set_ylabel("bias (judge logits)", fontsize=9)
-        if axes is None:
+        for panel in found[::columns]:
+            panel.set_ylabel("bias (judge logits)", fontsize=9)
+        if ax is None:
             # One legend above all panels of a figure of its own.
             handles, labels = found[0].get_legend_handles_labels()
             columns = 4 if max(map(len, labels)) <= SHORT_NAME else 2

@@ -69,7 +69,7 @@ def judge_calibration(sample: Sample, judge: Hashable, n_bins: int = 8) -> pd.Da
 
 
 @dataclass(eq=False, repr=False)
-class JudgeCalibrationDisplay(canvas.PanelDisplay):
+class JudgeCalibrationDisplay(canvas.TableDisplay):
     """Observed against predicted shares of each judge's verdicts.
 
     Parameters
@@ -81,7 +81,7 @@ class JudgeCalibrationDisplay(canvas.PanelDisplay):
 
     Attributes
     ----------
-    axes_ : ndarray of shape (n_judges,)
+    ax_ : ndarray of shape (n_judges,)
         The axes, one for each judge.
     figure_ : matplotlib Figure
         Their figure.
@@ -109,7 +109,7 @@ class JudgeCalibrationDisplay(canvas.PanelDisplay):
         *,
         n_bins: int = 8,
         level: float = 0.95,
-        axes: canvas.AxesGiven = None,
+        ax: canvas.AxesGiven = None,
     ) -> Self:
         """Draw the calibration of a fitted pipeline's judges, on the rows of the fit.
 
@@ -123,7 +123,7 @@ class JudgeCalibrationDisplay(canvas.PanelDisplay):
             Number of bins, with equally many rows each.
         level : float, default=0.95
             Level of the intervals of the observed shares.
-        axes : sequence of matplotlib Axes, optional
+        ax : sequence of matplotlib Axes, optional
             Axes to draw on, one for each judge; None makes a figure.
 
         Returns
@@ -135,14 +135,14 @@ class JudgeCalibrationDisplay(canvas.PanelDisplay):
         chosen = canvas.busiest_judges(pipeline, judges, MOST_JUDGES)
         sample = pipeline._sample
         tables = {judge: judge_calibration(sample, judge, n_bins) for judge in chosen}
-        return cls(pd.concat(tables, names=["judge"]), level).plot(axes)
+        return cls(pd.concat(tables, names=["judge"]), level).plot(ax)
 
-    def plot(self, axes: canvas.AxesGiven = None) -> Self:
+    def plot(self, ax: canvas.AxesGiven = None) -> Self:
         """Draw observed against predicted shares, on the axes of each judge.
 
         Parameters
         ----------
-        axes : sequence of matplotlib Axes, optional
+        ax : sequence of matplotlib Axes, optional
             Axes to draw on, one for each judge; None makes a figure.
 
         Returns
@@ -151,28 +151,26 @@ class JudgeCalibrationDisplay(canvas.PanelDisplay):
         """
         judges = self.calibration.index.get_level_values("judge").unique()
         columns = min(len(judges), 2 if canvas.is_narrow() else 3)
-        found = canvas.panels(
-            len(judges), axes, n_rows=6, n_columns=columns, sharey=True
-        )
+        found = canvas.panels(len(judges), ax, n_rows=6, n_columns=columns, sharey=True)
         z = ndtri(0.5 + self.level / 2.0)
-        for ax, judge, name in zip(
+        for panel, judge, name in zip(
             found, judges, canvas.shorten(judges.tolist(), _LONGEST), strict=True
         ):
             part = self.calibration.loc[judge]
             # The diagonal of perfect calibration; oriented rows have p >= 1/2.
-            ax.plot(
+            panel.plot(
                 [0.5, 1.0], [0.5, 1.0], color=canvas.OLD, linewidth=1, linestyle="--"
             )
-            ax.errorbar(
+            panel.errorbar(
                 part["predicted"], part["observed"], yerr=z * part["standard_error"],
                 color=canvas.NEW, marker="o", markersize=4, linewidth=1.2, elinewidth=1,
             )  # fmt: skip
-            ax.set_title(name, fontsize=8 if len(name) > 18 else 9)
-            ax.set_xlim(0.48, 1.02)
-            ax.set_ylim(0.28, 1.04)
-            canvas.hide_spines(ax)
-        for ax in found[::columns]:
-            ax.set_ylabel("observed share", fontsize=9)
-        for ax in found[-columns:]:
-            ax.set_xlabel("predicted", fontsize=9)
+            panel.set_title(name, fontsize=8 if len(name) > 18 else 9)
+            panel.set_xlim(0.48, 1.02)
+            panel.set_ylim(0.28, 1.04)
+            canvas.hide_spines(panel)
+        for panel in found[::columns]:
+            panel.set_ylabel("observed share", fontsize=9)
+        for panel in found[-columns:]:
+            panel.set_xlabel("predicted", fontsize=9)
         return self._drawn(found)

@@ -42,28 +42,81 @@ NARROW = 5.0
 _width: ContextVar[float] = ContextVar("width", default=WIDTH)
 
 
-class AxesDisplay:
-    """A display that draws on one pair of axes."""
+class Display:
+    """What a fit, or its result, looks like, in scikit-learn's manner.
 
-    ax_: Axes
+    Attributes
+    ----------
+    ax_ : matplotlib Axes, or ndarray of them
+        The axes.
+    figure_ : matplotlib Figure
+        Their figure.
+    """
+
+    ax_: Any
     figure_: Figure | SubFigure
 
-    def _drawn(self, ax: Axes) -> Self:
-        """Keep axes and figure, as scikit-learn's displays do."""
-        self.ax_, self.figure_ = ax, ax.figure
+    def _drawn(self, ax: Any) -> Self:
+        """Store axes and figure."""
+        self.ax_, self.figure_ = ax, np.ravel(ax)[0].figure
         return self
 
 
-class PanelDisplay:
-    """A display that draws on several axes."""
+class ResultDisplay(Display):
+    """A display of a result with intervals, which a fitted estimator has."""
 
-    axes_: NDArray[Any]
-    figure_: Figure | SubFigure
+    @classmethod
+    def from_estimator(
+        cls, estimator: RankingEstimator, *args: Any, **more: Any
+    ) -> Self:
+        """Draw the result of a fitted estimator.
 
-    def _drawn(self, axes: NDArray[Any]) -> Self:
-        """Keep axes and figure."""
-        self.axes_, self.figure_ = axes, axes[0].figure
-        return self
+        Parameters
+        ----------
+        estimator : RankingEstimator
+            A fitted estimator with intervals, such as ``AnchorPipeline``.
+        *args, **more : object
+            As of ``from_result``.
+
+        Returns
+        -------
+        Display
+            The display, drawn.
+        """
+        drawn: Self = cls.from_result(  # type: ignore[attr-defined]
+            result_of(estimator), *args, **more
+        )
+        return drawn
+
+
+class TableDisplay(Display):
+    """A display of a table that ``from_estimator`` computes."""
+
+    @classmethod
+    def from_result(
+        cls, result: Any, level: float = 0.95, *, ax: Any = None, **more: Any
+    ) -> Self:
+        """Draw a table such as another display of this kind holds.
+
+        Parameters
+        ----------
+        result : DataFrame
+            The first parameter of the class.
+        level : float, default=0.95
+            Level of intervals.
+        ax : matplotlib Axes, or sequence of them, optional
+            Axes to draw on; None makes a figure.
+        **more : object
+            Further parameters of the class.
+
+        Returns
+        -------
+        Display
+            The display, drawn.
+        """
+        made = cls(result, level=level, **more)  # type: ignore[call-arg]
+        drawn: Self = made.plot(ax)  # type: ignore[attr-defined]
+        return drawn
 
 
 @contextmanager

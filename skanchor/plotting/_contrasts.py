@@ -13,7 +13,6 @@ from scipy.special import expit, logit
 from skanchor.plotting import _canvas as canvas
 from skanchor.results import RankingResult, Scale, strongest_first
 from skanchor.results.adjustment import is_significant
-from skanchor.results.estimators import RankingEstimator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +22,7 @@ _CHANCES = np.array([0.01, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 0.99])
 
 
 @dataclass(eq=False, repr=False)
-class ContrastDisplay(canvas.AxesDisplay):
+class ContrastDisplay(canvas.ResultDisplay):
     """Differences between a new model and every other, and win probabilities.
 
     Filled marks are differences that are significant, all of them jointly at ``level``.
@@ -72,40 +71,6 @@ class ContrastDisplay(canvas.AxesDisplay):
         return is_significant(self.contrasts["p_adjusted"].to_numpy(), self.level)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: RankingEstimator,
-        model: Hashable = None,
-        level: float = 0.95,
-        *,
-        scale: Literal["logit", "elo"] = "logit",
-        ax: Axes | None = None,
-    ) -> Self:
-        """Draw the contrasts of a fitted estimator.
-
-        Parameters
-        ----------
-        estimator : RankingEstimator
-            A fitted estimator with intervals, such as ``AnchorPipeline``.
-        model : label, optional
-            A new model; None means the one with the highest score.
-        level : float, default=0.95
-            Confidence level of each interval, and of all decisions jointly.
-        scale : {"logit", "elo"}, default="logit"
-            Unit in which differences are shown.
-        ax : matplotlib Axes, optional
-            Axes to draw on; None makes a figure.
-
-        Returns
-        -------
-        ContrastDisplay
-            The display, drawn.
-        """
-        return cls.from_result(
-            canvas.result_of(estimator), model, level, scale=scale, ax=ax
-        )
-
-    @classmethod
     def from_result(
         cls,
         result: RankingResult,
@@ -121,8 +86,14 @@ class ContrastDisplay(canvas.AxesDisplay):
         ----------
         result : RankingResult
             A result such as ``AnchorPipeline.result_``.
-        model, level, scale, ax
-            As in :meth:`from_estimator`.
+        model : label, optional
+            A new model; None means the one with the highest score.
+        level : float, default=0.95
+            Confidence level of each interval, and of all decisions jointly.
+        scale : {"logit", "elo"}, default="logit"
+            Unit in which differences are shown.
+        ax : matplotlib Axes, optional
+            Axes to draw on; None makes a figure.
 
         Returns
         -------

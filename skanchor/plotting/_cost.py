@@ -26,7 +26,7 @@ _WAYS = (
 
 
 @dataclass(eq=False, repr=False)
-class CostDisplay(canvas.AxesDisplay):
+class CostDisplay(canvas.TableDisplay):
     """Half width of a new model's interval against what is spent on further rows.
 
     A dotted line is the smallest half width that any number of verdicts can reach.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -16,15 +16,12 @@ from skanchor.plotting import _canvas as canvas
 from skanchor.results import AnchorResult, ContextResult
 from skanchor.results.adjustment import holm_adjust
 
-if TYPE_CHECKING:
-    from skanchor._anchor import AnchorPipeline
-
 MOST_JUDGES = 6
 """Number of judges shown."""
 
 
 @dataclass(eq=False, repr=False)
-class ItemDeviationDisplay(canvas.PanelDisplay):
+class ItemDeviationDisplay(canvas.ResultDisplay):
     """Item effects: how much each judge overrates each model, given score and features.
 
     A dot is an item effect, and the line through it is its interval. Item effects that
@@ -44,7 +41,7 @@ class ItemDeviationDisplay(canvas.PanelDisplay):
 
     Attributes
     ----------
-    axes_ : ndarray of shape (n_shown,)
+    ax_ : ndarray of shape (n_shown,)
         The axes, one for each judge that is shown. With more than six judges these are
         the six with the largest item effects in standard errors.
     figure_ : matplotlib Figure
@@ -58,7 +55,7 @@ class ItemDeviationDisplay(canvas.PanelDisplay):
     >>> X, y = load_demo(return_X_y=True)
     >>> anchor = AnchorPipeline(cv=3, item_effects="random", random_state=0).fit(X, y)
     >>> display = ItemDeviationDisplay.from_estimator(anchor)
-    >>> len(display.axes_)
+    >>> len(display.ax_)
     3
     """
 
@@ -68,36 +65,8 @@ class ItemDeviationDisplay(canvas.PanelDisplay):
     level: float = 0.95
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: AnchorPipeline,
-        level: float = 0.95,
-        *,
-        axes: canvas.AxesGiven = None,
-    ) -> Self:
-        """Draw the item effects of a fitted pipeline.
-
-        Parameters
-        ----------
-        estimator : AnchorPipeline
-            A pipeline fitted with item effects.
-        level : float, default=0.95
-            Level of the intervals, and of all decisions jointly.
-        axes : sequence of matplotlib Axes, optional
-            Axes to draw on, one for each judge; None makes a figure.
-
-        Returns
-        -------
-        ItemDeviationDisplay
-            The display, drawn.
-        """
-        return cls.from_result(
-            canvas.check_pipeline(estimator).result_, level, axes=axes
-        )
-
-    @classmethod
     def from_result(
-        cls, result: AnchorResult, level: float = 0.95, *, axes: canvas.AxesGiven = None
+        cls, result: AnchorResult, level: float = 0.95, *, ax: canvas.AxesGiven = None
     ) -> Self:
         """Draw the item effects of a result.
 
@@ -105,8 +74,10 @@ class ItemDeviationDisplay(canvas.PanelDisplay):
         ----------
         result : AnchorResult
             A result with item effects.
-        level, axes
-            As in :meth:`from_estimator`.
+        level : float, default=0.95
+            Level of the intervals, and of all decisions jointly.
+        ax : sequence of matplotlib Axes, optional
+            Axes to draw on, one for each judge; None makes a figure.
 
         Returns
         -------
@@ -128,14 +99,14 @@ class ItemDeviationDisplay(canvas.PanelDisplay):
         has_effects = board.index.isin(found.index.get_level_values("model"))
         models = board.index[has_effects].tolist()
         is_new = board["is_new"].to_numpy()[has_effects]
-        return cls(found, models, is_new, level).plot(axes)
+        return cls(found, models, is_new, level).plot(ax)
 
-    def plot(self, axes: canvas.AxesGiven = None) -> Self:
+    def plot(self, ax: canvas.AxesGiven = None) -> Self:
         """Draw a panel for each judge, with a row for each model.
 
         Parameters
         ----------
-        axes : sequence of matplotlib Axes, optional
+        ax : sequence of matplotlib Axes, optional
             Axes to draw on, one for each judge; None makes a figure.
 
         Returns
@@ -152,35 +123,35 @@ class ItemDeviationDisplay(canvas.PanelDisplay):
         judges = [name for name in order if name in largest.index[:MOST_JUDGES]]
         columns = min(len(judges), 3)
         found = canvas.panels(
-            len(judges), axes, n_rows=len(self.models) + 1, n_columns=columns
+            len(judges), ax, n_rows=len(self.models) + 1, n_columns=columns
         )
         half = ndtri(0.5 + self.level / 2.0) * error
         # One scale for all panels.
         reach = 1.05 * float(np.nanmax((value.abs() + half).to_numpy()))
         at = np.arange(len(self.models))
         names = canvas.shorten(judges, 14 if columns > 1 else None)
-        for place, (ax, judge) in enumerate(zip(found, judges, strict=True)):
+        for place, (panel, judge) in enumerate(zip(found, judges, strict=True)):
             own = proven[:, wide["deviation"].columns.get_loc(judge)]
-            ax.axvline(0.0, color="0.5", linewidth=0.9, zorder=0)
+            panel.axvline(0.0, color="0.5", linewidth=0.9, zorder=0)
             for rows, color in ((~own, "0.62"), (own, canvas.NEW)):
                 shown = rows & np.isfinite(value[judge].to_numpy())
-                ax.errorbar(
+                panel.errorbar(
                     value[judge][shown], at[shown], xerr=half[judge][shown],
                     linestyle="none", marker="o", markersize=3.5, elinewidth=1.2,
                     color=color,
                 )  # fmt: skip
-            canvas.name_axis(ax, self.models, self.is_new)
+            canvas.name_axis(panel, self.models, self.is_new)
             if place % columns:
-                ax.set_yticklabels([])
-            ax.set_xlim(-reach, reach)
-            ax.locator_params(axis="x", nbins=3)
-            ax.tick_params(axis="x", labelsize=8)
-            ax.set_title(names[place], fontsize=8)
+                panel.set_yticklabels([])
+            panel.set_xlim(-reach, reach)
+            panel.locator_params(axis="x", nbins=3)
+            panel.tick_params(axis="x", labelsize=8)
+            panel.set_title(names[place], fontsize=8)
         more = len(order) - len(judges)
         said = f"judge logits, with {100 * self.level:.6g} % intervals"
         if more:
             said += f" ({more} more judges are not shown)"
-        if axes is None:
+        if ax is None:
             found[0].figure.supxlabel(
                 f"underrated by the judge  ←   →  overrated\n{said}", fontsize=8.5
             )

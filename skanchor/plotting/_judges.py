@@ -23,7 +23,7 @@ _PANELS = (
 
 
 @dataclass(eq=False, repr=False)
-class JudgeDisplay(canvas.PanelDisplay):
+class JudgeDisplay(canvas.TableDisplay):
     """Sensitivity and position effect of every judge, with intervals.
 
     Parameters
@@ -37,7 +37,7 @@ class JudgeDisplay(canvas.PanelDisplay):
 
     Attributes
     ----------
-    axes_ : ndarray of shape (2,)
+    ax_ : ndarray of shape (2,)
         The axes of sensitivities and of position effects.
     figure_ : matplotlib Figure
         Their figure.
@@ -50,7 +50,7 @@ class JudgeDisplay(canvas.PanelDisplay):
     >>> X, y = load_demo(return_X_y=True)
     >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
     >>> display = JudgeDisplay.from_estimator(anchor)
-    >>> display.axes_.shape
+    >>> display.ax_.shape
     (2,)
     """
 
@@ -63,7 +63,7 @@ class JudgeDisplay(canvas.PanelDisplay):
         estimator: AnchorPipeline,
         level: float = 0.95,
         *,
-        axes: canvas.AxesGiven = None,
+        ax: canvas.AxesGiven = None,
     ) -> Self:
         """Draw the judges of a fitted pipeline.
 
@@ -73,7 +73,7 @@ class JudgeDisplay(canvas.PanelDisplay):
             A fitted pipeline.
         level : float, default=0.95
             Confidence level of the intervals.
-        axes : sequence of two matplotlib Axes, optional
+        ax : sequence of two matplotlib Axes, optional
             Axes to draw on; None makes a figure.
 
         Returns
@@ -93,14 +93,14 @@ class JudgeDisplay(canvas.PanelDisplay):
         ]
         table.loc[~table["has_position_effect"], "position_effect"] = np.nan
         columns = ["sensitivity", "sensitivity_error", "position_effect"]
-        return cls(table[[*columns, "position_error"]], level).plot(axes)
+        return cls(table[[*columns, "position_error"]], level).plot(ax)
 
-    def plot(self, axes: canvas.AxesGiven = None) -> Self:
+    def plot(self, ax: canvas.AxesGiven = None) -> Self:
         """Draw both panels, one row for each judge.
 
         Parameters
         ----------
-        axes : sequence of two matplotlib Axes, optional
+        ax : sequence of two matplotlib Axes, optional
             Axes to draw on; None makes a figure.
 
         Returns
@@ -109,19 +109,19 @@ class JudgeDisplay(canvas.PanelDisplay):
         """
         table = self.judges
         columns = 1 if canvas.is_narrow() else 2
-        found = canvas.panels(2, axes, n_rows=max(len(table), 4), n_columns=columns)
+        found = canvas.panels(2, ax, n_rows=max(len(table), 4), n_columns=columns)
         at, z = np.arange(len(table)), ndtri(0.5 + self.level / 2.0)
-        for ax, (name, label, neutral) in zip(found, _PANELS, strict=True):
+        for panel, (name, label, neutral) in zip(found, _PANELS, strict=True):
             # Errors are in the columns sensitivity_error and position_error.
             error = table[f"{name.split('_')[0]}_error"]
-            ax.axvline(neutral, color=canvas.FAINT, zorder=0)
-            ax.errorbar(
+            panel.axvline(neutral, color=canvas.FAINT, zorder=0)
+            panel.errorbar(
                 table[name], at, xerr=z * error.where(np.isfinite(error), 0.0),
                 linestyle="none", marker="o", markersize=4.5, color=canvas.NEW,
             )  # fmt: skip
-            canvas.name_axis(ax, table.index.tolist())
-            ax.set_xlabel(label, fontsize=9)
-        if axes is not None or columns == 2:
+            canvas.name_axis(panel, table.index.tolist())
+            panel.set_xlabel(label, fontsize=9)
+        if ax is not None or columns == 2:
             # Side by side, both panels have the same rows: names at one are enough.
             found[1].set_yticklabels([])
         if table["position_effect"].isna().all():

@@ -10,13 +10,12 @@ import pandas as pd
 
 from skanchor.plotting import _canvas as canvas
 from skanchor.results import RankingResult, Scale
-from skanchor.results.estimators import RankingEstimator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class LeaderboardDisplay(canvas.AxesDisplay):
+class LeaderboardDisplay(canvas.ResultDisplay):
     """Score, interval and rank set of every model, best on top.
 
     Rank sets stand on the right. With probability `level` all of them hold the true
@@ -55,44 +54,6 @@ class LeaderboardDisplay(canvas.AxesDisplay):
         self.board = board
         self.level = level
         self.scale = Scale() if scale is None else scale
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: RankingEstimator,
-        level: float = 0.95,
-        *,
-        scale: Literal["logit", "elo"] | Scale = "logit",
-        anchor: Mapping[Any, float] | None = None,
-        sort: Literal["score", "low"] = "score",
-        ax: Axes | None = None,
-    ) -> Self:
-        """Draw the leaderboard of a fitted estimator.
-
-        Parameters
-        ----------
-        estimator : RankingEstimator
-            A fitted estimator with intervals, such as ``AnchorPipeline``.
-        level : float, default=0.95
-            Confidence level of the intervals, and jointly of the rank sets.
-        scale, anchor, sort
-            As in :meth:`skanchor.results.RankingResult.leaderboard`.
-        ax : matplotlib Axes, optional
-            Axes to draw on; None makes a figure.
-
-        Returns
-        -------
-        LeaderboardDisplay
-            The display, drawn.
-        """
-        return cls.from_result(
-            canvas.result_of(estimator),
-            level,
-            scale=scale,
-            anchor=anchor,
-            sort=sort,
-            ax=ax,
-        )
 
     @classmethod
     def from_result(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from skanchor._typing import Array
 from skanchor.evaluation import leave_one_model_out
 from skanchor.plotting import _canvas as canvas
 from skanchor.results.estimators import RankingEstimator
@@ -25,13 +23,9 @@ _COLUMNS = ("true_score", "true_error", "score", "low", "high", "compatible")
 MOST_NAMES = 8
 """Largest number of models that are named."""
 
-_LETTER, _LINE, _GAP, _MARK = 0.0115, 0.04, 0.015, 0.01
-"""Width of a letter, height of a line, distance of a name from its mark, and half the
-width of a mark, as shares of axes of the default size."""
-
 
 @dataclass(eq=False, repr=False)
-class LeftOutDisplay(canvas.AxesDisplay):
+class LeftOutDisplay(canvas.Display):
     """Score of each model treated as new, against its score from people's votes.
 
     Open marks with names are models whose two scores differ by more than both standard
@@ -184,77 +178,28 @@ class LeftOutDisplay(canvas.AxesDisplay):
 
     def _name(self, ax: Axes, table: pd.DataFrame) -> None:
         """Write the names of the `MOST_NAMES` models farthest from the diagonal."""
-        distance = (table["score"] - table["true_score"]).abs()
-        shown = table.loc[distance.nlargest(MOST_NAMES).index]
+        distance = table["score"] - table["true_score"]
+        shown = table.loc[distance.abs().nlargest(MOST_NAMES).index]
         names = canvas.shorten(shown.index.tolist())
         points = shown[["true_score", "score"]].to_numpy(dtype=float)
-        left, right = ax.get_xlim()
-        low, high = ax.get_ylim()
-        # Positions as shares of the width and height of the axes, shape (n_names, 2).
-        shares = (points - [left, low]) / [right - left, high - low]
-        for name, (x, y), (rightwards, upwards) in zip(
-            names, points, corners(shares, [len(name) for name in names]), strict=True
-        ):
-            ax.annotate(
-                name, (x, y), (6 if rightwards else -6, 5 if upwards else -5),
-                textcoords="offset points", ha="left" if rightwards else "right",
-                va="bottom" if upwards else "top",
-                fontsize=7.5,
-            )  # fmt: skip
-
-
-def corners(points: Array, lengths: Sequence[int]) -> list[tuple[bool, bool]]:
-    """Choose the corner of its point at which each name is written without overlap.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_names, 2)
-        Positions of the points, as shares of width and height of the axes.
-    lengths : sequence of int
-        Number of letters of each name.
-
-    Returns
-    -------
-    list of (bool, bool)
-        For each name, whether it is to the right of its point, and whether above it.
-        A corner away from the diagonal is preferred if it is free.
-    """
-    # Boxes (left, right, low, high) of the marks, and then of the names placed so far.
-    taken = [np.array([x - _MARK, x + _MARK, y - _MARK, y + _MARK]) for x, y in points]
-    chosen = []
-    for (x, y), length in zip(points, lengths, strict=True):
-        # Points above the diagonal get their names above left, others below right.
-        above = y > x
-        best = (not above, above)
-        order = (best, (above, above), (not above, not above), (above, not above))
-        boxes = [_box(x, y, _LETTER * length, *corner) for corner in order]
-        hidden = [
-            sum(_shared_area(box, other) for other in taken) + _overhang(box)
-            for box in boxes
-        ]
-        # argmin takes the first of equal corners, so the order is that of preference.
-        at = int(np.argmin(hidden))
-        taken.append(boxes[at])
-        chosen.append(order[at])
-    return chosen
-
-
-def _box(x: float, y: float, width: float, rightwards: bool, upwards: bool) -> Array:
-    """Left, right, lower and upper end of a name written at a corner of (x, y)."""
-    left = x + _GAP if rightwards else x - _GAP - width
-    low = y + _GAP if upwards else y - _GAP - _LINE
-    return np.array([left, left + width, low, low + _LINE])
-
-
-def _shared_area(one: Array, other: Array) -> float:
-    width = min(one[1], other[1]) - max(one[0], other[0])
-    height = min(one[3], other[3]) - max(one[2], other[2])
-    return max(width, 0.0) * max(height, 0.0)
-
-
-def _overhang(box: Array) -> float:
-    """Penalty for the part of a name beyond the edge of the axes."""
-    over = np.maximum([-box[0], box[1] - 1.0, -box[2], box[3] - 1.0], 0.0)
-    # Excess to the left or right times the height of a line is an area; excess below or
-    # above counts more.
-    return float(over @ [_LINE, _LINE, 1.0, 1.0])
+        written: list[Any] = []
+        for name, (x, y) in zip(names, points, strict=True):
+            # Away from the diagonal there is room; if not, one of the other corners.
+            side = -1 if y > x else 1
+            corners = ((side, -side), (side, side), (-side, -side), (-side, side))
+            for right, up in corners:
+                text = ax.annotate(
+                    name,
+                    (x, y),
+                    (6 * right, 5 * up),
+                    textcoords="offset points",
+                    ha="left" if right > 0 else "right",
+                    va="bottom" if up > 0 else "top",
+                    fontsize=7.5,
+                )
+                box = text.get_window_extent()
+                if not any(box.overlaps(other) for other in written):
+                    break
+                if (right, up) != corners[-1]:
+                    text.remove()
+            written.append(box)

@@ -1,229 +1,142 @@
-"""Contents of a report in any format: sections of texts, tables and figures."""
+"""The JSON document of a run."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from skanchor.readouts import FAVOUR_OF
+from skanchor.reports.facts import Facts
+from skanchor.reports.sentences import answer, check_record
+from skanchor.reports.tables import records_of
+from skanchor.results import AnchorResult, RankingResult
+from skanchor.results.estimators import RankingEstimator
+
+SCHEMA_VERSION = 3
+"""Increases whenever a program that reads the JSON must change."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A paragraph.
-
-    Attributes
-    ----------
-    text : str
-        Plain text, in which no markup is read.
-    is_note : bool
-        Whether it only explains something above it; shown in a quieter style.
-    """
-
-    text: str
-    is_note: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Points:
-    """A list of sentences.
-
-    Attributes
-    ----------
-    items : sequence of (str, str)
-        Pairs of a statement and the advice that follows from it, which may be empty.
-    """
-
-    items: Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """Lines to type exactly as they are, such as a command.
-
-    Attributes
-    ----------
-    text : str
-        The lines.
-    """
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """Heading of a column.
-
-    Attributes
-    ----------
-    text : str
-        The heading.
-    is_number : bool
-        Whether the cells are numbers, which are aligned on the right.
-    first_down : bool
-        Whether the first click sorts in descending order, largest value first.
-    """
-
-    text: str
-    is_number: bool = True
-    first_down: bool = False
+def document(facts: Facts) -> dict[str, Any]:
+    """Plain data with the keys of ``docs/json.md``."""
+    result = facts.result
+    variance = result.variance if isinstance(result, AnchorResult) else None
+    found = {
+        "schema_version": SCHEMA_VERSION,
+        "method": facts.method,
+        "level": facts.level,
+        "scale": facts.scale.to_dict(),
+        "answer": answer(facts),
+        "models": records_of(facts.board),
+        "best": records_of(facts.best.to_frame("probability"), index="model"),
+        "rank_sets": _by_model(result.rank_sets(facts.level)),
+        "contrasts": _by_model(facts.contrasts),
+        "variance": _by_model(variance),
+        "errors": _by_model(facts.errors),
+        "favours": _by_model(facts.favours),
+        "benchmarks": benchmarks_json(facts.benchmarks),
+        "contexts": [
+            {"context": name, "models": records_of(board, index="model")}
+            for name, board in facts.contexts.items()
+        ],
+        "check": None if facts.check is None else check_record(facts.check),
+        "undetermined": facts.models["undetermined"],
+        "rows": facts.rows,
+        "inputs": facts.inputs,
+        "judges": records_of(facts.judges, index="judge"),
+        "item_effects": facts.item_effects,
+        "warnings": [
+            {
+                "category": type(one).__name__,
+                "code": getattr(one, "code", ""),
+                "subject": list(getattr(one, "subject", ())),
+                "message": str(one),
+            }
+            for one in facts.warnings
+        ],
+        "settings": facts.settings,
+        "versions": facts.versions,
+        "input_hash": facts.input_hash,
+    }
+    plain: dict[str, Any] = as_json_value(found)
+    return plain
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """Cell of a table.
-
-    Attributes
-    ----------
-    text : str
-        The text shown.
-    key : float or str
-        The value by which a page sorts the column.
-    """
-
-    text: str
-    key: float | str
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table whose first column names its rows.
-
-    Attributes
-    ----------
-    name : str
-        Target of links to the table.
-    caption : str
-        What it shows.
-    headings : sequence of Heading
-        Headings of the columns.
-    rows : sequence of sequences of Cell
-        Rows, each with one cell for each heading.
-    marked : sequence of bool
-        Whether each row is of a new model; empty if none is.
-    ordered_by : int or None
-        Number of the column that the rows are sorted by; None if by no column.
-    searchable : bool
-        Whether an HTML page has a search field for it.
-    bars : sequence of (float, float, float)
-        Lower end, value and upper end of an interval for each row, which HTML draws as
-        a bar on a common axis; empty for no bars.
-    bars_after : int
-        Number of the column after which the bars stand.
-    bars_in_percent : bool
-        Whether the values of the bars are shares.
-    middle : float
-        Reference value marked in every bar.
-    """
-
-    name: str
-    caption: str
-    headings: Sequence[Heading]
-    rows: Sequence[Sequence[Cell]]
-    marked: Sequence[bool] = ()
-    ordered_by: int | None = None
-    searchable: bool = False
-    bars: Sequence[tuple[float, float, float]] = ()
-    bars_after: int = 0
-    bars_in_percent: bool = False
-    middle: float = 0.0
-
-    def is_marked(self, row: int) -> bool:
-        """Whether the row with this number is of a new model."""
-        return bool(self.marked) and bool(self.marked[row])
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A drawing.
-
-    Attributes
-    ----------
-    name : str
-        Target of links to the drawing.
-    svg : str
-        An ``svg`` element whose text is stored as text, not as outlines.
-    title, description : str
-        Its title, and what it shows in words.
-    """
-
-    name: str
-    svg: str
-    title: str
-    description: str
-
-
-Block: TypeAlias = Text | Points | Code | Table | Figure
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part of a report.
-
-    Attributes
-    ----------
-    name : str
-        Target of links to the section.
-    title : str
-        Its heading.
-    blocks : list of Block
-        Its texts, tables and figures, in order.
-    """
-
-    name: str
-    title: str
-    blocks: list[Block] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A whole report.
-
-    Attributes
-    ----------
-    title : str
-        Its heading.
-    lead : list of str
-        The answer in a few sentences, shown before all sections.
-    sections : list of Section
-        Everything else.
-    """
-
-    title: str
-    lead: list[str]
-    sections: list[Section]
-
-
-def word(text: str) -> Cell:
-    """A word as a cell, sorted by its letters."""
-    return Cell(text, text)
-
-
-def span(low: int, high: int) -> Cell:
-    """A range of ranks as a cell, sorted by its lower end."""
-    return Cell(str(low) if low == high else f"{low}–{high}", float(low))
-
-
-def number(value: float, digits: int = 2) -> Cell:
-    """A number as a cell; NaN is shown as a dash and sorted below all numbers.
+def to_dict(
+    result: RankingEstimator | RankingResult, level: float = 0.95, **layout: Any
+) -> dict[str, Any]:
+    """Return a result as plain data for strict JSON.
 
     Parameters
     ----------
-    value : float
-        The number.
-    digits : int, default=2
-        Number of decimals.
+    result : RankingEstimator or RankingResult
+        A fitted method with standard errors, such as ``AnchorPipeline``; or its result,
+        which has no information on judges and settings.
+    level : float, default=0.95
+        Level of intervals and rank sets.
+    **layout : dict
+        ``scale``, ``anchor``, ``sort`` and ``ranks`` of
+        :meth:`skanchor.AnchorPipeline.leaderboard`.
 
     Returns
     -------
-    Cell
-        The rounded number with a typographic minus sign; its key is not rounded.
+    dict
+        Lists of records and plain values; ``docs/json.md`` describes the keys. Infinite
+        numbers are the strings ``"inf"`` and ``"-inf"``, undefined ones are None.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.reports import to_dict
+    >>> X, y = load_demo(return_X_y=True)
+    >>> anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0).fit(X, y)
+    >>> record = to_dict(anchor)
+    >>> record["schema_version"], record["level"]
+    (3, 0.95)
     """
-    value = float(value)
-    if math.isnan(value):
-        return Cell("–", -math.inf)
-    if math.isinf(value):
-        return Cell("∞" if value > 0 else "−∞", value)
-    # Adding zero turns -0.0 into 0.0, so that "-0.00" is never shown.
-    rounded = round(value, digits) + 0.0
-    return Cell(f"{rounded:.{digits}f}".replace("-", "−"), value)
+    return document(Facts(result, level, **layout))
+
+
+def benchmarks_json(marks: pd.DataFrame | None) -> list[dict[str, Any]]:
+    """Recorded effects as records, favours of features in a list of their own."""
+    if marks is None:
+        return []
+    names = [name for name in map(str, marks.columns) if name.startswith(FAVOUR_OF)]
+    records = []
+    for row in records_of(marks):
+        features = [
+            {"feature": name.removeprefix(FAVOUR_OF), "favour": row.pop(name)}
+            for name in names
+        ]
+        records.append(row | {"features": features})
+    return records
+
+
+def as_json_value(value: Any) -> Any:
+    """Turn numpy scalars and non-finite numbers into values that JSON allows.
+
+    Infinite numbers become the strings ``"inf"`` and ``"-inf"``, NaN becomes None, and
+    labels of types that JSON lacks become text, both as keys and as values.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): as_json_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_json_value(item) for item in value]
+    # Scalars of numpy have ``item``, which gives the built-in number.
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return (
+        value if value is None or isinstance(value, (str, int, float)) else str(value)
+    )
+
+
+def _by_model(table: pd.DataFrame | None) -> list[dict[Any, Any]]:
+    """Records of a table by new model; empty where there is none."""
+    if table is None or table.empty:
+        return []
+    return records_of(table if table.index.nlevels > 1 else table.rename_axis("model"))

@@ -1,8 +1,7 @@
-"""A report as one self-contained HTML page.
+"""A report as one HTML page that loads nothing, and the text of a terminal.
 
-The page loads nothing. Its content security policy states the hash of its own script,
-and the browser runs no other. All text is escaped by jinja2; only drawings are inserted
-as they are.
+The page's content security policy states the hash of its own script, and the browser
+runs no other. All text is escaped by jinja2.
 """
 
 from __future__ import annotations
@@ -10,23 +9,29 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+import textwrap
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from skanchor.io.atomic import check_writable, write_atomically
-from skanchor.reports.document import Cell, Document, Table, number
-from skanchor.reports.sections import report_document
+from skanchor.reports import sentences, tables
+from skanchor.reports.facts import Facts
+from skanchor.reports.views import board_table, figures_of, tables_of
 
 if TYPE_CHECKING:
     import os
 
+    from jinja2 import Environment
+
     from skanchor.results import RankingResult
     from skanchor.results.estimators import RankingEstimator
 
+PROSE = 79
+"""Widest line of prose on a terminal, in characters."""
+
 
 def write_report(
-    fitted: RankingEstimator | RankingResult,
+    result: RankingEstimator | RankingResult,
     path: str | os.PathLike[str],
     level: float = 0.95,
     *,
@@ -37,7 +42,7 @@ def write_report(
 
     Parameters
     ----------
-    fitted : RankingEstimator or RankingResult
+    result : RankingEstimator or RankingResult
         A fitted method with standard errors, such as ``AnchorPipeline``; or its result,
         which has no information on judges and settings.
     path : str or path
@@ -52,11 +57,12 @@ def write_report(
 
     Raises
     ------
-    ImportError
-        If jinja2 is not installed: ``pip install "skanchor[report]"``. Without
-        matplotlib the page has no drawings.
     OSError
         If the file cannot be written, or exists and may not be replaced.
+
+    Notes
+    -----
+    The page has drawings if matplotlib is installed (``skanchor[report]``).
 
     Examples
     --------
@@ -74,130 +80,174 @@ def write_report(
     '<!DOCTYPE html>'
     """
     check_writable(path, overwrite=overwrite)
-    page = to_html(report_document(fitted, level, figures=True, **layout))
+    page = render_page(Facts(result, level, **layout))
     write_atomically(path, page, overwrite=overwrite)
 
 
-def to_html(document: Document) -> str:
-    """Render a document as an HTML page.
-
-    Parameters
-    ----------
-    document : Document
-        The report.
-
-    Returns
-    -------
-    str
-        The whole page.
-
-    Raises
-    ------
-    ImportError
-        If jinja2 is not installed: ``pip install "skanchor[report]"``.
-    """
-    script, style = _template_text("report.js"), _template_text("report.css")
-    page: str = _template().render(
-        document=document, script=script, style=style, script_hash=_hash(script)
+def render_page(facts: Facts) -> str:
+    """The report of a run as an HTML page."""
+    script = sentences.template_source("report.js")
+    page: str = (
+        environment()
+        .get_template("report.html")
+        .render(
+            facts=facts,
+            answer=sentences.answer(facts),
+            cautions=sentences.cautions(facts),
+            tables=tables_of(facts),
+            figures=figures_of(facts),
+            sentences=sentences,
+            script=script,
+            script_hash=base64.b64encode(
+                hashlib.sha256(script.encode()).digest()
+            ).decode(),
+            style=sentences.template_source("report.css"),
+        )
     )
     return page
 
 
-@cache
-def _template() -> Any:
-    """The jinja2 template of the page, with the filters that it uses."""
-    try:
-        from jinja2 import Environment, FunctionLoader, StrictUndefined
-    except ImportError as error:
-        raise ImportError(
-            "A report needs jinja2: pip install 'skanchor[report]'."
-        ) from error
-    environment = Environment(
-        loader=FunctionLoader(_template_text),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+def ranking_text(facts: Facts, **screen: Any) -> str:
+    """The leaderboard of a run and its facts; ``screen`` as of `render_text`."""
+    return render_text("rank", facts=facts, answer=sentences.answer(facts), **screen)
+
+
+def render_text(
+    template: str, *, width: int | None = None, terminal: bool = False, **values: Any
+) -> str:
+    """The text of a command, for a terminal of some width or for a file.
+
+    Parameters
+    ----------
+    template : str
+        Name of a file of the folder ``templates``, without its suffix.
+    width : int, optional
+        Width in characters; None lets tables and lines be as wide as they are.
+    terminal : bool, default=False
+        Whether to use bold and colour.
+    **values : object
+        What the template reads.
+
+    Returns
+    -------
+    str
+    """
+
+    def table(one: tables.Table) -> str:
+        return tables.table_text(one, width or tables.UNBOUNDED, terminal)
+
+    text: str = (
+        environment()
+        .get_template(f"{template}.txt")
+        .render(table=table, width=min(width or PROSE, PROSE), **values)
     )
-    environment.filters["kind"] = lambda block: type(block).__name__.lower()
-    environment.filters["bar"] = _bar
-    environment.filters["axis"] = _axis
-    environment.filters["key"] = _sort_key
-    environment.globals["direction"] = _direction
-    return environment.get_template("report.html")
+    return text.strip("\n") + "\n"
 
 
-def _template_text(name: str) -> str:
-    """Text of a file of the folder ``templates``."""
-    return (files("skanchor.reports") / "templates" / name).read_text("utf-8")
+@cache
+def environment() -> Environment:
+    """The templates, with the functions that they may call."""
+    made = sentences.new_environment()
+    made.filters |= {
+        "key": _sort_key,
+        "label": tables.label,
+        "labels": lambda names: [tables.label(name) for name in names],
+        "joined": sentences.joined,
+        "percent": sentences.percent,
+        "wrap": _wrap,
+        "cell": lambda value, form: tables.cell(value, form).text,
+        "texts": tables.texts_of,
+    }
+    made.globals |= {
+        "table_of": tables.table_of,
+        "board_table": board_table,
+        "best_names": sentences.best_names,
+        "direction": _direction,
+        "axis": Axis,
+    }
+    return made
 
 
-def _hash(script: str) -> str:
-    """Hash of a script in the notation of a content security policy."""
-    digest = hashlib.sha256(script.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
+def _wrap(text: str, width: int) -> str:
+    """Break each line between words; those that follow are indented."""
+    # A number is not parted from its sign.
+    text = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    return "\n".join(
+        textwrap.fill(
+            line.strip(),
+            max(width, 20),
+            initial_indent=line[: len(line) - len(line.lstrip(" "))],
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        ).replace("\N{NO-BREAK SPACE}%", " %")
+        for line in text.splitlines()
+        if line.strip()
+    )
 
 
-def _sort_key(cell: Cell) -> str:
+def _sort_key(key: float | str) -> str:
     """Sort key of a cell, written so that JavaScript's ``Number`` can read it."""
-    if isinstance(cell.key, str):
-        return cell.key
-    if math.isinf(cell.key):
-        return "Infinity" if cell.key > 0 else "-Infinity"
-    return f"{cell.key:.6g}"
+    if isinstance(key, str):
+        return key
+    if math.isinf(key):
+        return "Infinity" if key > 0 else "-Infinity"
+    return f"{key:.6g}"
 
 
-def _direction(table: Table, column: int) -> str:
+def _direction(table: tables.Table, column: int) -> str:
     """Value of ``aria-sort`` for a column: the order of the rows by its keys."""
-    if column != table.ordered_by:
-        return "none"
     keys: list[Any] = [row[column].key for row in table.rows]
-    if keys == sorted(keys):
+    if column == table.ordered_by and keys == sorted(keys):
         return "ascending"
     # Undetermined models come last whatever their score, so the rows may be in neither
     # order.
-    return "descending" if keys == sorted(keys, reverse=True) else "none"
+    is_falling = column == table.ordered_by and keys == sorted(keys, reverse=True)
+    return "descending" if is_falling else "none"
 
 
-def _shared_scale(table: Table) -> tuple[float, float]:
-    """Ends of the axis that all bars of a table share; it includes the reference."""
-    # Bars that are drawn: the score of a model that lost everything is a convention.
-    drawn = [bar for bar in table.bars if all(map(math.isfinite, bar))]
-    finite = [value for bar in drawn for value in bar]
-    first, last = min([*finite, table.middle]), max([*finite, table.middle])
-    return first, last if last > first else first + 1.0
+class Axis:
+    """The axis that all bars of a table share, of 100 units.
 
+    Parameters
+    ----------
+    table : Table
+        A table with bars.
+    in_percent : bool
+        Whether the values are shares.
+    """
 
-def _place_on_page(table: Table, at: float) -> float:
-    """Position of a value on an axis of 100 units, with a margin of 4 at each end."""
-    first, last = _shared_scale(table)
-    return round(4 + 92 * (at - first) / (last - first), 1)
+    def __init__(self, table: tables.Table, in_percent: bool) -> None:
+        # The score of a model that lost everything is a convention, and not drawn.
+        drawn = [bar for bar in table.bars if all(map(math.isfinite, bar))]
+        values = [table.middle, *(value for bar in drawn for value in bar)]
+        self.table, self.first, self.last = table, min(values), max(values)
+        self.last += self.last <= self.first
+        self.ticks = self._ticks(in_percent)
 
+    def at(self, value: float) -> float:
+        """Position of a value, with a margin of 4 at each end."""
+        return round(4 + 92 * (value - self.first) / (self.last - self.first), 1)
 
-def _axis(table: Table) -> list[tuple[float, str]]:
-    """Positions and labels of the ticks of an axis: the reference, and its sides."""
-    first, last = _shared_scale(table)
-    # The largest of 1, 2 or 5 times a power of ten that lies within the longer side.
-    side = 0.9 * max(last - table.middle, table.middle - first)
-    power = 10.0 ** math.floor(math.log10(side))
-    step = next(power * m for m in (5, 2, 1) if power * m <= side)
-    if table.bars_in_percent:
-        ticks = [tick for tick in (0.0, 0.25, 0.5, 0.75, 1.0) if first <= tick <= last]
-        return [(_place_on_page(table, tick), f"{100 * tick:.0f}") for tick in ticks]
-    ticks = [table.middle + k * step for k in (-1, 0, 1)]
-    ticks = [tick for tick in ticks if first <= tick <= last]
-    digits = max(0, -math.floor(math.log10(step)))
-    return [(_place_on_page(table, tick), number(tick, digits).text) for tick in ticks]
+    def _ticks(self, in_percent: bool) -> list[tuple[float, str]]:
+        """Positions and labels: the reference, and its sides."""
+        middle = self.table.middle
+        # The largest of 1, 2 or 5 times a power of ten within the longer side.
+        side = 0.9 * max(self.last - middle, middle - self.first)
+        power = 10.0 ** math.floor(math.log10(side))
+        step = next(power * m for m in (5, 2, 1) if power * m <= side)
+        ticks = [middle + k * step for k in (-1, 0, 1)]
+        digits = max(0, -math.floor(math.log10(step)))
+        texts = [tables.cell(tick, digits).text for tick in ticks]
+        if in_percent:
+            ticks = [0.0, 0.25, 0.5, 0.75, 1.0]
+            texts = [f"{100 * tick:.0f}" for tick in ticks]
+        pairs = zip(ticks, texts, strict=True)
+        return [(self.at(x), text) for x, text in pairs if self.first <= x <= self.last]
 
-
-def _bar(table: Table, row: int) -> dict[str, float] | None:
-    """Positions of an interval on the axis; None if it is infinite."""
-    low, value, high = table.bars[row]
-    if not all(map(math.isfinite, (low, value, high))):
-        return None
-    return {
-        "low": _place_on_page(table, low),
-        "value": _place_on_page(table, value),
-        "high": _place_on_page(table, high),
-        "width": round(_place_on_page(table, high) - _place_on_page(table, low), 1),
-    }
+    def bar(self, row: int) -> tuple[float, float, float] | None:
+        """Positions of an interval's ends and of its value; None if it is infinite."""
+        low, value, high = self.table.bars[row]
+        if not all(map(math.isfinite, (low, value, high))):
+            return None
+        return self.at(low), self.at(value), self.at(high)

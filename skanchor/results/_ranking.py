@@ -41,6 +41,9 @@ from skanchor.results.intervals import (
     t_quantile,
 )
 
+EQUAL = 1e-9
+"""Difference in logits up to which scores are equal: what is left is rounding."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankingResult(ModelResult):
@@ -451,7 +454,7 @@ class RankingResult(ModelResult):
         first, second = np.repeat(rows, len(opponents)), np.tile(opponents, len(rows))
         # (n_rows, n_opponents): opponents with a larger score, of which each costs a
         # rank.
-        below = self._pairs(first, second)[0] < 0
+        below = self._pairs(first, second)[0] < -EQUAL
         return 1 + np.asarray(below.reshape(len(rows), len(opponents)).sum(axis=1))
 
     def rank_sets(

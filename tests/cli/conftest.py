@@ -20,7 +20,7 @@ def battles(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def anchor():
-    """The demo table as ``rank --cv 2`` fits it."""
+    """The demo table as ``rank --set cv=2`` fits it."""
     X, y = load_demo(return_X_y=True)
     return AnchorPipeline(cv=2, random_state=0).fit(X, y)
 
@@ -32,7 +32,7 @@ def whole(battles):
         contextlib.redirect_stdout(io.StringIO()) as out,
         contextlib.redirect_stderr(io.StringIO()) as err,
     ):
-        code = main(["rank", str(battles), "--cv", "2"])
+        code = main(["rank", str(battles), "--set", "cv=2"])
     return code, out.getvalue(), err.getvalue().splitlines()
 
 

@@ -60,7 +60,7 @@ def test_with_votes_it_is_a_leaderboard(path, run, tmp_path):
     ]
     columns = ["prompt_id", "model_a", "model_b", "judge", "winner"]
     pd.DataFrame(votes, columns=columns).to_csv(tmp_path / "votes.csv", index=False)
-    flags = ["--no-new", "--cv", "2"]
+    flags = ["--no-new", "--set", "cv=2"]
     if path.stem == "mt_bench":
         # Its one verdict by a judge cannot be held out and fitted.
         flags += ["--without", "gpt4_pair"]

@@ -11,7 +11,7 @@ from skanchor import AnchorHistory
 from skanchor.datasets import load_demo
 from skanchor.io.archive import FIRST_LINE
 
-FAST = ["--cv", "3"]
+FAST = ["--set", "cv=3"]
 # Stops itself by a signal once the first pass over the rows is finished.
 STOPPED = """
 import os, signal, sys

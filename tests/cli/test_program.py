@@ -14,7 +14,7 @@ import pytest
 from joblib import Parallel, delayed
 
 from skanchor import AnchorPipeline
-from skanchor._cli.methods import ANCHOR, METHODS
+from skanchor._cli.compare import ANCHOR, METHODS
 from skanchor._cli.program import COMMANDS
 from skanchor._cli.signals import Stopped, raised_as_interrupts
 from skanchor._cli.streams import print_result
@@ -28,14 +28,14 @@ def test_version_and_help(run):
     assert run("--version") == (0, f"skanchor {version('skanchor')}\n", [])
     code, out, _ = run("rank", "--help")
     assert code == 0
-    assert "--item-effects" in out
+    assert "--set NAME=VALUE" in out
 
 
 def test_every_baseline_that_a_table_can_feed_is_a_method():
     # These need true scores, votes on the new models, or another method.
     needs_more = {"Oracle", "HumanOnly", "ConformalRanking"}
     missing = set(BASELINES) - needs_more - set(METHODS)
-    assert not missing, f"put {sorted(missing)} in METHODS of _cli/methods.py"
+    assert not missing, f"put {sorted(missing)} in METHODS of _cli/compare.py"
     assert set(METHODS) <= {ANCHOR, *BASELINES}
 
 
@@ -87,6 +87,32 @@ def test_signals_end_workers_and_all(tmp_path, name):
     told = [line for line in err.splitlines() if not TRACKER.search(line)]
     assert (out, told) == (b"", [b"skanchor: interrupted"])
     assert program.returncode == 128 + getattr(signal, name)
+
+
+class Late:
+    """An object whose finaliser meets a signal that asks the program to end."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_signal_inside_a_finaliser_ends_the_program_unwritten(
+    run, monkeypatch, tmp_path
+):
+    fit = AnchorPipeline.fit
+
+    def fit_late(self, *args, **rows):
+        fitted = fit(self, *args, **rows)
+        # Python drops what is raised inside.
+        Late()
+        return fitted
+
+    monkeypatch.setattr(AnchorPipeline, "fit", fit_late)
+    for flags in ([], ["-o", tmp_path / "board.csv"]):
+        code, out, _ = run("rank", "--demo", "--set", "cv=2", *flags)
+        assert (code, out) == (143, "")
+    assert not list(tmp_path.iterdir())
 
 
 def test_handlers_of_signals_are_put_back_and_ignored_ones_kept():
@@ -158,14 +184,14 @@ def test_console_script_into_a_closed_pipe(tmp_path):
     if not script.exists():
         pytest.skip("the console script is not installed beside this Python")
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    command = [script, "rank", "--demo", "--cv", "2"]
+    command = [script, "rank", "--demo", "--set", "cv=2"]
     done = subprocess.run(command, capture_output=True, env=environment, check=True)
     assert b"* ivory-lynx" in done.stdout
     assert b"----" in done.stdout
     assert done.stderr == b""
     reader, writer = os.pipe()
     os.close(reader)
-    module = [sys.executable, "-m", "skanchor", "rank", "--demo", "--cv", "2"]
+    module = [sys.executable, "-m", "skanchor", "rank", "--demo", "--set", "cv=2"]
     done = subprocess.run(module, stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")

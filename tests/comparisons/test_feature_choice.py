@@ -17,9 +17,8 @@ from skanchor._battles.suspects import declared, feature_label, smells_of_outcom
 from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.reports import to_dict
-from skanchor.reports.leaderboard import leaderboard_text
-from skanchor.reports.summary import summarize
-from skanchor.reports.tables import render
+from skanchor.reports.facts import Facts
+from skanchor.reports.page import ranking_text
 
 KINDS = {
     "pandas": lambda frame: frame,
@@ -136,14 +135,14 @@ def test_the_result_knows_what_was_used(anchor):
         ("length", "markdown"), ("score_a", "score_b"), "prompt_id", n_ties=769
     )
     assert pickle.loads(pickle.dumps(anchor.result_)).inputs == used
-    text = render(leaderboard_text(anchor.leaderboard(), summary=summarize(anchor)))
+    text = ranking_text(Facts(anchor))
     for line in (
         "Features: length, markdown.",
         "Columns ignored: score_a, score_b.",
         "Groups: prompt_id.",
     ):
         assert line in text.splitlines()
-    assert to_dict(anchor)["summary"]["inputs"] == {
+    assert to_dict(anchor)["inputs"] == {
         "features": ["length", "markdown"],
         "ignored": ["score_a", "score_b"],
         "groups": "prompt_id",

@@ -23,9 +23,8 @@ from skanchor._diagnostics import FitSums, check_arrivals
 from skanchor._pipeline_fit import PipelineFit
 from skanchor.bias import LinearBias
 from skanchor.exceptions import DiagnosticWarning
-from skanchor.reports.leaderboard import leaderboard_text
-from skanchor.reports.summary import summarize
-from skanchor.reports.tables import render
+from skanchor.reports.facts import Facts
+from skanchor.reports.page import ranking_text
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
@@ -283,8 +282,8 @@ def test_disagreement_is_told_and_widens_the_interval():
     assert (diagnostics.arrivals.models["scale"].drop(NEW) == 1.0).all()
     said = [f.statement for f in diagnostics.findings() if f.kind == "disagreement"]
     assert len(said) == 1 and "more than about any old model" in said[0]
-    board = leaderboard_text(anchor.leaderboard(), summary=summarize(anchor))
-    assert "Judges disagree about 'new-model'" in " ".join(render(board).split())
+    text = " ".join(ranking_text(Facts(anchor)).split())
+    assert "Judges disagree about 'new-model'" in text
 
 
 def test_disagreement_may_be_left_out_of_the_error():

@@ -178,7 +178,7 @@ table(
     "Features that tell the models apart, with item effects",
     lambda: liked(4),
     item_effects="random",
-    flags=("--item-effects", "random"),
+    flags=("--set", "item_effects=random"),
     warns=[
         (SkanchorWarning, r"7 historical models .* information worth [01]\.\d models")
     ],
@@ -188,7 +188,7 @@ table(
 table(
     "Judges that like some models for no reason in the table, item effects left out",
     liked,
-    flags=("--item-effects", "none"),
+    flags=("--set", "item_effects=none"),
     warns=[(DiagnosticWarning, r"deviate from models .*\(p = .*too short")],
 )
 see(

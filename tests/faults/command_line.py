@@ -28,7 +28,7 @@ for title, where in {
     "Flags that contradict each other or name what is not there":
         "cli.test_rank::test_bad_flags",
     "A price of votes alone, or a label of people as a price or as the name of all "
-    "judges": "cli.test_plan::test_labels_of_people_are_refused",
+    "judges": "cli.test_readouts::test_bad_flags_cost_one_line",
     "A flag that a command has no use for": "cli.test_rank::test_bad_flags",
     "A file of no tool that is known, without columns that can be recognised":
         "io.test_mapping::test_what_holds_no_comparisons_is_refused",
@@ -77,13 +77,11 @@ for title, where in {
         "cli.test_rank::test_output_that_cannot_be_written_is_found_before_the_fit",
     "Two programs that write the same file": "io.test_atomic::test_two_writers_at_once",
     "A terminal too narrow for the leaderboard":
-        "reports.test_leaderboard::test_layout_keeps_names_whole",
+        "reports.test_page::test_a_narrow_terminal_keeps_names_and_numbers_whole",
     "A disk that is full when the result is written":
         "cli.test_rank::test_unwritable_output_leaves_nothing",
-    "A report in HTML without jinja2":
-        "reports.test_report::test_jinja_is_asked_for_where_it_is_missing",
     "Names that hold markup, in a report":
-        "reports.test_report::test_names_never_become_markup",
+        "reports.test_page::test_names_never_become_markup",
     "A method that is not known": "cli.test_rank::test_bad_flags",
     "A history that is to be written to a full disk, or stopped by a signal":
         "cli.test_history::test_a_full_disk_or_a_signal_leaves_the_old_history",
@@ -94,11 +92,13 @@ for title, where in {
     "An update of a history that another update has changed, under another spelling "
     "of its name": FILES + "only_the_history_that_is_replaced_must_stay_as_it_was",
     "Ties, counts and position effects of the flags, in a comparison of methods":
-        "cli.test_studies::"
-        "test_methods_share_ties_counts_and_position_effects_of_the_flags",
+        "cli.test_readouts::test_methods_share_ties_counts_and_position_effects",
     "Flags of the ranking that none of the methods of a comparison reads":
-        "cli.test_studies::test_flags_that_no_method_reads_are_refused",
+        "cli.test_readouts::test_bad_flags_cost_one_line",
     "Ctrl-C": "cli.test_program::test_interrupt",
+    "A signal that arrives inside a finaliser, which drops what is raised":
+        "cli.test_program::"
+        "test_a_signal_inside_a_finaliser_ends_the_program_unwritten",
     "SIGTERM or SIGHUP, workers running":
         "cli.test_program::test_signals_end_workers_and_all",
     "A worker that is killed": "cli.test_program::test_killed_worker",

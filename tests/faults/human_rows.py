@@ -64,7 +64,7 @@ table(
     lambda: rare((0, 4), 8),
     check=dealt_anew,
     random_state=DEALT,
-    flags=("--random-state", str(DEALT)),
+    flags=("--set", f"random_state={DEALT}"),
 )
 table(
     "A model with a single win among people",
@@ -122,7 +122,7 @@ table(
     lambda: keep_rows(slice(None)),
     raises=(ValueError, "greater than the number of rows"),
     cv=900,
-    flags=("--cv", "900"),
+    flags=("--set", "cv=900"),
 )
 
 

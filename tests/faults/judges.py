@@ -151,7 +151,7 @@ see(
 )
 see(
     "Dozens of judges of a few rows each, on the page and in reports",
-    "reports.test_summary::test_many_warnings_alike_are_listed_in_short",
+    "reports.test_page::test_warnings_are_listed_once_and_many_alike_in_short",
 )
 see(
     "Several judges of so few rows each that their sensitivities are hardly known",

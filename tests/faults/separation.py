@@ -137,7 +137,7 @@ table(
     raises=(BattlesError, r"contradict each other .*\['model-01'\] run away"),
     # A fold finds it, under this seed; on all rows the fit does not settle.
     random_state=1,
-    flags=("--random-state", "1"),
+    flags=("--set", "random_state=1"),
 )
 table(
     "A model that never won with people, in two steps",

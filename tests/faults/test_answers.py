@@ -59,7 +59,7 @@ def test_command_line(entry, tmp_path):
     frame.assign(winner=labels).to_csv(path, index=False)
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        code = main(["rank", str(path), "--cv", "4", *entry.flags])
+        code = main(["rank", str(path), "--set", "cv=4", *entry.flags])
     lines = err.getvalue().splitlines()
     if entry.raises:
         assert (code, out.getvalue(), len(lines)) == (2, "", 1), lines

@@ -13,8 +13,8 @@ from skanchor.bias import LinearBias
 from skanchor.bootstrap import Bootstrapped
 from skanchor.exceptions import SeparationWarning
 from skanchor.reports import to_dict
-from skanchor.reports.leaderboard import leaderboard_text
-from skanchor.reports.tables import render
+from skanchor.reports.facts import Facts
+from skanchor.reports.page import ranking_text
 
 CLOSE = 2e-5
 
@@ -45,7 +45,7 @@ def check(method, case):
         method.summary()
         str(method.result_.diagnostics)
         json.dumps(to_dict(method), allow_nan=False)
-        render(leaderboard_text(method.leaderboard()))
+        ranking_text(Facts(method))
 
 
 def known_rows(method, case):

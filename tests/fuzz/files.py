@@ -11,29 +11,26 @@ import pandas as pd
 from fuzz import tables
 
 FLAGS = [
-    ["--level", "0.9"], ["--level", "1.5"], ["--level", "nan"], ["--cv", "2"],
-    ["--cv", "1"], ["--cv", "999999"], ["--groups", "prompt_id"],
+    ["--level", "0.9"], ["--level", "1.5"], ["--level", "nan"], ["--set", "cv=2"],
+    ["--set", "cv=1"], ["--set", "cv=999999"], ["--groups", "prompt_id"],
     ["--groups", "judge,model_a"], ["--groups", ","], ["--weights", "frequency"],
-    ["--weights", "importance"], ["--random-state", "5"], ["--random-state", "-1"],
+    ["--weights", "importance"], ["--set", "random_state=5"],
+    ["--set", "random_state=-1"],
     ["--set", "calibrator__position_effect=true"], ["--set", "bias=linear"],
-    ["--set", "calibrator__position_effect=false"], ["--item-effects", "none"],
-    ["--item-effects", "random"],
+    ["--set", "calibrator__position_effect=false"], ["--set", "item_effects=none"],
+    ["--set", "item_effects=random"],
     ["--set", "historical_fit=two-step"], ["--from", "table"],
     ["--from", "alpaca_eval"],
-    ["--from", "arena_hard,table"], ["--from", "nothing"], ["--file-format", "csv"],
-    ["--file-format", "jsonl"], ["--file-format", "parquet"], ["--encoding", "latin-1"],
+    ["--from", "arena_hard,table"], ["--from", "nothing"], ["--encoding", "latin-1"],
     ["--encoding", "utf-16"], ["--encoding", "klingon"], ["--encoding", "punycode"],
     ["--columns", "winner=outcome"], ["--columns", "x1_a=z_a,x1_b=z_b"],
     ["--columns", "=,="], ["--columns", "model_a=model_b"], ["--labels", "model_a=tie"],
-    ["--labels", "1.0=model_a,0.0=model_b"], ["--levels", "A>B=1,B>A=0"],
-    ["--levels", "1=2"], ["--tie-margin", "0.2"], ["--tie-margin", "-1"],
-    ["--tie-margin", "nan"], ["--drop-invalid"], ["--drop-invalid"],
+    ["--labels", "1.0=model_a,0.0=model_b"], ["--drop-invalid"], ["--drop-invalid"],
     ["--new", "new-model"], ["--new", "model-01"], ["--new", ""], ["--no-new"],
     ["--human", "human"], ["--human", "judge-*"], ["--human", "["],
-    ["--judges", "judge-1"], ["--judges", "*"], ["--without", "judge-1"],
-    ["--without", "*"], ["--judge", "gpt"], ["--text-columns", "model_a,model_b"],
+    ["--without", "judge-1"], ["--without", "*"], ["--text-columns", "model_a,model_b"],
     ["--text-columns", "x1_a,x1_b"], ["--text-columns", "a"], ["--features", "x1"],
-    ["--features", ""], ["--features", "x1,x2,none"], ["--drop-features", "x1"],
+    ["--features", ""], ["--features", "x1,x2,none"],
     ["--json"], ["--json"], ["--demo"], ["--n-jobs", "0"], ["--nonsense"],
 ]  # fmt: skip
 SUFFIXES = [
@@ -58,8 +55,8 @@ def draw(rng, folder):
     if rng.random() < 0.1:
         out = rng.choice(["out.csv", "out.json", "out.txt", "no/such/out.csv", ""])
         args += ["--output", str(folder / out)]
-    if "--cv" not in args:
-        args += ["--cv", "3"]
+    if not any(one.startswith("cv=") for one in args):
+        args += ["--set", "cv=3"]
     return args
 
 

@@ -285,6 +285,10 @@ def history_of_files(anchor, tables, **settings):
 
 
 # ----------------------------------------------------------------------- command line
+SETTINGS = ("--ties", "--item-effects", "--context")
+"""Flags of the cases that name parameters of the pipeline."""
+
+
 def command(name, table, *flags):
     """What a command says as JSON of a table: numbers of models, and warnings."""
     with tempfile.TemporaryDirectory() as folder:
@@ -293,8 +297,14 @@ def command(name, table, *flags):
         labels = {1.0: "model_a", 0.0: "model_b", 0.5: "tie"}
         won = table["winner"].map(lambda one: labels.get(one, one))
         table.assign(winner=won).to_csv(path, index=False)
+        words, rest = ["--set", "cv=3"], list(flags)
+        for flag in SETTINGS:
+            if flag in rest:
+                at = rest.index(flag)
+                words.append(f"{flag[2:].replace('-', '_')}={rest[at + 1]}")
+                del rest[at : at + 2]
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            code = main([name, str(path), "--json", "--cv", "3", *flags])
+            code = main([name, str(path), *rest, "--json", *words])
     if code:
         return {"exit": [code]}, []
     document = json.loads(out.getvalue())
@@ -302,7 +312,7 @@ def command(name, table, *flags):
         [row.get(key) for key in ("score", "standard_error", "low", "high", "rank")]
         for row in document["models"]
     ]
-    codes = sorted(one["code"] for one in document["summary"]["warnings"])
+    codes = sorted(one["code"] for one in document["warnings"])
     return {"exit": [code], "models": np.array(models, dtype=float)}, codes
 
 

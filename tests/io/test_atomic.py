@@ -22,6 +22,19 @@ def test_write_replaces_and_keeps_permissions(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["link.txt", "out.txt"]
 
 
+def test_a_draft_is_as_private_as_the_file_that_it_replaces(tmp_path):
+    path = tmp_path / "private"
+    path.write_text("old")
+    path.chmod(0o600)
+    modes = []
+
+    def look():
+        modes.extend(one.stat().st_mode & 0o777 for one in tmp_path.iterdir())
+
+    write_atomically(path, "new", check=look)
+    assert modes == [0o600, 0o600] and path.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 def test_failed_write_leaves_everything_as_it_was(tmp_path, monkeypatch, call):
     path = tmp_path / "out.txt"

@@ -38,7 +38,7 @@ diagnostics/*.py faults/test_answers.py features/*.py folds/test_plan.py
 folds/test_source_kfold.py history/*.py io/test_degrees.py
 io/test_generic.py io/test_odd_tables.py io/test_order.py io/test_tools.py
 io/test_who_decided.py
-readouts/*.py results/*.py riesz/*.py reports/test_records.py cli/test_rank.py
+readouts/*.py results/*.py riesz/*.py reports/test_answers.py cli/test_rank.py
 """.split()
 
 

@@ -78,14 +78,14 @@ def result_of(n, unbounded=(), names=None, n_new=2):
 @pytest.mark.parametrize("display", [*RANKED, *OF_PIPELINES])
 def test_they_draw_on_a_figure_or_on_given_axes(display, anchor):
     made = display.from_estimator(anchor)
-    many = hasattr(made, "axes_")
-    first = made.axes_[0] if many else made.ax_
+    many = isinstance(made.ax_, np.ndarray)
+    first = made.ax_[0] if many else made.ax_
     assert made.figure_ is first.figure and len(made.figure_.axes) >= 1
     made.figure_.draw_without_rendering()
     if many:
-        _, given = plt.subplots(1, len(made.axes_), squeeze=False)
-        again = display.from_estimator(anchor, axes=given)
-        assert again.axes_.tolist() == given.ravel().tolist()
+        _, given = plt.subplots(1, len(made.ax_), squeeze=False)
+        again = display.from_estimator(anchor, ax=given)
+        assert again.ax_.tolist() == given.ravel().tolist()
         again.figure_.draw_without_rendering()
         with pytest.raises(ValueError, match="axes, got"):
             made.plot([])
@@ -97,7 +97,7 @@ def test_they_draw_on_a_figure_or_on_given_axes(display, anchor):
 @pytest.mark.parametrize("display", RANKED)
 def test_from_a_result_as_from_its_estimator(display, anchor):
     one, other = display.from_estimator(anchor), display.from_result(anchor.result_)
-    first, second = (getattr(d, "ax_", None) or d.axes_[0] for d in (one, other))
+    first, second = (np.ravel(d.ax_)[0] for d in (one, other))
     assert names_of(first) == names_of(second)
     with pytest.raises(TypeError, match="needs a result with intervals"):
         display.from_result(anchor)
@@ -216,8 +216,8 @@ def test_contrasts_tell_the_chance_to_win(anchor):
 def test_judges_are_drawn_with_their_errors(anchor):
     display = JudgeDisplay.from_estimator(anchor)
     table = anchor.summary().sort_values("sensitivity", ascending=False)
-    assert names_of(display.axes_[0]) == table.index.tolist()
-    for name, ax in zip(("sensitivity", "position_effect"), display.axes_, strict=True):
+    assert names_of(display.ax_[0]) == table.index.tolist()
+    for name, ax in zip(("sensitivity", "position_effect"), display.ax_, strict=True):
         [x], _ = dots(ax, "o")
         assert_allclose(x, table[name])
     assert (display.judges["position_error"] > 0).all()
@@ -228,19 +228,19 @@ def test_without_position_effects_it_says_so():
     calibrator = JudgeCalibrator(position_effect=False)
     plain = AnchorPipeline(calibrator=calibrator, cv=2, random_state=0).fit(X, y)
     display = JudgeDisplay.from_estimator(plain)
-    assert "no position effect was fitted" in display.axes_[1].texts[0].get_text()
+    assert "no position effect was fitted" in display.ax_[1].texts[0].get_text()
 
 
 def test_biases_are_curves_with_bands(anchor):
     display = BiasDisplay.from_estimator(anchor, ["markdown"], ["judge-beta"])
-    [ax] = display.axes_
+    [ax] = display.ax_
     assert ax.get_xlabel() == "markdown" and len(ax.collections) == 1
     curve = display.effects
     slope = np.ptp(curve["effect"]) / np.ptp(curve["value"])
     known = anchor.calibrator_.coefficients_.loc["judge-beta", "markdown"]
     assert slope == pytest.approx(abs(known))
     everything = BiasDisplay.from_estimator(anchor)
-    assert len(everything.axes_) == 2
+    assert len(everything.ax_) == 2
     assert len(everything.figure_.legends[0].texts) == 3
     for asked in ({"features": ["tone"]}, {"judges": ["nobody"]}, {"features": []}):
         with pytest.raises(ValueError, match=r"There is no (feature|judge)"):
@@ -251,11 +251,11 @@ def test_deviations_have_intervals_on_one_scale(anchor):
     display = ItemDeviationDisplay.from_estimator(anchor)
     found = anchor.result_.diagnostics.deviations
     models = anchor.leaderboard().index
-    titles = [ax.get_title() for ax in display.axes_]
+    titles = [ax.get_title() for ax in display.ax_]
     assert titles == found.index.get_level_values("judge").unique().tolist()
-    assert names_of(display.axes_[0]) == models.tolist()
-    assert len({ax.get_xlim() for ax in display.axes_}) == 1
-    for ax, judge in zip(display.axes_, titles, strict=True):
+    assert names_of(display.ax_[0]) == models.tolist()
+    assert len({ax.get_xlim() for ax in display.ax_}) == 1
+    for ax, judge in zip(display.ax_, titles, strict=True):
         drawn = np.concatenate([c.lines[0].get_xydata() for c in ax.containers])
         drawn = drawn[np.argsort(drawn[:, 1])]
         own = found.xs(judge, level="judge").loc[models]
@@ -278,14 +278,14 @@ def test_item_effects_that_may_be_chance_are_grey():
     table.loc[("two", "m3"), "deviation"] = -0.5
     display = ItemDeviationDisplay(table, names).plot()
     first, second = (
-        [len(c.lines[0].get_xydata()) for c in ax.containers] for ax in display.axes_
+        [len(c.lines[0].get_xydata()) for c in ax.containers] for ax in display.ax_
     )
     assert first[0] == 10 and second == [9, 1]
     many = pd.concat(
         {f"judge-{k}": table.loc["one"] for k in range(8)}, names=["judge"]
     )
     display = ItemDeviationDisplay(many, names).plot()
-    assert len(display.axes_) == 6
+    assert len(display.ax_) == 6
     assert "2 more judges are not shown" in display.figure_.get_supxlabel()
 
 
@@ -297,7 +297,7 @@ def test_item_effects_need_item_effects():
 
 def test_calibration_follows_the_diagonal(anchor):
     display = JudgeCalibrationDisplay.from_estimator(anchor, n_bins=5)
-    assert [ax.get_title() for ax in display.axes_] == anchor.summary()[
+    assert [ax.get_title() for ax in display.ax_] == anchor.summary()[
         "rows"
     ].sort_values(ascending=False).index.tolist()
     found = judge_calibration(anchor._sample, "judge-alpha", 5)

@@ -14,8 +14,8 @@ from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor.bias import BoostedBias
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._refits import refit as refit_rows
-from skanchor.reports.page import to_html
-from skanchor.reports.sections import report_document
+from skanchor.reports.facts import Facts
+from skanchor.reports.page import render_page
 from skanchor.simulation import simulate_battles
 
 NEW = "new-model"
@@ -107,8 +107,8 @@ def test_first_order_alone_needs_no_rows(small):
     lost = found.table[~found.table["gains"].astype(bool)]
     weakest = lost["t"].abs().idxmin()[1]
     (line,) = anchor.fragility(opponent=weakest, goal="interval").sentences
-    assert line in unescape(to_html(report_document(anchor)))
-    assert line not in unescape(to_html(report_document(anchor.result_)))
+    assert line in unescape(render_page(Facts(anchor)))
+    assert line not in unescape(render_page(Facts(anchor.result_)))
 
 
 # ---------------------------------------------------------------------- by brute force

@@ -6,13 +6,11 @@ and axe from the extra ``browser``, and without either the tests are skipped.
 
 import os
 import shutil
-from importlib.util import find_spec
 
 import pytest
 from reports.made_results import NASTY, made_result
 
-from skanchor.reports.page import to_html
-from skanchor.reports.sections import report_document
+from skanchor.reports import write_report
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="needs the extra 'browser': playwright"
@@ -42,10 +40,8 @@ def browser():
 def report(tmp_path_factory):
     """A report with harmless and other names, as a file."""
     names = [*(f"model-{k:02d}" for k in range(14)), *NASTY[:9]]
-    figures = find_spec("matplotlib") is not None
-    page = to_html(report_document(made_result(names=names, n_new=2), figures=figures))
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(page, encoding="utf-8")
+    write_report(made_result(names=names, n_new=2), path)
     return path
 
 
@@ -73,7 +69,7 @@ def visit(browser, report):
     assert heard == []
 
 
-BOARD = "#leaderboard-table"
+BOARD = "#board"
 
 
 def column(page, place, selector=BOARD):
@@ -91,8 +87,8 @@ def test_columns_are_sorted_by_their_numbers(visit):
     assert column(page, 3) == before[::-1]
     assert heads.nth(3).get_attribute("aria-sort") == "ascending"
     # A first click asks for what is wanted first: many rows, small errors.
-    heads.nth(7).get_by_role("button").click()
-    human = [float(value) for value in column(page, 7)]
+    heads.nth(6).get_by_role("button").click()
+    human = [float(value) for value in column(page, 6)]
     assert human == sorted(human, reverse=True)
     assert heads.nth(3).get_attribute("aria-sort") == "none"
     assert page.locator("#sorted").inner_text() == "Sorted by Human rows, descending"
@@ -115,12 +111,12 @@ def test_search_hides_rows_and_says_how_many(visit):
     page.get_by_label("Search").fill("MODEL-1")
     rows = page.locator(f"{BOARD} tbody tr")
     assert rows.locator("visible=true").count() == 4
-    assert page.locator("#leaderboard-table-found").inner_text() == "4 of 23 shown"
+    assert page.locator("#board-found").inner_text() == "4 of 23 shown"
     page.get_by_label("Search").fill("<script>")
     assert rows.locator("visible=true").count() == 1
     page.get_by_label("Search").fill("")
     assert rows.locator("visible=true").count() == 23
-    assert page.locator("#leaderboard-table-found").inner_text() == ""
+    assert page.locator("#board-found").inner_text() == ""
 
 
 def test_keyboard_alone_is_enough(visit):
@@ -154,7 +150,7 @@ def test_a_phone_shows_ranks_intervals_and_whole_drawings(visit):
     # A name such as model-03 takes one line.
     name = page.locator(f"{BOARD} tbody th bdi").get_by_text("model-03", exact=True)
     assert name.bounding_box()["height"] < 30
-    for box in page.locator("figure svg").evaluate_all(
+    for box in page.locator("figure img").evaluate_all(
         "all => all.map(one => one.getBoundingClientRect().right)"
     ):
         assert box <= 400

@@ -1,0 +1,207 @@
+"""``check``, ``compare``, ``plan`` and ``sensitivity`` have the numbers of Python."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
+from skanchor.baselines import HistoricalPPI, JointBTL, MeanShift
+from skanchor.bootstrap import Bootstrapped
+from skanchor.datasets import load_demo
+from skanchor.evaluation import leave_one_model_out
+
+FAST = ["--demo", "--set", "cv=2"]
+TWO = ["--models", "amber-otter", "early-moth"]
+PRICES = ["--costs", "human=1", "judges=0.05"]
+NEW = "ivory-lynx"
+
+
+@pytest.fixture
+def fitted(monkeypatch, anchor):
+    """Commands with this fixture read a fit that is there."""
+    for module in ("plan.fit_rows", "sensitivity.fit.fit_rows"):
+        monkeypatch.setattr(f"skanchor._cli.{module}", lambda options: anchor)
+
+
+@pytest.fixture(scope="module")
+def left_out():
+    X, y = load_demo(return_X_y=True)
+    return leave_one_model_out(
+        AnchorPipeline(cv=2, random_state=0), X, y, models=TWO[1:]
+    )
+
+
+@pytest.fixture
+def record(run):
+    """What a command says as JSON."""
+
+    def call(*words):
+        code, out, err = run(*words, "--json")
+        assert (code, err) == (0, [])
+        found = json.loads(out)
+        assert found["schema_version"] >= 3
+        return found
+
+    return call
+
+
+def numbers(rows, names):
+    return [[row[name] for name in names] for row in rows]
+
+
+def test_check(run, record, left_out, tmp_path):
+    found = record("check", *FAST, *TWO)
+    assert (found["holds"], found["compatible"], found["n_models"]) == ("unknown", 2, 2)
+    for row in found["models"]:
+        assert row["score"] == left_out.loc[row["model"], "score"]
+    path = tmp_path / "check.csv"
+    assert run("check", *FAST, *TWO, "-o", path)[0] == 0
+    table = pd.read_csv(path, index_col="model")
+    assert table["low"].tolist() == pytest.approx(left_out["low"].tolist())
+
+
+def test_compare(run, record, left_out):
+    methods = ["--methods", "AnchorPipeline", "HistoricalPPI", "LogisticJudge"]
+    anchor, ppi, ranks = record("compare", *FAST, *TWO, *methods)["methods"]
+    error = left_out["score"] - left_out["true_score"]
+    assert anchor["rmse"] == pytest.approx(np.sqrt((error**2).mean()))
+    assert anchor["new_models"] == {NEW: "4 (3-5)", "jade-finch": "6 (5-7)"}
+    # What a method does not know is not made up.
+    assert ppi["rmse"] > 0 and ppi.get("compatible") is None
+    assert ranks.get("rmse") is None and ranks["rank_error"] >= 0
+    found = record("compare", *FAST, *TWO, *methods, "--n-resamples", "20")
+    assert [found["methods"][0], found["methods"][2]] == [anchor, ranks]
+    X, y = load_demo(return_X_y=True)
+    by_hand = Bootstrapped(HistoricalPPI(), 20, random_state=0)
+    rows = leave_one_model_out(by_hand, X, y, models=TWO[1:])
+    assert found["methods"][1]["width"] == pytest.approx(
+        (rows["high"] - rows["low"]).mean()
+    )
+    flags = ["--methods", "JointBTL", "--no-new"]
+    code, out, err = run("compare", "--demo", *TWO, *flags)
+    assert (code, err) == (0, []) and "new models" not in out
+
+
+def test_methods_share_ties_counts_and_position_effects(record, tmp_path):
+    """All of a comparison are methods on one scale, with one meaning of the rows."""
+    X, y = load_demo(return_X_y=True)
+    rng = np.random.default_rng(0)
+    counts = rng.integers(1, 4, len(y))
+    y = np.where(rng.random(len(y)) < 0.2, "tie", y)
+    X.assign(winner=y, count=counts).to_csv(path := tmp_path / "b.csv", index=False)
+    flags = ["--weights", "frequency", "--methods", "JointBTL", "MeanShift"]
+    flags += ["--set", "calibrator__position_effect=false", "ties=drop"]
+    found = record("compare", path, *TWO, *flags)["methods"]
+    btl = BTLRegressor(ties="drop", weights="frequency")
+    calibrator = JudgeCalibrator(position_effect=False)
+    by_hand = JointBTL(btl), MeanShift(btl, calibrator)
+    for row, method in zip(found, by_hand, strict=True):
+        rows = leave_one_model_out(method, X, y, sample_weight=counts, models=TWO[1:])
+        error = rows["score"] - rows["true_score"]
+        assert row["rmse"] == pytest.approx(np.sqrt((error**2).mean()), rel=1e-6)
+
+
+def test_plan(run, record, anchor, fitted, tmp_path):
+    costs = {judge: 0.05 for judge in anchor.judges_} | {"judge-beta": 1.0}
+    prices = ["--costs", "judges=0.05", "judge-beta=1", "--model", "jade-finch"]
+    worth = anchor.worth(costs, "jade-finch").table
+    found = record("plan", *FAST, *prices)["worth"]
+    np.testing.assert_allclose(numbers(found, worth.columns), worth.to_numpy(float))
+    outlook = anchor.outlook([0.2, 0.01])
+    found = record("plan", *FAST, "--widths", "0.2", "0.01")["rows"]
+    assert [row["votes"] for row in found] == outlook.table["votes"].tolist()
+    # What is infinite is a word in JSON.
+    assert {row["verdicts"] for row in found[1::2]} == {"inf"}
+    design = anchor.design(30, {"human": 1.0, "judges": 0.05})
+    found = record("plan", *FAST, "--budget", "30", *PRICES)
+    assert [row["rows"] for row in found["rows"]] == design.table["rows"].tolist()
+    path = tmp_path / "list.csv"
+    assert run("plan", *FAST, "--budget", 30, *PRICES, "-o", path) == (0, "", [])
+    assert pd.read_csv(path)["rows"].sum() == design.table["rows"].sum()
+
+
+def test_sensitivity(run, record, anchor, fitted, tmp_path):
+    found = record("sensitivity", *FAST, "--gamma", "0", "0.2")
+    wider, broken = anchor.sensitivity([0, 0.2]).table, anchor.breakdown()
+    assert [row["low"] for row in found["sensitivity"]] == wider["low"].tolist()
+    gamma = [row["gamma_sign"] for row in found["breakdown"]]
+    assert gamma == pytest.approx(broken["gamma_sign"].tolist())
+    assert len(found["benchmarks"]) == len(anchor.benchmarks())
+    path = tmp_path / "favours.csv"
+    assert run("sensitivity", *FAST, "-o", path) == (0, "", [])
+    read = pd.read_csv(path, index_col=["model", "opponent"])
+    assert read["gamma_sign"].tolist() == pytest.approx(gamma)
+    family = [NEW, "dusty-lark"]
+    flags = ["--family", *family, "--favouring", "judge-beta"]
+    found = record("sensitivity", *FAST, *flags)["breakdown"]
+    alone = anchor.breakdown("family", judges=["judge-beta"], family=family)
+    assert [row["weakest_judge"] for row in found] == alone["weakest_judge"].tolist()
+
+
+def test_few_rows(run, record, tmp_path):
+    X, y = load_demo(return_X_y=True)
+    plain = AnchorPipeline(cv=2, item_effects="none", random_state=0).fit(X, y)
+    flags = [*FAST, "item_effects=none", "--model", NEW, "--opponent", "cedar-fox"]
+    (row,) = record("sensitivity", *flags, "--rows", "arrival")["fragility"]
+    found = plain.fragility(X, y, "cedar-fox", model=NEW, rows="arrival")
+    assert row["k"] == found.table["k"].iloc[0]
+    assert [one["row"] for one in row["rows"]] == found.rows(NEW).index.tolist()
+    path = tmp_path / "fragility.csv"
+    flags = ["--rows", "--goal", "interval", "--max-seconds", "0", "-o", path]
+    assert run("sensitivity", *FAST, *flags) == (0, "", [])
+    table = pd.read_csv(path)
+    assert set(table["status"]) == {"stopped"} and len(table) == 18
+
+
+BAD_FLAGS = {
+    "plan --costs judges": "--costs takes SOURCE=PRICE",
+    "plan --costs judges=-1": "prices above zero, got 'judges=-1'",
+    "plan --costs owl=1": "no sources of rows ['owl']",
+    "plan --costs a=1 a=2": "--costs has a twice",
+    "plan --costs human=1": "the price of a vote ('human') alone",
+    "plan --budget 9 --costs crowd=1": "no sources of rows ['crowd']; there are",
+    "rank --pool human": "got 'human', which is a label of people.",
+    "plan --model owl": "no new models ['owl']",
+    "plan --level 0.9": "--level does not go with the worth of verdicts",
+    "plan --floor 0": "--floor goes with --budget",
+    "plan --widths 0": "--widths takes half widths",
+    "plan --width nan": "--widths takes half widths",
+    "plan --widths --costs human=1": "--costs does not go with --widths",
+    "plan --budget -3 --costs human=1": "--budget takes the money available",
+    "plan --budget 3": "--budget needs the price of a row",
+    "plan --budget 0.01 --costs human=1": "A budget of 0.01 buys no row",
+    "plan --budget 9 --costs human=1 judges=1 --floor 2": "floor must be a number",
+    "plan --budget 9 --costs human=1 --model x": "--model does not go with",
+    "sensitivity --gamma -0.1": "--gamma must be finite and not negative",
+    "sensitivity --gamma much": "invalid float value: 'much'",
+    "sensitivity --favouring nobody": "no judges ['nobody']",
+    "sensitivity --family owl": "no models ['owl']",
+    "sensitivity --opponent owl": "--opponent goes with --rows",
+    "sensitivity --rows --max-seconds -1": "--max-seconds takes a number of seconds",
+    "sensitivity --rows --opponent owl": "no models ['owl']",
+    "sensitivity --rows --level 0.9": "--level does not go with --goal sign",
+    "sensitivity --rows --gamma 0.1": "--gamma does not go with --rows",
+    "sensitivity --rows all": "invalid choice: 'all'",
+    "check --new ivory-lynx": "arguments: --new (see skanchor check --help)",
+    "check --models nobody": "nobody",
+    "compare --methods JointBtl": "did you mean JointBTL",
+    "compare --methods JointBTL JointBTL": "named twice",
+    "compare --methods ?": "known are AnchorPipeline, JointBTL",
+    "compare --n-resamples 5": "--n-resamples must be at least 20",
+    "compare --methods JointBTL --set item_prior=[1,5]": "not read --set item_prior",
+    "rank --anchor amber-otter": "takes MODEL=SCORE",
+    "rank --anchor amber-otter=inf": "takes MODEL=SCORE",
+    "rank --anchor nobody=1000": "'nobody' is none of the models",
+}
+
+
+@pytest.mark.parametrize("command", BAD_FLAGS)
+def test_bad_flags_cost_one_line(run, command):
+    name, *flags = command.split()
+    flags = [*FAST[:1], *flags]
+    if "--set" not in flags:
+        flags += FAST[1:]
+    code, out, (error,) = run(name, *flags)
+    assert (code, out) == (2, "") and BAD_FLAGS[command] in error

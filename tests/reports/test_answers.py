@@ -1,0 +1,249 @@
+"""The answer in plain words, and what is known of errors, agree with the numbers."""
+
+import datetime
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from reports.made_results import made_result
+
+from skanchor import AnchorPipeline, RieszDebiaser
+from skanchor._battles import Inputs
+from skanchor.baselines import JointBTL, PooledLLM
+from skanchor.bias import BoostedBias
+from skanchor.reports import to_dict
+from skanchor.results import RankingResult
+from skanchor.simulation import simulate_battles
+
+# What diagnostics find in small tables is no matter here.
+pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+
+
+def answer(result, level=0.95):
+    return to_dict(result, level)["answer"]
+
+
+def one_new(score, error, n_old=4):
+    old = np.linspace(1.5, -1.5, n_old)
+    variance = np.append(np.full(n_old, 1e-6), error**2)
+    return made_result(
+        n_old + 1,
+        1,
+        estimates=np.append(old, score)[None],
+        covariances=np.diag(variance)[None],
+    )
+
+
+@pytest.mark.parametrize(
+    ("score", "error", "said"),
+    [
+        (0.0, 0.001, "3rd of 5; these rows exclude every other rank."),
+        (0.0, 0.5, "3rd of 5; its rank lies between 2 and 4."),
+        (3.0, 0.001, "1st of 5; these rows exclude every other rank."),
+        (0.1, 50.0, "3rd of 5, but these rows exclude no rank."),
+    ],
+)
+def test_rank_and_range_are_those_of_the_rank_set(score, error, said):
+    first, last = answer(one_new(score, error))
+    assert first.startswith(f"People would rank model-04 {said}")
+    assert "1 is best. With 95 % confidence" in last
+
+
+def test_chance_against_the_average_is_that_of_the_score():
+    # A score of log 3 wins three of four.
+    chance = "historical models in 75 % of comparisons (95 % interval: 75 % to 75"
+    assert chance in answer(one_new(np.log(3.0), 0.01))[0]
+    assert "in over 99 % of comparisons" in answer(one_new(12.0, 0.01))[0]
+    assert "in under 1 % of comparisons" in answer(one_new(-2000.0, 0.01))[0]
+
+
+def test_an_undetermined_model_is_said_to_be():
+    result = made_result(5, 1, unbounded=np.arange(5) == 4)
+    assert "do not determine where people would rank model-04" in answer(result)[0]
+
+
+def test_the_mix_of_contexts_is_in_the_answer():
+    mixed = Inputs(context="kind", mix=(("chat", 0.75), ("code", 0.25)))
+    shares = "This is for prompts that are 75 % chat and 25 % code"
+    assert answer(made_result(6, 1, inputs=mixed))[1].startswith(shares)
+    assert shares in " ".join(answer(made_result(6, 0, inputs=mixed)))
+
+
+def test_without_new_models_it_is_about_the_best():
+    best, none = answer(made_result(6, 0, error=0.001))
+    assert best == "People like model-00 best, with 95 % confidence."
+    assert "No model is new" in none
+    best, _ = answer(made_result(6, 0, error=9.0), 0.9)
+    assert best.startswith("With 90 % confidence the model that people like best is")
+    assert "one of these 6: model-00" in best
+
+
+def test_many_new_models_are_counted():
+    lines = answer(made_result(12, 6))
+    assert len(lines) == 4 and lines[3].startswith("The leaderboard has 3 more new")
+
+
+def test_equal_scores_share_a_rank():
+    scores = np.array([0.3, 0.1 + 0.2, 0.3 + 1e-16, 0.3, -1.2])
+    board = made_result(5, 1, estimates=scores[None]).leaderboard()
+    assert board["rank"].tolist() == [1, 1, 1, 1, 5]
+
+
+def test_the_best_of_many_is_read_off_the_board():
+    n = 120
+    result = RankingResult(
+        np.array([f"m{i}" for i in range(n)], dtype=object),
+        np.arange(n) == 0,
+        np.linspace(-3.0, 3.0, n)[None],
+        np.eye(n)[None] * 0.01,
+        np.zeros(n, bool),
+        np.ones(n, int),
+        np.ones(n, int),
+    )
+    board = result.leaderboard()
+    best = [row["model"] for row in to_dict(result)["best"]]
+    assert best == board.index[board["rank_low"] == 1].tolist()
+
+
+# ------------------------------------------------------------------------------- JSON
+def test_json_has_the_numbers_of_the_result(anchor):
+    record = to_dict(anchor, scale="elo", anchor={"amber-otter": 1000})
+    json.dumps(record, allow_nan=False)
+    board = anchor.leaderboard(scale="elo", anchor={"amber-otter": 1000})
+    assert [row.pop("model") for row in record["models"]] == board.index.tolist()
+    assert record["models"][0] == board.iloc[0].to_dict()
+    best, chances = anchor.best_set(), anchor.prob_best()
+    found = [(row["model"], row["probability"]) for row in record["best"]]
+    assert found == [(model, chances[model]) for model in best]
+    for name, table in {
+        "variance": anchor.variance_,
+        "rank_sets": anchor.rank_sets(),
+        "favours": anchor.breakdown(),
+    }.items():
+        index = table.index.names if table.index.nlevels > 1 else ["model"]
+        found = pd.DataFrame(record[name]).set_index(index)
+        numbers = table.select_dtypes("number")
+        found = found[numbers.columns].astype(float)
+        np.testing.assert_array_equal(found, numbers.astype(float))
+    differences = anchor.contrasts()["difference"] * record["scale"]["per_logit"]
+    found = [row["difference"] for row in record["contrasts"]]
+    assert found == pytest.approx(differences.tolist())
+    assert record["rows"] == {
+        "human": 1100, "historical": 2200, "arrival": 700, "unused": 0,
+    }  # fmt: skip
+    assert record["inputs"]["n_groups"] == 1157 and record["warnings"] == []
+    assert record["item_effects"]["reported"] == anchor.item_effects_ == "none"
+    assert record["settings"]["cv"] == 2 and "numpy" in record["versions"]
+    assert len(record["input_hash"]) == 64
+
+
+def test_other_methods_tell_what_they_know():
+    data = simulate_battles(600, 100, n_models=4, random_state=0)
+    baseline = JointBTL().fit(data.X, data.y)
+    for source in (baseline, baseline.result_):
+        record = to_dict(source)
+        assert record["item_effects"] is None and record["check"] is None
+        assert record["variance"] == record["favours"] == record["errors"] == []
+        assert record["method"] == type(source).__name__
+    with pytest.raises(TypeError, match=r"PooledLLM has none. Its leaderboard\(\) has"):
+        to_dict(PooledLLM().fit(data.X, data.y))
+    with pytest.raises(ValueError, match="is not fitted yet"):
+        to_dict(AnchorPipeline())
+
+
+def test_scores_without_errors_have_no_probability(plug_in):
+    record = to_dict(plug_in)
+    assert {row["probability"] for row in record["best"]} == {None}
+    assert record["favours"] == []
+
+
+DAY = datetime.date(2026, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (str.encode, "b'new-model'"),
+        (lambda s: DAY + datetime.timedelta(len(s)), "2026-01-10"),
+    ],
+)
+def test_labels_of_types_that_json_lacks_are_their_texts(name, text):
+    data = simulate_battles(n_models=3, n_judges=1, n_new=60, random_state=0)
+    lengths = {"model-01": "a", "model-02": "bb", "model-03": "ccc"}
+    sides = {
+        side: data.X[side].map(lambda s: name(lengths.get(s, s)))
+        for side in ("model_a", "model_b")
+    }
+    anchor = AnchorPipeline(cv=3, item_effects=None, random_state=0)
+    record = to_dict(anchor.fit(data.X.assign(**sides), data.y))
+    assert text in [row["model"] for row in json.loads(json.dumps(record))["models"]]
+
+
+# ------------------------------------------------------------- what narrows intervals
+def fitted(n_new, item_effects, **more):
+    data = simulate_battles(3000, n_new, rho=0.0, random_state=0, **more)
+    made = AnchorPipeline(cv=2, item_effects=item_effects, random_state=0)
+    return made.fit(data.X[["model_a", "model_b", "judge"]], data.y)
+
+
+def errors_of(anchor):
+    (row,) = to_dict(anchor)["errors"]
+    return row
+
+
+@pytest.fixture(scope="module")
+def without_items():
+    return fitted(300, "none")
+
+
+@pytest.fixture(scope="module")
+def with_items():
+    return fitted(300, "random", item_sd=0.4, item_corr=0.5)
+
+
+def test_shares_add_up_and_limits_are_those_of_the_outlook(without_items):
+    found = errors_of(without_items)
+    shares = sum(found[name] for name in ("human", "judge", "cross", "items"))
+    assert shares == pytest.approx(1.0)
+    low, high = without_items.conf_int().loc["new-model"]
+    assert found["half_width"] == 0.5 * (high - low)
+    outlook = without_items.outlook()
+    limits = outlook.limits.loc["new-model"]
+    ratio = limits["verdicts"] / limits["now"]
+    assert found["verdicts"] / found["half_width"] == pytest.approx(ratio)
+    assert found["votes"] == outlook.table["votes"].iloc[1]
+    # Without item effects verdicts of any judges have the one limit.
+    assert found["judges"] == found["verdicts"]
+
+
+@pytest.mark.parametrize("item_effects", ["none", "random"])
+def test_the_limit_of_verdicts_is_reached_by_very_many(item_effects, request):
+    """The error after fifty times the verdicts lies at the limit of before."""
+    name = "with_items" if item_effects == "random" else "without_items"
+    more = {"item_sd": 0.4, "item_corr": 0.5} if item_effects == "random" else {}
+    found = errors_of(request.getfixturevalue(name))
+    later = errors_of(fitted(15_000, item_effects, **more))
+    assert later["half_width"] < found["half_width"]
+    assert found["verdicts"] == pytest.approx(later["half_width"], rel=0.3)
+    assert found["judges"] <= found["verdicts"]
+
+
+def test_what_no_closed_form_says_is_left_out(with_items):
+    data = simulate_battles(n_models=5, n_new=150, n_historical=900, random_state=0)
+    debiaser = RieszDebiaser(BoostedBias(max_rounds=2))
+    boosted = AnchorPipeline(cv=2, random_state=0, debiaser=debiaser, item_effects=None)
+    found = errors_of(boosted.fit(data.X, data.y))
+    assert found["verdicts"] == found["judges"] < found["half_width"]
+    assert found["votes"] is None
+    unknown = replace(with_items.result_.fitted, debiaser=None)
+    assert errors_of(replace(with_items.result_, fitted=unknown))["verdicts"] is None
+
+
+def test_undetermined_models_have_no_limits(without_items):
+    result = without_items.result_
+    lost = replace(result, unbounded=result.models == "new-model")
+    assert to_dict(lost)["errors"] == []
+    assert math.isinf(lost.standard_errors["new-model"])
