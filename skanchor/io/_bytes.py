@@ -185,10 +185,11 @@ def encoding_of(head: bytes, given: str | None) -> str:
     """Encoding of a text: what the user gave, else by its first bytes."""
     if given is not None:
         try:
-            # Python also has codecs that decode to bytes.
-            b"a".decode(given, "ignore")
+            # Python also has codecs that decode to bytes, and such as punycode, which
+            # read no buffer.
+            codecs.decode(memoryview(b"aa"), given, "ignore").encode()
             return codecs.lookup(given).name
-        except (LookupError, ValueError, AttributeError):
+        except (LookupError, ValueError, AttributeError, TypeError):
             raise ValueError(f"{given!r} is no encoding that is known.") from None
     for mark, name in _MARKS.items():
         if head.startswith(mark):
