@@ -184,10 +184,12 @@ def _only_member(raw: Any) -> IO[bytes]:
 def encoding_of(head: bytes, given: str | None) -> str:
     """Encoding of a text: what the user gave, else by its first bytes."""
     if given is not None:
+        import pyarrow as pa
+
         try:
-            # Python also has codecs that decode to bytes, and such as punycode, which
-            # read no buffer.
-            codecs.decode(memoryview(b"aa"), given, "ignore").encode()
+            # Python also has codecs that decode to bytes, and punycode reads no buffer.
+            b"a".decode(given, "ignore")
+            codecs.decode(pa.py_buffer(b"aa"), given, "ignore")
             return codecs.lookup(given).name
         except (LookupError, ValueError, AttributeError, TypeError):
             raise ValueError(f"{given!r} is no encoding that is known.") from None
