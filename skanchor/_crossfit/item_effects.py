@@ -13,15 +13,14 @@ from skanchor._battles import Comparisons
 from skanchor._btl import BTLRegressor
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
 from skanchor._crossfit.item_test import choose_item_effects as choose
+from skanchor._model.item_covariance import RowsOfHistory, estimate_covariance
 from skanchor._model.item_effects import (
     FEW_MODELS,
     ITEM_PRIOR,
     MOST_EFFECTS,
     ItemCovariance,
     ItemPrior,
-    RowsOfHistory,
     check_number,
-    estimate_covariance,
 )
 from skanchor._model.layout import PEOPLE
 from skanchor._numerics.machine import limited_threads, threads_for

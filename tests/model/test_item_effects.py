@@ -8,16 +8,15 @@ from numpy.testing import assert_allclose
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit
 
-from skanchor._model import item_effects
+from skanchor._model import item_covariance
 from skanchor._model.dispersion import dispersion
 from skanchor._model.fit import Fit
+from skanchor._model.item_covariance import RowsOfHistory, estimate_covariance
 from skanchor._model.item_effects import (
     PRIOR_WEIGHT,
     ItemPrior,
-    RowsOfHistory,
     check_number,
     count_independent,
-    estimate_covariance,
     shrunk,
     with_item_effects,
 )
@@ -162,7 +161,7 @@ def test_of_one_judge_it_is_the_mode_of_the_gaussian_marginal_likelihood():
 def test_scores_do_not_depend_on_where_the_iteration_ends(table, monkeypatch):
     layout, sources = table
     actual = estimated(layout, sources)
-    monkeypatch.setattr(item_effects, "TOLERANCE", 1e-9)
+    monkeypatch.setattr(item_covariance, "TOLERANCE", 1e-9)
     exact = estimated(layout, sources)
     size = exact.covariance.max()
     assert_allclose(actual.covariance, exact.covariance, atol=5e-3 * size)
@@ -253,7 +252,7 @@ def test_variances_are_the_mode_of_a_log_f_prior_and_the_moments(df):
 
         expected.append(0.3**2 * np.exp(brentq(slope, -40.0, 40.0, xtol=1e-13)))
     actual = ItemPrior(0.3, df).variances(sums, n, 4.0)
-    assert_allclose(actual, np.maximum(expected, item_effects.LEAST), rtol=1e-8)
+    assert_allclose(actual, np.maximum(expected, item_covariance.LEAST), rtol=1e-8)
 
 
 def test_judges_that_deviate_alike_count_as_one():
