@@ -98,7 +98,7 @@ class ArrivalScorer(ComparisonEstimator):
         slopes = np.append(_sensitivities(X), [np.nan, 1.0])
         rows = np.flatnonzero(X.involves_new & sample.counts)
         rows = rows[np.isfinite(slopes[X.judge[rows]])]
-        if not X.rows.features_complete:
+        if not X.features_complete:
             X = usable_features(X, np.isin(np.arange(len(X)), rows) & ~X.is_human)
         signs = self._signs(X, rows, new)
         if not len(new):

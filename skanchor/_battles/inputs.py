@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skanchor._battles.encoded import Comparisons
-from skanchor._battles.suspects import declared
+from skanchor._battles.comparisons import Comparisons
+from skanchor._battles.features import declared
 from skanchor._battles.table import as_frame
 
 # Columns that are read without being features: `rater` tells copies of a battle from

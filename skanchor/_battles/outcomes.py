@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,14 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from skanchor._battles.in_chunks import look_up
-from skanchor._battles.labels import (
-    factorize,
-    is_text_column,
-    text_codes,
-    to_numpy,
-    value_range,
-)
+from skanchor._battles.columns import look_up, value_range
+from skanchor._battles.features import is_number
+from skanchor._battles.labels import factorize, is_text_column, to_numpy
 from skanchor._checks import check_unmasked
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
@@ -91,9 +85,10 @@ class Outcomes:
         column = nw.from_native(y, series_only=True, pass_through=True)
         if named and isinstance(column, nw.Series) and is_text_column(column):
             # Text columns are decoded by label, without an array of Python strings.
-            return cls._of_labels(*text_codes(column), models)
+            return cls._of_labels(*factorize(column, "y"), models)
+        wide = isinstance(column, nw.Series) and column.dtype in (nw.Int128, nw.UInt128)
         values = np.asarray(
-            y if not isinstance(column, nw.Series) else _readable_by_numpy(column)
+            to_numpy(column) if wide else nw.to_native(y, pass_through=True)
         )
         if values.ndim == 2 and values.shape[1] == 1:
             from sklearn.exceptions import DataConversionWarning
@@ -196,12 +191,6 @@ class Outcomes:
         return cls(codes.astype(np.float64), classes, 1)
 
 
-def _readable_by_numpy(column: nw.Series[Any]) -> Any:
-    """Column in a form that numpy can read; 128-bit integers become objects."""
-    wide = column.dtype in (nw.Int128, nw.UInt128)
-    return to_numpy(column) if wide else column.to_native()
-
-
 _RELABEL = "Say what they mean with labels={'left': 'model_a'}."
 _LEAVE_OUT_TIES = (
     "scikit-learn treats ties as a third class, but there is no probability of a tie. "
@@ -233,11 +222,3 @@ def _refuse_missing_outcomes(codes: NDArray[np.intp]) -> None:
             f"{int(np.argmax(missing))}. Drop those battles, or leave out failed "
             "verdicts of a file with drop_invalid=True.",
         )
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False

@@ -161,7 +161,7 @@ def diagnose(
 
 def _historical_range(X: Comparisons, scores: Array) -> tuple[Array, Array]:
     """Lowest and highest historical score beside each model, in its context."""
-    context = X.rows.items.context
+    context = X.items.context
     low, high = np.empty((2, len(scores)))
     for code in np.unique(context):
         old = scores[(context == code) & ~X.is_new]
@@ -213,7 +213,7 @@ def _residual_share(X: Comparisons, sums: FitSums, solution: Solution) -> Array:
 def _self_judged(X: Comparisons, sums: FitSums) -> Array:
     """Share of each model's verdicts that come from a judge of the same name."""
     at = {judge: m for m, judge in enumerate(X.judges.tolist())}
-    items = X.rows.items
+    items = X.items
     own = [
         at.get(model, -1) if isinstance(model, str) else -1
         for model in items.models[items.model].tolist()

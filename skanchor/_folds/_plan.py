@@ -257,7 +257,7 @@ def check_training_sets(sample: Sample, plan: Sequence[Fold] | Sequence[Split]) 
     ValueError
         As :meth:`Fold.training`, with the number of the fold.
     """
-    size, bins = len(sample.X.rows.source_keys) + 1, sample.X.rows.sources + 1
+    size, bins = len(sample.X.source_keys) + 1, sample.X.sources + 1
     whole = np.bincount(bins, sample.weight, size)[1:]
     kept = (fold.kept(sample, bins, size)[1:] for fold in as_folds(plan))
     _check_folds(sample, whole, kept)
@@ -300,7 +300,7 @@ def _shared_weights(
     """
     weight, n_sets = sample.weight, len(inside)
     # Rows that no stage can use fall into the first bin.
-    size, bins = len(sample.X.rows.source_keys) + 1, sample.X.rows.sources + 1
+    size, bins = len(sample.X.source_keys) + 1, sample.X.sources + 1
     # One bin for each set and source, so that one pass sums all sets.
     at = bins + size * np.arange(n_sets)[:, None]
     kept = np.bincount(at.ravel(), inside.ravel(), n_sets * size)
@@ -324,7 +324,7 @@ def _check_folds(
 
 def _check_sources(sample: Sample, whole: NDArray[Any], kept: NDArray[Any]) -> None:
     """Refuse a training set that keeps no row of a source that it needs."""
-    keys = sample.X.rows.source_keys
+    keys = sample.X.source_keys
     empty = (whole > 0) & (kept == 0)
     if empty.any():
         # What a judge has said in one context, it has said in others.

@@ -17,7 +17,7 @@ from skanchor._historical._joint import EXACT, NEAR, fit_jointly
 from skanchor._historical._separation import runaway_judges, separated_judges
 from skanchor._human_bias import Votes, fit_bias
 from skanchor._judges import JudgeCalibrator, NoJudges
-from skanchor._model.graph import components
+from skanchor._model.graph import components, pair_sums
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._pipeline_fit import PipelineFit
 from skanchor._stages import Stages
@@ -137,8 +137,12 @@ def votes_identify(sample: Sample) -> bool:
     votes = X.by_judge(PEOPLE)
     weight = np.where(X.is_usable & ~X.involves_new, sample.weight, 0.0)[votes.rows]
     y = np.where(weight > 0, sample.y[votes.rows], 0.0)
-    wins = votes.pair_sums(weight * y) + votes.pair_sums(weight * (1.0 - y)).T
-    old, context = ~X.is_new, X.rows.items.context
+    wins, losses = (
+        pair_sums(votes.left, votes.right, weight * won, len(X.models))
+        for won in (y, 1.0 - y)
+    )
+    wins += losses.T
+    old, context = ~X.is_new, X.items.context
     parts = components(wins > 0, "strong")[old]
     # Models of different contexts never meet.
     return len(np.unique(parts)) == len(np.unique(context[old]))

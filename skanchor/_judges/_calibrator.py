@@ -139,7 +139,7 @@ class JudgeCalibrator(ComparisonEstimator):
     ) -> None:
         X = sample.X
         scores = X.learned_scores()
-        if not X.rows.features_complete:
+        if not X.features_complete:
             historical = (sample.weight > 0) & X.is_historical_judge_row & X.is_usable
             X = usable_features(X, historical & np.isfinite(X.score_differences))
         tasks, displays = {}, {}
@@ -306,7 +306,7 @@ class JudgeCalibrator(ComparisonEstimator):
         return found | chosen if chosen else learner
 
     def _annotate(self, X: Comparisons) -> Comparisons:
-        known, complete = set(self.judges_.tolist()), X.rows.features_complete
+        known, complete = set(self.judges_.tolist()), X.features_complete
         biases = np.zeros(len(X))
         if X.biases is not None:
             # People's bias, which an earlier stage has added.

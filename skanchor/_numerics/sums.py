@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from skanchor._model.graph import laplacian
+from skanchor._model.graph import laplacian, pair_sums
 from skanchor._numerics.blocks import Blocks
 from skanchor._numerics.groups import ColumnTotals
 from skanchor._numerics.linalg import Columns
@@ -29,8 +29,12 @@ class ItemRows(Protocol):
     """Rows of one source, each a comparison of two items."""
 
     @property
-    def order(self) -> Array:
-        """Display order of each row: 1, -1, or 0 where unknown."""
+    def left(self) -> NDArray[np.intp]:
+        """First item of each row."""
+
+    @property
+    def right(self) -> NDArray[np.intp]:
+        """Second item of each row."""
 
     @property
     def n_models(self) -> int:
@@ -39,15 +43,6 @@ class ItemRows(Protocol):
     @property
     def incidence(self) -> csr_array:
         """Matrix of shape (n, n_items): 1 at the first item, -1 at the second."""
-
-    def pair_sums(self, values: Array) -> Array:
-        """Sum of values over the rows of each ordered pair of items."""
-
-    def net(self, values: Array) -> Array:
-        """Sum of values over each item's rows, minus where it is second."""
-
-    def item_sums(self, values: Array, factor: Array) -> Array:
-        """Sum of ``factor * values`` over each item's rows, minus where second."""
 
 
 def local_gram(cut: ItemRows, extra: Array | Columns, weight: Array) -> Array:
@@ -73,8 +68,9 @@ def local_gram(cut: ItemRows, extra: Array | Columns, weight: Array) -> Array:
     gram = np.empty((n_items + scaled.shape[1],) * 2)
     # The item columns e_a - e_b are never made: their Gram matrix is the Laplacian of
     # the pair weights, and their products with the extra columns are signed sums.
-    gram[:n_items, :n_items] = laplacian(cut.pair_sums(weight))
-    gram[:n_items, n_items:] = cut.item_sums(scaled, root)
+    pairs = pair_sums(cut.left, cut.right, weight, n_items)
+    gram[:n_items, :n_items] = laplacian(pairs)
+    gram[:n_items, n_items:] = cut.incidence.T @ (scaled * root[:, None])
     gram[n_items:, :n_items] = gram[:n_items, n_items:].T
     gram[n_items:, n_items:] = scaled.T @ scaled
     return gram
@@ -96,7 +92,7 @@ def local_score(cut: ItemRows, extra: Columns, residual: Array) -> Array:
     -------
     ndarray of shape (n_items + n_extra,)
     """
-    return np.concatenate([cut.net(residual), extra.sums(residual)])
+    return np.concatenate([cut.incidence.T @ residual, extra.sums(residual)])
 
 
 @dataclass(frozen=True, eq=False, slots=True)

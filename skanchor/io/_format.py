@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 import pyarrow as pa
 
-from skanchor._battles.coded import CodedText
+from skanchor.io._coded import CodedText
 from skanchor.io._source import Source
 
 CODED = ("model_a", "model_b", "judge", "winner")

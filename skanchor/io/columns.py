@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._battles.coded import CodedText, arrow_text, coded_text
 from skanchor.exceptions import DataWarning
+from skanchor.io._coded import CodedText, arrow_text, coded_text
 
 _MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"})
 # Decimal commas. A comma before three digits may also mark thousands, and is not clear.

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from skanchor._battles.grouping import other_side
+from skanchor._battles.features import other_side
 from skanchor.exceptions import (
     AssumptionWarning,
     BattlesError,

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from skanchor._battles import HUMAN, as_frame, split_table
 from skanchor._battles.outcomes import WINNER_VALUES
-from skanchor._battles.people import as_text, listed
-from skanchor._battles.table import require_columns
+from skanchor._battles.table import as_text, listed, require_columns
 from skanchor.exceptions import AssumptionWarning
 from skanchor.io._plain_tables import sources
 from skanchor.io._plain_tables.plain import read_plain

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, SourceKFold
-from skanchor._battles import in_chunks
+from skanchor._battles import columns
 from skanchor._folds import DrawnPlan, _source_kfold
 from skanchor.exceptions import DataWarning
 from skanchor.simulation import simulate_battles
@@ -57,7 +57,7 @@ def test_rows_of_a_long_table_are_dealt_in_parts(monkeypatch):
     once = _source_kfold._deal(np.arange(7), kind, turn)
     assert once[np.lexsort((turn, kind))].tolist() == (np.arange(500) % 7).tolist()
     for step in (1, 23, 250, 499):
-        monkeypatch.setattr(in_chunks, "_STEP", step)
+        monkeypatch.setattr(columns, "_STEP", step)
         assert _source_kfold._deal(np.arange(7), kind, turn).tolist() == once.tolist()
 
 
@@ -69,7 +69,7 @@ def test_rows_of_cells_are_counted_in_parts(monkeypatch):
         [((fold == k) & (cell == at)).sum() for at in range(7)] for k in range(3)
     ]
     for step in (1, 150, 1_000):
-        monkeypatch.setattr(in_chunks, "_STEP", step)
+        monkeypatch.setattr(columns, "_STEP", step)
         found = plan.numbers(cell.astype(np.uint8), 7)
         assert found.tolist() == expected
 

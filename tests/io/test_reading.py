@@ -16,10 +16,10 @@ from pandas.testing import assert_frame_equal
 from pyarrow.parquet import ParquetFile
 
 from skanchor import BTLRegressor
-from skanchor._battles.coded import coded_text
 from skanchor.datasets import load_demo
 from skanchor.exceptions import AssumptionWarning, BattlesError, DataWarning
 from skanchor.io import read_battles
+from skanchor.io._coded import coded_text
 from skanchor.io.reading import read_given
 from skanchor.io.registry import FORMATS
 

@@ -6,11 +6,28 @@ Names are compared without case, blanks, hyphens, underscores and other signs.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from skanchor._battles.spellings import name_key as name_key
 from skanchor.io._plain_tables import terms
+
+
+def name_key(name: object) -> str:
+    """Key by which names and labels are compared: letters and digits, without case.
+
+    Parameters
+    ----------
+    name : object
+        The name.
+
+    Returns
+    -------
+    str
+    """
+    # Decomposed, a letter stands without its accent, which is no letter.
+    plain = unicodedata.normalize("NFKD", str(name)).casefold()
+    return "".join(char for char in plain if char.isalnum())
 
 
 def words_of(name: object) -> list[str]:

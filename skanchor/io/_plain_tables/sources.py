@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._battles.people import human_like as human_like
 from skanchor.exceptions import BattlesError
 from skanchor.io._plain_tables import terms
 from skanchor.io._plain_tables.cases import Case, undecided
@@ -18,6 +17,13 @@ from skanchor.io._plain_tables.names import candidates, name_key, side_pairs, wo
 from skanchor.io._plain_tables.winners import flags, is_flag
 from skanchor.io._tools._cells import is_number_or_text
 from skanchor.io.columns import as_texts, distinct
+
+_HUMAN = re.compile(
+    r"humans?\d*|people|persons?|crowd(workers?)?\d*|volunteers?\d*|"
+    r"human(votes?|voters?|annotators?|raters?|judges?|evaluators?|experts?|panel|"
+    r"majority|workers?|labell?ers?|reviewers?|consensus)\d*"
+)
+"""Keys of labels that mean people, and nothing else."""
 
 _KINDS = frozenset(
     "llm ai model machine auto automatic llmjudge judge bot llmasajudge gpt".split()
@@ -69,6 +75,15 @@ _JUDGE_FLAGS = frozenset(
     "byllm llmjudged automatic".split()
 )
 """Keys of flags of the rows of people, and of those of judges."""
+
+
+def human_like(labels: Iterable[Any]) -> list[Any]:
+    """Labels that mean people, such as "Human", "crowd" or "human_2"."""
+    return [
+        label
+        for label in labels
+        if isinstance(label, str) and _HUMAN.fullmatch(name_key(label))
+    ]
 
 
 def is_people_flag(name: str) -> bool:

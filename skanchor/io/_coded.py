@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from skanchor._battles.in_chunks import look_up
+from skanchor._battles.columns import look_up
 
 _LOOK = 1 << 14
 """Rows that are searched for texts before the rest is."""

@@ -17,13 +17,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._battles import (
-    Comparisons,
-    EqualRows,
-    is_constant,
-    look_up,
-    number_rows,
-)
+from skanchor._battles.columns import EqualRows, is_constant, look_up, number_rows
+from skanchor._battles.comparisons import Comparisons
 from skanchor._folds import DrawnPlan, Fold, FoldPlan, as_folds
 from skanchor._numerics.groups import Crossed, Membership
 from skanchor._typing import Array
@@ -117,7 +112,7 @@ class Cells:
     @property
     def digest(self) -> str:
         """:attr:`~skanchor.sample.Sample.digest` of the rows of the table."""
-        return (self.rows if self.given.index is None else self.given).digest
+        return self.rows.digest
 
     def to_rows(self, X: Comparisons) -> Comparisons:
         """The rows of the table, with what is known of the cells ``X``."""
@@ -186,7 +181,7 @@ def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
     columns = _columns(sample)
     if len(sample) > MOST_SHARE * n_rows and not _many_equal(columns):
         return None
-    if not X.rows.features_complete:
+    if not X.features_complete:
         return None
     equal = number_rows(*columns)
     return equal if len(equal.first) <= MOST_SHARE * n_rows else None
