@@ -2,7 +2,6 @@
 
 from skanchor._battles.checks import warn_of_contradicting_judges, warn_of_runs
 from skanchor._battles.columns import (
-    EqualRows,
     chunks,
     constant,
     first_rows,
@@ -18,6 +17,7 @@ from skanchor._battles.contexts import (
     read_contexts,
 )
 from skanchor._battles.features import FeaturePairs
+from skanchor._battles.grouping import join_groups
 from skanchor._battles.inputs import Inputs
 from skanchor._battles.judge_rows import JudgeRows
 from skanchor._battles.labels import align, label_list
@@ -28,7 +28,6 @@ from skanchor._battles.table import HUMAN, as_frame, split_table
 __all__ = [
     "HUMAN",
     "Comparisons",
-    "EqualRows",
     "FeaturePairs",
     "InContext",
     "Inputs",
@@ -44,6 +43,7 @@ __all__ = [
     "first_rows",
     "has_contexts",
     "is_constant",
+    "join_groups",
     "label_list",
     "look_up",
     "number_rows",

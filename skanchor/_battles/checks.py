@@ -160,7 +160,8 @@ def _warn_of_copies(
     if not has_prompts:
         # Of features with few values, some are equal by chance.
         distinct = (~features.duplicated()).sum() >= _DISTINCT * len(at)
-        copies = copies if distinct and len(copies) > _MANY_EQUAL * rows.sum() else []
+        if not distinct or len(copies) <= _MANY_EQUAL * rows.sum():
+            return
     if len(copies):
         what = "prompt_id, models" if has_prompts else "models"
         warn(
@@ -259,7 +260,7 @@ def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:
     by_chance = sum(rate * rate.T for rate in rates)
     kappa = (agreed - by_chance) / np.maximum(1.0 - by_chance, 1e-9)
     alike = (kappa > _ONE_JUDGE) & (shared >= _SHARED) & ~np.eye(n_judges, dtype=bool)
-    _, part = connected_components(csr_array(alike), directed=False)
+    _, part = connected_components(csr_array(alike.astype(np.int8)), directed=False)
     for code in np.flatnonzero(np.bincount(part) > 1):
         at = np.flatnonzero(part == code)
         pairs = alike[np.ix_(at, at)]

@@ -407,11 +407,16 @@ class Comparisons:
         of_rows = columns.keys() - _LEARNED
         if of_rows == {"new_models"} and columns["new_models"] == self.new_models:
             of_rows = set()
-        changed = replace(self, **columns, **({"derived": {}} if of_rows else {}))
+        if of_rows:
+            columns["derived"] = {}
+        changed = replace(self, **columns)
         # The cached difference still holds where scores and rows are the same.
-        if not of_rows | (columns.keys() & {"scores"}):
-            kept = vars(self).get("score_differences")
-            vars(changed).update({} if kept is None else {"score_differences": kept})
+        if (
+            not of_rows
+            and "scores" not in columns
+            and "score_differences" in vars(self)
+        ):
+            vars(changed)["score_differences"] = self.score_differences
         return changed
 
     def without_rows(self) -> Comparisons:

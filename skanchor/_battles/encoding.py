@@ -55,31 +55,32 @@ def encode(table: Any) -> dict[str, Any]:
     names = list(frame.columns)
     if not has_standard_names(frame) and len(names) >= 2:
         # By place, as names may be numbers, which would stand for rows.
-        columns = [to_numpy(frame[:, at]) for at in range(len(names))]
-        return _from_columns(columns, tuple(map(str, names)))
+        unnamed = [to_numpy(frame[:, at]) for at in range(len(names))]
+        return _from_columns(unnamed, tuple(map(str, names)))
     require_columns(names, ["model_a", "model_b"])
     stems = feature_stems(frame)
     models, (left, right) = merge_labels(
         [code_ids(frame[name], name) for name in ("model_a", "model_b")]
     )
-    judges, judge = np.array([], dtype=object), constant(-1, len(frame))
+    columns = _votes(models, left, right)
     if "judge" in names:
-        judges, judge = _judges(frame["judge"])
-    # Without a column shown_first, model_a counts as shown first.
-    order = constant(1.0, len(frame))
+        columns["judges"], columns["judge"] = _judges(frame["judge"])
     if "shown_first" in names:
-        order = _display_order(frame["shown_first"])
-    features_left, features_right = feature_blocks(frame, stems)
+        columns["order"] = _display_order(frame["shown_first"])
+    columns["features_left"], columns["features_right"] = feature_blocks(frame, stems)
+    columns["feature_names"] = tuple(map(without_declaration, stems))
+    return columns
+
+
+def _votes(models: NDArray[Any], left: Any, right: Any) -> dict[str, Any]:
+    """Columns of votes in which the left model was shown first."""
     return {
         "models": models,
-        "judges": judges,
+        "judges": np.array([], dtype=object),
         "left": left,
         "right": right,
-        "judge": judge,
-        "order": order,
-        "features_left": features_left,
-        "features_right": features_right,
-        "feature_names": tuple(map(without_declaration, stems)),
+        "judge": constant(-1, len(left)),
+        "order": constant(1.0, len(left)),
     }
 
 
@@ -115,20 +116,12 @@ def _from_columns(columns: list[NDArray[Any]], names: tuple[str, ...]) -> Any:
     models, (left, right) = merge_labels(list(map(code_ids, columns[:2], shown)))
     features = list(map(as_float, columns[2:], shown[2:]))
     block = np.column_stack(features) if features else np.empty((n_rows, 0))
-    return {
-        "models": models,
-        "judges": np.array([], dtype=object),
-        "left": left,
-        "right": right,
-        "judge": constant(-1, n_rows),
-        "order": constant(1.0, n_rows),
-        # A bare array has one feature value per battle. It is the contrast of the two
-        # sides: the second side has zeros.
-        "features_left": block,
-        "features_right": np.zeros_like(block),
-        "feature_names": names[2:] or tuple(f"x{i}" for i in range(block.shape[1])),
-        "named": False,
-    }
+    votes = _votes(models, left, right)
+    # A bare array has one feature value per battle. It is the contrast of the two
+    # sides: the second side has zeros.
+    votes["features_left"], votes["features_right"] = block, np.zeros_like(block)
+    default = tuple(f"x{i}" for i in range(block.shape[1]))
+    return votes | {"feature_names": names[2:] or default, "named": False}
 
 
 def _display_order(column: nw.Series[Any]) -> Array:

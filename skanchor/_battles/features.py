@@ -210,40 +210,33 @@ def as_float(values: NDArray[Any], name: str) -> Array:
     try:
         result = np.asarray(values, dtype=np.float64)
     except OverflowError:
-        # An integer of hundreds of digits becomes infinity, which is refused below.
-        result = np.array([_float(value) for value in values])
+        raise BattlesError(
+            f"Feature {name!r} holds a number too large for a float. Rescale it, or "
+            "drop the row."
+        ) from None
     except (TypeError, ValueError) as error:
-        example = next(
-            (value for value in values if not isinstance(value, (int, float))), None
-        )
+        numbers = (int, float)
+        example = next((x for x in values if not isinstance(x, numbers)), None)
         kind = TypeError if isinstance(error, TypeError) else BattlesError
         raise kind(
             f"Feature {name!r} must be numeric: argument must be a string or a real "
             f"number, got {example!r}."
         ) from None
-    # fmax and fmin ignore NaN.
-    low, high = np.fmin.reduce(result, initial=0.0), np.fmax.reduce(result, initial=0.0)
-    if max(high, -low) > LARGEST:
+    if _largest(result) > LARGEST:
         row = int(np.argmax(np.abs(np.nan_to_num(result)) > LARGEST))
-        if np.isinf(low) or np.isinf(high):
-            row = int(np.argmax(np.isinf(result)))
-            raise BattlesError(
-                f"Feature {name!r} contains infinity, first in row {row}. Put a "
-                "number, or drop the rows."
-            )
+        what = "is too large to compute with: "
+        if np.isinf(result[row]):
+            what = "contains infinity, first in "
         raise BattlesError(
-            f"Feature {name!r} is too large to compute with: row {row} holds "
-            f"{result[row]:.3g}. Rescale it, or drop the row."
+            f"Feature {name!r} {what}row {row} holds {result[row]:.3g}. Rescale it, "
+            "put a number, or drop the row."
         )
     return result
 
 
-def _float(value: Any) -> float:
-    """Number as a float; infinity, with its sign, if it is too large."""
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else -float("inf")
+def _largest(values: Array) -> float:
+    """Largest absolute value of a feature; NaN are ignored."""
+    return max(np.fmax.reduce(values, initial=0), -np.fmin.reduce(values, initial=0))
 
 
 def check_scales(left: Array, right: Array, names: tuple[str, ...]) -> None:
@@ -262,11 +255,7 @@ def check_scales(left: Array, right: Array, names: tuple[str, ...]) -> None:
         If the values of a feature are all but rounding.
     """
     for at, name in enumerate(names):
-        # fmax and fmin ignore NaN.
-        largest = max(
-            max(np.fmax.reduce(side, initial=0.0), -np.fmin.reduce(side, initial=0.0))
-            for side in (left[:, at], right[:, at])
-        )
+        largest = max(_largest(left[:, at]), _largest(right[:, at]))
         if 0 < largest < SMALLEST:
             raise BattlesError(
                 f"Feature {name!r} is too small to compute with: its largest value is "

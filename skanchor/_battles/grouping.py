@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -12,6 +13,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from skanchor._battles.contexts import as_objects
 from skanchor._battles.labels import factorize
@@ -88,22 +91,13 @@ def find_groups(groups: Any, table: Any, n_rows: int) -> RowGroups:
         return _repeated_prompts(frame)
     name = groups if isinstance(groups, str) else getattr(groups, "name", None)
     if isinstance(groups, str):
-        if frame is None or groups not in frame.columns:
-            columns = frame.columns[:20] if frame is not None else "none"
-            raise BattlesError(
-                f"groups names the column {groups!r}, which X lacks (columns: "
-                f"{columns}). Name a column of the table, or give an array with one "
-                "group per row.",
-            )
-        groups = frame[groups]
+        groups = _column(frame, groups)
     check_unmasked("groups", groups)
-    values = nw.from_native(groups, series_only=True, pass_through=True)
+    values: Any = nw.from_native(groups, series_only=True, pass_through=True)
     if not isinstance(values, (nw.Series, np.ndarray)):
-        values = np.asarray(values)
-        if values.dtype.kind == "U":
-            # As texts, NaN in a list would be a label, and numbers those of their
-            # digits.
-            values = np.asarray(groups, dtype=object)
+        # As texts, NaN in a list would be a label, and numbers those of their digits.
+        kind = object if np.asarray(groups).dtype.kind == "U" else None
+        values = np.asarray(groups, dtype=kind)
     if values.shape != (n_rows,):
         raise BattlesError(
             f"groups must have one entry per row, {n_rows}, got shape {values.shape}."
@@ -114,6 +108,59 @@ def find_groups(groups: Any, table: Any, n_rows: int) -> RowGroups:
             f"groups has missing values, the first in row {int(np.argmin(codes))}."
         )
     return RowGroups(codes, labels=_of_one_form(labels), name=name)
+
+
+def _column(frame: nw.DataFrame[Any] | None, name: str) -> nw.Series[Any]:
+    """Return a column that groups are named by; raise if there is none."""
+    if frame is None or name not in frame.columns:
+        columns = frame.columns[:20] if frame is not None else "none"
+        raise BattlesError(
+            f"groups names the column {name!r}, which X lacks (columns: {columns}). "
+            "Name a column of the table, or give an array with one group per row.",
+        )
+    return frame[name]
+
+
+def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:
+    """Group the rows that are linked by equal values in any of the columns.
+
+    Two rows are in one group if a chain of rows connects them in which neighbours share
+    a value in one of the columns, such as the prompt or the voter. Nulls link no rows.
+
+    Parameters
+    ----------
+    table : battles table
+        One row per comparison.
+    columns : sequence of str
+        Names of columns.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Number of the group of each row, for ``fit(groups=...)``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor._battles import join_groups
+    >>> table = pd.DataFrame({"prompt_id": [1, 1, 2, 3], "rater": [7, 8, 8, 9]})
+    >>> join_groups(table, ["prompt_id", "rater"]).tolist()
+    [0, 0, 0, 1]
+    """
+    frame = as_frame(table)
+    # Nodes of a graph are the rows, then the values of one column after another. A row
+    # is linked to its value in each column.
+    rows, nodes, n_nodes = [], [], 0
+    for name in columns:
+        codes, values = factorize(_column(frame, name), f"Column {name!r}")
+        rows.append(np.flatnonzero(codes >= 0))
+        nodes.append(len(codes) + n_nodes + codes[codes >= 0])
+        n_nodes += len(values)
+    at, to = np.concatenate(rows), np.concatenate(nodes)
+    size = len(codes) + n_nodes
+    links = coo_array((np.ones(len(at), dtype=np.int8), (at, to)), (size, size))
+    _, part = connected_components(links, directed=False)
+    return pd.factorize(part[: len(codes)])[0].astype(np.intp)
 
 
 def _repeated_prompts(frame: nw.DataFrame[Any] | None) -> RowGroups:
@@ -256,9 +303,9 @@ def canonical_text(label: Any) -> str:
     """Text by which a label is known, however a table or a file writes it."""
     if isinstance(label, str):
         # Only what may be a time is read as one.
-        time = pd.NaT
-        if re.match(r"\d{4}-\d\d-\d\d", label):
-            time = pd.to_datetime(label, format="ISO8601", utc=True, errors="coerce")
+        if not re.match(r"\d{4}-\d\d-\d\d", label):
+            return label
+        time = pd.to_datetime(label, format="ISO8601", utc=True, errors="coerce")
         return label if pd.isna(time) else str(time.tz_localize(None))
     if isinstance(label, datetime) and label.tzinfo is not None:
         label = label.astimezone(UTC).replace(tzinfo=None)

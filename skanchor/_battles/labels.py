@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -207,20 +206,8 @@ def argsort_labels(labels: NDArray[Any], name: str) -> NDArray[np.intp]:
 
 
 def label_index(labels: NDArray[Any], name: str) -> pd.Index:
-    """Return the index of a table by model or judge; cached if all labels are texts.
-
-    pandas infers the type of a new index, which takes longer than to make the table.
-    """
-    values = labels.tolist()
-    if all(type(label) is str for label in values):
-        # The name of an index can be changed in place, so `rename` makes a copy.
-        return _text_index(tuple(values)).rename(name)
+    """Return the index of a table by model or judge."""
     return pd.Index(labels, name=name)
-
-
-@lru_cache(maxsize=64)
-def _text_index(labels: tuple[str, ...]) -> pd.Index:
-    return pd.Index(np.array(labels, dtype=object))
 
 
 def label_list(name: str, labels: Iterable[Any]) -> list[Any]:

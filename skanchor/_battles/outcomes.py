@@ -86,10 +86,11 @@ class Outcomes:
         if named and isinstance(column, nw.Series) and is_text_column(column):
             # Text columns are decoded by label, without an array of Python strings.
             return cls._of_labels(*factorize(column, "y"), models)
-        wide = isinstance(column, nw.Series) and column.dtype in (nw.Int128, nw.UInt128)
-        values = np.asarray(
-            to_numpy(column) if wide else nw.to_native(y, pass_through=True)
-        )
+        if isinstance(column, nw.Series):
+            # numpy cannot read integers of 128 bits.
+            wide = column.dtype in (nw.Int128, nw.UInt128)
+            y = to_numpy(column) if wide else column.to_native()
+        values = np.asarray(y)
         if values.ndim == 2 and values.shape[1] == 1:
             from sklearn.exceptions import DataConversionWarning
 

@@ -81,7 +81,7 @@ def test_copies_are_reported(swap, has_prompts):
     length = {"len_a": rng.normal(size=300), "len_b": rng.normal(size=300)}
     prompts = {"prompt_id": [f"q{k}" for k in range(300)]} if has_prompts else {}
     table, y = votes(300, rng, **length, **prompts)
-    found = reported(*copied(table, y, [17, 40], swap))["copied-rows"]
+    found = reported(*copied(table, y, [17, 40, 2, 9, 55], swap))["copied-rows"]
     assert str(found).startswith("5 rows are copies of earlier ones")
     assert "the first in row 300" in str(found)
     for change in ({"len_a": 9.0}, {"model_a": "new"}, {"rater": 1}):
@@ -89,7 +89,7 @@ def test_copies_are_reported(swap, has_prompts):
 
 
 def test_rows_of_different_prompts_are_no_copies():
-    """With features of few values, most rows equal an earlier one but for the prompt."""
+    """With features of few values, most rows differ in the prompt alone."""
     rng = np.random.default_rng(1)
     few = {"len_a": rng.integers(0, 2, 900) * 100.0, "len_b": 0.0}
     table, y = votes(900, rng, **few, prompt_id=[f"q{k}" for k in range(900)])
