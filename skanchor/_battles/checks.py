@@ -130,39 +130,36 @@ def _warn_of_copies(
     Rows of different prompts are no copies. Without prompts the features stand for
     them, where they tell rows apart.
     """
-    has_prompts = "prompt_id" in frame.columns
-    if not has_prompts and not X.feature_names:
+    has_prompts, at = "prompt_id" in frame.columns, np.flatnonzero(rows)
+    if (not has_prompts and not X.feature_names) or not len(at):
         return
     # All rows are put in one orientation, the smaller model code first: a swapped copy
-    # then has the same models, display order and outcome.
+    # then has the same models, features, display order and outcome.
     turned = X.left > X.right
-    columns = [
-        np.minimum(X.left, X.right),
-        np.maximum(X.left, X.right),
-        X.judge,
-        np.where(turned, -X.order, X.order),
-        np.where(turned, 1.0 - y, y),
-    ]
-    for name in ("rater", "turn", "prompt_id"):
-        if name in frame.columns:
-            columns.append(factorize(frame[name], f"Column {name!r}")[0])
+    features = _one_number(X, turned)
+    prompt = features
     if has_prompts:
+        prompt = factorize(frame["prompt_id"], "Column 'prompt_id'")[0]
         # Rows without a prompt may be of different ones.
-        rows = rows & (columns[-1] >= 0)
-    equal = number_rows(*columns)
-    at = np.flatnonzero(rows & (equal.size > 1)[equal.kind])
-    first, second = X.features_left[at], X.features_right[at]
-    swap = turned[at, None]
-    features = pd.DataFrame(
-        np.hstack([np.where(swap, second, first), np.where(swap, first, second)])
-    )
-    copies = at[features.assign(kind=equal.kind[at]).duplicated()]
-    if not has_prompts:
-        # Of features with few values, some are equal by chance.
-        distinct = (~features.duplicated()).sum() >= _DISTINCT * len(at)
-        if not distinct or len(copies) <= _MANY_EQUAL * rows.sum():
-            return
-    if len(copies):
+        at = at[prompt[at] >= 0]
+    again = pd.Series(prompt[at]).duplicated()
+    chance = has_prompts or _MANY_EQUAL <= again.mean() <= 1.0 - _DISTINCT
+    if not again.any() or not chance:
+        return
+    at = at[pd.Series(prompt[at]).duplicated(keep=False)]
+    columns = [
+        np.minimum(X.left, X.right)[at],
+        np.maximum(X.left, X.right)[at],
+        X.judge[at],
+        np.where(turned, -X.order, X.order)[at],
+        np.where(turned, 1.0 - y, y)[at],
+        features[at],
+        prompt[at],
+    ]
+    for name in {"rater", "turn"} & {*frame.columns}:
+        columns.append(factorize(frame[name], f"Column {name!r}")[0][at])
+    copies = at[pd.Series(number_rows(*columns).kind).duplicated()]
+    if len(copies) and (has_prompts or len(copies) > _MANY_EQUAL * rows.sum()):
         what = "prompt_id, models" if has_prompts else "models"
         warn(
             DataWarning(
@@ -173,6 +170,20 @@ def _warn_of_copies(
                 code="copied-rows",
             )
         )
+
+
+def _one_number(X: Comparisons, turned: NDArray[np.bool_]) -> Array:
+    """One number for the features of each row, equal for rows of equal features.
+
+    In rows that are ``turned`` those of the second side come first.
+    """
+    factors = np.random.default_rng(0).random((len(X.feature_names), 2))
+    total = np.zeros(len(X))
+    for k, (own, other) in enumerate(factors):
+        left, right = X.features_left[:, k], X.features_right[:, k]
+        total += np.where(turned, right, left) * own
+        total += np.where(turned, left, right) * other
+    return total
 
 
 def warn_of_contradicting_judges(

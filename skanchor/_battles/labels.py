@@ -77,6 +77,14 @@ def factorize(
     labels : ndarray of shape (n_labels,)
         The different labels, in the order of the rows.
     """
+    codes, labels = _narrow_codes(column, what)
+    return codes.astype(np.intp, copy=False), labels
+
+
+def _narrow_codes(
+    column: nw.Series[Any] | NDArray[Any], what: str
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Codes as those of :func:`factorize`, in integers that may be narrow."""
     if isinstance(column, nw.Series):
         if is_text_column(column):
             return _text_codes(column.to_arrow())
@@ -96,28 +104,33 @@ def factorize(
             f"{what} holds {odd[0]!r:.40}, a {type(odd[0]).__name__}; give text or "
             "numbers."
         ) from None
-    return codes.astype(np.intp, copy=False), np.asarray(labels)
+    return codes, np.asarray(labels)
 
 
-def _text_codes(array: Any) -> tuple[NDArray[np.intp], NDArray[Any]]:
+def _text_codes(array: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Codes and labels of a column of Arrow, of texts or of their dictionary."""
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
+    was_coded = pa.types.is_dictionary(array.type)
+    array = array if was_coded else array.dictionary_encode()
     if isinstance(array, pa.ChunkedArray):
         # Chunks may have dictionaries of their own.
-        array = array.combine_chunks()
-    indices, labels = array.indices, array.dictionary
+        array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+    indices = array.indices
     if array.null_count:
         # Those of polars have no sign.
         indices = indices.cast(pa.int64()).fill_null(-1)
     codes = np.asarray(indices.to_numpy(zero_copy_only=False))
-    # Labels may be listed that no row has, or twice.
-    used = pd.unique(codes)
-    used = used[used >= 0].astype(np.intp)
-    code_of, known = pd.factorize(
-        np.array(labels.take(pa.array(used)).to_pylist(), dtype=object)
-    )
-    place = np.full(len(labels) + 1, -1, dtype=np.intp)
+    labels = np.array(array.dictionary.to_pylist(), dtype=object)
+    if not was_coded:
+        return codes, labels
+    # Labels may be listed that no row has, or twice, and in any order. Mostly the first
+    # rows have all of them.
+    for rows in (codes[:_LOOK], codes):
+        used = pd.unique(rows)
+        used = used[used >= 0].astype(np.intp)
+        if len(used) == len(labels):
+            break
+    code_of, known = pd.factorize(labels[used])
+    place = np.full(len(labels) + 1, -1)
     place[used] = code_of
     # Code -1 reads the -1 at the end.
     return look_up(place, codes), known
@@ -137,8 +150,8 @@ def _codes_of_values(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def code_ids(
     column: nw.Series[Any] | NDArray[Any], name: str
-) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Return codes and distinct labels of a column of models or judges.
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return codes, perhaps narrow, and distinct labels of models or judges.
 
     Raises
     ------
@@ -156,7 +169,7 @@ def code_ids(
             f"Ids in column {name!r} must be strings or numbers: argument must be a "
             f"string or a real number, got {type(column[0]).__name__}."
         )
-    codes, labels = factorize(column, f"Column {name!r}")
+    codes, labels = _narrow_codes(column, f"Column {name!r}")
     missing = codes < 0
     if missing.any():
         raise BattlesError(
