@@ -10,7 +10,7 @@ divides the rows of a cell: some of them are in training, the others are held ou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -87,7 +87,9 @@ class Cells:
             members = Membership.of(given.groups, cell, number)
             sample = replace(sample, groups=None, members=members)
         if given.raters is not None:
-            prompts = _prompts(given.groups, len(given))
+            # Without groups each row is a prompt of its own.
+            own = np.arange(len(given))
+            prompts = own if given.groups is None else given.groups
             rated = Crossed.of(prompts, given.raters, cell, len(first))
             sample = replace(sample, raters=None, rated=rated)
         # Narrow integers: of all that is kept, this alone is as long as the table.
@@ -104,10 +106,7 @@ class Cells:
     @property
     def groups(self) -> NDArray[np.intp] | None:
         """Group of each row of the table; None without groups."""
-        groups = self.given.groups
-        if groups is None or self.given.multiplicity is None:
-            return groups
-        return groups[self.given.listing]
+        return self.rows.groups
 
     @property
     def digest(self) -> str:
@@ -143,48 +142,49 @@ class Cells:
         return [_divide(plan, self.cell, number) for plan in plans]
 
 
-def _prompts(groups: NDArray[np.intp] | None, n_rows: int) -> NDArray[np.intp]:
-    """Group of each row of the table; without groups each row is one of its own."""
-    return np.arange(n_rows) if groups is None else groups
-
-
 def _divide(plan: FoldPlan, cell: NDArray[Any], number: Array) -> list[Fold]:
     """Folds of cells: how many rows of each are in training, and held out.
 
     ``number`` has the rows of each cell that count.
     """
     size, found = len(number), []
-    pairs: list[tuple[NDArray[Any], NDArray[Any]]]
+    pairs: Iterable[tuple[NDArray[Any], NDArray[Any]]]
     if isinstance(plan, DrawnPlan):
-        pairs = [(number - test, test) for test in plan.numbers(cell, size)]
+        pairs = ((number - test, test) for test in plan.numbers(cell, size))
     else:
-        pairs = [
+        pairs = (
             (
                 np.bincount(cell.take(train), minlength=size),
                 np.bincount(cell.take(test), minlength=size),
             )
             for train, test in plan
-        ]
-    for own in pairs:
-        train, test = map(np.flatnonzero, own)
-        times = own[0][train].astype(np.float64), own[1][test].astype(np.float64)
+        )
+    for kept, held_out in pairs:
+        train, test = np.flatnonzero(kept), np.flatnonzero(held_out)
+        times = kept[train].astype(np.float64), held_out[test].astype(np.float64)
         found.append(Fold(train, test, *times))
     return found
 
 
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
     """Cell of each row; None where rows stay as they are."""
-    X, counted = sample.X, sample.multiplicity
-    if X.biases is not None or (X.features_left.shape[1] and not by_features):
+    X, outcomes, counted = sample.X, sample.outcomes, sample.multiplicity
+    if X.biases is not None or (X.feature_names and not by_features):
         return None
-    n_rows = len(sample) if counted is None else counted.sum()
-    columns = _columns(sample)
-    if len(sample) > MOST_SHARE * n_rows and not _many_equal(columns):
+    # First those columns that may differ in most rows.
+    columns = [*X.features_left.T, *X.features_right.T, sample.y]
+    if counted is None:
+        # Rows that count as several weigh one each.
+        columns.append(sample.weight)
+    columns += [f for f in (outcomes.both_bad, sample.left_out) if f is not None]
+    columns += [X.left, X.right, X.judge, X.order]
+    most = MOST_SHARE * (len(sample) if counted is None else counted.sum())
+    if len(sample) > most and not _many_equal(columns):
         return None
     if not X.features_complete:
         return None
     equal = number_rows(*columns)
-    return equal if len(equal.first) <= MOST_SHARE * n_rows else None
+    return equal if len(equal.first) <= most else None
 
 
 def _many_equal(columns: list[NDArray[Any]]) -> bool:
@@ -196,23 +196,6 @@ def _many_equal(columns: list[NDArray[Any]]) -> bool:
     # Of n rows in C cells of one size, a share n / C - 1 of n pairs is of equal rows.
     pairs = len(columns[0]) * (len(columns[0]) - 1)
     needed = (1.0 / MOST_SHARE - 1.0) * pairs / n_rows
-
-    def many(*some: NDArray[Any]) -> bool:
-        size = number_rows(*some).size
-        return bool((size * (size - 1)).sum() >= needed)
-
     # Rows that are equal are so in each column: most tables differ in the first.
-    return many(columns[0]) and many(*columns)
-
-
-def _columns(sample: Sample) -> list[NDArray[Any]]:
-    """Columns in which equal rows agree, first those that may differ in most rows."""
-    X, outcomes = sample.X, sample.outcomes
-    columns = [*X.features_left.T, *X.features_right.T, sample.y]
-    if sample.multiplicity is None:
-        # Rows that count as several weigh one each.
-        columns.append(sample.weight)
-    for flags in (outcomes.both_bad, sample.left_out):
-        if flags is not None:
-            columns.append(flags)
-    return [*columns, X.left, X.right, X.judge, X.order]
+    sizes = (number_rows(*some).size for some in (columns[:1], columns))
+    return all((size * (size - 1)).sum() >= needed for size in sizes)
