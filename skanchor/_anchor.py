@@ -18,8 +18,8 @@ from skanchor._admission import admit_to_inference, warn_of_no_judges
 from skanchor._arrivals import ArrivalScorer
 from skanchor._assembly import Inference
 from skanchor._battles import Comparisons, has_contexts, read_contexts
-from skanchor._battles.cells import Cells
 from skanchor._btl import BTLRegressor
+from skanchor._cells import Cells
 from skanchor._chain import Chain, fit_stages
 from skanchor._contexts import context_mix
 from skanchor._crossfit.item_test import ItemTest

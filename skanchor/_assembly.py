@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._battles import Comparisons, Inputs, count_rows
-from skanchor._battles.cells import Cells
+from skanchor._cells import Cells
 from skanchor._chain import Chain, fit_stages
 from skanchor._diagnostics import (
     FitSums,

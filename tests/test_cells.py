@@ -16,9 +16,9 @@ from skanchor import (
     AnchorPipeline,
     JudgeCalibrator,
     RieszDebiaser,
+    _cells,
 )
-from skanchor._battles import cells as _cells
-from skanchor._battles.cells import Cells
+from skanchor._cells import Cells
 from skanchor.bias import LinearBias
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles

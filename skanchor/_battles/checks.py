@@ -61,8 +61,7 @@ def check_table(
     y, weight : ndarray of shape (n_rows,)
         Outcomes and row weights.
     """
-    for kind, labels in (("models", X.models), ("judges", [HUMAN, *X.judges])):
-        _warn_of_alike_labels(X, kind, labels)
+    _warn_of_alike_labels(X)
     itself = X.left == X.right
     if itself.any():
         _warn_of_self_comparisons(X, weight, itself)
@@ -70,35 +69,58 @@ def check_table(
         _warn_of_copies(frame, X, y, (weight > 0) & ~itself)
 
 
-def _warn_of_alike_labels(X: Comparisons, kind: str, labels: Iterable[Any]) -> None:
-    """Warn of models, or judges, whose labels are equal but for case or blanks."""
+def _warn_of_alike_labels(X: Comparisons) -> None:
+    """Warn of models, and of judges, whose labels are equal but for case or blanks."""
+    n_rows = X.appearances(np.ones(len(X), dtype=bool))
+    groups = _alike(zip(X.models, n_rows, strict=True))
+    if groups:
+        # The label of most rows stands.
+        names = {other: most for most, *others in groups for other in others}
+        codes = np.flatnonzero(np.isin(X.models, list(names)))
+        rows = np.isin(X.left, codes) | np.isin(X.right, codes)
+        warn(
+            DataWarning(
+                f"The models {_in_words(groups)} differ in blanks or case alone, and "
+                f"each counts as a model of its own. {rows.sum()} rows have the rarer "
+                f"names, the first is row {int(np.argmax(rows))}. If they are one, "
+                f"give them one name: X = X.replace({names}).",
+                code="look-alike-models",
+                subject=[label for same in groups for label in same],
+            )
+        )
+    n_verdicts = np.bincount(X.judge[X.judge >= 0], minlength=len(X.judges))
+    judges = zip(X.judges, n_verdicts, strict=True)
+    groups = _alike([(HUMAN, len(X) + 1), *judges])
+    if groups:
+        others = [label for same in groups for label in same[1:]]
+        rows = np.isin(X.judge, np.flatnonzero(np.isin(X.judges, others)))
+        warn(
+            DataWarning(
+                f"The judges {_in_words(groups)} differ in blanks or case alone, and "
+                f"each counts as a judge of its own; only {HUMAN!r} marks human rows. "
+                f"{rows.sum()} rows have the rarer names, the first is row "
+                f"{int(np.argmax(rows))}. Give them one name if they are one.",
+                code="look-alike-judges",
+                subject=[label for same in groups for label in same],
+            )
+        )
+
+
+def _alike(labels: Iterable[tuple[Any, int]]) -> list[list[str]]:
+    """Groups of texts that are equal but for case or blanks, the most frequent first.
+
+    Each label comes with its number of rows.
+    """
     alike: dict[str, list[str]] = {}
-    for label in labels:
+    for label, _ in sorted(labels, key=lambda pair: -pair[1]):
         if isinstance(label, str):
             alike.setdefault(label.strip().casefold(), []).append(label)
-    groups = [same for same in alike.values() if len(same) > 1]
-    if not groups:
-        return
-    # Sorted labels: the last of a group is compared with those before it.
-    others = [label for same in groups for label in same[1:]]
-    codes = np.flatnonzero(np.isin(getattr(X, kind).astype(object), others))
-    if kind == "models":
-        rows = np.isin(X.left, codes) | np.isin(X.right, codes)
-    else:
-        rows = np.isin(X.judge, codes)
-    names = {label: same[0] for same in groups for label in same[1:]}
-    mark = f" Only {HUMAN!r} marks human rows." if HUMAN in names.values() else ""
-    shown = ", ".join(map(str, groups[:5])) + " and more" * (len(groups) > 5)
-    warn(
-        DataWarning(
-            f"The {kind} {shown} differ in blanks or case alone, and each counts as "
-            f"one of its own.{mark} {rows.sum()} rows have the later names, the first "
-            f"is row {int(np.argmax(rows))}. If they are one, give them one name: "
-            f"{names}.",
-            code=f"look-alike-{kind}",
-            subject=[label for same in groups for label in same],
-        )
-    )
+    return [same for same in alike.values() if len(same) > 1]
+
+
+def _in_words(groups: list[list[str]]) -> str:
+    """Groups of labels, five of them at most."""
+    return ", ".join(map(str, groups[:5])) + " and more" * (len(groups) > 5)
 
 
 def _warn_of_self_comparisons(
@@ -113,8 +135,8 @@ def _warn_of_self_comparisons(
     lost = X.models[np.setdiff1d(X.left[alone], np.flatnonzero(shown))].tolist()
     warn(
         DataWarning(
-            f"{alone.sum()} rows compare a model with itself and are ignored, the "
-            f"first is row {int(np.argmax(alone))}"
+            f"{alone.sum()} rows, the first is row {int(np.argmax(alone))}, compare a "
+            "model with itself and are ignored"
             + (f"; models {lost} appear in no other row." if lost else "."),
             code="self-comparisons",
             subject=lost,
@@ -137,14 +159,15 @@ def _warn_of_copies(
     # then has the same models, features, display order and outcome.
     turned = X.left > X.right
     features = _one_number(X, turned)
-    prompt = features
+    # Rows without a prompt, or without features, may be of different ones.
+    prompt: NDArray[Any] = features
+    known = np.isfinite(features)
     if has_prompts:
         prompt = factorize(frame["prompt_id"], "Column 'prompt_id'")[0]
-        # Rows without a prompt may be of different ones.
-        at = at[prompt[at] >= 0]
+        known = prompt >= 0
+    at = at[known[at]]
     again = pd.Series(prompt[at]).duplicated()
-    chance = has_prompts or _MANY_EQUAL <= again.mean() <= 1.0 - _DISTINCT
-    if not again.any() or not chance:
+    if not has_prompts and not _MANY_EQUAL <= again.mean() <= 1.0 - _DISTINCT:
         return
     at = at[pd.Series(prompt[at]).duplicated(keep=False)]
     columns = [

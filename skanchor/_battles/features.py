@@ -210,10 +210,9 @@ def as_float(values: NDArray[Any], name: str) -> Array:
     try:
         result = np.asarray(values, dtype=np.float64)
     except OverflowError:
-        raise BattlesError(
-            f"Feature {name!r} holds a number too large for a float. Rescale it, or "
-            "drop the row."
-        ) from None
+        # An integer of hundreds of digits, which is refused below.
+        is_large = [isinstance(x, int) and abs(x) > LARGEST for x in values]
+        result = np.where(is_large, np.inf, 0.0)
     except (TypeError, ValueError) as error:
         numbers = (int, float)
         example = next((x for x in values if not isinstance(x, numbers)), None)

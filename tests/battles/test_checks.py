@@ -31,9 +31,9 @@ def test_labels_that_differ_in_case_or_blanks(of):
     assert found.keys() == {"look-alike-models", "look-alike-judges"}
     models, judges = found["look-alike-models"], found["look-alike-judges"]
     assert models.subject == ("Elk", "elk ")
-    assert "12 rows have the later names, the first is row 0" in str(models)
+    assert "12 rows have the rarer names, the first is row 0" in str(models)
     assert judges.subject == ("human", "Human")
-    assert "Only 'human' marks human rows. 4 rows" in str(judges)
+    assert "only 'human' marks human rows. 4 rows" in str(judges)
     assert "the first is row 20" in str(judges)
 
 
@@ -49,7 +49,7 @@ def test_rows_of_a_model_against_itself():
     a[9] = b[9] = 5
     (found,) = reported(pd.DataFrame({"model_a": a, "model_b": b})).values()
     assert found.code == "self-comparisons" and found.subject == ("5",)
-    assert "3 rows compare" in str(found) and "first is row 7" in str(found)
+    assert "3 rows, the first is row 7, compare" in str(found)
     weight = np.where(a == b, 0.0, 1.0)
     table = pd.DataFrame({"model_a": a, "model_b": b})
     assert not reported(table, sample_weight=weight)

@@ -168,7 +168,7 @@ table(
 )
 see(
     "Human rows under several labels, all named",
-    "comparisons.test_table::test_split_battles_takes_several_human_labels",
+    "battles.test_table::test_split_battles_takes_several_human_labels",
 )
 call(
     "A human label that no row holds",
@@ -185,7 +185,7 @@ table(
 )
 see(
     "Spellings of the human label in a table that is not split",
-    "comparisons.test_oddities::test_look_alike_labels_are_told_where_they_count",
+    "battles.test_checks::test_labels_that_differ_in_case_or_blanks",
 )
 see(
     "Other labels of people beside 'human' in a table that is not split",
