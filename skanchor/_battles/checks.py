@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -71,56 +70,36 @@ def check_table(
 
 def _warn_of_alike_labels(X: Comparisons) -> None:
     """Warn of models, and of judges, whose labels are equal but for case or blanks."""
-    n_rows = X.appearances(np.ones(len(X), dtype=bool))
-    groups = _alike(zip(X.models, n_rows, strict=True))
-    if groups:
-        # The label of most rows stands.
+    models = X.appearances(np.ones(len(X), dtype=bool))
+    judges = np.bincount(X.judge[X.judge >= 0], minlength=len(X.judges))
+    for kind, labels, n_rows, sides in (
+        ("model", X.models, models, (X.left, X.right)),
+        # People come first, whatever the number of their votes.
+        ("judge", [*X.judges, HUMAN], [*judges, len(X) + 1], (X.judge,)),
+    ):
+        alike: dict[str, list[str]] = {}
+        for code in np.argsort(-np.asarray(n_rows), kind="stable"):
+            if isinstance(labels[code], str):
+                same = alike.setdefault(labels[code].strip().casefold(), [])
+                same.append(labels[code])
+        groups = [same for same in alike.values() if len(same) > 1]
+        if not groups:
+            continue
         names = {other: most for most, *others in groups for other in others}
-        codes = np.flatnonzero(np.isin(X.models, list(names)))
-        rows = np.isin(X.left, codes) | np.isin(X.right, codes)
+        codes = [code for code, label in enumerate(labels) if label in names]
+        rows = np.isin(sides, codes).any(axis=0)
+        listed = ", ".join(map(str, groups[:5])) + " and more" * (len(groups) > 5)
+        mark = f"; only {HUMAN!r} marks human rows" if kind == "judge" else ""
         warn(
             DataWarning(
-                f"The models {_in_words(groups)} differ in blanks or case alone, and "
-                f"each counts as a model of its own. {rows.sum()} rows have the rarer "
+                f"The {kind}s {listed} differ in blanks or case alone, and each counts "
+                f"as a {kind} of its own{mark}. {rows.sum()} rows have the rarer "
                 f"names, the first is row {int(np.argmax(rows))}. If they are one, "
                 f"give them one name: X = X.replace({names}).",
-                code="look-alike-models",
+                code="look-alike-models" if kind == "model" else "look-alike-judges",
                 subject=[label for same in groups for label in same],
             )
         )
-    n_verdicts = np.bincount(X.judge[X.judge >= 0], minlength=len(X.judges))
-    judges = zip(X.judges, n_verdicts, strict=True)
-    groups = _alike([(HUMAN, len(X) + 1), *judges])
-    if groups:
-        others = [label for same in groups for label in same[1:]]
-        rows = np.isin(X.judge, np.flatnonzero(np.isin(X.judges, others)))
-        warn(
-            DataWarning(
-                f"The judges {_in_words(groups)} differ in blanks or case alone, and "
-                f"each counts as a judge of its own; only {HUMAN!r} marks human rows. "
-                f"{rows.sum()} rows have the rarer names, the first is row "
-                f"{int(np.argmax(rows))}. Give them one name if they are one.",
-                code="look-alike-judges",
-                subject=[label for same in groups for label in same],
-            )
-        )
-
-
-def _alike(labels: Iterable[tuple[Any, int]]) -> list[list[str]]:
-    """Groups of texts that are equal but for case or blanks, the most frequent first.
-
-    Each label comes with its number of rows.
-    """
-    alike: dict[str, list[str]] = {}
-    for label, _ in sorted(labels, key=lambda pair: -pair[1]):
-        if isinstance(label, str):
-            alike.setdefault(label.strip().casefold(), []).append(label)
-    return [same for same in alike.values() if len(same) > 1]
-
-
-def _in_words(groups: list[list[str]]) -> str:
-    """Groups of labels, five of them at most."""
-    return ", ".join(map(str, groups[:5])) + " and more" * (len(groups) > 5)
 
 
 def _warn_of_self_comparisons(
@@ -135,9 +114,9 @@ def _warn_of_self_comparisons(
     lost = X.models[np.setdiff1d(X.left[alone], np.flatnonzero(shown))].tolist()
     warn(
         DataWarning(
-            f"{alone.sum()} rows, the first is row {int(np.argmax(alone))}, compare a "
-            "model with itself and are ignored"
-            + (f"; models {lost} appear in no other row." if lost else "."),
+            f"{alone.sum()} rows compare a model with itself and are ignored"
+            + (f"; models {lost} appear in no other row." if lost else ".")
+            + f" The first is row {int(np.argmax(alone))}.",
             code="self-comparisons",
             subject=lost,
         )

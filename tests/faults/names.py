@@ -71,7 +71,7 @@ table(
     "Model names that differ in blanks or case alone",
     lambda: half("model_a", FIRST, FIRST.title() + " "),
     warns=[
-        (DataWarning, r"\['Model-01 ', 'model-01'\] differ .*replace\(\{'Model-01 '")
+        (DataWarning, r"\['model-01', 'Model-01 '\] differ .*replace\(\{'Model-01 '")
     ],
 )
 see(
