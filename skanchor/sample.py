@@ -202,7 +202,8 @@ class Sample:
         if not isinstance(X, Comparisons):
             features = encoded.features_left, encoded.features_right
             check_scales(*features, encoded.feature_names)
-            check_table(frame, encoded, outcomes.values, weight)
+            grouped = codes is not None
+            check_table(frame, encoded, outcomes.values, weight, grouped=grouped)
             if sample_weight is None:
                 warn_of_unused_counts(frame)
         named = None if codes is None else found

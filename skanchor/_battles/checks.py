@@ -47,7 +47,12 @@ _EXPECTED = 7.0
 
 
 def check_table(
-    frame: nw.DataFrame[Any] | None, X: Comparisons, y: Array, weight: Array
+    frame: nw.DataFrame[Any] | None,
+    X: Comparisons,
+    y: Array,
+    weight: Array,
+    *,
+    grouped: bool,
 ) -> None:
     """Warn of labels and rows that are probably mistakes in the table.
 
@@ -59,12 +64,15 @@ def check_table(
         The encoded rows.
     y, weight : ndarray of shape (n_rows,)
         Outcomes and row weights.
+    grouped : bool
+        Whether groups say which rows depend on each other.
     """
     _warn_of_alike_labels(X)
     itself = X.left == X.right
     if itself.any():
         _warn_of_self_comparisons(X, weight, itself)
-    if frame is not None:
+    # Without prompts, copies of one group do no harm.
+    if frame is not None and ("prompt_id" in frame.columns or not grouped):
         _warn_of_copies(frame, X, y, (weight > 0) & ~itself)
 
 
