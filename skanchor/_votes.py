@@ -130,7 +130,9 @@ class HumanVotes:
         return OpenRows.of_outcomes(is_open, *votes, dispersion, offset=offset)
 
 
-def _counted_votes(sample: Sample) -> NDArray[np.intp]:
+def _counted_votes(sample: Sample) -> NDArray[np.intp] | slice:
     """Rows that count: human votes of positive weight on historical models."""
     X = sample.X
-    return np.flatnonzero(sample.counts & X.is_human & ~X.involves_new)
+    votes = sample.counts & X.is_human & ~X.involves_new
+    # Without a copy of the columns where all rows are votes.
+    return slice(None) if votes.all() else np.flatnonzero(votes)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from skanchor._battles.columns import constant
 from skanchor._battles.contexts import Items, with_contexts
 from skanchor._battles.encoding import encode
-from skanchor._battles.features import FeaturePairs
 from skanchor._battles.judge_rows import JudgeRows
 from skanchor._battles.labels import align, is_in, label_list, positions, same_labels
 from skanchor._typing import Array
@@ -256,22 +255,7 @@ class Comparisons:
         """Return the usable rows of one judge (-1: human); computed once per judge."""
         found: dict[int, JudgeRows] = self._judge_rows
         if judge not in found:
-            rows = np.flatnonzero((self.judge == judge) & self.is_usable)
-            pair = self.left[rows] * len(self.models) + self.right[rows]
-            # numpy sorts 16-bit integers by radix, in linear time.
-            narrow = len(self.models) ** 2 <= np.iinfo(np.uint16).max
-            pair = pair.astype(np.uint16) if narrow else pair
-            rows = rows[np.argsort(pair, kind="stable")]
-            found[judge] = JudgeRows(
-                rows,
-                self.left[rows],
-                self.right[rows],
-                self.order[rows],
-                FeaturePairs(
-                    self.features_left, self.features_right, self.feature_names, rows
-                ),
-                len(self.models),
-            )
+            found[judge] = JudgeRows.of(self, judge)
         return found[judge]
 
     @_OfRows
@@ -463,17 +447,7 @@ class Comparisons:
         )
 
     def with_features(self, names: tuple[str, ...]) -> Comparisons:
-        """Return the rows with these features in this order.
-
-        Parameters
-        ----------
-        names : tuple of str
-            Names of features; a feature that the rows lack is filled with NaN.
-
-        Returns
-        -------
-        Comparisons
-        """
+        """Return the rows with these features in this order; NaN for absent ones."""
         if names == self.feature_names:
             return self
         # Absent features pick the column of NaN that is appended at the end.
@@ -498,15 +472,8 @@ class Comparisons:
     def in_contexts(self, contexts: NDArray[Any]) -> Comparisons:
         """Return the rows with each model replaced by the model in the row's context.
 
-        Parameters
-        ----------
-        contexts : ndarray of shape (n_rows,)
-            Context of each row.
-
-        Returns
-        -------
-        Comparisons
-            Its ``models`` are labels of a context and a model each (``InContext``).
+        ``contexts`` has the context of each row. The ``models`` of the result are
+        labels of a context and a model each (``InContext``).
         """
         models, left, right = with_contexts(
             self.models, self.left, self.right, contexts

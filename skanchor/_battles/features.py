@@ -123,14 +123,21 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
         )
     features: list[str] = []
     suspects: list[str] = []
+    # To ask for all types at once is faster than to ask column by column.
+    types = frame.schema
+    numeric = (
+        {name for name, kind in types.items() if kind.is_numeric()} if stems else {}
+    )
     for stem in stems:
-        columns = [frame[stem + side] for side in ("_a", "_b")]
-        kinds = [feature_kind(column) for column in columns]
+        sides = [stem + side for side in ("_a", "_b")]
+        kinds = [
+            "number" if name in numeric else feature_kind(frame[name]) for name in sides
+        ]
         if set(kinds) == {"text", "number"}:
-            types = ", ".join(str(column.dtype) for column in columns)
             raise BattlesError(
-                f"Columns {stem}_a and {stem}_b differ in type: {types}"
-                f"{_first_word(columns[kinds.index('text')])}."
+                f"Columns {stem}_a and {stem}_b differ in type: "
+                f"{', '.join(str(types[name]) for name in sides)}"
+                f"{_first_word(frame[sides[kinds.index('text')]])}."
             )
         if kinds == ["number", "number"]:
             is_suspect = smells_of_outcome(stem) and not stem.startswith(DECLARED)
@@ -195,10 +202,16 @@ def feature_blocks(
     frame: nw.DataFrame[Any], stems: tuple[str, ...]
 ) -> tuple[Array, Array]:
     """Return the features of the two sides, each of shape (n_rows, n_features)."""
-    left, right = (
-        [as_float(to_numpy(frame[stem + side]), stem + side) for stem in stems]
-        for side in ("_a", "_b")
-    )
+    native = frame.to_native()
+    # Columns of numpy are read from pandas itself, which is faster.
+    kinds = native.dtypes.to_dict() if isinstance(native, pd.DataFrame) else {}
+
+    def values(name: str) -> Array:
+        plain = isinstance(kinds.get(name), np.dtype)
+        column = native[name].to_numpy() if plain else to_numpy(frame[name])
+        return as_float(column, name)
+
+    left, right = ([values(stem + side) for stem in stems] for side in ("_a", "_b"))
     none = np.empty((len(frame), 0))
     return np.column_stack(left or [none]), np.column_stack(right or [none])
 

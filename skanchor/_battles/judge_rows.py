@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,9 @@ from scipy.sparse import csr_array
 
 from skanchor._battles.features import FeaturePairs
 from skanchor._typing import Array
+
+if TYPE_CHECKING:
+    from skanchor._battles.comparisons import Comparisons
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +40,20 @@ class JudgeRows:
     order: Array
     pairs: FeaturePairs
     n_models: int
+
+    @classmethod
+    def of(cls, X: Comparisons, judge: int) -> JudgeRows:
+        """Select the usable rows of a judge, given its code."""
+        rows = np.flatnonzero((X.judge == judge) & X.is_usable)
+        pair = X.left[rows] * len(X.models) + X.right[rows]
+        # numpy sorts 16-bit integers by radix, in linear time.
+        is_narrow = len(X.models) ** 2 <= np.iinfo(np.uint16).max
+        rows = rows[
+            np.argsort(pair.astype(np.uint16 if is_narrow else np.intp), kind="stable")
+        ]
+        pairs = FeaturePairs(X.features_left, X.features_right, X.feature_names, rows)
+        sides = X.left[rows], X.right[rows]
+        return cls(rows, *sides, X.order[rows], pairs, len(X.models))
 
     def __len__(self) -> int:
         return len(self.rows)
