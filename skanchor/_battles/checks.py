@@ -383,9 +383,10 @@ def warn_of_other_grades(
             n_graded = int(np.round((shares * n_rows)[found].sum()))
             warn(
                 DataWarning(
-                    f"{n_graded} verdicts of judges {names[:5]} on {where} models are "
-                    f"graded ({shares[found].max():.0%} lie between a win and a tie), "
-                    f"those on {elsewhere} models are not. A sensitivity that is "
+                    f"Verdicts of judges {names[:5]} on {where} models are graded "
+                    f"({n_graded} of them, up to {shares[found].max():.0%} of a judge, "
+                    f"lie between a win and a tie), those on {elsewhere} models are "
+                    "not. A sensitivity that is "
                     "learned from one kind is used for the other, so that scores of "
                     "new models are too close to the mean or too far from it, unless a "
                     "grade is the probability of a win, or a share of verdicts. Give "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,6 @@ from scipy.sparse import csr_array
 
 from skanchor._battles.features import FeaturePairs
 from skanchor._typing import Array
-
-if TYPE_CHECKING:
-    from skanchor._battles.comparisons import Comparisons
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +39,8 @@ class JudgeRows:
     n_models: int
 
     @classmethod
-    def of(cls, X: Comparisons, judge: int) -> JudgeRows:
-        """Select the usable rows of a judge, given its code."""
+    def of(cls, X: Any, judge: int) -> JudgeRows:
+        """Select the usable rows of a judge of ``Comparisons``, given its code."""
         rows = np.flatnonzero((X.judge == judge) & X.is_usable)
         pair = X.left[rows] * len(X.models) + X.right[rows]
         # numpy sorts 16-bit integers by radix, in linear time.

@@ -48,7 +48,7 @@ def test_verdicts_graded_on_new_models_alone_are_told(battles):
     # One judge of three.
     first = (X["judge"] == "judge-1").to_numpy()
     (found,) = said(lambda: ANCHOR.fit(X, graded(y, late & first)))
-    assert "verdicts of judges ['judge-1'] on new" in found
+    assert "Verdicts of judges ['judge-1'] on new" in found
     # A few soft verdicts are no other kind.
     few = first & late & (np.arange(len(y)) % 20 == 0)
     assert said(lambda: ANCHOR.fit(X, graded(y, few))) == []

@@ -188,10 +188,6 @@ see(
     "battles.test_checks::test_labels_that_differ_in_case_or_blanks",
 )
 see(
-    "Other labels of people beside 'human' in a table that is not split",
-    "large.test_large::test_what_is_told_of_a_table_in_memory_is_told_here",
-)
-see(
     "A large data set whose people have another label",
     "cli.test_history_files::test_other_labels_of_people_are_named",
 )

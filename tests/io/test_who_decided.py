@@ -85,7 +85,7 @@ def test_judges_become_one_by_name():
     assert table["judge"].tolist()[2] == "gpt-4"
 
 
-@pytest.mark.parametrize("name", ["human", "Crowd", " ", 3])
+@pytest.mark.parametrize("name", ["human", "Human ", " ", 3])
 def test_what_is_no_name_of_a_judge(name):
     with pytest.raises(BattlesError, match="all judges get, such as 'judges', got"):
         split_battles(battles("human", "gpt-4"), pool=name)
@@ -107,12 +107,9 @@ def test_judges_that_differ_in_case_stay_two_until_they_are_joined(tmp_path):
     table = battles(*["human"] * 4, "GPT-4", "gpt-4", model_a=["owl", "elk"] * 3,
                     model_b=["elk", "owl"] * 3)  # fmt: skip
     table.to_csv(path := tmp_path / "case.csv", index=False)
-    match = r"\['GPT-4', 'gpt-4'\] differ .* models="
-    with pytest.warns(DataWarning, match=match) as caught:
+    with pytest.warns(DataWarning, match=r"\['GPT-4', 'gpt-4'\] differ"):
         BTLRegressor().fit(*split_battles(read_battles(path)))
-    told = [each.message for each in caught if "GPT-4" in str(each.message)]
-    ((_, more),) = offers(told[0])
-    joined = read_battles(path, **more)
+    joined = read_battles(path, models={"gpt-4": "GPT-4"})
     assert {*joined["judge"]} == {"human", "GPT-4"}
 
 

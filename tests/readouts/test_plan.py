@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from readout_fits import NAMES, fitted, plan
+from scipy.linalg import block_diag, helmert
 from scipy.special import expit
 
 from skanchor import AnchorPipeline
@@ -18,7 +19,9 @@ def dense_rows(anchor):
     sample = anchor._distinct_sample
     X = sample.X
     K, M, n = len(X.models), len(X.judges), len(X)
-    S = X.rows.selectors
+    # New scores are free, and the others sum to zero.
+    S = block_diag(np.eye(X.is_new.sum()), helmert((~X.is_new).sum()).T)
+    S = S[np.argsort(np.argsort(~X.is_new, kind="stable"), kind="stable")]
     L = None if X.item_covariance is None else covariance_factor(X.item_covariance)
     V = expit(X.logits()) * expit(-X.logits())
     E = np.zeros((n, K))
