@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from skanchor._battles.labels import is_constant
+from skanchor._battles import is_constant
 from skanchor._human_bias import vote_biases
 from skanchor._model.btl import VoteCells
 from skanchor._model.btl_errors import ScoreErrors
@@ -132,16 +132,7 @@ class HumanVotes:
 
 def _counted_votes(sample: Sample) -> NDArray[np.intp] | slice:
     """Rows that count: human votes of positive weight on historical models."""
-    X, weight = sample.X, sample.weight
-    if (
-        not sample.is_grouped
-        and all(map(is_constant, (weight, X.judge, X.involves_new)))
-        and len(X)
-        and X.judge[0] == -1
-        and X.rows.all_known
-    ):
-        # Nothing tells rows apart, and there is no need to look at each; models
-        # against themselves do not enter the sums.
-        return slice(None)
-    votes = X.is_human & ~X.involves_new & (weight > 0)
-    return np.flatnonzero(votes & X.is_usable)
+    X = sample.X
+    votes = sample.counts & X.is_human & ~X.involves_new
+    # Without a copy of the columns where all rows are votes.
+    return slice(None) if votes.all() else np.flatnonzero(votes)

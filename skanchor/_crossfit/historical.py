@@ -73,8 +73,12 @@ def votes_identify(sample: Sample) -> bool:
     votes = X.by_judge(HUMAN_JUDGE)
     weight = np.where(X.is_usable & ~X.involves_new, sample.weight, 0.0)[votes.rows]
     y = np.where(weight > 0, sample.y[votes.rows], 0.0)
-    wins = votes.pair_sums(weight * y) + votes.pair_sums(weight * (1.0 - y)).T
-    old, context = ~X.is_new, X.rows.items.context
+    wins, losses = (
+        pair_sums(votes.left, votes.right, weight * won, len(X.models))
+        for won in (y, 1.0 - y)
+    )
+    wins += losses.T
+    old, context = ~X.is_new, X.items.context
     parts = components(wins[np.ix_(old, old)] > 0, "strong")
     # Models of different contexts never meet.
     return len(np.unique(parts)) == len(np.unique(context[old]))

@@ -76,7 +76,7 @@ class RowCounts:
         rows = slice(None) if used.all() else np.flatnonzero(used[cell])
         number = number[cell][rows]
         folds = [plan.fold[rows] for plan in plans]
-        kinds_of_rows = number_rows(number, *folds, narrow=True)
+        kinds_of_rows = number_rows(number, *folds)
         at = equal.first[number[kinds_of_rows.first]]
         of_kinds = [column[at] for column in columns]
         of_kinds += [fold[kinds_of_rows.first] for fold in folds]

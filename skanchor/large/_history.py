@@ -130,7 +130,6 @@ def fit_history(
             features=features,
             drop_features=drop_features,
         )
-        grouping.warn_of_groups_of_a_feature(group, list(names.features))
         if sample_weight is None and COUNT_COLUMN in opened.schema.names:
             some = opened.head(1000, columns=[COUNT_COLUMN], batch_readahead=1)
             warn_of_unused_counts(as_frame(some))
@@ -175,8 +174,8 @@ def _in_roles(cells: Cells, names: Columns, rules: RowRules, human: Any) -> Samp
     sample = replace(sample, weight=weight, multiplicity=number)
     sample = treat_ties(sample, drop=rules.drops_ties)
     X = sample.X
-    votes = X.rows.appearances(sample.counts & X.is_human) > 0
-    unvoted = X.models[(X.rows.appearances(sample.counts) > 0) & ~votes].tolist()
+    votes = X.appearances(sample.counts & X.is_human) > 0
+    unvoted = X.models[(X.appearances(sample.counts) > 0) & ~votes].tolist()
     if not votes.any() or not unvoted:
         return sample
     warn(
@@ -282,8 +281,8 @@ def _by_passes(
 ) -> tuple[HistoryState, list[FoldPlan]]:
     """Sample, pass over the rows, and put the state of a history together."""
     drawn, alone = _drawn(reader, passes, sample_rows)
-    rows = drawn.X.rows
-    check_scales(rows.features_left, rows.features_right, rows.feature_names)
+    X = drawn.X
+    check_scales(X.features_left, X.features_right, X.feature_names)
     everyone, admitted = settings.admitted(check_weights_and_groups(drawn))
     del drawn
     if len(everyone.X.models) == len(admitted.X.models):

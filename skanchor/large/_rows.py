@@ -93,7 +93,7 @@ class Reader:
         """The rows of a batch as a sample."""
         found = replace(self.sample, multiplicity=None)[batch.cell]
         left, right = batch.features
-        rows = found.X.with_rows(
+        rows = found.X.with_columns(
             features_left=left, features_right=right, feature_names=self.names
         )
         # Ties that are left out weigh nothing.

@@ -189,12 +189,12 @@ def overview(
         sizes = np.bincount(sample.groups)
         name = sample.inputs.groups if sample.inputs is not None else "an array"
         groups_found = {"name": name, "n": len(sizes), "largest": int(sizes.max())}
-    n_human = rows.rows.appearances(human)
+    n_human = rows.appearances(human)
     models = pd.DataFrame(
         {
             "is_new": rows.is_new,
             "n_human": n_human.astype(int),
-            "n_judge": rows.rows.appearances(used & ~rows.is_human).astype(int),
+            "n_judge": rows.appearances(used & ~rows.is_human).astype(int),
         },
         index=pd.Index(rows.models, name="model"),
     )

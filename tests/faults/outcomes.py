@@ -164,22 +164,13 @@ see(
     "test_ties::test_level_is_the_coefficient_of_the_ties",
 )
 see(
-    "Shares of votes of which none happens to be unanimous, and one rate of wins for "
-    "each pair",
-    "comparisons.test_grades::test_shares_of_votes_are_no_grades",
-)
-see(
-    "Graded votes of people of which none is a clear win",
-    "comparisons.test_grades::test_votes_none_of_which_is_a_clear_win_are_told",
-)
-see(
     "Verdicts that a judge grades on new models alone, or on historical ones alone, in "
     "one table or a history",
-    "comparisons.test_grades::test_a_history_knows_which_judges_graded",
+    "battles.test_grades::test_a_history_knows_which_judges_graded",
 )
 see(
     "Verdicts that a judge grades on all models",
-    "comparisons.test_grades::test_verdicts_graded_on_new_models_alone_are_told",
+    "battles.test_grades::test_verdicts_graded_on_new_models_alone_are_told",
 )
 see("Labels of bare arrays in either order",
     "test_btl::test_bare_arrays_follow_label_order")  # fmt: skip

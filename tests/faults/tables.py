@@ -36,7 +36,7 @@ call("Tables of pandas, polars and pyarrow; float32; columns in any order",
      polars_and_arrow, check=same_fit)  # fmt: skip
 see(
     "Empty cells in a column that pyarrow holds as a dictionary",
-    "comparisons.test_labels::test_empty_cells_of_a_dictionary_are_no_labels",
+    "battles.test_labels::test_empty_cells_of_a_dictionary_are_no_labels",
 )
 call(
     "A lazy table",

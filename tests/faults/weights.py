@@ -82,11 +82,11 @@ for title, where in (
     see(title, where)
 see(
     "Groups of which some are missing, in a list",
-    "comparisons.test_labels::test_labels_in_a_list_keep_their_types",
+    "battles.test_labels::test_labels_in_a_list_keep_their_types",
 )
 see(
     "Groups that are numbers in some rows and their texts in others",
-    "comparisons.test_labels::test_labels_in_a_list_keep_their_types",
+    "battles.test_labels::test_labels_in_a_list_keep_their_types",
 )
 see("Fewer than thirty groups", "folds.test_source_kfold::test_few_groups_are_told")
 see(
