@@ -10,7 +10,7 @@ divides the rows of a cell: some of them are in training, the others are held ou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 

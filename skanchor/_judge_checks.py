@@ -14,9 +14,9 @@ from sklearn.base import clone
 
 from skanchor._battles import FeaturePairs, JudgeRows
 from skanchor._model.graph import count_components
+from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.link import sigmoid
 from skanchor._model.logistic import fit_logistic
-from skanchor._model.linalg import SymmetricSystem
 from skanchor._numerics.separation import Separation, separation_of
 from skanchor._typing import Array
 from skanchor.bias.fitting import TrainingRows

@@ -18,7 +18,7 @@ from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._human_bias import Votes, fit_bias
 from skanchor._judges import JudgeCalibrator, NoJudges
 from skanchor._model.fit import Fit
-from skanchor._model.graph import components
+from skanchor._model.graph import components, pair_sums
 from skanchor._model.layout import PEOPLE
 from skanchor._model.logistic import fit_logistic
 from skanchor._numerics.parameters import PEOPLE as HUMAN_JUDGE
