@@ -126,11 +126,6 @@ class Cells:
         return [HeldOutShares.of(plan, self.cell, number) for plan in plans]
 
 
-def _prompts(groups: NDArray[np.intp] | None, n_rows: int) -> NDArray[np.intp]:
-    """Group of each row of the table; without groups each row is one of its own."""
-    return np.arange(n_rows) if groups is None else groups
-
-
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
     """Cell of each row; None where rows stay as they are."""
     X, outcomes, counted = sample.X, sample.outcomes, sample.multiplicity

@@ -88,9 +88,7 @@ def test_a_history_knows_which_judges_graded(battles, by_batches, tmp_path):
         history.save(tmp_path / "history", overwrite=True)
         history = AnchorHistory.load(tmp_path / "history")
         for new in (y, graded(y, judged)):
-            found = said(
-                lambda history=history, new=new: history.place(X[late], new[late])
-            )
+            found = said(lambda: history.place(X[late], new[late]))  # noqa: B023
             assert len(found) == ((old is y) != (new is y))
     assert shares.keys() == {"judge-1", "judge-2", "judge-3"}
     mine = (X["judge"] == "judge-1").to_numpy() & ~late
