@@ -103,7 +103,8 @@ def _warn_of_alike_labels(X: Comparisons) -> None:
                 f"The {kind}s {listed} differ in blanks or case alone, and each counts "
                 f"as a {kind} of its own{mark}. {rows.sum()} rows have the rarer "
                 f"names, the first is row {int(np.argmax(rows))}. If they are one, "
-                f"give them one name: X = X.replace({names}).",
+                f"give them one name: X = X.replace({names}), or under [{kind}s] in "
+                "the mapping of a file.",
                 code="look-alike-models" if kind == "model" else "look-alike-judges",
                 subject=[label for same in groups for label in same],
             )
