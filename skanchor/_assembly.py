@@ -144,7 +144,7 @@ class Inference:
         if cells.members is None and cells.rated is None:
             return fits, shares, shares
         rows = self.cells.rows_of(cells).in_units(cells.unit)
-        of_rows = [HeldOutShares(plan, idle=plan.idle) for plan in self.fold_plan]
+        of_rows = [HeldOutShares(plan) for plan in self.fold_plan]
         if fits.is_shared:
             return fits.over(rows), shares, of_rows
         fit = laid_out(stages, rows, chain.calibrator, chain.btl.bias_)

@@ -83,7 +83,8 @@ class HeldOutShares(Sequence[Array]):
     of_cells : ndarray of shape (n_folds, n_cells), optional
         The shares, where each row of a sample stands for several of the table.
     idle : ndarray of shape (n_folds, n_cells), optional
-        Likewise the shares that are neither held out nor trained on.
+        Likewise the shares that are neither held out nor trained on. Of the rows of the
+        table the plan itself knows them.
     """
 
     plan: FoldPlan
@@ -96,7 +97,7 @@ class HeldOutShares(Sequence[Array]):
     ) -> HeldOutShares:
         """Shares of the rows of a sample, which may be the cells of a table."""
         if cell is None or multiplicity is None:
-            return cls(plan, idle=plan.idle)
+            return cls(plan)
         size, idle = len(multiplicity), None
         if plan.idle is not None:
             number = [np.bincount(cell, rows, size) for rows in plan.idle]
@@ -113,8 +114,8 @@ class HeldOutShares(Sequence[Array]):
 
     def kept(self, number: int) -> Array:
         """Share of each row that a fold trains on."""
-        idle = 0.0 if self.idle is None else self.idle[number]
-        return np.asarray(1.0 - self[number] - idle)
+        idle = self.plan.idle if self.of_cells is None else self.idle
+        return np.asarray(1.0 - self[number] - (0.0 if idle is None else idle[number]))
 
 
 def training_set(sample: Sample, kept: Array) -> Sample:

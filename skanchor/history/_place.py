@@ -170,7 +170,7 @@ def _fit_arrivals(
     X = arrivals.X
     learners = [None, *state.learners]
     rows = with_codes(sources_of(learners, arrivals), arrivals, codes)
-    shares, folds = [HeldOutShares(plan, idle=plan.idle) for plan in plans], []
+    shares, folds = [HeldOutShares(plan) for plan in plans], []
     for repeat in shares:
         for number in range(len(repeat)):
             with located(f"Fold {number}"):
