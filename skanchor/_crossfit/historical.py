@@ -21,7 +21,6 @@ from skanchor._model.fit import Fit
 from skanchor._model.graph import components
 from skanchor._model.layout import PEOPLE
 from skanchor._model.logistic import fit_logistic
-from skanchor._numerics.parameters import PEOPLE as HUMAN_JUDGE
 from skanchor._numerics.separation import separation_of
 from skanchor._pipeline_fit import PipelineFit
 from skanchor.bias.protocol import linearity
@@ -70,7 +69,7 @@ def fit_history(stages: Stages, sample: Sample) -> FittedStages:
 def votes_identify(sample: Sample) -> bool:
     """Whether votes alone give all historical models finite scores on one scale."""
     X = sample.X
-    votes = X.by_judge(HUMAN_JUDGE)
+    votes = X.by_judge(PEOPLE - 1)
     weight = np.where(X.is_usable & ~X.involves_new, sample.weight, 0.0)[votes.rows]
     y = np.where(weight > 0, sample.y[votes.rows], 0.0)
     wins = votes.pair_sums(weight * y) + votes.pair_sums(weight * (1.0 - y)).T

@@ -6,9 +6,6 @@ import numpy as np
 
 from skanchor._numerics.types import Array
 
-PEOPLE = -1
-"""Code of the human rows among the sources; the judges have the codes 0, 1, ..."""
-
 LEAST_SENSITIVITY = 1e-10
 """Sensitivity below which a judge is uninformative: what is left is rounding."""
 
