@@ -39,21 +39,6 @@ class CodedText:
     texts: pa.Array
 
     @classmethod
-    def of_dictionary(cls, data: pa.ChunkedArray) -> CodedText:
-        """Codes of a column that Arrow holds as a dictionary.
-
-        Parameters
-        ----------
-        data : pyarrow.ChunkedArray of dictionaries of texts
-            Dictionaries may list texts that no row has, in any order.
-
-        Returns
-        -------
-        CodedText
-        """
-        return cls.of(*_of_chunks(data.unify_dictionaries()))
-
-    @classmethod
     def of(cls, codes: NDArray[Any], texts: pa.Array) -> CodedText:
         """Codes anew, so that texts are different, in use, and in the order of rows.
 
@@ -83,20 +68,6 @@ class CodedText:
     def labels(self) -> list[str]:
         """The different texts, in the order of the rows."""
         return list(self.texts.to_pylist())
-
-    def to_categories(self) -> pd.Series:
-        """The column of categories, which has the codes themselves."""
-        dtype = pd.CategoricalDtype(self.labels)
-        return pd.Series(pd.Categorical.from_codes(self.codes, dtype=dtype))
-
-    def to_series(self) -> pd.Series:
-        """The column of text, of pandas' own type; its codes are known."""
-        indices = pa.array(self.codes, mask=self.codes < 0)
-        texts = self.texts.cast(pa.large_string())
-        data = pa.chunked_array([texts.take(indices)])
-        column = data.to_pandas()
-        _keep(arrow_text(column), self)
-        return column
 
 
 _known: dict[int, CodedText] = {}
