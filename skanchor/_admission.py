@@ -44,7 +44,7 @@ may be anything, and its one-step corrections harm the scores of all models."""
 
 SEVERAL_JUDGES, ROWS_OF_SENSITIVITY = 5, 60
 """Judges, and historical rows of each, below which one sensitivity for all of them is
-as good as one for each, or better: see docs/item_effects.md."""
+as good as one for each, or better: see docs/evidence/coverage.md."""
 
 
 def admit_to_ranking(sample: Sample, new_models: Any) -> Sample:

@@ -1,15 +1,10 @@
-"""The link from an estimator's HTML representation to its place in the docs."""
+"""The link from an estimator's HTML representation to its page in the reference."""
 
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, metadata
-
-PAGE = "/api{suffix}#{place}"
-"""The page of public names, under the address of the documentation."""
-
-_TOGETHER = frozenset({"baselines"})
-"""Packages whose estimators share one section of the page."""
 
 
 @cache
@@ -28,11 +23,10 @@ def documentation_url() -> str:
 
 
 class DocumentedMixin:
-    """Links the HTML representation of an estimator to its section in ``docs/api.md``.
+    """Links the HTML representation of an estimator to its page in the reference.
 
     scikit-learn reads the attributes. If the metadata of the package has no address of
-    the documentation, there is no link. The address is that of the folder ``docs``,
-    either as a website or in a repository.
+    the documentation, there is no link.
     """
 
     _doc_link_module = "skanchor"
@@ -40,15 +34,14 @@ class DocumentedMixin:
     @property
     def _doc_link_template(self) -> str:
         url = documentation_url()
-        return url + PAGE if url else ""
+        return f"{url}/generated/{{path}}.html" if url else ""
 
     def _doc_link_url_param_generator(self) -> dict[str, str]:
-        """Values of the fields of `PAGE` for this estimator."""
-        _, package, *_ = type(self).__module__.split(".")
-        url = documentation_url()
-        # A website has HTML pages, a repository the Markdown that they are made from.
-        in_repository = "/blob/" in url or "/tree/" in url
+        """Value of the field of the template: the public path of the class."""
+        name = type(self).__name__
+        package, inner, *_ = type(self).__module__.split(".")
+        # What the package itself offers has its page there alone.
+        is_at_top = name in import_module(package).__all__
         return {
-            "suffix": ".md" if in_repository else ".html",
-            "place": package if package in _TOGETHER else type(self).__name__,
+            "path": f"{package}.{name}" if is_at_top else f"{package}.{inner}.{name}"
         }
