@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from skanchor._anchor import AnchorPipeline
     from skanchor._arrivals import ArrivalScorer
     from skanchor._battles import Comparisons
     from skanchor._btl import BTLRegressor
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from skanchor._riesz import RieszDebiaser
     from skanchor.history import AnchorHistory, judge_fingerprint
     from skanchor.io import read_battles, split_battles
+    from skanchor.pipeline import AnchorPipeline
     from skanchor.results import AnchorResult
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
 # Loaded when first asked for: scikit-learn and pandas take their time.
 _MODULE_OF = {
     "AnchorHistory": "history",
-    "AnchorPipeline": "_anchor",
+    "AnchorPipeline": "pipeline",
     "AnchorResult": "results",
     "ArrivalScorer": "_arrivals",
     "BTLRegressor": "_btl",
@@ -57,6 +57,7 @@ _PUBLIC_MODULES = (
     "io",
     "large",
     "metrics",
+    "pipeline",
     "plotting",
     "readouts",
     "reports",

@@ -13,7 +13,7 @@ from skanchor._cli.streams import is_watched
 from skanchor._cli.table import add_table
 
 if TYPE_CHECKING:
-    from skanchor._anchor import AnchorPipeline
+    from skanchor.pipeline import AnchorPipeline
 
 
 def add_models(flags: Flags) -> None:

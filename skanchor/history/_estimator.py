@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._anchor import AnchorPipeline
 from skanchor._battles import Comparisons
 from skanchor._battles.grouping import AUTO
 from skanchor._battles.labels import is_in
@@ -32,6 +31,7 @@ from skanchor.history._past import join_rows, with_rows
 from skanchor.history._place import place
 from skanchor.history._state import HistoryState
 from skanchor.io.archive import read_archive, write_archive
+from skanchor.pipeline import AnchorPipeline
 from skanchor.results import AnchorResult
 from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from skanchor._anchor import AnchorPipeline
 from skanchor._battles import Comparisons
 from skanchor._crossfit import item_effects as treatments
 from skanchor._crossfit.cross_fit import FullFit
@@ -34,6 +33,7 @@ from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning
 from skanchor.history import check_linear, check_shared
 from skanchor.large._rows import Batch, Passes, Reader
+from skanchor.pipeline import AnchorPipeline
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
 

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from sklearn.utils import check_random_state
 
-from skanchor._anchor import AnchorPipeline
 from skanchor._battles import HUMAN, as_frame, grouping, split_table
 from skanchor._battles.features import check_scales
 from skanchor._battles.oddities import DISTINCT, MANY_EQUAL
@@ -29,6 +28,7 @@ from skanchor.history import AnchorHistory, HistoryState
 from skanchor.large._dataset import Cells, Columns, group_by, open_dataset, parts_of
 from skanchor.large._fit import Start, fit_folds, fit_sums
 from skanchor.large._rows import Batch, Passes, Reader
+from skanchor.pipeline import AnchorPipeline
 from skanchor.sample import (
     COUNT_COLUMN,
     COUNTED_BYTES,

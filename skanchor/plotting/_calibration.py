@@ -14,7 +14,7 @@ from skanchor.plotting import _canvas as canvas
 from skanchor.sample import Sample
 
 if TYPE_CHECKING:
-    from skanchor._anchor import AnchorPipeline
+    from skanchor.pipeline import AnchorPipeline
 
 MOST_JUDGES = 9
 """Number of judges shown if none are named."""

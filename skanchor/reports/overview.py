@@ -10,10 +10,10 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skanchor._admission import admit_to_inference
-from skanchor._anchor import AnchorPipeline
 from skanchor._battles import Comparisons, as_frame, decide_roles
 from skanchor._model.graph import components
 from skanchor.exceptions import BattlesError
+from skanchor.pipeline import AnchorPipeline
 from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 

@@ -47,6 +47,8 @@ from skanchor.results.estimators import RankingEstimator, of_result
 from skanchor.results.intervals import relative_spread
 from skanchor.sample import WEIGHTS, Battles, Sample
 
+__all__ = ["AnchorPipeline"]
+
 MOST_REPEATS = 10_000
 """Most repeats of the cross-fit."""
 
