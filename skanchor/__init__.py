@@ -4,12 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from skanchor._arrivals import ArrivalScorer
     from skanchor._battles import Comparisons
-    from skanchor._btl import BTLRegressor
     from skanchor._crossfit.source_kfold import SourceKFold
-    from skanchor._judges import JudgeCalibrator
-    from skanchor._riesz import RieszDebiaser
+    from skanchor._estimators.arrivals import ArrivalScorer
+    from skanchor._estimators.btl import BTLRegressor
+    from skanchor._estimators.judges import JudgeCalibrator
+    from skanchor._estimators.riesz import RieszDebiaser
     from skanchor.history import AnchorHistory, judge_fingerprint
     from skanchor.io import read_battles, split_battles
     from skanchor.pipeline import AnchorPipeline
@@ -35,11 +35,11 @@ _MODULE_OF = {
     "AnchorHistory": "history",
     "AnchorPipeline": "pipeline",
     "AnchorResult": "results",
-    "ArrivalScorer": "_arrivals",
-    "BTLRegressor": "_btl",
+    "ArrivalScorer": "_estimators.arrivals",
+    "BTLRegressor": "_estimators.btl",
     "Comparisons": "_battles",
-    "JudgeCalibrator": "_judges",
-    "RieszDebiaser": "_riesz",
+    "JudgeCalibrator": "_estimators.judges",
+    "RieszDebiaser": "_estimators.riesz",
     "SourceKFold": "_crossfit.source_kfold",
     "judge_fingerprint": "history",
     "read_battles": "io",
@@ -62,7 +62,6 @@ _PUBLIC_MODULES = (
     "readouts",
     "reports",
     "results",
-    "sample",
     "simulation",
     "warning_log",
 )

@@ -68,8 +68,8 @@ def _as_ranked(task: Task) -> AnchorPipeline:
 
     The fit decides the treatment of the item effects, and issues its warnings once.
     """
+    from skanchor._sample.sample import Sample
     from skanchor.exceptions import DiagnosticWarning
-    from skanchor.sample import Sample
     from skanchor.warning_log import WarningLog
 
     with WarningLog():

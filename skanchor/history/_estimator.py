@@ -19,7 +19,8 @@ from skanchor._contexts import refuse_contexts
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor._crossfit.stages import Stages
-from skanchor._row_rules import RowRules
+from skanchor._sample.row_rules import RowRules
+from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import BattlesError
 from skanchor.history._arrivals import (
     admit_rows,
@@ -33,7 +34,6 @@ from skanchor.history._state import HistoryState
 from skanchor.io.archive import read_archive, write_archive
 from skanchor.pipeline import AnchorPipeline
 from skanchor.results import AnchorResult
-from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
 

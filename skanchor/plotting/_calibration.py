@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, ndtri
 
+from skanchor._sample.sample import Sample
 from skanchor.plotting import _canvas as canvas
-from skanchor.sample import Sample
 
 if TYPE_CHECKING:
     from skanchor.pipeline import AnchorPipeline

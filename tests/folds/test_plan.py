@@ -14,7 +14,7 @@ from skanchor._crossfit.folds import (
 )
 from skanchor._crossfit.plans import make_plans
 from skanchor._crossfit.source_kfold import SourceKFold
-from skanchor.sample import Sample
+from skanchor._sample.sample import Sample
 from skanchor.simulation import simulate_battles
 
 
