@@ -22,7 +22,7 @@ from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._estimators.human_bias import fit_bias
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
-from skanchor._estimators.riesz import Weighing
+from skanchor._estimators.weighing import Weighing
 from skanchor._model.fit import Fit
 from skanchor._model.influence import residuals, row_influence
 from skanchor._model.riesz import RieszWeights

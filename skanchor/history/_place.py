@@ -33,7 +33,8 @@ from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._crossfit.state import PlacedFit
 from skanchor._diagnostics import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit
-from skanchor._estimators.riesz import RieszDebiaser, Weighing, WeightFunctions
+from skanchor._estimators.riesz import RieszDebiaser
+from skanchor._estimators.weighing import Weighing, WeightFunctions
 from skanchor._model.solution import Solution
 from skanchor._model.sources import SourceRows
 from skanchor._sample.row_rules import RowRules
