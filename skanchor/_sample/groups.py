@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from skanchor._numerics.types import Array
+from skanchor._typing import Array
 
 
 @dataclass(frozen=True, eq=False, slots=True)
