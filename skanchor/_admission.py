@@ -14,13 +14,12 @@ from sklearn.base import clone
 
 from skanchor._battles import (
     Comparisons,
-    advice_on_spellings,
     decide_roles,
     usable_features,
     warn_of_contradicting_judges,
     warn_of_runs,
 )
-from skanchor._battles.grades import shares_on_old_and_new, warn_of_other_grades
+from skanchor._battles.checks import shares_on_old_and_new, warn_of_other_grades
 from skanchor._btl import BTLRegressor
 from skanchor._judge_checks import FeatureSeparation, feature_separated_judges
 from skanchor._model.graph import Connectivity
@@ -159,8 +158,7 @@ def warn_of_thin_judges(sample: Sample) -> None:
 def warn_of_no_judges(sample: Sample) -> None:
     """Warn of a table all of whose rows count as human for want of a column."""
     inputs = sample.inputs
-    # A column that may be meant has been named before.
-    if inputs.all_human and not inputs.may_name_judges:
+    if inputs.all_human:
         n_rows = sample.number(sample.counts)
         warn(
             DataWarning(
@@ -193,8 +191,9 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
             "split with SourceKFold, which keeps rows of every source in training; "
             "learning_curve needs shuffle=True as well.",
         )
-    items = X.rows.items
-    counts = np.bincount(items.context[~X.is_new], minlength=X.rows.n_contexts)
+    items = X.items
+    n_contexts = max(len(items.contexts), 1)
+    counts = np.bincount(items.context[~X.is_new], minlength=n_contexts)
     for code in np.flatnonzero(counts < 2)[:1].tolist():
         what = "Historical models with human rows"
         if len(items.contexts):
@@ -226,8 +225,7 @@ def leave_out_judges(sample: Sample) -> Sample:
     if unused and not len(battles.judges):
         raise BattlesError(
             f"Judges {unused} have no row between two models with human votes, "
-            "so no judge can be calibrated. "
-            f"{advice_on_spellings(sample.X, sample.weight)}".rstrip()
+            "so no judge can be calibrated."
         )
     lost = _unplaced(battles, sample.weight)
     if lost:
@@ -430,7 +428,7 @@ def check_contexts(everyone: Sample, bounded: Comparisons) -> None:
         The rows without models whose scores have no limit.
     """
     kept = bounded.models[~bounded.is_new]
-    for context in everyone.X.rows.items.contexts.tolist():
+    for context in everyone.X.items.contexts.tolist():
         if sum(label.context == context for label in kept) < 2:
             raise BattlesError(
                 "Too few scores of historical models have limits on both sides in "
@@ -458,7 +456,7 @@ def _without_models(sample: Sample, lost: list[Any], why: str, advice: str) -> S
 
 def _unplaced(X: Comparisons, weight: Array) -> list[Any]:
     """New models that are in no usable row of positive weight."""
-    seen = X.rows.appearances(X.is_usable & (weight > 0)) > 0
+    seen = X.appearances(X.is_usable & (weight > 0)) > 0
     return X.models[X.is_new & ~seen].tolist()
 
 

@@ -17,13 +17,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._battles import (
-    Comparisons,
-    EqualRows,
-    is_constant,
-    look_up,
-    number_rows,
-)
+from skanchor._battles.columns import EqualRows, is_constant, look_up, number_rows
+from skanchor._battles.comparisons import Comparisons
 from skanchor._crossfit.folds import FoldPlan, HeldOutShares
 from skanchor._numerics.groups import Crossed, Membership
 from skanchor.sample import Sample
@@ -91,7 +86,9 @@ class Cells:
             members = Membership.of(given.groups, cell, number)
             sample = replace(sample, groups=None, members=members)
         if given.raters is not None:
-            prompts = _prompts(given.groups, len(given))
+            # Without groups each row is a prompt of its own.
+            own = np.arange(len(given))
+            prompts = own if given.groups is None else given.groups
             rated = Crossed.of(prompts, given.raters, cell, len(first))
             sample = replace(sample, raters=None, rated=rated)
         # Narrow integers: of all that is kept, this alone is as long as the table.
@@ -108,15 +105,12 @@ class Cells:
     @property
     def groups(self) -> NDArray[np.intp] | None:
         """Group of each row of the table; None without groups."""
-        groups = self.given.groups
-        if groups is None or self.given.multiplicity is None:
-            return groups
-        return groups[self.given.listing]
+        return self.rows.groups
 
     @property
     def digest(self) -> str:
         """:attr:`~skanchor.sample.Sample.digest` of the rows of the table."""
-        return (self.rows if self.given.index is None else self.given).digest
+        return self.rows.digest
 
     def to_rows(self, X: Comparisons) -> Comparisons:
         """The rows of the table, with what is known of the cells ``X``."""
@@ -132,24 +126,25 @@ class Cells:
         return [HeldOutShares.of(plan, self.cell, number) for plan in plans]
 
 
-def _prompts(groups: NDArray[np.intp] | None, n_rows: int) -> NDArray[np.intp]:
-    """Group of each row of the table; without groups each row is one of its own."""
-    return np.arange(n_rows) if groups is None else groups
-
-
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
     """Cell of each row; None where rows stay as they are."""
-    X, counted = sample.X, sample.multiplicity
-    if X.biases is not None or (X.features_left.shape[1] and not by_features):
+    X, outcomes, counted = sample.X, sample.outcomes, sample.multiplicity
+    if X.biases is not None or (X.feature_names and not by_features):
         return None
-    n_rows = len(sample) if counted is None else counted.sum()
-    columns = _columns(sample)
-    if len(sample) > MOST_SHARE * n_rows and not _many_equal(columns):
+    # First those columns that may differ in most rows.
+    columns = [*X.features_left.T, *X.features_right.T, sample.y]
+    if counted is None:
+        # Rows that count as several weigh one each.
+        columns.append(sample.weight)
+    columns += [f for f in (outcomes.both_bad, sample.left_out) if f is not None]
+    columns += [X.left, X.right, X.judge, X.order]
+    most = MOST_SHARE * (len(sample) if counted is None else counted.sum())
+    if len(sample) > most and not _many_equal(columns):
         return None
-    if not X.rows.features_complete:
+    if not X.features_complete:
         return None
     equal = number_rows(*columns)
-    return equal if len(equal.first) <= MOST_SHARE * n_rows else None
+    return equal if len(equal.first) <= most else None
 
 
 def _many_equal(columns: list[NDArray[Any]]) -> bool:
@@ -161,23 +156,6 @@ def _many_equal(columns: list[NDArray[Any]]) -> bool:
     # Of n rows in C cells of one size, a share n / C - 1 of n pairs is of equal rows.
     pairs = len(columns[0]) * (len(columns[0]) - 1)
     needed = (1.0 / MOST_SHARE - 1.0) * pairs / n_rows
-
-    def many(*some: NDArray[Any]) -> bool:
-        size = number_rows(*some).size
-        return bool((size * (size - 1)).sum() >= needed)
-
     # Rows that are equal are so in each column: most tables differ in the first.
-    return many(columns[0]) and many(*columns)
-
-
-def _columns(sample: Sample) -> list[NDArray[Any]]:
-    """Columns in which equal rows agree, first those that may differ in most rows."""
-    X, outcomes = sample.X, sample.outcomes
-    columns = [*X.features_left.T, *X.features_right.T, sample.y]
-    if sample.multiplicity is None:
-        # Rows that count as several weigh one each.
-        columns.append(sample.weight)
-    for flags in (outcomes.both_bad, sample.left_out):
-        if flags is not None:
-            columns.append(flags)
-    return [*columns, X.left, X.right, X.judge, X.order]
+    sizes = (number_rows(*some).size for some in (columns[:1], columns))
+    return all((size * (size - 1)).sum() >= needed for size in sizes)
