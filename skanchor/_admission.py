@@ -103,11 +103,9 @@ def admit_to_inference(
     check_ranking(battles, new_models)
     warn_of_contradicting_judges(battles, sample.y, sample.weight, sample.multiplicity)
     everyone = sample.with_battles(battles)
-    if sample.is_grouped and len(battles.judges) > 1:
-        members = everyone.membership(slice(None))
-        assert members is not None
-        rows = np.repeat(np.arange(len(everyone)), np.diff(members.starts))
-        warn_of_runs(battles[rows], sample.y[rows], members.place)
+    if sample.groups is not None and len(battles.judges) > 1:
+        group = np.unique(sample.groups, return_inverse=True)[1]
+        warn_of_runs(battles, sample.y, group)
     _look_at_grades(everyone)
     if btl.bias is not None:
         # Before anything is fitted: those of new models are no votes of the BTL.

@@ -487,9 +487,7 @@ class AnchorPipeline(RankingEstimator):
         if cell is not None and not is_read:
             # Other splitters see the rows of the table.
             drawn, cell = cells.rows_of(admitted), None
-        return make_plans(
-            self.cv, self.n_repeats, drawn, self.random_state, cell, cells.groups
-        )
+        return make_plans(self.cv, self.n_repeats, drawn, self.random_state, cell)
 
     def stages(self) -> Stages:
         """The unfitted stages, as defined by the parameters.

@@ -25,7 +25,6 @@ from skanchor._battles import (
     number_rows,
 )
 from skanchor._crossfit.folds import FoldPlan, HeldOutShares
-from skanchor._numerics.groups import Crossed, Membership
 from skanchor.sample import Sample
 
 MOST_SHARE = 0.5
@@ -87,13 +86,6 @@ class Cells:
             weight=weight,
             multiplicity=size.astype(np.float64),
         )
-        if given.groups is not None:
-            members = Membership.of(given.groups, cell, number)
-            sample = replace(sample, groups=None, members=members)
-        if given.raters is not None:
-            prompts = _prompts(given.groups, len(given))
-            rated = Crossed.of(prompts, given.raters, cell, len(first))
-            sample = replace(sample, raters=None, rated=rated)
         # Narrow integers: of all that is kept, this alone is as long as the table.
         cell = cell.astype(np.min_scalar_type(len(first)))
         if number is not None:
@@ -104,14 +96,6 @@ class Cells:
     def rows(self) -> Sample:
         """The rows of the table, one by one."""
         return self.given if self.given.multiplicity is None else self.given.listed()
-
-    @property
-    def groups(self) -> NDArray[np.intp] | None:
-        """Group of each row of the table; None without groups."""
-        groups = self.given.groups
-        if groups is None or self.given.multiplicity is None:
-            return groups
-        return groups[self.given.listing]
 
     @property
     def digest(self) -> str:
@@ -132,14 +116,12 @@ class Cells:
         return [HeldOutShares.of(plan, self.cell, number) for plan in plans]
 
 
-def _prompts(groups: NDArray[np.intp] | None, n_rows: int) -> NDArray[np.intp]:
-    """Group of each row of the table; without groups each row is one of its own."""
-    return np.arange(n_rows) if groups is None else groups
-
-
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
     """Cell of each row; None where rows stay as they are."""
     X, counted = sample.X, sample.multiplicity
+    if sample.groups is not None or sample.raters is not None:
+        # Rows of a group depend on each other, and so do the votes of a rater.
+        return None
     if X.biases is not None or (X.features_left.shape[1] and not by_features):
         return None
     n_rows = len(sample) if counted is None else counted.sum()

@@ -16,7 +16,7 @@ from skanchor._model.btl import VoteCells
 from skanchor._model.btl_errors import ScoreErrors
 from skanchor._model.graph import Connectivity, in_braces
 from skanchor._model.one_sided import OpenRows
-from skanchor._numerics.groups import Membership
+from skanchor._numerics.groups import group_matrix
 from skanchor._typing import Array
 from skanchor.exceptions import (
     BattlesError,
@@ -96,11 +96,14 @@ class HumanVotes:
         place[self.present] = np.arange(len(self.present))
         return place[X.left[self.rows]], place[X.right[self.rows]]
 
-    def totals(self, members: Membership, errors: ScoreErrors) -> csr_array:
-        """Derivative of the log likelihood of the votes of a group, by model."""
+    def totals(self, codes: NDArray[np.intp], errors: ScoreErrors) -> csr_array:
+        """Derivative of the log likelihood of the votes of a group, by model.
+
+        ``codes`` are those of the group of each vote, -1 without one.
+        """
         y = self.sample.y[self.rows]
         vectors = errors.score_vectors(*self._sides(), y, self.weight)
-        return csr_array(members.matrix() @ vectors)
+        return csr_array(group_matrix(codes) @ vectors)
 
     def open_rows(
         self, is_open: NDArray[np.bool_], dispersion: float, bias: Any
