@@ -26,15 +26,15 @@ from skanchor._crossfit.fold_fits import FoldFits
 from skanchor._crossfit.folds import FoldPlan, HeldOutShares
 from skanchor._crossfit.item_effects import ItemChoice, judges_of_arrivals
 from skanchor._crossfit.stages import FittedStages, Stages
+from skanchor._crossfit.votes_alone import likelihood_fit
 from skanchor._diagnostics import FitSums, ItemCheck, check_arrivals, diagnose
-from skanchor._likelihood import likelihood_fit
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._open_models import with_open_rows
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.exceptions import InstabilityWarning
 from skanchor.readouts import FittedRows
 from skanchor.results import AnchorResult, ContextResult
-from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
 
 

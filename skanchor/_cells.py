@@ -3,9 +3,9 @@
 A table without features has few different rows. Rows with the same models, judge,
 display order, outcome and weight are merged into a cell, and all later steps use cells.
 The weight of a cell is the sum of its rows' weights, so sums linear in the weights do
-not change. Sums of squares and numbers of rows use
-:attr:`skanchor.sample.Sample.multiplicity`. Only folds are drawn row by row. A fold
-divides the rows of a cell: some of them are in training, the others are held out.
+not change. Sums of squares and numbers of rows use ``Sample.multiplicity``. Only folds
+are drawn row by row. A fold divides the rows of a cell: some of them are in training,
+the others are held out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from skanchor._battles import (
     number_rows,
 )
 from skanchor._crossfit.folds import FoldPlan, HeldOutShares
-from skanchor.sample import Sample
+from skanchor._sample.sample import Sample
 
 MOST_SHARE = 0.5
 """Number of cells, in that of rows, above which rows are left as they are."""
@@ -99,7 +99,7 @@ class Cells:
 
     @property
     def digest(self) -> str:
-        """:attr:`~skanchor.sample.Sample.digest` of the rows of the table."""
+        """:attr:`~skanchor._sample.sample.Sample.digest` of the rows of the table."""
         return (self.rows if self.given.index is None else self.given).digest
 
     def to_rows(self, X: Comparisons) -> Comparisons:

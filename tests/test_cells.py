@@ -19,8 +19,8 @@ from skanchor import (
     _cells,
 )
 from skanchor._cells import Cells
+from skanchor._sample.sample import Sample
 from skanchor.bias import LinearBias
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 # One table or two for each thing that may be done to one. Among the others there are
@@ -37,7 +37,7 @@ def rows_alone(monkeypatch):
 
     def call():
         monkeypatch.setattr(_cells, "MOST_SHARE", -1.0)
-        monkeypatch.setattr("skanchor.sample.equal_texts", lambda *_: None)
+        monkeypatch.setattr("skanchor._sample.sample.equal_texts", lambda *_: None)
 
     return call
 

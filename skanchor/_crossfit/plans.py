@@ -14,7 +14,7 @@ from skanchor._battles.grouping import RowGroups
 from skanchor._crossfit.folds import FoldPlan, check_plan, is_split
 from skanchor._crossfit.source_kfold import SourceKFold
 from skanchor._model.graph import count_components
-from skanchor.sample import Sample
+from skanchor._sample.sample import Sample
 
 MOST_DRAWS = 20
 """Most times that folds are drawn to keep the human votes of each model apart."""

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from skanchor._battles.grades import graded_in_part, shares_on_old_and_new
 from skanchor._model.link import sigmoid
 from skanchor._model.logistic import fit_logistic
-from skanchor._numerics.groups import group_matrix
+from skanchor._sample.groups import group_matrix
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
-from skanchor.sample import Sample
 
 PEOPLE = "human"
 """In place of a judge, for the votes of people."""

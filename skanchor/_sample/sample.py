@@ -33,7 +33,7 @@ from skanchor._battles.grouping import (
 from skanchor._battles.labels import to_numpy
 from skanchor._battles.oddities import warn_of_odd_rows
 from skanchor._checks import check_unmasked
-from skanchor._numerics.machine import available_bytes
+from skanchor._machine import available_bytes
 from skanchor._typing import Array
 from skanchor.exceptions import (
     BattlesError,
@@ -109,7 +109,7 @@ class Sample:
     Examples
     --------
     >>> from skanchor.datasets import load_demo
-    >>> from skanchor.sample import Sample
+    >>> from skanchor._sample.sample import Sample
     >>> X, y = load_demo(return_X_y=True)
     >>> sample = Sample.admit(X, y)
     >>> sample.weight.shape

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from skanchor._battles import HUMAN, is_constant, number_rows
 from skanchor._battles.grouping import FEW_GROUPS
+from skanchor._sample.sample import Sample
 from skanchor.exceptions import DataWarning
-from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 PART_OF_VERDICTS = 0.1

@@ -22,17 +22,17 @@ from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.newton import minimise
 from skanchor._model.one_sided import dispersion_of
 from skanchor._model.riesz import RieszWeights
+from skanchor._model.separation import separation_of
 from skanchor._model.sources import SourceRows
 from skanchor._model.steps import grams_of
-from skanchor._numerics.separation import separation_of
-from skanchor._source_rows import source_rows, spans_of
+from skanchor._sample.sample import Sample
+from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import TrainingRows, fit_learner
 from skanchor.bias.protocol import linearity, rejoined
 from skanchor.bias.registry import make_learner
 from skanchor.exceptions import BattlesError, ConvergenceWarning
-from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 FARTHEST = 5.0
@@ -106,7 +106,7 @@ def fit_bias(
     start : learner, optional
         Fitted on nearly the same rows: an automatic choice is that of this one.
     seed_offset : int, default=0
-        As in :meth:`skanchor._base.ComparisonEstimator.fit_sample`.
+        As in :meth:`skanchor._estimators.base.ComparisonEstimator.fit_sample`.
 
     Returns
     -------

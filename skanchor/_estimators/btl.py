@@ -12,17 +12,18 @@ from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
-from skanchor._base import ComparisonEstimator
 from skanchor._battles import Comparisons, align
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_level
-from skanchor._human_bias import Scale, fit_votes, vote_biases
+from skanchor._estimators.base import ComparisonEstimator
+from skanchor._estimators.human_bias import Scale, fit_votes, vote_biases
 from skanchor._model.btl import BTLFit, fit_btl
 from skanchor._model.btl_errors import ScoreErrors
 from skanchor._model.graph import Connectivity
 from skanchor._model.linalg import positive_part
 from skanchor._model.one_sided import OpenScores, dispersion_of
-from skanchor._row_rules import TIES
+from skanchor._sample.row_rules import TIES
+from skanchor._sample.sample import WEIGHTS, Battles, Sample
 from skanchor._typing import Array
 from skanchor._votes import (
     HumanVotes,
@@ -34,7 +35,6 @@ from skanchor._votes import (
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.exceptions import BattlesError
-from skanchor.sample import WEIGHTS, Battles, Sample
 
 ELO_SCALE = 400.0 / np.log(10.0)
 """Elo points per logit."""
@@ -206,9 +206,8 @@ class BTLRegressor(ComparisonEstimator):
         else:
             self._estimate_errors(votes, fit)
         if start is None and len(fit.scales):
-            self.open_rows_ = votes.open_rows(
-                fit.scale < 0, self.dispersion_, self.bias_
-            )
+            styles = None if self.bias_ is None else vote_biases(self.bias_, X)
+            self.open_rows_ = votes.open_rows(fit.scale < 0, self.dispersion_, styles)
 
     def _fit_scores(self, wins: Array, start: BTLRegressor | None) -> BTLFit:
         """Fit ``scores_``, and flag those without a limit."""

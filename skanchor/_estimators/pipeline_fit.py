@@ -12,19 +12,19 @@ import pandas as pd
 
 from skanchor._battles import Comparisons
 from skanchor._battles.labels import label_index
-from skanchor._judges import POSITION_BOUND, JudgeCalibrator
+from skanchor._estimators.judges import POSITION_BOUND, JudgeCalibrator
 from skanchor._model.dispersion import NO_DISPERSION, dispersion
 from skanchor._model.expansion import ExpandedRows
 from skanchor._model.fit import Fit
 from skanchor._model.item_effects import inverse_covariance, with_item_effects
 from skanchor._model.layout import PEOPLE, Layout
-from skanchor._model.linalg import Array
+from skanchor._model.parameters import without_rounding
 from skanchor._model.sources import SourceRows
 from skanchor._model.steps import Step, fitted, steps_of
-from skanchor._numerics.parameters import without_rounding
-from skanchor._source_rows import source_rows, spans_of
+from skanchor._sample.sample import Sample
+from skanchor._sample.source_rows import source_rows, spans_of
+from skanchor._typing import Array
 from skanchor.bias.protocol import rejoined
-from skanchor.sample import Sample
 
 
 @dataclass(frozen=True, eq=False)

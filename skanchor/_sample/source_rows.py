@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from skanchor._battles import JudgeRows
 from skanchor._model.sources import SourceRows
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage
 from skanchor.exceptions import LearnerError
-from skanchor.sample import Sample
 
 
 def spans_of(learners: Sequence[Any], sample: Sample) -> list[LastStage]:
