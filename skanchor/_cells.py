@@ -3,9 +3,9 @@
 A table without features has few different rows. Rows with the same models, judge,
 display order, outcome and weight are merged into a cell, and all later steps use cells.
 The weight of a cell is the sum of its rows' weights, so sums linear in the weights do
-not change. Sums of squares and numbers of rows use
-:attr:`skanchor.sample.Sample.multiplicity`. Only folds are drawn row by row. A fold
-divides the rows of a cell: some of them are in training, the others are held out.
+not change. Sums of squares and numbers of rows use ``Sample.multiplicity``. Only folds
+are drawn row by row. A fold divides the rows of a cell: some of them are in training,
+the others are held out.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from skanchor._battles.columns import EqualRows, is_constant, look_up, number_rows
 from skanchor._battles.comparisons import Comparisons
 from skanchor._crossfit.folds import FoldPlan, HeldOutShares
-from skanchor._numerics.groups import Crossed, Membership
-from skanchor.sample import Sample
+from skanchor._sample.sample import Sample
 
 MOST_SHARE = 0.5
 """Number of cells, in that of rows, above which rows are left as they are."""
@@ -82,15 +81,6 @@ class Cells:
             weight=weight,
             multiplicity=size.astype(np.float64),
         )
-        if given.groups is not None:
-            members = Membership.of(given.groups, cell, number)
-            sample = replace(sample, groups=None, members=members)
-        if given.raters is not None:
-            # Without groups each row is a prompt of its own.
-            own = np.arange(len(given))
-            prompts = own if given.groups is None else given.groups
-            rated = Crossed.of(prompts, given.raters, cell, len(first))
-            sample = replace(sample, raters=None, rated=rated)
         # Narrow integers: of all that is kept, this alone is as long as the table.
         cell = cell.astype(np.min_scalar_type(len(first)))
         if number is not None:
@@ -103,13 +93,8 @@ class Cells:
         return self.given if self.given.multiplicity is None else self.given.listed()
 
     @property
-    def groups(self) -> NDArray[np.intp] | None:
-        """Group of each row of the table; None without groups."""
-        return self.rows.groups
-
-    @property
     def digest(self) -> str:
-        """:attr:`~skanchor.sample.Sample.digest` of the rows of the table."""
+        """:attr:`~skanchor._sample.sample.Sample.digest` of the rows of the table."""
         return self.rows.digest
 
     def to_rows(self, X: Comparisons) -> Comparisons:
@@ -129,6 +114,9 @@ class Cells:
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
     """Cell of each row; None where rows stay as they are."""
     X, outcomes, counted = sample.X, sample.outcomes, sample.multiplicity
+    if sample.groups is not None or sample.raters is not None:
+        # Rows of a group depend on each other, and so do the votes of a rater.
+        return None
     if X.biases is not None or (X.feature_names and not by_features):
         return None
     # First those columns that may differ in most rows.

@@ -28,7 +28,7 @@ from skanchor._battles.features import (
     other_side,
     without_declaration,
 )
-from skanchor._numerics.machine import release_memory
+from skanchor._machine import release_memory
 from skanchor.exceptions import BattlesError
 from skanchor.io import may_be_swapped, split_battles
 from skanchor.warning_log import WarningLog
