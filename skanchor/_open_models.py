@@ -121,7 +121,7 @@ def _dispersion(full: FullFit, result: AnchorResult) -> float:
     sample, debiaser = full.sample, full.chain.debiaser
     if not len(sample.X.judges):
         return full.chain.btl.dispersion_
-    if not sample.is_grouped and sample.raters is None and sample.rated is None:
+    if not sample.is_grouped and sample.raters is None:
         return 1.0
     assert debiaser is not None
     every = pd.Index(result.models).get_indexer(pd.Index(sample.X.models))

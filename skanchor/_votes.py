@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from skanchor._battles.labels import is_constant
+from skanchor._battles import is_constant
 from skanchor._model.btl import VoteCells
 from skanchor._model.btl_errors import ScoreErrors
 from skanchor._model.graph import Connectivity, in_braces
 from skanchor._model.one_sided import OpenRows
-from skanchor._sample.groups import Membership
+from skanchor._sample.groups import group_matrix
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.exceptions import (
@@ -95,11 +95,14 @@ class HumanVotes:
         place[self.present] = np.arange(len(self.present))
         return place[X.left[self.rows]], place[X.right[self.rows]]
 
-    def totals(self, members: Membership, errors: ScoreErrors) -> csr_array:
-        """Derivative of the log likelihood of the votes of a group, by model."""
+    def totals(self, codes: NDArray[np.intp], errors: ScoreErrors) -> csr_array:
+        """Derivative of the log likelihood of the votes of a group, by model.
+
+        ``codes`` are those of the group of each vote, -1 without one.
+        """
         y = self.sample.y[self.rows]
         vectors = errors.score_vectors(*self._sides(), y, self.weight)
-        return csr_array(members.matrix() @ vectors)
+        return csr_array(group_matrix(codes) @ vectors)
 
     def open_rows(
         self, is_open: NDArray[np.bool_], dispersion: float, styles: Array | None
@@ -131,7 +134,8 @@ def _counted_votes(sample: Sample) -> NDArray[np.intp] | slice:
         and all(map(is_constant, (weight, X.judge, X.involves_new)))
         and len(X)
         and X.judge[0] == -1
-        and X.rows.all_known
+        and X.left.min() >= 0
+        and X.right.min() >= 0
     ):
         # Nothing tells rows apart, and there is no need to look at each; models
         # against themselves do not enter the sums.

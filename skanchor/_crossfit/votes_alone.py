@@ -12,6 +12,7 @@ from skanchor._crossfit.cross_fit import CrossFit, FullFit, Repeat
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.human_bias import Scale, VoteFit
 from skanchor._model.influence import residuals, row_influence
+from skanchor._sample.groups import group_matrix
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 
@@ -62,14 +63,14 @@ class VoteInfluence:
 
     def largest(self) -> Array:
         """Largest influence of a row, or of a group, on each score, in size."""
-        values, members = self._of_each(), self.sample.membership(slice(None))
-        values = values if members is None else members.matrix() @ values
+        values, groups = self._of_each(), self.sample.groups
+        values = values if groups is None else group_matrix(groups) @ values
         return np.asarray(np.abs(values).max(axis=0))
 
 
 def _centred(values: Array, centre: Array, sample: Sample) -> Array:
     """Values by score in the last axis, less their mean over the historical models."""
-    context = sample.X.rows.items.context
+    context = sample.X.items.context
     shares = np.where(context[:, None] == context, centre, 0.0)
     return np.asarray(values - values @ shares.T)
 
@@ -104,7 +105,7 @@ def likelihood_fit(full: FullFit, cell: NDArray[np.intp] | None) -> CrossFit:
     # A score whose error is infinite is marked so.
     known = np.where(np.isfinite(btl.covariance_), btl.covariance_, 0.0)
     covariance[np.ix_(place, place)], is_lost[place] = known, btl.unbounded_
-    context = X.rows.items.context
+    context = X.items.context
     is_centre = np.where(X.is_new | is_lost, 0.0, 1.0)
     centre = is_centre / np.maximum(np.bincount(context, is_centre), 1.0)[context]
     scores = _centred(np.nan_to_num(btl.scores_for(X.models)), centre, sample)

@@ -26,7 +26,7 @@ from skanchor._model.separation import separation_of
 from skanchor._model.sources import SourceRows
 from skanchor._model.steps import grams_of
 from skanchor._sample.sample import Sample
-from skanchor._sample.source_rows import by_group, source_rows, spans_of
+from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import TrainingRows, fit_learner
@@ -153,7 +153,7 @@ class VoteFit:
     bias : learner or None
         Fitted.
     rows : SourceRows
-        Votes that count; those of several groups are apart.
+        Votes that count.
     weights : RieszWeights
         Of these rows, with the fit.
     unit : float
@@ -201,7 +201,7 @@ class VoteFit:
         weights = RieszWeights.solve(
             fit, grams_of(fit, [rows], [rows.weight]), fit.precision
         )
-        return cls(learner, by_group(rows, votes)[0], weights, unit)
+        return cls(learner, rows, weights, unit)
 
     @property
     def scores(self) -> Array:

@@ -22,7 +22,7 @@ from skanchor._model.parameters import without_rounding
 from skanchor._model.sources import SourceRows
 from skanchor._model.steps import Step, fitted, steps_of
 from skanchor._sample.sample import Sample
-from skanchor._sample.source_rows import by_group, source_rows, spans_of
+from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.bias.protocol import rejoined
 
@@ -191,9 +191,8 @@ class PipelineFit:
         for rows in self.sources:
             if not rows.is_new:
                 p = self.fit.probabilities(rows)
-                apart, at = by_group(rows, self.sample)
                 found[rows.source - 1] = dispersion(
-                    apart, p[at], without_items=without_items
+                    rows, p, without_items=without_items
                 )
         return found
 
@@ -309,7 +308,7 @@ def layout_of(
     -------
     Layout
     """
-    items = X.rows.items
+    items = X.items
     return Layout(
         X.is_new,
         items.context,
