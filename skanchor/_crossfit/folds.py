@@ -269,7 +269,7 @@ def training_set(sample: Sample, trained: Array) -> Sample:
     -------
     Sample
     """
-    weight, bins = sample.weight * trained, sample.X.rows.sources + 1
+    weight, bins = sample.weight * trained, sample.X.sources + 1
     whole, left = _weight_of_sources(sample, sample.weight, weight)
     omega = np.zeros(len(whole) + 1)
     np.divide(whole, left, out=omega[1:], where=left > 0)
@@ -278,7 +278,7 @@ def training_set(sample: Sample, trained: Array) -> Sample:
 
 def _weight_of_sources(sample: Sample, *weights: Array) -> list[NDArray[Any]]:
     """Summed weights by source; rows that no stage can use fall before the first."""
-    bins, size = sample.X.rows.sources + 1, len(sample.X.rows.source_keys) + 1
+    bins, size = sample.X.sources + 1, len(sample.X.source_keys) + 1
     return [np.bincount(bins, weight, size)[1:] for weight in weights]
 
 
@@ -323,7 +323,7 @@ def check_training_sets(sample: Sample, plan: FoldPlan) -> None:
 
 def _check_sources(sample: Sample, whole: NDArray[Any], kept: NDArray[Any]) -> None:
     """Refuse a training set that keeps no row of a source that it needs."""
-    keys = sample.X.rows.source_keys
+    keys = sample.X.source_keys
     empty = (whole > 0) & (kept == 0)
     if not empty.any():
         return

@@ -223,7 +223,7 @@ def _check_placed(full: FullFit, training: Sample) -> None:
     )
     n_kept = len(np.unique(kept))
     # Models of different contexts never meet.
-    if n_kept == len(np.unique(X.rows.items.context[old])):
+    if n_kept == len(np.unique(X.items.context[old])):
         return
     if full.chain.is_joint:
         # Without item effects, by which scores that run away would seem to be finite.

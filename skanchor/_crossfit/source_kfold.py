@@ -182,7 +182,7 @@ def _assign_folds(
     """
     if groups is None:
         first = None if cell is None else first_rows(cell, len(X))
-        source = _in_row_order(X.rows.sources, first)
+        source = _in_row_order(X.sources, first)
         n_models = len(X.models) + 1
         low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
         # Rows of one source and one pair of models, whichever side is first, are one
@@ -198,10 +198,10 @@ def _assign_folds(
         random.shuffle(turn)
         folds = np.arange(n_splits, dtype=np.min_scalar_type(n_splits))
         return _deal(folds, kind, turn)
-    groups, source = _in_row_order(groups), _in_row_order(X.rows.sources)
+    groups, source = _in_row_order(groups), _in_row_order(X.sources)
     n_groups, n_sources = int(groups.max()) + 1, int(source.max()) + 1
     # Groups that hold the same number of rows of each source are alike.
-    at = (groups * n_sources + source)[X.rows.is_usable]
+    at = (groups * n_sources + source)[X.is_usable]
     table = np.bincount(at, minlength=n_groups * n_sources).reshape(n_groups, -1)
     turn = random.permutation(n_groups)
     # Assigned in rounds, each in an order of its own: groups may all differ, and then

@@ -31,7 +31,7 @@ from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning
-from skanchor.history import check_linear, check_shared
+from skanchor.history import check_linear
 from skanchor.large._rows import Batch, Passes, Reader
 from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
@@ -78,8 +78,7 @@ class Start:
         plugged = fit_stages(stages, sample)
         two_step = plugged.two_step if plugged.is_joint else plugged
         full = FullFit.of(stages, sample, plugged, None)
-        check_linear(full)
-        check_shared(FoldStart.of(full))
+        check_linear(FoldStart.of(full))
         if alone is not sample:
             with WarningLog():
                 # The votes by kind have told all that there is to warn of.
