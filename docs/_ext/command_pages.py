@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Iterator
 
-from skanchor._cli.program import make_parser
+from skanchor._cli.parser import make_parser
 
 __all__ = ["command_pages", "commands"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from skanchor._cli.program import make_parser
+from skanchor._cli.parser import make_parser
 
 EXTENSIONS = Path(__file__).parents[2] / "docs" / "_ext"
 if not EXTENSIONS.exists():
