@@ -1,4 +1,4 @@
-"""The JSON document of a run."""
+"""A run as plain data, for strict JSON."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from skanchor.readouts import FAVOUR_OF
 from skanchor.reports.facts import Facts
 from skanchor.reports.sentences import answer, check_record
 from skanchor.reports.tables import records_of
-from skanchor.results import AnchorResult, RankingResult
+from skanchor.results import RankingResult
 from skanchor.results.estimators import RankingEstimator
 
 SCHEMA_VERSION = 3
 """Increases whenever a program that reads the JSON must change."""
 
 
-def document(facts: Facts) -> dict[str, Any]:
+def record_of(facts: Facts) -> dict[str, Any]:
     """Plain data with the keys of ``docs/json.md``."""
     result = facts.result
-    variance = result.variance if isinstance(result, AnchorResult) else None
     found = {
         "schema_version": SCHEMA_VERSION,
         "method": facts.method,
@@ -33,7 +32,7 @@ def document(facts: Facts) -> dict[str, Any]:
         "best": records_of(facts.best.to_frame("probability"), index="model"),
         "rank_sets": _by_model(result.rank_sets(facts.level)),
         "contrasts": _by_model(facts.contrasts),
-        "variance": _by_model(variance),
+        "variance": _by_model(getattr(result, "variance", None)),
         "errors": _by_model(facts.errors),
         "favours": _by_model(facts.favours),
         "benchmarks": benchmarks_json(facts.benchmarks),
@@ -42,7 +41,7 @@ def document(facts: Facts) -> dict[str, Any]:
             for name, board in facts.contexts.items()
         ],
         "check": None if facts.check is None else check_record(facts.check),
-        "undetermined": facts.models["undetermined"],
+        "undetermined": result.models[~result.determined].tolist(),
         "rows": facts.rows,
         "inputs": facts.inputs,
         "judges": records_of(facts.judges, index="judge"),
@@ -97,7 +96,7 @@ def to_dict(
     >>> record["schema_version"], record["level"]
     (3, 0.95)
     """
-    return document(Facts(result, level, **layout))
+    return record_of(Facts(result, level, **layout))
 
 
 def benchmarks_json(marks: pd.DataFrame | None) -> list[dict[str, Any]]:
