@@ -11,8 +11,7 @@ from sklearn.base import clone
 from skanchor._crossfit.cross_fit import CrossFit, FullFit, Repeat
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.human_bias import Scale, VoteFit
-from skanchor._model.influence import residuals, row_influence
-from skanchor._sample.groups import group_matrix
+from skanchor._model.influence import group_matrix, residuals, row_influence
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 
