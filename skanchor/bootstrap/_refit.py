@@ -157,7 +157,7 @@ def _side_by_side(sample: Sample) -> NDArray[np.intp]:
     """
     # ``lexsort`` sorts by the last key first.
     X, used = sample.X, np.flatnonzero(sample.counts)
-    keys = (X.order, X.right, X.left, X.rows.sources, X.involves_new)
+    keys = (X.order, X.right, X.left, X.sources, X.involves_new)
     return used[np.lexsort([key[used] for key in keys])]
 
 
@@ -232,7 +232,7 @@ class Resampler:
         weight, groups = sample.weight, sample.groups
         self.weight, self.seed = weight, seed
         used = np.flatnonzero(sample.counts)
-        source = sample.X.rows.sources[used]
+        source = sample.X.sources[used]
         if groups is None:
             unit, stratum = np.arange(len(used)), source
         else:
