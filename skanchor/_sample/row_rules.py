@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._battles import HUMAN, is_constant
+from skanchor._battles import HUMAN, is_constant, number_rows
 from skanchor._battles.grouping import FEW_GROUPS
 from skanchor._sample.sample import Sample, warn_of_counts
 from skanchor.exceptions import BattlesError, DataWarning
@@ -194,6 +194,7 @@ def mean_weight(sample: Sample) -> float:
     """Mean weight of the rows between historical models.
 
     Rows of new models are not part of it, so that a stored history has the same unit.
+    Where weights differ, equal rows of one group may be parts of a row, and are one.
 
     Parameters
     ----------
@@ -205,7 +206,12 @@ def mean_weight(sample: Sample) -> float:
     float
     """
     rows = sample.counts & ~sample.X.involves_new
-    return float(sample.weight[rows].sum()) / sample.number(rows)
+    weight, X, n_rows = sample.weight[rows], sample.X, sample.number(rows)
+    if sample.groups is not None and not np.allclose(weight, weight[:1], rtol=1e-12):
+        columns = X.judge, X.left, X.right, X.order, sample.y, sample.weight
+        known = (column[rows] for column in (sample.groups, *columns))
+        n_rows = len(number_rows(*known).first)
+    return float(weight.sum()) / n_rows
 
 
 def _warn_of_few_groups(sample: Sample) -> None:
