@@ -30,7 +30,7 @@ from skanchor.exceptions import (
     located,
 )
 from skanchor.sample import Sample
-from skanchor.warning_log import WarningLog, warn, warn_of_folds
+from skanchor.warning_log import WarningLog, warn, warn_of_parts
 
 FAR = 3.0
 """Length in logits beyond which one corrective step from the plug-in is unreliable."""
@@ -257,7 +257,7 @@ def collect_folds(
             folds.append(fold)
             influence[-1].append(of_rows)
         repeats.append(sum_up(full, folds))
-    warn_of_folds(by_fold)
+    warn_of_parts(by_fold, "In folds {}, not on all rows")
     for repeat in repeats:
         if repeat.instability is not None:
             warn(repeat.instability)

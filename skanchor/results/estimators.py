@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from skanchor._base import ComparisonEstimator
 from skanchor._battles import Comparisons
 from skanchor.results import PointResult, RankingResult
+from skanchor.sample import Sample
 
 P = ParamSpec("P")
 Found = TypeVar("Found")
@@ -147,6 +148,12 @@ class AroundMethod(_Scored):
         if self.new_models is not None:
             method.set_params(new_models=self.new_models)
         return method
+
+    def _rows(self, sample: Sample) -> dict[str, Any]:
+        """Arguments of the other estimator's ``fit``."""
+        # The outcomes of a sample are preferences in [0, 1], no longer labels.
+        X, weight = sample.X.as_preferences(), sample.weight
+        return dict(X=X, y=sample.y, sample_weight=weight, groups=sample.groups)
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         annotated: Comparisons = self.estimator_.transform(X)
