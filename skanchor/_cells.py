@@ -3,9 +3,9 @@
 A table without features has few different rows. Rows with the same models, judge,
 display order, outcome and weight are merged into a cell, and all later steps use cells.
 The weight of a cell is the sum of its rows' weights, so sums linear in the weights do
-not change. Sums of squares and numbers of rows use
-:attr:`skanchor.sample.Sample.multiplicity`. Only folds are drawn row by row. A fold
-divides the rows of a cell: some of them are in training, the others are held out.
+not change. Sums of squares and numbers of rows use ``Sample.multiplicity``. Only folds
+are drawn row by row. A fold divides the rows of a cell: some of them are in training,
+the others are held out.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from skanchor._battles import (
     number_rows,
 )
 from skanchor._crossfit.folds import FoldPlan, HeldOutShares
-from skanchor._numerics.groups import Crossed, Membership
-from skanchor.sample import Sample
+from skanchor._sample.sample import Sample
 
 MOST_SHARE = 0.5
 """Number of cells, in that of rows, above which rows are left as they are."""
@@ -87,13 +86,6 @@ class Cells:
             weight=weight,
             multiplicity=size.astype(np.float64),
         )
-        if given.groups is not None:
-            members = Membership.of(given.groups, cell, number)
-            sample = replace(sample, groups=None, members=members)
-        if given.raters is not None:
-            prompts = _prompts(given.groups, len(given))
-            rated = Crossed.of(prompts, given.raters, cell, len(first))
-            sample = replace(sample, raters=None, rated=rated)
         # Narrow integers: of all that is kept, this alone is as long as the table.
         cell = cell.astype(np.min_scalar_type(len(first)))
         if number is not None:
@@ -106,16 +98,8 @@ class Cells:
         return self.given if self.given.multiplicity is None else self.given.listed()
 
     @property
-    def groups(self) -> NDArray[np.intp] | None:
-        """Group of each row of the table; None without groups."""
-        groups = self.given.groups
-        if groups is None or self.given.multiplicity is None:
-            return groups
-        return groups[self.given.listing]
-
-    @property
     def digest(self) -> str:
-        """:attr:`~skanchor.sample.Sample.digest` of the rows of the table."""
+        """:attr:`~skanchor._sample.sample.Sample.digest` of the rows of the table."""
         return (self.rows if self.given.index is None else self.given).digest
 
     def to_rows(self, X: Comparisons) -> Comparisons:
@@ -132,14 +116,12 @@ class Cells:
         return [HeldOutShares.of(plan, self.cell, number) for plan in plans]
 
 
-def _prompts(groups: NDArray[np.intp] | None, n_rows: int) -> NDArray[np.intp]:
-    """Group of each row of the table; without groups each row is one of its own."""
-    return np.arange(n_rows) if groups is None else groups
-
-
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
     """Cell of each row; None where rows stay as they are."""
     X, counted = sample.X, sample.multiplicity
+    if sample.groups is not None or sample.raters is not None:
+        # Rows of a group depend on each other, and so do the votes of a rater.
+        return None
     if X.biases is not None or (X.features_left.shape[1] and not by_features):
         return None
     n_rows = len(sample) if counted is None else counted.sum()

@@ -6,9 +6,9 @@ from typing import Any
 
 from skanchor._battles import has_contexts
 from skanchor._crossfit.stages import Stages
+from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError
 from skanchor.results import Mixture, check_mix
-from skanchor.sample import Sample
 
 
 def context_mix(

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._battles.contexts import with_contexts
+from skanchor._battles.field_state import FieldState
 from skanchor._battles.judge_rows import JudgeRows
 from skanchor._battles.labels import align, is_in, label_list, same_labels
 from skanchor._battles.rows import EncodedRows
 from skanchor._battles.table_rows import read_rows
-from skanchor._numerics.field_state import FieldState
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from skanchor._battles.contexts import Items
 from skanchor._battles.equal_rows import EqualRows, number_rows
+from skanchor._battles.field_state import FieldState
 from skanchor._battles.in_chunks import chunks
 from skanchor._battles.judge_rows import JudgeRows
 from skanchor._battles.labels import constant, is_in, positions
 from skanchor._battles.pairs import FeaturePairs
-from skanchor._numerics.field_state import FieldState
 from skanchor._typing import Array
 
 ROW_COLUMNS = ("left", "right", "judge", "order", "features_left", "features_right")

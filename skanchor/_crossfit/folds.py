@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._model.sources import SourceRows
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array, Split
 from skanchor.exceptions import located
-from skanchor.sample import Sample
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -22,9 +22,9 @@ from skanchor._battles.grouping import (
     find_groups,
 )
 from skanchor._battles.labels import factorize
+from skanchor._sample.sample import Battles
 from skanchor._typing import Seed, Split
 from skanchor.exceptions import BattlesError
-from skanchor.sample import Battles
 
 
 class SourceKFold(BaseCrossValidator):

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor._admission import admit_to_ranking
-from skanchor._base import ComparisonEstimator
 from skanchor._battles import Comparisons, count_rows
-from skanchor._btl import BTLRegressor
-from skanchor._judges import JudgeCalibrator
+from skanchor._estimators.base import ComparisonEstimator
+from skanchor._estimators.btl import BTLRegressor
+from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._model.one_sided import OpenRows
+from skanchor._sample.admission import admit_to_ranking
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.baselines._likelihood import check_scores
 from skanchor.results import PointResult, RankingResult
 from skanchor.results.estimators import ScoreEstimator
-from skanchor.sample import Sample
 
 
 class Baseline(ComparisonEstimator):

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._admission import check_ranking
 from skanchor._battles import Comparisons, decide_roles
+from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
-from skanchor._pipeline_fit import PipelineFit
+from skanchor._sample.admission import check_ranking
+from skanchor._sample.sample import Sample
 from skanchor.baselines._base import Baseline, OfJudges, OfVotes
 from skanchor.baselines._likelihood import (
     FARTHEST,
@@ -28,7 +29,6 @@ from skanchor.baselines._likelihood import (
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, ConvergenceWarning
 from skanchor.results.estimators import RankingEstimator
-from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 # Squared Newton decrement of the last step, in squared standard errors: of a fit, and

@@ -16,7 +16,8 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from skanchor._battles import align, decide_roles
 from skanchor._crossfit.parallel import run_plan
-from skanchor._row_rules import RowRules
+from skanchor._sample.row_rules import RowRules
+from skanchor._sample.sample import WEIGHTS, Battles, Sample
 from skanchor._typing import Array, Seed
 from skanchor.baselines import DirectScore
 from skanchor.bootstrap._result import (
@@ -28,7 +29,6 @@ from skanchor.bootstrap._result import (
 )
 from skanchor.exceptions import DataWarning
 from skanchor.results.estimators import AroundMethod, RankingEstimator
-from skanchor.sample import WEIGHTS, Battles, Sample
 from skanchor.warning_log import WarningLog, unheard
 
 

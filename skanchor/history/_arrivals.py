@@ -21,9 +21,9 @@ from skanchor._battles.grouping import (
 from skanchor._battles.labels import argsort_labels, is_in
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.source_kfold import SourceKFold
-from skanchor._row_rules import RowRules
+from skanchor._sample.row_rules import RowRules
+from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.sample import Battles, Sample
 from skanchor.warning_log import warn
 
 

@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, clone
 
-from skanchor._anchor import AnchorPipeline
-from skanchor._arrivals import ArrivalScorer
-from skanchor._btl import BTLRegressor
 from skanchor._crossfit.item_test import ItemTest
 from skanchor._diagnostics import N_TESTED, ItemCheck
-from skanchor._judges import JudgeCalibrator
-from skanchor._riesz import RieszDebiaser
+from skanchor._estimators.arrivals import ArrivalScorer
+from skanchor._estimators.btl import BTLRegressor
+from skanchor._estimators.judges import JudgeCalibrator
+from skanchor._estimators.riesz import RieszDebiaser
 from skanchor.bias import LinearBias
 from skanchor.exceptions import BattlesError
 from skanchor.history._state import HistoryState
 from skanchor.io.archive import Archive
+from skanchor.pipeline import AnchorPipeline
 
 ESTIMATORS: dict[str, Any] = {
     one.__name__: one

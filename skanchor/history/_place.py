@@ -32,11 +32,13 @@ from skanchor._crossfit.plans import make_plans
 from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._crossfit.state import PlacedFit
 from skanchor._diagnostics import FitSums
+from skanchor._estimators.pipeline_fit import PipelineFit
+from skanchor._estimators.riesz import RieszDebiaser
+from skanchor._estimators.weighing import Weighing, WeightFunctions
 from skanchor._model.solution import Solution
 from skanchor._model.sources import SourceRows
-from skanchor._pipeline_fit import PipelineFit
-from skanchor._riesz import RieszDebiaser, Weighing, WeightFunctions
-from skanchor._row_rules import RowRules
+from skanchor._sample.row_rules import RowRules
+from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import located
 from skanchor.history._arrivals import (
     admit_arrivals,
@@ -49,7 +51,6 @@ from skanchor.history._arrivals import (
 )
 from skanchor.history._state import HistoryState, with_codes
 from skanchor.results import AnchorResult
-from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
 

@@ -21,21 +21,21 @@ from skanchor._battles.grades import (
 )
 from skanchor._battles.grouping import label_codes
 from skanchor._battles.labels import label_index
-from skanchor._btl import BTLRegressor
 from skanchor._crossfit.cross_fit import FullFit
 from skanchor._crossfit.fold_fits import FoldFits
 from skanchor._crossfit.folds import HeldOutShares, rows_held_out
 from skanchor._crossfit.stages import Stages
 from skanchor._crossfit.state import StoredFits
 from skanchor._diagnostics import FitSums, ItemCheck
-from skanchor._judges import JudgeCalibrator
+from skanchor._estimators.btl import BTLRegressor
+from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.sources import SourceRows
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, LearnerError, located
 from skanchor.history._past import RowCounts
-from skanchor.sample import Sample
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from skanchor._battles import as_frame
 from skanchor._battles.features import declared_label, feature_stems
 from skanchor._battles.grouping import other_side
 from skanchor._battles.suspects import DECLARED
-from skanchor._numerics.machine import release_memory
+from skanchor._machine import release_memory
 from skanchor.exceptions import BattlesError
 from skanchor.io import may_be_swapped, split_battles
 from skanchor.warning_log import WarningLog

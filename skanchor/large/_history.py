@@ -13,23 +13,15 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from sklearn.utils import check_random_state
 
-from skanchor._anchor import AnchorPipeline
 from skanchor._battles import HUMAN, as_frame, grouping, split_table
 from skanchor._battles.features import check_scales
 from skanchor._battles.oddities import DISTINCT, MANY_EQUAL
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor._diagnostics import ItemCheck
-from skanchor._numerics.machine import available_bytes
-from skanchor._row_rules import RowRules, treat_ties
-from skanchor._typing import Array
-from skanchor._weight_checks import check_weights_and_groups
-from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.history import AnchorHistory, HistoryState
-from skanchor.large._dataset import Cells, Columns, group_by, open_dataset, parts_of
-from skanchor.large._fit import Start, fit_folds, fit_sums
-from skanchor.large._rows import Batch, Passes, Reader
-from skanchor.sample import (
+from skanchor._machine import available_bytes
+from skanchor._sample.row_rules import RowRules, treat_ties
+from skanchor._sample.sample import (
     COUNT_COLUMN,
     COUNTED_BYTES,
     FEATURE_BYTES,
@@ -38,6 +30,14 @@ from skanchor.sample import (
     check_weight,
     warn_of_unused_counts,
 )
+from skanchor._sample.weights import check_weights_and_groups
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.history import AnchorHistory, HistoryState
+from skanchor.large._dataset import Cells, Columns, group_by, open_dataset, parts_of
+from skanchor.large._fit import Start, fit_folds, fit_sums
+from skanchor.large._rows import Batch, Passes, Reader
+from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
 
 PLAN_BYTES, GROUPED_BYTES = 8, 80

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from skanchor._battles.features import LARGEST
 from skanchor._battles.grouping import label_codes
 from skanchor._crossfit.parallel import stream_plan
-from skanchor._numerics.machine import release_memory
+from skanchor._machine import release_memory
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.large._dataset import Cells, Columns, Part
-from skanchor.sample import Sample
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,14 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from skanchor._battles import HUMAN
 from skanchor._checks import check_level
 from skanchor._crossfit.item_effects import limited_to_inference
+from skanchor._sample.sample import Battles, Sample
+from skanchor._typing import Indices
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._answer import Answer, records_of, table_by
 from skanchor.readouts._fitted import check_labels, determined_models
 from skanchor.readouts._refits import refit_without, rows_of_fit
 from skanchor.readouts._resolved import Dropping
 from skanchor.readouts._search import Search
-from skanchor.readouts._units import Indices, Units
-from skanchor.sample import Battles, Sample
+from skanchor.readouts._units import Units
 
 if TYPE_CHECKING:
     from skanchor import AnchorPipeline, AnchorResult

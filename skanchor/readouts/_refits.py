@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from skanchor._row_rules import RowRules
+from skanchor._sample.row_rules import RowRules
+from skanchor._sample.sample import Sample
+from skanchor._typing import Indices
 from skanchor.exceptions import BattlesError
-from skanchor.readouts._units import Indices
-from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ import numpy as np
 from skanchor._model.influence import influence_of, residuals
 from skanchor._model.solution import Solution
 from skanchor._model.sources import SourceRows, variance_of
-from skanchor._typing import Array
-from skanchor.readouts._units import Indices, Units
+from skanchor._typing import Array, Indices
+from skanchor.readouts._units import Units
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from skanchor._typing import Array
+from skanchor._typing import Array, Indices
 from skanchor.readouts._resolved import NOTHING, Dropping, Solved
-from skanchor.readouts._units import Indices
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult

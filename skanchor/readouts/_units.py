@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skanchor._typing import Array
+from skanchor._typing import Array, Indices
 from skanchor.exceptions import BattlesError
 
 if TYPE_CHECKING:
-    from skanchor.sample import Sample
+    from skanchor._sample.sample import Sample
 
-Indices = NDArray[np.intp]
 
 HUMAN_ROWS, OTHER_VERDICTS, ARRIVALS = range(3)
 """Kinds of rows: votes, verdicts without the models of a statement, and with them."""

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from skanchor._battles import decide_roles
+from skanchor._sample.sample import Sample
 from skanchor.baselines import (
     DirectScore,
     JointBTL,
 )
 from skanchor.bootstrap import Resampler, bootstrap
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 

@@ -11,9 +11,9 @@ from sklearn.base import clone
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
 from skanchor._battles.grades import graded_in_part
+from skanchor._sample.sample import Sample
 from skanchor.exceptions import DataWarning
 from skanchor.large import fit_history
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 ANCHOR = AnchorPipeline(cv=2, item_effects=None, random_state=0)

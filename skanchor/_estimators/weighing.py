@@ -14,13 +14,13 @@ from skanchor._battles import HUMAN, Comparisons, FeaturePairs, JudgeRows
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
 from skanchor._model.sources import ResidualRows, SourceRows
-from skanchor._source_rows import rows_that_count, source_rows
+from skanchor._sample.sample import Sample
+from skanchor._sample.source_rows import rows_that_count, source_rows
 from skanchor._typing import Array
 from skanchor.bias.fitting import TrainingRows, fit_learner, same_settings
 from skanchor.bias.protocol import LastStage, for_riesz_weights, linearity
 from skanchor.bias.registry import learner_for
 from skanchor.exceptions import LearnerError
-from skanchor.sample import Sample
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,8 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._admission import admit_to_inference, warn_of_no_judges
-from skanchor._arrivals import ArrivalScorer
 from skanchor._assembly import Inference
 from skanchor._battles import Comparisons, has_contexts, read_contexts
-from skanchor._btl import BTLRegressor
 from skanchor._cells import Cells
 from skanchor._contexts import context_mix
 from skanchor._crossfit.fit_stages import fit_stages
@@ -34,18 +31,23 @@ from skanchor._crossfit.item_test import ItemTest
 from skanchor._crossfit.plans import are_drawn, make_plans
 from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._diagnostics import ItemCheck, judge_table
-from skanchor._judges import JudgeCalibrator
-from skanchor._riesz import RieszDebiaser
-from skanchor._row_rules import TIES
+from skanchor._estimators.arrivals import ArrivalScorer
+from skanchor._estimators.btl import BTLRegressor
+from skanchor._estimators.judges import JudgeCalibrator
+from skanchor._estimators.riesz import RieszDebiaser
+from skanchor._sample.admission import admit_to_inference, warn_of_no_judges
+from skanchor._sample.row_rules import TIES
+from skanchor._sample.sample import WEIGHTS, Battles, Sample
+from skanchor._sample.weights import check_weights_and_groups, mean_weight
 from skanchor._typing import Array, Split, Splitter
-from skanchor._weight_checks import check_weights_and_groups, mean_weight
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.readouts import fragility
 from skanchor.results import AnchorResult, ContextResult
 from skanchor.results.estimators import RankingEstimator, of_result
 from skanchor.results.intervals import relative_spread
-from skanchor.sample import WEIGHTS, Battles, Sample
+
+__all__ = ["AnchorPipeline"]
 
 MOST_REPEATS = 10_000
 """Most repeats of the cross-fit."""
@@ -487,9 +489,7 @@ class AnchorPipeline(RankingEstimator):
         if cell is not None and not is_read:
             # Other splitters see the rows of the table.
             drawn, cell = cells.rows_of(admitted), None
-        return make_plans(
-            self.cv, self.n_repeats, drawn, self.random_state, cell, cells.groups
-        )
+        return make_plans(self.cv, self.n_repeats, drawn, self.random_state, cell)
 
     def stages(self) -> Stages:
         """The unfitted stages, as defined by the parameters.

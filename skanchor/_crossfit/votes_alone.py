@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor._btl import BTLRegressor
 from skanchor._crossfit.cross_fit import CrossFit, FullFit, Repeat
-from skanchor._human_bias import Scale, VoteFit
+from skanchor._estimators.btl import BTLRegressor
+from skanchor._estimators.human_bias import Scale, VoteFit
 from skanchor._model.influence import residuals, row_influence
+from skanchor._sample.groups import group_matrix
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
-from skanchor.sample import Sample
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -62,8 +63,8 @@ class VoteInfluence:
 
     def largest(self) -> Array:
         """Largest influence of a row, or of a group, on each score, in size."""
-        values, members = self._of_each(), self.sample.membership(slice(None))
-        values = values if members is None else members.matrix() @ values
+        values, groups = self._of_each(), self.sample.groups
+        values = values if groups is None else group_matrix(groups) @ values
         return np.asarray(np.abs(values).max(axis=0))
 
 

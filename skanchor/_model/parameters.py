@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skanchor._numerics.types import Array
+from skanchor._typing import Array
 
 LEAST_SENSITIVITY = 1e-10
 """Sensitivity below which a judge is uninformative: what is left is rounding."""

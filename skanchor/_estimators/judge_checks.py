@@ -10,18 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
-from sklearn.base import clone
 
 from skanchor._battles import FeaturePairs, JudgeRows
 from skanchor._model.graph import count_components
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.link import sigmoid
-from skanchor._model.logistic import fit_logistic
-from skanchor._numerics.separation import Separation, separation_of
+from skanchor._model.separation import Separation, separation_of
 from skanchor._typing import Array
 from skanchor.bias.fitting import TrainingRows
 from skanchor.bias.protocol import last_stage, linearity, span_names
-from skanchor.bias.registry import learner_for
 from skanchor.exceptions import (
     BattlesError,
     ConvergenceWarning,
@@ -31,7 +28,6 @@ from skanchor.exceptions import (
     SkanchorWarning,
     WeakJudgeWarning,
 )
-from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 ONE_SIDED = 10
@@ -39,9 +35,6 @@ ONE_SIDED = 10
 
 WEAK_SENSITIVITY = 0.05
 """Sensitivities below this many judge logits per score unit are called weak."""
-
-PILOT_ROWS = 2000
-"""Rows of a judge that are looked at first: what separates all separates these."""
 
 SWAP = (
     "Set position_effect=False (on the command line --set "
@@ -371,68 +364,3 @@ def favour_of_a_side(
     total = rest @ residual
     z = abs(total) / np.sqrt(variance)
     return float(total / information), float(2.0 * ndtr(-z))
-
-
-@dataclass(frozen=True, slots=True)
-class FeatureSeparation:
-    """What settles the verdicts of a judge.
-
-    Attributes
-    ----------
-    judge : hashable
-        Label.
-    columns : list of str
-        Names of the features that separate the verdicts.
-    alone : bool
-        Whether each of them does so alone.
-    """
-
-    judge: Any
-    columns: list[str]
-    alone: bool
-
-
-def feature_separated_judges(sample: Sample, bias: Any) -> list[FeatureSeparation]:
-    """Judges half of whose historical verdicts features separate, or more.
-
-    Their bias has no finite fit, and beside it their sensitivity has none: where a fit
-    stops on its way to infinity is rounding, and so is what such rows then say of the
-    models. That there is such a way is a matter of the features alone, and needs no
-    score. Columns with a ridge have none.
-
-    Parameters
-    ----------
-    sample : Sample
-        Rows in their roles.
-    bias : str, learner or dict
-        As the parameter of :class:`skanchor.JudgeCalibrator`.
-
-    Returns
-    -------
-    list of FeatureSeparation
-    """
-    X, found = sample.X, []
-    for m, judge in enumerate(X.judges.tolist() if X.feature_names else ()):
-        learner: Any = clone(learner_for(bias, judge))
-        cut = X.by_judge(m)
-        historical = X.is_historical_judge_row[cut.rows] & X.is_usable[cut.rows]
-        used = np.flatnonzero(historical & (sample.weight[cut.rows] > 0))
-        if not (hasattr(learner, "fit_span") and len(used)):
-            continue
-        rows, weight = cut.rows[used], np.ones(len(used))
-        pairs, y = cut.pairs[used], sample.y[rows]
-        learner.fit_span(pairs, weight)
-        # A ridge keeps coefficients finite: only columns without one can separate.
-        free = np.flatnonzero(learner.ridge(pairs, weight) == 0.0)
-        some = np.arange(0, len(used), -(-len(used) // PILOT_ROWS))
-        columns = learner.span(pairs[some])[:, free]
-        # The fit by features alone, which is fast, tells whether there may be no end.
-        if not len(free) or fit_logistic(columns, y[some], weight[some]).converged:
-            continue
-        span = learner.span(pairs)
-        split = separation_of(span[:, free], y, sample.multiplicity_of(rows))
-        if len(split.columns) and 2 * split.n_rows >= sample.number(rows):
-            names = span_names(learner, tuple(X.feature_names), span.shape[1])
-            separating = [names[free[k]] for k in split.columns]
-            found.append(FeatureSeparation(judge, separating, split.alone))
-    return found

@@ -33,8 +33,7 @@ from skanchor._battles.grouping import (
 from skanchor._battles.labels import to_numpy
 from skanchor._battles.oddities import warn_of_odd_rows
 from skanchor._checks import check_unmasked
-from skanchor._numerics.groups import Crossed, Membership
-from skanchor._numerics.machine import available_bytes
+from skanchor._machine import available_bytes
 from skanchor._typing import Array
 from skanchor.exceptions import (
     BattlesError,
@@ -57,7 +56,7 @@ features, or encoded battles."""
 
 _BY_ROW = (
     *("X", "outcomes", "weight", "groups", "left_out"),
-    *("multiplicity", "members", "raters", "rated"),
+    *("multiplicity", "raters"),
 )
 """Attributes of a sample that have an entry for each row, where they are not None."""
 
@@ -98,16 +97,11 @@ class Sample:
     multiplicity : ndarray of shape (n_rows,) or None
         Number of equal rows of the table that each row represents; ``weight`` is then
         the sum of their weights. None if each row represents itself.
-    members : Membership or None
-        Groups of merged rows, which may represent rows of several groups; used instead
-        of ``groups``.
     unit : float
         The user's weight that is one here.
     raters : ndarray of shape (n_rows,) or None
         Codes of the raters of votes, -1 in other rows; None if errors do not allow for
         raters.
-    rated : Crossed or None
-        Raters and prompts of merged rows; used instead of ``raters``.
     index : ndarray of shape (n_rows of the table,) or None
         Row that represents each row of the table, where equal rows of the table were
         put together before they were encoded. Slices have none.
@@ -115,7 +109,7 @@ class Sample:
     Examples
     --------
     >>> from skanchor.datasets import load_demo
-    >>> from skanchor.sample import Sample
+    >>> from skanchor._sample.sample import Sample
     >>> X, y = load_demo(return_X_y=True)
     >>> sample = Sample.admit(X, y)
     >>> sample.weight.shape
@@ -129,10 +123,8 @@ class Sample:
     inputs: Inputs = field(default_factory=Inputs)
     left_out: NDArray[np.bool_] | None = None
     multiplicity: Array | None = None
-    members: Membership | None = None
     unit: float = 1.0
     raters: NDArray[np.intp] | None = None
-    rated: Crossed | None = None
     index: NDArray[Any] | None = None
 
     @classmethod
@@ -292,30 +284,12 @@ class Sample:
     @property
     def is_grouped(self) -> bool:
         """Whether rows may depend on each other within groups."""
-        return self.groups is not None or self.members is not None
+        return self.groups is not None
 
     @property
     def n_groups(self) -> int | None:
         """Number of groups of dependent rows; None without groups."""
-        if self.members is not None:
-            return len(self.members.groups)
         return None if self.groups is None else len(np.unique(self.groups))
-
-    def membership(self, rows: Any) -> Membership | None:
-        """Groups of some rows; None without groups."""
-        if self.members is not None:
-            return self.members[rows]
-        return None if self.groups is None else Membership.of(self.groups[rows])
-
-    def crossed(self, rows: Any) -> Crossed | None:
-        """Prompts and raters of some rows; None where errors do not allow for raters.
-
-        Without groups each row is a prompt of its own.
-        """
-        if self.raters is None:
-            return None if self.rated is None else self.rated[rows]
-        prompts = np.arange(len(self)) if self.groups is None else self.groups
-        return Crossed.of(prompts[rows], self.raters[rows])
 
     @property
     def row_groups(self) -> NDArray[np.intp] | RowGroups | None:

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._sample.sample import Sample, warn_of_counts
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.sample import Sample, warn_of_counts
 from skanchor.warning_log import warn
 
 TIES = ("half", "drop")

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from skanchor._battles import HUMAN, is_constant, number_rows
 from skanchor._battles.grouping import FEW_GROUPS
+from skanchor._sample.sample import Sample
 from skanchor.exceptions import DataWarning
-from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 PART_OF_VERDICTS = 0.1
@@ -82,14 +82,8 @@ def _count_once(sample: Sample, rows: NDArray[np.bool_]) -> int:
     columns = X.judge, X.left, X.right, X.order, sample.y, sample.weight / number
     kind = np.zeros(n_rows, dtype=np.intp)
     kind[rows] = number_rows(*(column[rows] for column in columns)).kind
-    # Of each group, the rows that stand for its own: groups of cells are several.
-    if sample.groups is not None:
-        group, row = sample.groups[rows], np.flatnonzero(rows)
-    else:
-        assert sample.members is not None
-        group, row, _ = sample.members.entries()
-        group, row = group[rows[row]], row[rows[row]]
-    return len(number_rows(group, kind[row]).first)
+    assert sample.groups is not None
+    return len(number_rows(sample.groups[rows], kind[rows]).first)
 
 
 def _warn_of_few_groups(sample: Sample) -> None:

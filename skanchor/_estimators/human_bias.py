@@ -22,17 +22,17 @@ from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.newton import minimise
 from skanchor._model.one_sided import dispersion_of
 from skanchor._model.riesz import RieszWeights
+from skanchor._model.separation import separation_of
 from skanchor._model.sources import SourceRows
 from skanchor._model.steps import grams_of
-from skanchor._numerics.separation import separation_of
-from skanchor._source_rows import by_group, source_rows, spans_of
+from skanchor._sample.sample import Sample
+from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import TrainingRows, fit_learner
 from skanchor.bias.protocol import linearity, rejoined
 from skanchor.bias.registry import make_learner
 from skanchor.exceptions import BattlesError, ConvergenceWarning
-from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 FARTHEST = 5.0
@@ -106,7 +106,7 @@ def fit_bias(
     start : learner, optional
         Fitted on nearly the same rows: an automatic choice is that of this one.
     seed_offset : int, default=0
-        As in :meth:`skanchor._base.ComparisonEstimator.fit_sample`.
+        As in :meth:`skanchor._estimators.base.ComparisonEstimator.fit_sample`.
 
     Returns
     -------
@@ -153,7 +153,7 @@ class VoteFit:
     bias : learner or None
         Fitted.
     rows : SourceRows
-        Votes that count; those of several groups are apart.
+        Votes that count.
     weights : RieszWeights
         Of these rows, with the fit.
     unit : float
@@ -201,7 +201,7 @@ class VoteFit:
         weights = RieszWeights.solve(
             fit, grams_of(fit, [rows], [rows.weight]), fit.precision
         )
-        return cls(learner, by_group(rows, votes)[0], weights, unit)
+        return cls(learner, rows, weights, unit)
 
     @property
     def scores(self) -> Array:

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 
-from skanchor._base import ComparisonEstimator
 from skanchor._battles import Comparisons, JudgeRows, align, usable_features
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_bounds
-from skanchor._judge_checks import JudgeFit
-from skanchor._numerics.parameters import without_rounding
+from skanchor._estimators.base import ComparisonEstimator
+from skanchor._estimators.judge_checks import JudgeFit
+from skanchor._model.parameters import without_rounding
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import TrainingRows, fit_learner, same_settings
@@ -28,7 +29,6 @@ from skanchor.bias.protocol import (
 )
 from skanchor.bias.registry import LEARNER_CONSTRAINT, learner_for, make_learner
 from skanchor.exceptions import BattlesError, LearnerError
-from skanchor.sample import Sample
 
 FAVOUR = 0.01
 """P-value, among all judges, of a favour for one side that is warned of."""

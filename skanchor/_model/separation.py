@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from skanchor._numerics.types import Array
+from skanchor._typing import Array
 
 _LP_ROWS = 20_000
 """Most decided rows, and most tied rows, of the linear programme."""

@@ -8,23 +8,22 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
-from skanchor._base import ComparisonEstimator
 from skanchor._battles import Comparisons, align
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_level
-from skanchor._human_bias import Scale, fit_votes, vote_biases
+from skanchor._estimators.base import ComparisonEstimator
+from skanchor._estimators.human_bias import Scale, fit_votes, vote_biases
 from skanchor._model.btl import BTLFit, fit_btl
 from skanchor._model.btl_errors import ScoreErrors
 from skanchor._model.graph import Connectivity
 from skanchor._model.linalg import positive_part
 from skanchor._model.one_sided import OpenScores, dispersion_of
-from skanchor._numerics.groups import Membership
-from skanchor._row_rules import TIES
+from skanchor._sample.row_rules import TIES
+from skanchor._sample.sample import WEIGHTS, Battles, Sample
 from skanchor._typing import Array
 from skanchor._votes import (
     HumanVotes,
@@ -36,7 +35,6 @@ from skanchor._votes import (
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.exceptions import BattlesError
-from skanchor.sample import WEIGHTS, Battles, Sample
 
 ELO_SCALE = 400.0 / np.log(10.0)
 """Elo points per logit."""
@@ -208,9 +206,8 @@ class BTLRegressor(ComparisonEstimator):
         else:
             self._estimate_errors(votes, fit)
         if start is None and len(fit.scales):
-            self.open_rows_ = votes.open_rows(
-                fit.scale < 0, self.dispersion_, self.bias_
-            )
+            styles = None if self.bias_ is None else vote_biases(self.bias_, X)
+            self.open_rows_ = votes.open_rows(fit.scale < 0, self.dispersion_, styles)
 
     def _fit_scores(self, wins: Array, start: BTLRegressor | None) -> BTLFit:
         """Fit ``scores_``, and flag those without a limit."""
@@ -247,22 +244,25 @@ class BTLRegressor(ComparisonEstimator):
             self.covariance_ = self._open(errors.fisher() / votes.unit)
             return
         sample, rows, is_lost = votes.sample, votes.rows, False
-        members, crossed = sample.membership(rows), sample.crossed(rows)
-        if members is None:
+        groups = None if sample.groups is None else sample.groups[rows]
+        if groups is None:
             covariance = errors.of_votes()
         else:
-            covariance, is_lost = errors.of_groups(votes.totals(members, errors))
-        if is_lost:
-            assert members is not None
-            warn_of("residuals-cancel", n_groups=len(np.unique(members.place)))
+            covariance, is_lost = errors.of_groups(votes.totals(groups, errors))
+        if groups is not None and is_lost:
+            warn_of("residuals-cancel", n_groups=len(np.unique(groups)))
         else:
             warn_of_silence(errors, self.models_)
-        if crossed is not None:
-            units = votes.totals(crossed.units, errors)
-            raters = csr_array(Membership.of(crossed.rater).matrix() @ units)
-            by_rater, by_unit = map(errors.of_totals, (raters, units))
+        if sample.raters is not None:
+            rater, n_votes = sample.raters[rows], len(sample.raters)
+            # Without groups each vote is one of its own.
+            prompt = np.arange(n_votes)[rows] if groups is None else groups
+            unit = np.where(rater < 0, -1, prompt * (rater.max(initial=0) + 1) + rater)
+            by_rater, by_unit = (
+                errors.of_totals(votes.totals(codes, errors)) for codes in (rater, unit)
+            )
             covariance += positive_part(by_rater - by_unit)
-        if members is not None or crossed is not None:
+        if sample.is_grouped or sample.raters is not None:
             self.dispersion_ = dispersion_of(covariance, errors.of_votes())
         self.covariance_ = self._open(covariance)
 

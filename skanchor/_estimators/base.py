@@ -22,13 +22,13 @@ from sklearn.utils.validation import (
 from skanchor._battles import Comparisons, Outcomes
 from skanchor._battles.table_rows import is_named
 from skanchor._documented import DocumentedMixin
+from skanchor._machine import limited_threads, threads_for
 from skanchor._model.link import log_loss_terms, sigmoid
-from skanchor._numerics.machine import limited_threads, threads_for
-from skanchor._numerics.parameters import count_parameters
-from skanchor._row_rules import RowRules, drops_ties
+from skanchor._model.parameters import count_parameters
+from skanchor._sample.row_rules import RowRules, drops_ties
+from skanchor._sample.sample import Battles, Sample, check_weight
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.sample import Battles, Sample, check_weight
 from skanchor.warning_log import WarningLog
 
 _ALIKE_NAMES = ("look-alike-models", "look-alike-judges", "misspelt-models")

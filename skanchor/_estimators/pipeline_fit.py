@@ -12,19 +12,19 @@ import pandas as pd
 
 from skanchor._battles import Comparisons
 from skanchor._battles.labels import label_index
-from skanchor._judges import POSITION_BOUND, JudgeCalibrator
+from skanchor._estimators.judges import POSITION_BOUND, JudgeCalibrator
 from skanchor._model.dispersion import NO_DISPERSION, dispersion
 from skanchor._model.expansion import ExpandedRows
 from skanchor._model.fit import Fit
 from skanchor._model.item_effects import inverse_covariance, with_item_effects
 from skanchor._model.layout import PEOPLE, Layout
-from skanchor._model.linalg import Array
+from skanchor._model.parameters import without_rounding
 from skanchor._model.sources import SourceRows
 from skanchor._model.steps import Step, fitted, steps_of
-from skanchor._numerics.parameters import without_rounding
-from skanchor._source_rows import by_group, source_rows, spans_of
+from skanchor._sample.sample import Sample
+from skanchor._sample.source_rows import source_rows, spans_of
+from skanchor._typing import Array
 from skanchor.bias.protocol import rejoined
-from skanchor.sample import Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,9 +191,8 @@ class PipelineFit:
         for rows in self.sources:
             if not rows.is_new:
                 p = self.fit.probabilities(rows)
-                apart, at = by_group(rows, self.sample)
                 found[rows.source - 1] = dispersion(
-                    apart, p[at], without_items=without_items
+                    rows, p, without_items=without_items
                 )
         return found
 

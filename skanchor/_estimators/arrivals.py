@@ -10,18 +10,18 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
-from skanchor._base import ComparisonEstimator
 from skanchor._battles import Comparisons, align, usable_features
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_bounds
+from skanchor._estimators.base import ComparisonEstimator
+from skanchor._estimators.pipeline_fit import PipelineFit, carried_by
 from skanchor._model.fit import Fit
 from skanchor._model.sources import SourceRows
 from skanchor._model.steps import fitted, steps_of
-from skanchor._pipeline_fit import PipelineFit, carried_by
-from skanchor._source_rows import source_rows, without_columns
+from skanchor._sample.sample import Sample
+from skanchor._sample.source_rows import source_rows, without_columns
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, BoundWarning
-from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 _TOLERANCE = 1e-14

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from skanchor._battles import JudgeRows
 from skanchor._model.sources import SourceRows
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage
 from skanchor.exceptions import LearnerError
-from skanchor.sample import Sample
 
 
 def spans_of(learners: Sequence[Any], sample: Sample) -> list[LastStage]:
@@ -108,28 +108,6 @@ def source_rows(sample: Sample, spans: Iterable[LastStage]) -> list[SourceRows]:
                     )
                 )
     return found
-
-
-def by_group(rows: SourceRows, sample: Sample) -> tuple[SourceRows, NDArray[np.intp]]:
-    """Rows of which none stands for rows of several groups, and their places before."""
-    members = sample.members
-    if members is None:
-        return rows, np.arange(len(rows))
-    assert sample.multiplicity is not None
-    inside = members[rows.rows]
-    at = np.repeat(np.arange(len(rows)), np.diff(inside.starts))
-    found = rows[at]
-    # Equal rows of a group are one row of their weight.
-    share = inside.number / sample.multiplicity[found.rows]
-    return (
-        replace(
-            found,
-            weight=found.weight * share,
-            count=np.ones(len(at)),
-            group=inside.groups[inside.place],
-        ),
-        at,
-    )
 
 
 def _codes_of_groups(sample: Sample) -> NDArray[np.intp]:

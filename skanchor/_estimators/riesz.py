@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from skanchor._base import ComparisonEstimator
 from skanchor._battles import Comparisons, Outcomes, usable_features
+from skanchor._estimators.base import ComparisonEstimator
+from skanchor._estimators.pipeline_fit import PipelineFit, carried_by
+from skanchor._estimators.weighing import Weighing, WeightFunctions
 from skanchor._model.link import sigmoid
 from skanchor._model.solution import Solution
 from skanchor._model.sources import SourceRows, variance_of
-from skanchor._pipeline_fit import PipelineFit, carried_by
-from skanchor._riesz._weighing import Weighing, WeightFunctions
+from skanchor._sample.sample import Battles, Sample, check_weight
 from skanchor._typing import Array
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import LEARNER_CONSTRAINT, make_learner
 from skanchor.exceptions import BattlesError, SkanchorWarning
-from skanchor.sample import Battles, Sample, check_weight
 from skanchor.warning_log import warn
 
 

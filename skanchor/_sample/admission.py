@@ -5,8 +5,7 @@ Every method that ranks new models uses it, the pipeline and the baselines alike
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,37 +13,26 @@ from sklearn.base import clone
 
 from skanchor._battles import (
     Comparisons,
-    advice_on_spellings,
     decide_roles,
     usable_features,
     warn_of_contradicting_judges,
     warn_of_runs,
 )
 from skanchor._battles.grades import shares_on_old_and_new, warn_of_other_grades
-from skanchor._btl import BTLRegressor
-from skanchor._judge_checks import FeatureSeparation, feature_separated_judges
 from skanchor._model.graph import Connectivity
-from skanchor._typing import Array
-from skanchor._votes import slight_ridge
+from skanchor._sample.sample import Sample
+from skanchor._sample.usable_judges import (
+    leave_out_feature_separated,
+    leave_out_judges,
+    leave_out_little_history,
+    warn_of_thin_judges,
+)
 from skanchor.exceptions import (
     BattlesError,
     DataWarning,
     DisconnectedError,
-    SeparationWarning,
 )
-from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
-
-MANY_JUDGES = 5
-"""Judges left out beyond which one warning tells of all."""
-
-ROWS_PER_PARAMETER = 5
-"""Historical rows of a judge for its sensitivity and each feature; with fewer its bias
-may be anything, and its one-step corrections harm the scores of all models."""
-
-SEVERAL_JUDGES, ROWS_OF_SENSITIVITY = 5, 60
-"""Judges, and historical rows of each, below which one sensitivity for all of them is
-as good as one for each, or better: see docs/item_effects.md."""
 
 
 def admit_to_ranking(sample: Sample, new_models: Any) -> Sample:
@@ -74,7 +62,7 @@ def admit_to_ranking(sample: Sample, new_models: Any) -> Sample:
 
 def admit_to_inference(
     sample: Sample,
-    btl: BTLRegressor,
+    btl: Any,
     bias: Any,
     new_models: Sequence[Hashable] | None,
     *,
@@ -103,11 +91,9 @@ def admit_to_inference(
     check_ranking(battles, new_models)
     warn_of_contradicting_judges(battles, sample.y, sample.weight, sample.multiplicity)
     everyone = sample.with_battles(battles)
-    if sample.is_grouped and len(battles.judges) > 1:
-        members = everyone.membership(slice(None))
-        assert members is not None
-        rows = np.repeat(np.arange(len(everyone)), np.diff(members.starts))
-        warn_of_runs(battles[rows], sample.y[rows], members.place)
+    if sample.groups is not None and len(battles.judges) > 1:
+        group = np.unique(sample.groups, return_inverse=True)[1]
+        warn_of_runs(battles, sample.y, group)
     _look_at_grades(everyone)
     if btl.bias is not None:
         # Before anything is fitted: those of new models are no votes of the BTL.
@@ -128,32 +114,6 @@ def _look_at_grades(sample: Sample) -> None:
     X = sample.X
     shares = shares_on_old_and_new(X, sample.y, sample.multiplicity, sample.counts)
     warn_of_other_grades(X.judges, *shares)
-
-
-def warn_of_thin_judges(sample: Sample) -> None:
-    """Warn of several judges with too few historical rows to learn what each is worth.
-
-    Parameters
-    ----------
-    sample : Sample
-        Rows in their roles.
-    """
-    history = _JudgeHistory.of(sample)
-    if len(history.judges) < SEVERAL_JUDGES:
-        return
-    middle = int(np.median([n for _, n, _ in history.judges]))
-    if middle < ROWS_OF_SENSITIVITY:
-        warn(
-            DataWarning(
-                f"The {len(history.judges):,} judges have {middle} verdicts each on "
-                f"historical models, in the median. Fewer than {ROWS_OF_SENSITIVITY} "
-                "hardly show the sensitivity of a judge, so intervals are likely "
-                "very wide. If they are alike, such as seeds or prompts of one "
-                "model, fit them as one: pool='judges'.",
-                code="thin-judges",
-                subject=[judge for judge, _, _ in history.judges],
-            )
-        )
 
 
 def warn_of_no_judges(sample: Sample) -> None:
@@ -217,112 +177,7 @@ def _check_votes_left(sample: Sample) -> None:
     )
 
 
-def leave_out_judges(sample: Sample) -> Sample:
-    """Leave out judges without history; refuse new models that nothing else places."""
-    history = _JudgeHistory.of(sample)
-    unused = history.with_fewer_rows_than(1)
-    history.warn_of(unused, 1)
-    battles = _without_judges(sample.X, unused)
-    if unused and not len(battles.judges):
-        raise BattlesError(
-            f"Judges {unused} have no row between two models with human votes, "
-            "so no judge can be calibrated. "
-            f"{advice_on_spellings(sample.X, sample.weight)}".rstrip()
-        )
-    lost = _unplaced(battles, sample.weight)
-    if lost:
-        why = f" ({unused} have no historical row)" if unused else ""
-        raise BattlesError(
-            f"New model {lost[0]!r} has no comparison by a calibrated judge{why}. "
-            "Add some by a judge that has compared old models, too."
-        )
-    used = battles.is_usable & ~battles.is_human & (sample.weight > 0)
-    return sample.with_battles(usable_features(battles, used))
-
-
-def leave_out_little_history(sample: Sample) -> Sample:
-    """Leave out judges with too little history, where others place every new model."""
-    X = sample.X
-    needed = ROWS_PER_PARAMETER * (1 + X.features_left.shape[1])
-    history = _JudgeHistory.of(sample)
-    few = history.with_fewer_rows_than(needed)
-    battles = _without_judges(X, few)
-    if not few or not len(battles.judges) or _unplaced(battles, sample.weight):
-        return sample
-    history.warn_of(few, needed)
-    return sample.with_battles(battles)
-
-
-def leave_out_feature_separated(
-    sample: Sample, bias: Any, n_rows: Mapping[Any, int] | None = None
-) -> Sample:
-    """Leave out judges whose verdicts features settle, whatever the models.
-
-    Parameters
-    ----------
-    sample : Sample
-        Rows in their roles.
-    bias : str, learner or dict
-        Of the judges' calibrator.
-    n_rows : mapping of label to int, optional
-        By judge the number of all rows, where the sample holds some of them.
-
-    Returns
-    -------
-    Sample
-
-    Raises
-    ------
-    BattlesError
-        If no other judge places a new model, or none is left.
-    """
-    X = sample.X
-    separated = feature_separated_judges(sample, bias)
-    if not separated:
-        return sample
-    kept = _without_judges(X, [found.judge for found in separated])
-    lost = _unplaced(kept, sample.weight)
-    if lost or not len(kept.judges):
-        what = f"places new model {lost[0]!r}" if lost else "is left"
-        raise BattlesError(
-            f"{_separated_by(separated[0])}, whatever the models, and no other judge "
-            f"{what}. {_against_features(separated[0])}"
-        )
-    for found in separated:
-        own = X.by_judge(X.judges.tolist().index(found.judge)).rows
-        n = sample.number(own[sample.weight[own] > 0])
-        n = n if n_rows is None else int(n_rows[found.judge])
-        warn(
-            SeparationWarning(
-                f"{_separated_by(found)}: no finite fit exists, and its rows say "
-                f"almost nothing about the models. All {n} are left out. This happens "
-                f"if a feature is made from the outcome. {_against_features(found)}",
-                code="separated-by-features",
-                subject=[found.judge],
-            )
-        )
-    return sample.with_battles(kept)
-
-
-def _separated_by(found: FeatureSeparation) -> str:
-    """Say what separates the verdicts of a judge."""
-    what = ", ".join(f"feature {name!r}" for name in found.columns[:MANY_JUDGES])
-    if not found.alone:
-        n = len(found.columns)
-        what = f"a combination of {n} columns, among them {what}"
-    return f"The verdicts of judge {found.judge!r} are separated by {what}"
-
-
-def _against_features(found: FeatureSeparation) -> str:
-    """Say what to do about them."""
-    feature = "the feature (drop_features) or " if found.alone else ""
-    return (
-        f"Drop {feature}the judge (without=[{found.judge!r}]), or set a ridge penalty, "
-        "such as LinearBias(alpha=0.01)."
-    )
-
-
-def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
+def leave_out_separated(sample: Sample, btl: Any) -> Sample:
     """Leave out historical models without a score: bound on one side, or on the bound.
 
     At the maximum of the likelihood, infinitely far out, the votes on the former say
@@ -373,6 +228,15 @@ def _ridge_advised(sample: Sample) -> str:
     return f"BTLRegressor(alpha={alpha})"
 
 
+def slight_ridge(n_votes: float) -> float:
+    """A ridge worth advising: as one observation of each score beside these votes.
+
+    Its pull does not grow with the votes. One that does leaves intervals too short.
+    ``n_votes`` may be the sum of their weights.
+    """
+    return float(f"{1.0 / max(n_votes, 1.0):.0e}")
+
+
 def _placing_by_judges(sample: Sample) -> str:
     """Say what to do about models whose votes do not score them."""
     return (
@@ -381,7 +245,7 @@ def _placing_by_judges(sample: Sample) -> str:
     )
 
 
-def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
+def leave_out_one_sided(sample: Sample, btl: Any) -> Sample:
     """Leave out historical models that votes and verdicts bound on one side only.
 
     Where judges help to place the historical models, a model that never won with people
@@ -454,70 +318,3 @@ def _without_models(sample: Sample, lost: list[Any], why: str, advice: str) -> S
         )
     )
     return sample.with_battles(kept)
-
-
-def _unplaced(X: Comparisons, weight: Array) -> list[Any]:
-    """New models that are in no usable row of positive weight."""
-    seen = X.rows.appearances(X.is_usable & (weight > 0)) > 0
-    return X.models[X.is_new & ~seen].tolist()
-
-
-@dataclass(frozen=True, slots=True)
-class _JudgeHistory:
-    """Each judge, how many historical rows it has, and how many rows."""
-
-    judges: list[tuple[Any, int, int]]
-
-    @classmethod
-    def of(cls, sample: Sample) -> _JudgeHistory:
-        X = sample.X
-        rows = sample.counts & (X.judge >= 0)
-        historical, every = (
-            np.bincount(X.judge[which], sample.multiplicity_of(which), len(X.judges))
-            .astype(int)
-            .tolist()
-            for which in (rows & ~X.involves_new, rows)
-        )
-        return cls(list(zip(X.judges.tolist(), historical, every, strict=True)))
-
-    def with_fewer_rows_than(self, needed: int) -> list[Any]:
-        """Judges with too few historical rows."""
-        return [judge for judge, n, _ in self.judges if n < needed]
-
-    def warn_of(self, left_out: list[Any], needed: int) -> None:
-        """Warn of the judges whose rows are left out: one by one if they are few."""
-        lost = set(left_out)
-        known = [each for each in self.judges if each[0] in lost]
-        if len(known) > MANY_JUDGES:
-            listed = ", ".join(repr(judge) for judge, _, _ in known[:MANY_JUDGES])
-            what = "no historical row" if needed == 1 else "fewer historical rows"
-            why = "" if needed == 1 else f" than the {needed} that features ask for"
-            warn(
-                DataWarning(
-                    f"{len(known)} judges have {what} to calibrate them{why}: {listed} "
-                    f"and {len(known) - MANY_JUDGES} more; their "
-                    f"{sum(every for _, _, every in known)} rows are left out.",
-                    code="uncalibrated-judge",
-                    subject=[judge for judge, _, _ in known],
-                )
-            )
-            return
-        for judge, n, every in known:
-            what = "no historical row" if n == 0 else f"{n} historical rows"
-            why = f", fewer than the {needed} that its features ask for" if n else ""
-            warn(
-                DataWarning(
-                    f"Judge {judge!r} has {what} to calibrate it{why}; its {every} "
-                    "rows are left out.",
-                    code="uncalibrated-judge",
-                    subject=[judge],
-                )
-            )
-
-
-def _without_judges(X: Comparisons, judges: list[Any]) -> Comparisons:
-    """The rows, those of these judges unusable."""
-    if not judges:
-        return X
-    keep = np.array([judge not in judges for judge in X.judges.tolist()], dtype=bool)
-    return X.relabel(X.models, X.judges[keep])
