@@ -213,8 +213,9 @@ def in_short(found: Iterable[Warning]) -> Iterator[Warning]:
     Parameters
     ----------
     found : iterable of Warning
-        Those with one code are of a kind; without a subject each is of its own, since
-        only subjects tell which the others are.
+        Those that say the same of one name after another are of a kind: what comes
+        before the name, and the four words after it. Without a subject each is of its
+        own, since only subjects tell which the others are.
 
     Yields
     ------
@@ -222,7 +223,9 @@ def in_short(found: Iterable[Warning]) -> Iterator[Warning]:
     """
     kinds: dict[Any, list[Any]] = {}
     for warning in found:
-        kind = type(warning), getattr(warning, "code", "")
+        category, opening, *rest = _gist(warning)
+        words = "".join(rest[1:2]).split()[:4]
+        kind = category, getattr(warning, "code", ""), opening, *words
         has_subject = bool(getattr(warning, "subject", ()))
         kinds.setdefault(kind if has_subject else warning, []).append(warning)
     for alike in kinds.values():
