@@ -241,7 +241,7 @@ def _without_models(sample: Sample, lost: NDArray[np.bool_]) -> Sample:
     X, kept = sample.X, ~lost
     left = X.relabel(X.models[kept], X.judges)
     active = left.is_usable & (sample.weight > 0)
-    kept[kept] = ~left.is_new | (left.rows.appearances(active) > 0)
+    kept[kept] = ~left.is_new | (left.appearances(active) > 0)
     return sample.with_battles(X.relabel(X.models[kept], X.judges))
 
 
@@ -418,7 +418,7 @@ def _hidden_scale(
     if items is None:
         return np.zeros(len(own), dtype=bool)
     assert X.scores is not None
-    context = X.rows.items.context
+    context = X.items.context
     theta = np.where(X.is_new, 0.0, X.scores)
     spread = np.bincount(context, theta**2)[context]
     return np.asarray(X.is_new & (items.inflation * own > spread))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from skanchor._battles.labels import is_constant
+from skanchor._battles import is_constant
 from skanchor._model.btl import VoteCells
 from skanchor._model.btl_errors import ScoreErrors
 from skanchor._model.graph import Connectivity, in_braces
@@ -134,7 +134,8 @@ def _counted_votes(sample: Sample) -> NDArray[np.intp] | slice:
         and all(map(is_constant, (weight, X.judge, X.involves_new)))
         and len(X)
         and X.judge[0] == -1
-        and X.rows.all_known
+        and X.left.min() >= 0
+        and X.right.min() >= 0
     ):
         # Nothing tells rows apart, and there is no need to look at each; models
         # against themselves do not enter the sums.

@@ -378,20 +378,13 @@ class AnchorPipeline(RankingEstimator):
 
     # ----------------------------------------------------------------------------- fit
     def _admitted(
-        self,
-        X: Battles,
-        y: ArrayLike,
-        sample_weight: Any,
-        groups: Any,
-        *,
-        distinct: bool = False,
+        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
     ) -> Sample:
         """The encoded sample; with contexts its models are labels of model and context.
 
         Encoded rows may have their contexts already.
         """
-        distinct = distinct and self.context is None
-        sample = super()._admitted(X, y, sample_weight, groups, distinct=distinct)
+        sample = super()._admitted(X, y, sample_weight, groups)
         if self.context is None or has_contexts(sample.X):
             return sample
         contexts = read_contexts(self.context, X)
@@ -519,7 +512,7 @@ class AnchorPipeline(RankingEstimator):
         self._learned = chain.X
         self.models_, self.judges_ = self.result_.models, chain.X.judges
         self.new_models_ = self.models_[self.result_.is_new]
-        self.contexts_ = chain.X.rows.items.contexts
+        self.contexts_ = chain.X.items.contexts
         self.features_ = np.array(chain.X.feature_names, dtype=object)
 
     # ---------------------------------------------------------------- scikit-learn side

@@ -104,7 +104,7 @@ class Placement:
             fit.x[layout.sensitivities][1:],
             invisible[layout.scores],
             pairs,
-            X.rows.items.context,
+            X.items.context,
         )
 
     def check(self, shrunk: bool = False) -> None:

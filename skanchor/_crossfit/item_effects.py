@@ -157,7 +157,7 @@ def count_historical(X: Comparisons) -> int:
 
     Item effects are those of models, the same in all contexts.
     """
-    return len(np.unique(X.rows.items.model[~X.is_new]))
+    return len(np.unique(X.items.model[~X.is_new]))
 
 
 def estimate_item_covariance(

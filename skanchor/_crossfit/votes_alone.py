@@ -70,7 +70,7 @@ class VoteInfluence:
 
 def _centred(values: Array, centre: Array, sample: Sample) -> Array:
     """Values by score in the last axis, less their mean over the historical models."""
-    context = sample.X.rows.items.context
+    context = sample.X.items.context
     shares = np.where(context[:, None] == context, centre, 0.0)
     return np.asarray(values - values @ shares.T)
 
@@ -105,7 +105,7 @@ def likelihood_fit(full: FullFit, cell: NDArray[np.intp] | None) -> CrossFit:
     # A score whose error is infinite is marked so.
     known = np.where(np.isfinite(btl.covariance_), btl.covariance_, 0.0)
     covariance[np.ix_(place, place)], is_lost[place] = known, btl.unbounded_
-    context = X.rows.items.context
+    context = X.items.context
     is_centre = np.where(X.is_new | is_lost, 0.0, 1.0)
     centre = is_centre / np.maximum(np.bincount(context, is_centre), 1.0)[context]
     scores = _centred(np.nan_to_num(btl.scores_for(X.models)), centre, sample)

@@ -173,7 +173,7 @@ def _by_model(
     largest: Array,
 ) -> Array:
     """Of each model what ``_OF_MODELS`` names, of shape (n_models, 6)."""
-    (scores, errors, df), items, n = moments, X.rows.items, len(X.models)
+    (scores, errors, df), items, n = moments, X.items, len(X.models)
     low, high, total, left = np.zeros((4, n))
     for code in np.unique(items.context):
         inside = items.context == code

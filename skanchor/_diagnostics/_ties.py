@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._battles.grades import graded_in_part, shares_on_old_and_new
+from skanchor._battles.checks import graded_in_part, shares_on_old_and_new
 from skanchor._model.link import sigmoid
 from skanchor._model.logistic import fit_logistic
 from skanchor._sample.groups import group_matrix

@@ -201,7 +201,7 @@ def _laid_out(sample: Sample) -> tuple[Fit, list[SourceRows]]:
     # An unknown judge has no sensitivity, and its rows are not read.
     used = X.involves_new & sample.counts
     used &= np.append(np.isfinite(slopes), [False, True])[X.judge]
-    if not X.rows.features_complete:
+    if not X.features_complete:
         X = usable_features(X, used & ~X.is_human)
     sides, known = np.append(X.left[used], X.right[used]), _known_scores(X)
     unscored = np.intersect1d(sides, np.flatnonzero(~X.is_new & ~np.isfinite(known)))

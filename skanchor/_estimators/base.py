@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from skanchor._battles import Comparisons, Outcomes
-from skanchor._battles.table_rows import is_named
+from skanchor._battles.encoding import is_named
 from skanchor._documented import DocumentedMixin
 from skanchor._machine import limited_threads, threads_for
 from skanchor._model.link import log_loss_terms, sigmoid
@@ -31,7 +31,7 @@ from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.warning_log import WarningLog
 
-_ALIKE_NAMES = ("look-alike-models", "look-alike-judges", "misspelt-models")
+_ALIKE_NAMES = ("look-alike-models", "look-alike-judges")
 """Codes of warnings that may say why a fit is refused: two names of one model."""
 
 
@@ -149,9 +149,7 @@ class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
         try:
             self._validate_params()
             with log:
-                sample = self._admitted(
-                    X, y, sample_weight, groups, distinct=self._fits_cells
-                )
+                sample = self._admitted(X, y, sample_weight, groups)
                 if not sample.X.named:
                     # Before the fit: a wrong table is the first fault to name.
                     validate_data(self, X, skip_check_array=True)
@@ -175,17 +173,10 @@ class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _admitted(
-        self,
-        X: Battles,
-        y: ArrayLike,
-        sample_weight: Any,
-        groups: Any,
-        *,
-        distinct: bool = False,
+        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
     ) -> Sample:
-        """Validate and encode what ``fit`` is given; equal rows once if so asked."""
-        admit = Sample.admit_distinct if distinct else Sample.admit
-        sample = admit(X, y, sample_weight, groups)
+        """Validate and encode what ``fit`` is given."""
+        sample = Sample.admit(X, y, sample_weight, groups)
         return sample if self._allows_for_raters else sample.without_raters()
 
     def fit_sample(

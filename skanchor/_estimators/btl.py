@@ -192,7 +192,7 @@ class BTLRegressor(ComparisonEstimator):
             self._fit_nothing(sample)
             return
         self.models_ = X.models[present]
-        n_scales = len(np.unique(X.rows.items.context[present]))
+        n_scales = len(np.unique(X.items.context[present]))
         self.connectivity_ = Connectivity.of(wins, self.models_, n_scales)
         check_graph(self.connectivity_, self.disconnected, self.alpha, self.score_bound)
         fit = self._fit_scores(wins, start)

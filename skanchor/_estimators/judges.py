@@ -138,7 +138,7 @@ class JudgeCalibrator(ComparisonEstimator):
     ) -> None:
         X = sample.X
         scores = X.learned_scores()
-        if not X.rows.features_complete:
+        if not X.features_complete:
             historical = (sample.weight > 0) & X.is_historical_judge_row & X.is_usable
             X = usable_features(X, historical & np.isfinite(X.score_differences))
         # Parametric columns: the score difference, whose coefficient is the

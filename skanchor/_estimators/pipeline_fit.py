@@ -308,7 +308,7 @@ def layout_of(
     -------
     Layout
     """
-    items = X.rows.items
+    items = X.items
     return Layout(
         X.is_new,
         items.context,

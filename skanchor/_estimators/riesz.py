@@ -145,7 +145,7 @@ class RieszDebiaser(ComparisonEstimator):
         fit = weighing.fit(carried_by(X))
         self.models_, self.judges_ = X.models, X.judges
         self._keep(Solution.of(fit, rows, weighing.prior(fit, X, curvature)))
-        keys, codes = X.rows.source_keys, X.rows.sources
+        keys, codes = X.source_keys, X.sources
         totals = np.bincount(codes + 1, sample.weight)[1:]
         self._source_totals = list(zip(keys, totals.tolist(), strict=True))
 
@@ -306,7 +306,7 @@ class RieszDebiaser(ComparisonEstimator):
         p = sigmoid(np.nan_to_num(aligned.logits()))
         squares = np.sum(self.weights(X) ** 2, axis=1)
         values = weight * p * (1.0 - p) * squares
-        keys, codes = aligned.rows.source_keys, aligned.rows.sources
+        keys, codes = aligned.source_keys, aligned.sources
         known, total = dict(self._source_totals), 0.0
         for code, key in enumerate(keys):
             own = rows & (codes == code)

@@ -251,8 +251,10 @@ class Weighing:
                 cut, places = rows_that_count(sample, part.source)
                 columns = one.residual(cut, places, is_training=is_training)
                 known = {f.name: getattr(part, f.name) for f in fields(part) if f.init}
-                at = X.rows.places[part.rows]
-                found[number] = ResidualRows(**known, residual=columns[at])
+                place = np.empty(len(X), dtype=np.intp)
+                place[cut.rows] = np.arange(len(cut))
+                residual = columns[place[part.rows]]
+                found[number] = ResidualRows(**known, residual=residual)
         return found
 
     def _spans(self, sample: Sample, offset: Array) -> Iterator[LastStage]:

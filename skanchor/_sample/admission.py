@@ -18,7 +18,7 @@ from skanchor._battles import (
     warn_of_contradicting_judges,
     warn_of_runs,
 )
-from skanchor._battles.grades import shares_on_old_and_new, warn_of_other_grades
+from skanchor._battles.checks import shares_on_old_and_new, warn_of_other_grades
 from skanchor._model.graph import Connectivity
 from skanchor._sample.sample import Sample
 from skanchor._sample.usable_judges import (
@@ -119,8 +119,7 @@ def _look_at_grades(sample: Sample) -> None:
 def warn_of_no_judges(sample: Sample) -> None:
     """Warn of a table all of whose rows count as human for want of a column."""
     inputs = sample.inputs
-    # A column that may be meant has been named before.
-    if inputs.all_human and not inputs.may_name_judges:
+    if inputs.all_human:
         n_rows = sample.number(sample.counts)
         warn(
             DataWarning(
@@ -153,8 +152,9 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
             "split with SourceKFold, which keeps rows of every source in training; "
             "learning_curve needs shuffle=True as well.",
         )
-    items = X.rows.items
-    counts = np.bincount(items.context[~X.is_new], minlength=X.rows.n_contexts)
+    items = X.items
+    n_contexts = max(len(items.contexts), 1)
+    counts = np.bincount(items.context[~X.is_new], minlength=n_contexts)
     for code in np.flatnonzero(counts < 2)[:1].tolist():
         what = "Historical models with human rows"
         if len(items.contexts):
@@ -294,7 +294,7 @@ def check_contexts(everyone: Sample, bounded: Comparisons) -> None:
         The rows without models whose scores have no limit.
     """
     kept = bounded.models[~bounded.is_new]
-    for context in everyone.X.rows.items.contexts.tolist():
+    for context in everyone.X.items.contexts.tolist():
         if sum(label.context == context for label in kept) < 2:
             raise BattlesError(
                 "Too few scores of historical models have limits on both sides in "

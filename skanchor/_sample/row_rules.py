@@ -132,7 +132,7 @@ def _check_what_is_left(sample: Sample, tied: NDArray[np.bool_]) -> None:
             "Count them as half a win: ties='half'."
         )
     # Models with votes, and those with a vote that is no tie; judges likewise below.
-    voted, decided = (X.rows.appearances(rows) > 0 for rows in (votes, votes & ~tied))
+    voted, decided = (X.appearances(rows) > 0 for rows in (votes, votes & ~tied))
     models = X.models[voted & ~decided].tolist()
     if models:
         warn(

@@ -17,10 +17,10 @@ from skanchor._battles import (
     Outcomes,
     as_frame,
     constant,
-    equal_texts,
     is_constant,
 )
-from skanchor._battles.digest import digest_of
+from skanchor._battles.checks import check_table
+from skanchor._battles.columns import digest_of
 from skanchor._battles.features import check_scales
 from skanchor._battles.grouping import (
     FEW_GROUPS,
@@ -28,10 +28,8 @@ from skanchor._battles.grouping import (
     default_raters,
     effective_number,
     find_groups,
-    warn_of_groups_of_a_feature,
 )
 from skanchor._battles.labels import to_numpy
-from skanchor._battles.oddities import warn_of_odd_rows
 from skanchor._checks import check_unmasked
 from skanchor._machine import available_bytes
 from skanchor._typing import Array
@@ -40,7 +38,7 @@ from skanchor.exceptions import (
     CountWarning,
     DataWarning,
 )
-from skanchor.warning_log import WarningLog, warn
+from skanchor.warning_log import warn
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -102,9 +100,6 @@ class Sample:
     raters : ndarray of shape (n_rows,) or None
         Codes of the raters of votes, -1 in other rows; None if errors do not allow for
         raters.
-    index : ndarray of shape (n_rows of the table,) or None
-        Row that represents each row of the table, where equal rows of the table were
-        put together before they were encoded. Slices have none.
 
     Examples
     --------
@@ -125,43 +120,6 @@ class Sample:
     multiplicity: Array | None = None
     unit: float = 1.0
     raters: NDArray[np.intp] | None = None
-    index: NDArray[Any] | None = None
-
-    @classmethod
-    def admit_distinct(
-        cls,
-        X: Battles,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | str | None = "auto",
-    ) -> Sample:
-        """As :meth:`admit`; the equal rows of a table of few texts are encoded once.
-
-        Parameters
-        ----------
-        X, y, sample_weight, groups
-            As there.
-
-        Returns
-        -------
-        Sample
-            With an ``index`` where rows were put together. ``weight`` is then the
-            number of rows.
-        """
-        auto = groups is None or (isinstance(groups, str) and groups == "auto")
-        equal = equal_texts(X, y) if sample_weight is None and auto else None
-        if equal is not None:
-            first = equal.first
-            with WarningLog() as log:
-                try:
-                    found = cls.admit(X.iloc[first], y.iloc[first], None, groups)  # type: ignore[union-attr]
-                except BattlesError:
-                    found = None
-            # Errors and warnings number and count the rows: they are about them all.
-            if found is not None and not log.found:
-                size = equal.size.astype(np.float64)
-                return replace(found, weight=size, multiplicity=size, index=equal.kind)
-        return cls.admit(X, y, sample_weight, groups)
 
     @classmethod
     def admit(
@@ -234,12 +192,10 @@ class Sample:
         found = find_groups(groups, X, len(encoded))
         codes = found.prompts
         if not isinstance(X, Comparisons):
-            rows = encoded.rows
-            check_scales(rows.features_left, rows.features_right, rows.feature_names)
-            warn_of_groups_of_a_feature(found.name, rows.feature_names)
-            warn_of_odd_rows(
-                frame, encoded, outcomes.values, weight, grouped=codes is not None
-            )
+            features = encoded.features_left, encoded.features_right
+            check_scales(*features, encoded.feature_names)
+            grouped = codes is not None
+            check_table(frame, encoded, outcomes.values, weight, grouped=grouped)
             if sample_weight is None:
                 warn_of_unused_counts(frame)
         named = None if codes is None else found
@@ -258,7 +214,7 @@ class Sample:
     def __getitem__(self, rows: Any) -> Sample:
         known = {name: getattr(self, name) for name in _BY_ROW}
         some = {name: own[rows] for name, own in known.items() if own is not None}
-        return replace(self, index=None, **some)
+        return replace(self, **some)
 
     def number(self, rows: NDArray[Any]) -> int:
         """Number of rows of the table that some rows, or those of a mask, stand for."""
@@ -314,10 +270,9 @@ class Sample:
         """
         X = self.X
         labels = [X.models.tolist(), X.judges.tolist(), list(X.feature_names)]
-        weight = self.weight if self.index is None else self._weight_of_one
-        columns = (*X.rows.columns, self.y, weight, self.groups, self.raters)
+        columns = (*X.columns, self.y, self.weight, self.groups, self.raters)
         known = (each for each in columns if each is not None)
-        return digest_of(labels, known, self.index)
+        return digest_of(labels, known)
 
     @property
     def counts(self) -> NDArray[np.bool_]:
@@ -373,8 +328,6 @@ class Sample:
 
         The rows are not repeated. Callers must use the multiplicity.
         """
-        if self.index is not None:
-            return self
         self._check_counts(COUNTED_BYTES)
         inputs = replace(self.inputs, counted=self.inputs.weights is not None)
         rows = self[np.flatnonzero(self.weight > 0)]
@@ -399,8 +352,6 @@ class Sample:
 
         The integers may be narrow.
         """
-        if self.index is not None:
-            return self.index
         assert self.multiplicity is not None
         rows = np.arange(len(self), dtype=np.min_scalar_type(len(self)))
         return np.repeat(rows, self.multiplicity.astype(np.intp))
@@ -504,9 +455,6 @@ def warn_of_counts(sample: Sample) -> None:
     With groups nothing is lost: a row that counts n times is n rows of one group.
     """
     if sample.groups is not None or is_constant(sample.weight):
-        return
-    if sample.index is not None:
-        # Numbers of rows, not weights that a user has given.
         return
     known = sample.weight[sample.weight > 0]
     if known.min() == known.max():

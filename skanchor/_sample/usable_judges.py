@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skanchor._battles import Comparisons, advice_on_spellings, usable_features
+from skanchor._battles import Comparisons, usable_features
 from skanchor._model.logistic import fit_logistic
 from skanchor._model.separation import separation_of
 from skanchor._sample.sample import Sample
@@ -69,8 +69,7 @@ def leave_out_judges(sample: Sample) -> Sample:
     if unused and not len(battles.judges):
         raise BattlesError(
             f"Judges {unused} have no row between two models with human votes, "
-            "so no judge can be calibrated. "
-            f"{advice_on_spellings(sample.X, sample.weight)}".rstrip()
+            "so no judge can be calibrated."
         )
     lost = _unplaced(battles, sample.weight)
     if lost:
@@ -232,7 +231,7 @@ def _against_features(found: FeatureSeparation) -> str:
 
 def _unplaced(X: Comparisons, weight: Array) -> list[Any]:
     """New models that are in no usable row of positive weight."""
-    seen = X.rows.appearances(X.is_usable & (weight > 0)) > 0
+    seen = X.appearances(X.is_usable & (weight > 0)) > 0
     return X.models[X.is_new & ~seen].tolist()
 
 

@@ -155,7 +155,10 @@ class OfJudges(OfVotes):
 
     def _as_calibrated(self, X: Comparisons) -> Comparisons:
         """Rows with the judges and features that the calibrator knows."""
-        X = X.of_one_judge() if self._pooled else X
+        if self._pooled:
+            # Codes 0, 1, ... become 0; -1 (human) and -2 (unknown) stay.
+            one = np.array(["judges"], dtype=object)
+            X = X.with_columns(judge=np.minimum(X.judge, 0), judges=one)
         return X if self.uses_features else X.without_features()
 
     def _annotate(self, X: Comparisons) -> Comparisons:

@@ -155,7 +155,7 @@ def _side_by_side(sample: Sample) -> Sample:
     """Rows that are used, those of a source and of a pair within it contiguous."""
     # ``lexsort`` sorts by the last key first.
     X, used = sample.X, np.flatnonzero(sample.counts)
-    keys = (X.order, X.right, X.left, X.rows.sources, X.involves_new)
+    keys = (X.order, X.right, X.left, X.sources, X.involves_new)
     return sample[used[np.lexsort([key[used] for key in keys])]]
 
 
@@ -228,7 +228,7 @@ class Resampler:
     def __init__(self, sample: Sample, seed: int):
         self.weight, self.seed = sample.weight, seed
         used = np.flatnonzero(sample.counts)
-        source, groups = sample.X.rows.sources[used], sample.groups
+        source, groups = sample.X.sources[used], sample.groups
         unit, stratum = np.arange(len(used)), source
         if groups is not None:
             # spans[g, s]: whether group g has rows of source s. Equal rows of this

@@ -102,7 +102,7 @@ def admit_arrivals(
     active = X.is_usable & (sample.weight > 0)
     # New are all models of rows that are used, except those of the history, fitted or
     # left out.
-    seen = X.models[X.rows.appearances(active) > 0]
+    seen = X.models[X.appearances(active) > 0]
     new = seen[~is_in(seen, historical.tolist())]
     if not len(new):
         raise BattlesError(
@@ -126,7 +126,7 @@ def admit_arrivals(
     everyone = X.relabel(with_models(historical, new), X.judges)
     admitted = X.relabel(with_models(known.models, new), known.judges)
     used = admitted.is_usable & (sample.weight > 0)
-    placed = admitted.rows.appearances(used) > 0
+    placed = admitted.appearances(used) > 0
     lonely = admitted.models[admitted.is_new & ~placed].tolist()
     if lonely:
         raise BattlesError(
@@ -146,7 +146,7 @@ def with_models(models: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
 def _with_features(X: Comparisons, names: tuple[str, ...]) -> Comparisons:
     """The rows with the features of the history; raise where one is missing."""
     missing = [name for name in names if name not in X.feature_names]
-    if missing and not X.rows.is_human.all():
+    if missing and not X.is_human.all():
         raise BattlesError(
             f"The history was fitted with the features {list(names)[:20]}, of which "
             f"these rows lack {missing[:5]} (columns {missing[0] + '_a'!r}, "

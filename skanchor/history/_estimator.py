@@ -339,7 +339,7 @@ class AnchorHistory(BaseEstimator):
         if is_in(np.append(self.models_, self.state_.lost), [model]).any():
             raise BattlesError(f"Model {model!r} is historical already.")
         encoded = Comparisons.from_battles(X)
-        votes = encoded.rows.appearances(encoded.is_usable & encoded.is_human)
+        votes = encoded.appearances(encoded.is_usable & encoded.is_human)
         if not votes[is_in(encoded.models, [model])].any():
             raise BattlesError(
                 f"Model {model!r} has no human row here: people must have voted on "
@@ -485,8 +485,8 @@ class AnchorHistory(BaseEstimator):
 def _refuse_new_models(sample: Sample) -> None:
     """Refuse models without votes, which cannot be historical."""
     X, active = sample.X, sample.counts
-    votes = X.rows.appearances(active & X.is_human)
-    unvoted = X.models[(X.rows.appearances(active) > 0) & (votes == 0)].tolist()
+    votes = X.appearances(active & X.is_human)
+    unvoted = X.models[(X.appearances(active) > 0) & (votes == 0)].tolist()
     if unvoted and votes.any():
         raise BattlesError(
             f"Models {unvoted[:5]} have no human row: they are no history. Leave "

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._assembly import Inference, board_of, sums_of
-from skanchor._battles import Comparisons, EncodedRows
-from skanchor._battles.grades import (
+from skanchor._battles import Comparisons
+from skanchor._battles.checks import (
     graded_shares,
     shares_by_label,
     warn_of_other_grades,
@@ -288,11 +288,10 @@ class HistoryState:
     def X(self) -> Comparisons:  # noqa: N802
         """No rows, with the labels of the history."""
         none, blank = np.arange(0), np.empty((0, len(self.features)))
-        rows = EncodedRows(
+        return Comparisons(
             self.models, self.judges, none, none, none, np.empty(0), blank, blank,
             self.features, new_models=(),
         )  # fmt: skip
-        return Comparisons(rows)
 
     @cached_property
     def calibrator(self) -> JudgeCalibrator:

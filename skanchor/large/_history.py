@@ -14,8 +14,8 @@ import pyarrow.dataset as ds
 from sklearn.utils import check_random_state
 
 from skanchor._battles import HUMAN, as_frame, grouping, split_table
+from skanchor._battles.checks import DISTINCT, MANY_EQUAL
 from skanchor._battles.features import check_scales
-from skanchor._battles.oddities import DISTINCT, MANY_EQUAL
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor._diagnostics import ItemCheck
@@ -136,7 +136,6 @@ def fit_history(
         how = {"columns": columns, "outcome": outcome, "features": features}
         how["drop_features"] = drop_features
         names = Columns.of(opened.schema, sample_weight, group, **how)
-        grouping.warn_of_groups_of_a_feature(group, list(names.features))
         if sample_weight is None and COUNT_COLUMN in opened.schema.names:
             some = opened.head(1000, columns=[COUNT_COLUMN], batch_readahead=1)
             warn_of_unused_counts(as_frame(some))
@@ -207,8 +206,8 @@ def _in_roles(cells: Cells, names: Columns, rules: RowRules, human: Any) -> Samp
     sample = replace(sample, weight=weight, multiplicity=number)
     sample = treat_ties(sample, drop=rules.drops_ties)
     X = sample.X
-    votes = X.rows.appearances(sample.counts & X.is_human) > 0
-    unvoted = X.models[(X.rows.appearances(sample.counts) > 0) & ~votes].tolist()
+    votes = X.appearances(sample.counts & X.is_human) > 0
+    unvoted = X.models[(X.appearances(sample.counts) > 0) & ~votes].tolist()
     if not votes.any() or not unvoted:
         return sample
     message = (
@@ -373,7 +372,7 @@ def _by_passes(
 ) -> tuple[HistoryState, list[FoldPlan]]:
     """Sample, pass over the rows, and put the state of a history together."""
     drawn, alone = _drawn(reader, passes, sample_rows)
-    is_apart, rows = alone is not drawn, drawn.X.rows
+    is_apart, rows = alone is not drawn, drawn.X
     check_scales(rows.features_left, rows.features_right, rows.feature_names)
     everyone, admitted = settings.admitted(drawn)
     if len(everyone.X.models) == len(admitted.X.models):

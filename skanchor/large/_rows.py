@@ -94,7 +94,7 @@ class Reader:
         found = replace(self.sample, multiplicity=None)[batch.cell]
         left, right = batch.features
         names = tuple(self.columns.features)
-        rows = found.X.with_rows(
+        rows = found.X.with_columns(
             features_left=left, features_right=right, feature_names=names
         )
         # Ties that are left out weigh nothing.

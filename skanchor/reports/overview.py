@@ -64,8 +64,8 @@ def overview(
     models = pd.DataFrame(
         {
             "is_new": rows.is_new,
-            "n_human": rows.rows.appearances(human).astype(int),
-            "n_judge": rows.rows.appearances(used & ~rows.is_human).astype(int),
+            "n_human": rows.appearances(human).astype(int),
+            "n_judge": rows.appearances(used & ~rows.is_human).astype(int),
         },
         index=pd.Index(rows.models, name="model"),
     )
