@@ -57,7 +57,7 @@ def test_the_error_of_a_difference_is_about_that_of_both_scores(grouped):
     np.testing.assert_allclose(table["difference_error"], both, rtol=0.15)
 
 
-@pytest.mark.filterwarnings("ignore:.* equal an earlier one in all columns")
+@pytest.mark.filterwarnings("ignore:.* copies of earlier ones")
 def test_counted_rows_are_checked_like_the_rows_that_they_count():
     X, y = small()
     times = np.tile([1, 2, 3], len(y))[: len(y)]
