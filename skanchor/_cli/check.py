@@ -13,7 +13,7 @@ from skanchor._cli.streams import is_watched
 from skanchor._cli.table import add_table
 
 if TYPE_CHECKING:
-    from skanchor._anchor import AnchorPipeline
+    from skanchor.pipeline import AnchorPipeline
 
 
 def add_models(flags: Flags) -> None:
@@ -68,8 +68,8 @@ def _as_ranked(task: Task) -> AnchorPipeline:
 
     The fit decides the treatment of the item effects, and issues its warnings once.
     """
+    from skanchor._sample.sample import Sample
     from skanchor.exceptions import DiagnosticWarning
-    from skanchor.sample import Sample
     from skanchor.warning_log import WarningLog
 
     with WarningLog():

@@ -88,7 +88,7 @@ def _method(name: str, task: Task, n_resamples: int | None) -> Any:
     pipeline = task.pipeline
     if name == ANCHOR:
         return pipeline
-    from skanchor._btl import BTLRegressor
+    from skanchor._estimators.btl import BTLRegressor
     from skanchor.baselines import BASELINES
     from skanchor.results.estimators import RankingEstimator, RankOnlyEstimator
 

@@ -15,7 +15,7 @@ from skanchor._cli.streams import is_watched
 from skanchor._cli.table import check_table, load_rows
 
 if TYPE_CHECKING:
-    from skanchor._anchor import AnchorPipeline
+    from skanchor.pipeline import AnchorPipeline
 
 DEFAULT_LEVEL = 0.95
 """Confidence level without ``--level``."""

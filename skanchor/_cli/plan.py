@@ -13,7 +13,7 @@ from skanchor._cli.pairs import numbers_of
 from skanchor._cli.table import add_table, typed_label
 
 if TYPE_CHECKING:
-    from skanchor._anchor import AnchorPipeline
+    from skanchor.pipeline import AnchorPipeline
     from skanchor.readouts import Answer
 
 _OF_DESIGN = ("--targets", "--floor")

@@ -12,10 +12,10 @@ from skanchor.exceptions import BattlesError
 if TYPE_CHECKING:
     from skanchor import AnchorResult
     from skanchor._diagnostics import FitSums
+    from skanchor._estimators.riesz import RieszDebiaser
     from skanchor._model.fit import Fit
     from skanchor._model.item_effects import ItemCovariance
-    from skanchor._riesz import RieszDebiaser
-    from skanchor.sample import Sample
+    from skanchor._sample.sample import Sample
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,13 +19,11 @@ from skanchor._battles import Comparisons, FeaturePairs
 from skanchor._model.fit import Fit
 from skanchor._model.link import sigmoid
 from skanchor._model.sources import SourceRows, variance_of
-from skanchor._typing import Array
+from skanchor._typing import Array, Indices
 from skanchor.readouts._fitted import FittedRows
 
 DRAWS = 64
 """Responses of each model from which those of an untried pair are drawn."""
-
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,10 +22,10 @@ from skanchor._model.fit import Fit
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.solution import Solution
 from skanchor._model.sources import SourceRows
-from skanchor._typing import Array
+from skanchor._typing import Array, Indices
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._fitted import check_labels
-from skanchor.readouts._kinds import Indices, Kinds
+from skanchor.readouts._kinds import Kinds
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._anchor import AnchorPipeline
 from skanchor.exceptions import BattlesError, DiagnosticWarning
+from skanchor.pipeline import AnchorPipeline
 from skanchor.readouts import Answer, Outlook
 from skanchor.results import (
     AnchorResult,

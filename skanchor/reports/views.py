@@ -12,7 +12,7 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
-from skanchor._anchor import AnchorPipeline
+from skanchor.pipeline import AnchorPipeline
 from skanchor.readouts import reversals
 from skanchor.reports.facts import Facts
 from skanchor.reports.sentences import IN_FULL, described, percent

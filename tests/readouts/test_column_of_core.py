@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from pandas.testing import assert_frame_equal
 
 from skanchor import AnchorPipeline
-from skanchor._riesz import WeightFunctions
+from skanchor._estimators.weighing import WeightFunctions
 from skanchor.simulation import simulate_battles
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
