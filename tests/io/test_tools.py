@@ -198,7 +198,7 @@ def test_values_that_a_tool_does_not_write(name, changes, match, tmp_path):
 
 def test_a_file_of_two_tools_or_of_another_one(tmp_path):
     both = {**first_row("arena_hard"), **first_row("alpaca_eval")}
-    with pytest.raises(BattlesError, match="looks like files of alpaca_eval, arena_hard"):
+    with pytest.raises(BattlesError, match="files of alpaca_eval, arena_hard"):
         read_battles(lines(tmp_path, both))
     with pytest.raises(BattlesError, match="no file of 'arena_hard': it lacks"):
         read_battles(FILES["fastchat"], format="arena_hard")
