@@ -43,7 +43,6 @@ def run(arguments):
     faults, record, killers = runnable_faults(arguments.names), recorded(), set()
     if arguments.sample:
         faults = random.Random(arguments.seed).sample(faults, arguments.sample)
-
     with ThreadPoolExecutor(arguments.jobs) as pool:
         jobs = [pool.submit(tried, fault, record, arguments) for fault in faults]
         for fault, entry in (job.result() for job in as_completed(jobs)):
@@ -52,6 +51,8 @@ def run(arguments):
             print(f"{fault.name}: {entry['outcome']}", *entry["killed_by"], flush=True)
             rows = (f'"{name}": {json.dumps(record[name])}' for name in sorted(record))
             KILLS.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
+    if not killers:
+        return
     # Tests that fail with a fault must pass without it.
     failed = trial(None, sorted(killers), arguments.limit, True)["killed_by"]
     if failed:
