@@ -5,7 +5,6 @@ them after one edited mapping.
 """
 
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,8 +13,7 @@ import pytest
 from skanchor import read_battles
 from skanchor._battles.outcomes import Outcomes
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.io import Mapping, _words
-from skanchor.io._layouts import LAYOUTS, ROLES_OF_COLUMNS
+from skanchor.io import Mapping
 
 A, B, TIE = "model_a", "model_b", "tie"
 ROWS = [
@@ -412,19 +410,3 @@ def test_files_name_their_judges_and_are_asked_where_they_do_not(tmp_path):
     assert {*read_battles([human, whole])["judge"]} == {"human", "gpt-4"}
     with pytest.raises(BattlesError, match="is given twice"):
         read_battles([human, human])
-
-
-# ----------------------------------------------------------------------------- the page
-def test_the_page_shows_the_tables_as_they_are():
-    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text("utf-8")
-    lines = page.splitlines()
-    for name, row in _words.ROLES.items():
-        words = ", ".join(f"`{word.strip()}`" for word in row.split("|"))
-        assert f"| {name} | {words} |" in lines
-    for meaning, row in _words.WORDS.items():
-        words = ", ".join(f"`{word.strip()}`" for word in row.split("|"))
-        words = words.replace("``", "an empty cell")
-        assert f"| `{meaning}` | {words} |" in lines
-    for role, meaning in ROLES_OF_COLUMNS.items():
-        assert f"| `{role}` | {meaning} |" in lines
-    assert all(f"\n| {layout} | " in page for layout in LAYOUTS)

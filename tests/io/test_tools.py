@@ -230,13 +230,3 @@ def test_files_of_several_tools_become_one_table():
     judges = ["gpt-4.1"] * 3 + ["human"] * 2 + ["gpt"] * 3
     assert table["judge"].tolist() == judges
     assert table["both_bad"].tolist() == [False] * 4 + [True] + [False] * 3
-
-
-def test_the_page_lists_every_format():
-    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text("utf-8")
-    for tool in TOOLS:
-        marks = " or ".join(
-            ", ".join(f"`{name}`" for name in sorted(own)) for own in tool.marks
-        )
-        line = f"| `{tool.name}` | {tool.files} | {marks} | {tool.knows} |"
-        assert line in page.splitlines(), line
