@@ -25,9 +25,9 @@ from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.weighing import Weighing
 from skanchor._model.fit import Fit
 from skanchor._model.influence import residuals, row_influence
+from skanchor._model.newton import FitOfAllRows
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows, variance_of
-from skanchor._model.steps import FitOfAllRows
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import by_row, source_rows, spans_of
 from skanchor._typing import Array

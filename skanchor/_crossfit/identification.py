@@ -22,8 +22,8 @@ from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.graph import in_braces
 from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
+from skanchor._model.newton import Step
 from skanchor._model.sources import SourceRows
-from skanchor._model.steps import Step
 from skanchor._sample.admission import slight_ridge
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DisconnectedError

@@ -19,10 +19,15 @@ from skanchor._crossfit.held_out import FoldGroups, HeldOut
 from skanchor._model.fit import Fit
 from skanchor._model.influence import Influence, influence_of
 from skanchor._model.layout import PEOPLE, Layout
-from skanchor._model.newton import minimise
+from skanchor._model.newton import (
+    NEW_TOLERANCE,
+    FitOfAllRows,
+    grams_of,
+    minimise,
+    steps_of,
+)
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
-from skanchor._model.steps import NEW_TOLERANCE, FitOfAllRows, grams_of, steps_of
 from skanchor._typing import Array
 
 
@@ -289,13 +294,8 @@ class StoredFits:
         )
         among = _Among.of(self, layout)
         step = steps_of(layout, is_joint=True)[-1]
-        limits = np.full((2, layout.size), [[-np.inf], [np.inf]])
-        limits[:, layout.scores] = np.array(bounds)[:, None]
-        low, high = limits
-        whole = [part.weight for part in rows]
-        first, hessian = minimise(
-            among.fit(0), rows, whole, step.free, bounds=(low, high)
-        )
+        whole, limits = [part.weight for part in rows], layout.bounds_of_new(bounds)
+        first, hessian = minimise(among.fit(0), rows, whole, step.free, bounds=limits)
         results = []
         for number, (weights, test) in enumerate(folds):
             fit, _ = minimise(
@@ -303,7 +303,7 @@ class StoredFits:
                 rows,
                 weights,
                 step.free,
-                bounds=(low, high),
+                bounds=limits,
                 hessian=hessian,
                 tolerance=NEW_TOLERANCE,
             )

@@ -21,8 +21,8 @@ from sklearn.utils.validation import (
 from skanchor._battles import Comparisons, Outcomes
 from skanchor._battles.encoding import is_named
 from skanchor._machine import limited_threads, threads_for
-from skanchor._model.link import log_loss_terms, sigmoid
-from skanchor._model.parameters import count_parameters
+from skanchor._model.layout import count_parameters
+from skanchor._model.sources import log_loss_terms, sigmoid
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample, check_weight
 from skanchor._typing import Array

@@ -15,13 +15,13 @@ from skanchor._crossfit.folds import rows_held_out, training_set
 from skanchor._model.fit import Fit
 from skanchor._model.influence import influence_of, residuals, row_influence
 from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.newton import FitOfAllRows, steps_of
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
-from skanchor._model.steps import FitOfAllRows, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-IMPORTS = ("skanchor._model", "skanchor.exceptions")
+IMPORTS = ("skanchor._model", "skanchor._typing", "skanchor.exceptions")
 
 
 # ------------------------------------------------------------- from a fitted pipeline

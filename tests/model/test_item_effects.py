@@ -9,8 +9,8 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit
 
 from skanchor._model import item_covariance
-from skanchor._model.dispersion import dispersion
 from skanchor._model.fit import Fit
+from skanchor._model.influence import dispersion
 from skanchor._model.item_covariance import RowsOfHistory, estimate_covariance
 from skanchor._model.item_effects import (
     PRIOR_WEIGHT,
@@ -21,8 +21,8 @@ from skanchor._model.item_effects import (
     with_item_effects,
 )
 from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.newton import FitOfAllRows, steps_of
 from skanchor._model.sources import SourceRows
-from skanchor._model.steps import FitOfAllRows, steps_of
 from skanchor.exceptions import BattlesError
 
 N_MODELS, N_JUDGES = 8, 3

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from skanchor._model.link import log_loss_terms, sigmoid
 from skanchor._model.logistic import fit_logistic
+from skanchor._model.sources import log_loss_terms, sigmoid
 
 
 def make_rows(seed, n=250, d=3):

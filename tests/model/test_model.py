@@ -11,10 +11,9 @@ from scipy.special import expit, logit
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.newton import minimise
+from skanchor._model.newton import fitted, minimise, steps_of
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import ResidualRows, SourceRows
-from skanchor._model.steps import fitted, steps_of
 
 N_HISTORICAL, N_NEW, N_JUDGES, N_SPAN = 5, 2, 2, 3
 
