@@ -35,9 +35,8 @@ from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.riesz import RieszDebiaser
 from skanchor._sample.admission import admit_to_inference, warn_of_no_judges
-from skanchor._sample.row_rules import TIES
+from skanchor._sample.row_rules import TIES, check_weights_and_groups, mean_weight
 from skanchor._sample.sample import WEIGHTS, Battles, Sample
-from skanchor._sample.weights import check_weights_and_groups, mean_weight
 from skanchor._typing import Array, Split, Splitter
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner

@@ -24,7 +24,7 @@ from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.exceptions import DataWarning, InstabilityWarning
-from skanchor.warning_log import warn, warn_of_folds
+from skanchor.warning_log import warn, warn_of_parts
 
 FAR = 3.0
 """Length in logits beyond which one corrective step from the plug-in is unreliable."""
@@ -175,7 +175,7 @@ def collect_folds(
         for number, fold in enumerate(folds):
             by_fold.setdefault(number, []).extend(fold.warnings)
     # Before the sums, which look at the result of all folds.
-    warn_of_folds(by_fold)
+    warn_of_parts(by_fold, "In folds {}, not on all rows")
     sample = full.sample.with_battles(full.chain.X)
     values = [
         [one.weights if one.values is None else one.values for one in folds]

@@ -12,8 +12,7 @@ from skanchor._crossfit.cross_fit import Repeat
 from skanchor._crossfit.stages import FullFit
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.human_bias import Scale, VoteFit
-from skanchor._model.influence import residuals, row_influence
-from skanchor._sample.groups import group_matrix
+from skanchor._model.influence import group_matrix, residuals, row_influence
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 

@@ -85,7 +85,7 @@ class HistoryState:
     sums : FitSums
         Sums over all historical rows, for diagnostics.
     tests : ndarray of shape (n_judges, 6)
-        Tests for item effects of each judge, by the columns of :class:`ItemCheck`.
+        Tests for item effects of each judge, by the columns of ``ItemCheck``.
     p_value : float
         Of the test for item effects over all judges.
     treatment : str
