@@ -59,15 +59,6 @@ def used(admitted):
 # ----------------------------------------------------------------------------- refusals
 
 
-def test_a_new_model_that_only_a_judge_without_history_meets():
-    rows = [*ROUND, *OLD, ("n", "a", "k", 1)]
-    with (
-        pytest.warns(DataWarning, match="Judge 'k' has no historical row"),
-        pytest.raises(BattlesError, match=r"'n' has no comparison .*\['k'\] have no"),
-    ):
-        admit_to_ranking(raw(*rows), None)
-
-
 def test_no_judge_with_history():
     with (
         pytest.warns(DataWarning, match="Judge 'j' has no historical row"),
@@ -140,15 +131,6 @@ def test_a_model_on_the_bound_is_left_out_with_its_rows():
         leave_out_separated(sample(*held), BTLRegressor(score_bound=0.1))
 
 
-def test_no_two_models_on_a_common_scale():
-    rows = [("a", "b", "human", 1), ("b", "c", "human", 1), *OLD, *NEW]
-    with (
-        pytest.warns(SeparationWarning),
-        pytest.raises(BattlesError, match="No two of them lie on a common scale"),
-    ):
-        leave_out_separated(sample(*rows), BTLRegressor())
-
-
 # ------------------------------------------------------------------ weights and groups
 def heard(found):
     with warnings.catch_warnings(record=True) as records:
@@ -179,30 +161,6 @@ def test_extreme_weights_are_brought_near_one(unit):
 
 
 # ------------------------------------------------------------------ rows without weight
-@pytest.mark.parametrize(
-    "extra",
-    [
-        [("d", "a", "human", 1)],
-        [("m", "a", "j", 1)],
-        [("a", "b", "k", 1)],
-        [("n", "a", "human", 1), ("n", "b", "human", 0)],
-        UNBEATEN,
-    ],
-    ids=["model", "new-model", "judge", "votes-for-the-new", "unbeaten"],
-)
-def test_rows_without_weight_decide_nothing(extra):
-    plain = raw(*ROUND, *OLD, *NEW)
-    weight = [1.0] * 8 + [0.0] * len(extra)
-    padded = raw(*ROUND, *OLD, *NEW, *extra, weight=weight)
-    expected, found = (
-        leave_out_little_history(
-            leave_out_separated(admit_to_ranking(each, None), BTLRegressor())
-        )
-        for each in (plain, padded)
-    )
-    for name in ("models", "judges", "new_models"):
-        assert_array_equal(getattr(found.X, name), getattr(expected.X, name))
-    assert used(found) == used(expected) == list(range(8))
 
 
 # --------------------------------------------------------------------- settled verdicts

@@ -131,20 +131,6 @@ def test_new_model_without_rows_is_named():
         ArrivalScorer().fit(scored, y, weight)
 
 
-def test_missing_features_of_human_rows_do_not_matter():
-    X, y, new = make_data(1, warm=True)
-    _, full = chain(X, y, new)
-    holes = X.copy()
-    holes.loc[holes["judge"] == "human", [c for c in X if c.startswith("x")]] = np.nan
-    _, cut = chain(holes, y, new)
-    assert_allclose(full.scores_, cut.scores_, atol=1e-12)
-    holes = X.copy()
-    arrival = X.index[(X["model_a"] == new[0]) & (X["judge"] != "human")]
-    holes.loc[arrival[0], "x2_b"] = np.nan
-    with pytest.raises(BattlesError, match=f"'x2' contains NaN.*row {arrival[0]}"):
-        chain(holes, y, new)
-
-
 def test_predict_and_unseen():
     X, y, new = make_data()
     encoded, scorer = chain(X, y, new)

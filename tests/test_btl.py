@@ -124,22 +124,6 @@ def test_covariance_matches_dense_formula(alpha, kind):
 # ------------------------------------------------------------------------------- laws
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.1])
-def test_integer_weights_are_repetition(alpha):
-    X, y, _ = make_table(1)
-    times = np.random.default_rng(1).integers(0, 4, size=len(y))
-    rows = np.repeat(np.arange(len(y)), times)
-    a = BTLRegressor(alpha=alpha, covariance="clustered").fit(
-        X, y, times, np.arange(len(y))
-    )
-    b = BTLRegressor(alpha=alpha, covariance="clustered").fit(
-        X.iloc[rows], y[rows], groups=rows
-    )
-    assert_allclose(a.scores_, b.scores_, atol=1e-9)
-    # Copies in one group are one row.
-    assert_allclose(a.covariance_, b.covariance_, atol=1e-9)
-
-
 def test_ridge_shrinks():
     X, y, _ = make_table(4)
     norms = [
@@ -214,17 +198,6 @@ def test_disconnected_warns_and_centres_each_group():
         )
 
 
-def test_disconnected_and_separated_tells_both():
-    X, y = two_islands(separated=True)
-    with (
-        pytest.warns(SeparationWarning, match="separate groups"),
-        pytest.warns(SeparationWarning, match=r"\['y'\] never won"),
-    ):
-        btl = BTLRegressor(disconnected="warn").fit(X, y)
-    assert np.isinf(btl.standard_errors_[["x", "y"]]).all()
-    assert np.isfinite(btl.standard_errors_[["a", "b", "c"]]).all()
-
-
 def with_unbeaten(seed=8, wins=True):
     X, y, _ = make_table(seed)
     more = pd.DataFrame({"model_a": ["top"] * 10, "model_b": ["m0", "m1"] * 5})
@@ -281,26 +254,6 @@ def test_d2_score():
     assert_allclose(null.score(X, y), 0, atol=1e-9)
     with pytest.raises(BattlesError, match="score found no row"):
         btl.score(X.assign(judge="gpt"), y)
-
-
-def test_labels_and_numbers_give_one_model():
-    X, y, _ = make_table(10)
-    words = np.where(y == 1, "model_a", np.where(y == 0, "model_b", "tie"))
-    a, b = BTLRegressor().fit(X, y), BTLRegressor().fit(X, words)
-    p = a.win_probability(X)
-    assert_allclose(p, expit(contrasts(X, a.models_) @ a.scores_))
-    assert_allclose(b.win_probability(X), p, atol=1e-12)
-    assert a.classes_.tolist() == [0, 1]
-    assert b.classes_.tolist() == ["model_a", "model_b"]
-    assert_allclose(a.predict_proba(X), np.column_stack([1 - p, p]))
-    assert_allclose(b.predict_proba(X), np.column_stack([p, 1 - p]))
-    assert_allclose(expit(a.decision_function(X)), p)
-    with pytest.raises(BattlesError, match=r"no decision function .* with ties"):
-        b.decision_function(X)
-    assert (a.predict(X) == (p > 0.5)).all()
-    assert (b.predict(X) == np.where(p >= 0.5, "model_a", "model_b")).all()
-    assert_allclose(a.score(X, y), b.score(X, words))
-    assert_allclose(a.score(X, words), b.score(X, y))
 
 
 @pytest.mark.parametrize(
@@ -365,12 +318,6 @@ def test_bad_parameters(params, message):
         BTLRegressor(**params).fit(X, y)
 
 
-def test_one_class_of_positive_weight_is_refused():
-    X = np.array([[1, 2], [2, 1], [1, 2]])
-    with pytest.raises(ValueError, match="only one class"):
-        BTLRegressor().fit(X, [1, 1, 0], [1, 1, 0])
-
-
 @pytest.mark.parametrize("models", [(1, 2), (1, 1)])
 def test_self_comparisons_alone_score_no_model(models):
     X = np.array([models, models]).T
@@ -417,54 +364,4 @@ def test_outcomes_without_noise_have_the_errors_of_votes(what):
     assert_allclose(grouped.covariance_, fisher.covariance_, rtol=1e-8)
 
 
-@pytest.mark.parametrize("noise", [1e-8, 1e-5, 1e-2])
-def test_the_error_of_probabilities_is_that_of_their_noise(noise):
-    """The sandwich of y close to p is not lost in rounding."""
-    rng = np.random.default_rng(1)
-    a = rng.integers(4, size=2000)
-    b = (a + rng.integers(1, 4, size=2000)) % 4
-    theta = np.array([0.6, 0.1, -0.2, -0.5])
-    eta = theta[a] - theta[b] + noise * rng.normal(size=2000)
-    X = pd.DataFrame({"model_a": np.array(list("wxyz"))[a],
-                      "model_b": np.array(list("wxyz"))[b]})  # fmt: skip
-    btl = BTLRegressor().fit(X, expit(eta))
-    # By least squares of the logits, whose weights hardly differ.
-    design = np.eye(4)[a] - np.eye(4)[b]
-    error = noise * np.sqrt(np.diag(np.linalg.pinv(design.T @ design)))
-    assert_allclose(btl.standard_errors_, error, rtol=0.1)
-    assert (np.abs(btl.scores_ - theta) < 5 * error).all()
-
-
 SELF, VERDICT, NEW_VOTE = ("a", "a", "human"), ("a", "b", "j"), ("a", "b", "human")
-SECOND = ("b", "b", "human")
-
-
-@pytest.mark.parametrize(
-    ("rows", "weight", "new", "fits"),
-    [
-        ([SELF, SELF], None, [], True),
-        ([SELF, VERDICT], None, [], True),
-        ([SECOND, VERDICT], None, [], True),
-        # Verdicts are no votes, nor is what has no weight or meets a new model.
-        ([VERDICT, VERDICT], None, [], False),
-        ([SELF, VERDICT], [0.0, 1.0], [], False),
-        ([NEW_VOTE, NEW_VOTE], None, ["b"], False),
-    ],
-)
-def test_votes_that_compare_a_model_with_itself_are_votes(rows, weight, new, fits):
-    table = pd.DataFrame(rows, columns=["model_a", "model_b", "judge"])
-    X = Comparisons.from_battles(table, new_models=new)
-    btl = BTLRegressor(disconnected="warn")
-    if fits:
-        with pytest.warns(SeparationWarning, match="no model has a score"):
-            btl.fit(X, np.array([1.0, 0.0]), weight)
-        assert len(btl.scores_) == 0 and btl.converged_
-        # Whatever is asked, a fair coin is tossed; but it is asked of these rows.
-        assert btl.score(X, np.array([1.0, 0.0])) == 0.0
-        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-            btl.score(X, np.ones(3))
-    else:
-        with pytest.raises(BattlesError, match="No human row compares two"):
-            btl.fit(X, np.array([1.0, 0.0]), weight)
-    with pytest.raises(BattlesError, match="No human row compares two"):
-        BTLRegressor().fit(X, np.array([1.0, 0.0]), weight)

@@ -20,7 +20,6 @@ from sklearn.preprocessing import (
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, JudgeCalibrator
 from skanchor._estimators.judge_checks import favour_of_a_side
-from skanchor._sample.sample import Sample
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.fitting import TrainingRows
 from skanchor.exceptions import (
@@ -345,29 +344,6 @@ def test_auto_fits_position_effects_where_no_ranking_explains_the_display(cycle)
     assert_array_equal(fit.sensitivities_, same.sensitivities_)
     assert_array_equal(fit.position_effects_, same.position_effects_)
     assert (fit.transform(battles).position_effects is None) != cycle
-
-
-def test_auto_decides_judge_by_judge():
-    X, y = make_data(4)
-    order = np.where(X["judge"] == "judge-1", by_name(X), "model_a")
-    battles = scored(X.assign(shown_first=order), y)
-    with pytest.warns(DataWarning, match="'judge-1' is left out"):
-        fit = JudgeCalibrator(position_effect="auto").fit(battles, y)
-    assert fit.has_position_effect_.to_dict() == {"judge-1": False, "judge-2": True}
-    neither = JudgeCalibrator(position_effect=False).fit(battles, y)
-    both = JudgeCalibrator(position_effect=True).fit(scored(X, y), y)
-    for judge, same in (("judge-1", neither), ("judge-2", both)):
-        assert fit.sensitivities_[judge] == same.sensitivities_[judge]
-        assert fit.position_effects_[judge] == same.position_effects_[judge]
-    # What follows knows nothing of an order that was not modelled.
-    known = fit.transform(battles)
-    hit = known.judge == battles.judges.tolist().index("judge-1")
-    assert not known.order[hit].any()
-    assert_array_equal(known.order[~hit], battles.order[~hit])
-    # A training set decides as all rows do.
-    again = JudgeCalibrator(position_effect="auto")
-    again.fit_sample(Sample.admit(battles, y), start=fit)
-    assert_array_equal(again.has_position_effect_, fit.has_position_effect_)
 
 
 def test_a_favour_that_is_left_out_is_told():

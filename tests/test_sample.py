@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from skanchor import Comparisons
-from skanchor._battles.grouping import find_groups
 from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError, DataWarning
 
@@ -50,22 +49,11 @@ def test_refusals(y, kwargs, error, message):
         Sample.admit(Comparisons.from_battles(TABLE), y, **kwargs)
 
 
-def test_an_empty_table_is_refused():
-    with pytest.raises(BattlesError, match="the battles table is empty"):
-        Sample.admit(TABLE[:0], [])
-
-
 def test_bare_arrays_need_both_classes_among_rows_that_weigh():
     rows = np.array([[0.0, 1.0, 0.5], [1.0, 2.0, 1.5], [2.0, 0.0, 0.1]])
     assert Sample.admit(rows, [0, 1, 1]).y.tolist() == [0.0, 1.0, 1.0]
     with pytest.raises(BattlesError, match="positive weight have only one class"):
         Sample.admit(rows, [0, 1, 1], sample_weight=[0, 1, 1])
-
-
-def test_of_many_columns_the_first_twenty_are_named():
-    wide = TABLE.assign(**{f"c{i:02d}": 0.0 for i in range(30)})
-    with pytest.raises(BattlesError, match=r"lacks \(columns: .*'c15'\]\)"):
-        find_groups("nobody", wide, 5)
 
 
 @pytest.mark.parametrize(

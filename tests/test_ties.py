@@ -14,8 +14,6 @@ from skanchor.bootstrap import bootstrap
 from skanchor.exceptions import BattlesError, DataWarning, DiagnosticWarning
 from skanchor.simulation import simulate_battles
 
-NEW = "new-model"
-
 
 def davidson(eta, nu):
     """P(win), P(tie)."""
@@ -55,21 +53,6 @@ def test_two_equal_ties_to_a_win_halve_the_logit():
     assert_allclose(win + tie / 2, expit(eta / 2), atol=1e-15)
 
 
-def test_decided_votes_are_exact_whatever_the_ties_depend_on():
-    X, _, win, tie = with_ties(slopes=(-0.5, 0.0, 0.4))
-    anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0)
-    quiet(anchor, X, win / (1 - tie), sample_weight=1 - tie)
-    assert_allclose(anchor.scores_[NEW], 0.5, atol=1e-6)
-
-
-def test_half_wins_are_unbiased_on_their_own_scale():
-    # Half-wins of people and judges with other rates of ties: kappa = 1 / 2 exactly.
-    X, _, win, tie = with_ties(nu=(2.0, 0.0, 2.0))
-    anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0)
-    quiet(anchor, X, win + tie / 2)
-    assert_allclose(anchor.scores_[NEW], 0.25, atol=1e-6)
-
-
 # ------------------------------------------------------------------------- leaving out
 @pytest.mark.parametrize("item_effects", ["none", "random"])
 def test_left_out_is_the_table_without_them(item_effects):
@@ -88,19 +71,6 @@ def test_left_out_is_the_table_without_them(item_effects):
         assert_allclose(found, due, rtol=1e-9, atol=1e-11)
     assert_allclose(anchor.influence_[keep], rest.influence_, atol=1e-11)
     assert not anchor.influence_[~keep].any()
-
-
-def test_scores_of_people_alone():
-    X, y, *_ = with_ties()
-    human = (X.judge == "human").to_numpy()
-    decided = human & (y != "tie").to_numpy()
-    found = BTLRegressor(ties="drop").fit(X[human], y[human])
-    due = BTLRegressor().fit(X[decided], y[decided])
-    assert_allclose(found.scores_, due.scores_, rtol=1e-10)
-    assert_allclose(found.covariance_, due.covariance_, rtol=1e-9)
-    assert_allclose(
-        found.score(X[human], y[human]), due.score(X[decided], y[decided]), rtol=1e-10
-    )
 
 
 @pytest.mark.parametrize("most", [1, 5])

@@ -255,16 +255,6 @@ def test_judges_that_deviate_alike_count_as_one():
     assert count_independent(2.0 * np.eye(3) - 1.0) == 3.0
 
 
-def test_many_degrees_of_freedom_take_the_size_from_the_prior(table, covariance):
-    sizes = np.sqrt(np.diag(covariance.covariance))
-    apart = np.abs(sizes - 0.3)
-    for df, near in [(100.0, 0.5), (1000.0, 0.1), (1e7, 1e-4)]:
-        actual = estimated(*table, ItemPrior(0.3, df))
-        nearer = np.abs(np.sqrt(np.diag(actual.covariance)) - 0.3)
-        assert actual.converged
-        assert np.all(nearer <= near * apart.max()), df
-
-
 def test_without_verdicts_it_is_the_prior(table):
     layout, sources = table
     prior = ItemPrior(0.5, 3.0)

@@ -156,21 +156,6 @@ def test_the_columns_of_the_weights_are_those_of_the_bias_whatever_arrives():
     assert_allclose(gammas[0], gammas[1])
 
 
-def test_without_judges_scores_are_all_that_rows_need():
-    data = simulate_battles(600, 60, n_models=4, random_state=0)
-    votes = (data.X["judge"] == "human").to_numpy()
-    X, y = data.X[votes], data.y[votes]
-    scored = BTLRegressor().fit(X, y).transform(X)
-    assert scored.sensitivities is None
-    debiaser = RieszDebiaser().fit(scored, y)
-    empty = np.zeros(0)
-    known = scored.with_columns(sensitivities=empty, biases=np.zeros(len(X)))
-    assert np.abs(debiaser.weights(scored)).max() > 0
-    assert_allclose(debiaser.weights(scored), debiaser.weights(known))
-    with pytest.raises(BattlesError, match="carry scores"):
-        debiaser.weights(X)
-
-
 def test_judges_that_follow_the_display_order_without_fail_tell_no_score():
     """Beside them, what is known stays known to the last digits."""
     data = simulate_battles(
