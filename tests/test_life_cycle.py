@@ -214,6 +214,20 @@ def test_exception_names_the_fold(data, n_jobs):
         estimator.predict(data.X)
 
 
+def test_interrupt_leaves_nothing_fitted(data):
+    estimator = make().fit(data.X, data.y)
+    estimator.set_params(
+        calibrator=JudgeCalibrator(Loud("interrupt")), debiaser=RieszDebiaser()
+    )
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(data.X, data.y)
+    with pytest.raises(NotFittedError):
+        estimator.predict(data.X)
+    assert not hasattr(estimator, "scores_") and not hasattr(estimator, "btl_")
+    # The same estimator is as good as new.
+    assert make().fit(data.X, data.y).scores_.notna().all()
+
+
 def test_interrupt_closes_the_pool(data):
     """Ctrl-C while two workers fit ends the program with its own exception."""
     if os.name == "nt":
