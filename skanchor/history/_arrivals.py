@@ -57,14 +57,18 @@ def admit_rows(
     sample, labels = Sample.admit_with_labels(X, y, sample_weight, groups)
     if sample.raters is not None:
         sample = sample.without_raters()
-        message = (
-            "A history stores no sums by rater, so that its errors do not "
-            f"allow for {sample.inputs.n_raters} raters who may differ. "
-            "AnchorPipeline on all rows has errors by rater; "
-            "groups='prompt_id' leaves raters out."
-        )
-        warn(DataWarning(message, code="raters-ignored"))
+        warn_of_raters(sample.inputs.n_raters)
     return rules.apply(sample, lists_rows=lists_rows), labels
+
+
+def warn_of_raters(number: int) -> None:
+    """Warn of raters, whom the errors of a history do not allow for."""
+    message = (
+        "A history stores no sums by rater, so that its errors do not allow for "
+        f"{number} raters who may differ. AnchorPipeline on all rows has errors by "
+        "rater; groups='prompt_id' leaves raters out."
+    )
+    warn(DataWarning(message, code="raters-ignored"))
 
 
 def admit_arrivals(

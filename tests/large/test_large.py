@@ -378,15 +378,6 @@ def test_rows_that_are_given_twice_are_refused_or_told(tmp_path):
         fit_history([plain, plain[::-1]], anchor)
 
 
-def test_more_rows_than_memory_has_room_for_are_refused(monkeypatch):
-    old, _ = rows(3000)
-    monkeypatch.setattr("skanchor.large._history.available_bytes", lambda: 10**5)
-    with pytest.raises(
-        BattlesError, match=r"3.*e\+03 rows, for .* about .* GB of memory"
-    ):
-        fit_history([battles(old).assign(winner=old["winner"])], AnchorPipeline())
-
-
 def test_a_data_set_without_rows_is_refused(tmp_path):
     old, _ = rows(3000)
     table = battles(old).assign(winner=old["winner"])
