@@ -22,9 +22,12 @@ from skanchor._crossfit.stages import Stages
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import BattlesError, LearnerError
-from skanchor.history._arrivals import admit_rows, groups_of_arrivals
+from skanchor.history._arrivals import (
+    admit_rows,
+    check_fingerprints,
+    groups_of_arrivals,
+)
 from skanchor.history._file import packed_history, unpacked_history
-from skanchor.history._identity import check_fingerprints
 from skanchor.history._past import join_rows, with_rows
 from skanchor.history._place import place
 from skanchor.history._state import HistoryState

@@ -131,7 +131,8 @@ for title, where in {
     "Prompts that repeat in a large data set":
         "large.test_large::test_placed_is_fitted_is_larger_than_memory",
     "Prompts that are numbers, with gaps, in a history":
-        "history.test_anchor_history::test_prompts_that_are_numbers_with_gaps",
+        "history.test_anchor_history::test_prompts_that_are_numbers_match_those_that_are_"
+        "texts",
     "Groups that are times, dates, decimals or bytes, in a history or a large data set":
         "history.test_anchor_history::test_groups_that_are_times_or_the_like_meet_again",
     "Groups that are lists or structs, in a large data set":

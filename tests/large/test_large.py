@@ -97,10 +97,8 @@ def joined(plans, late):
 
 SETTINGS = {
     "features": {},
-    "no item effects": {"item_effects": None},
     "repeats": {"n_repeats": 2, "item_effects": None},
     "two-step": {"historical_fit": "two-step", "item_effects": "random"},
-    "no position effects": {"calibrator": JudgeCalibrator(position_effect=False)},
     "ridges": {
         "btl": BTLRegressor(alpha=0.05),
         "calibrator": JudgeCalibrator(LinearBias(alpha=0.02)),
