@@ -267,21 +267,22 @@ def grouped():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_item_effects_are_saved(simple, tmp_path):
-    X, y, new, *_ = simple
-    late = is_late(X, new)
-    prior = np.array([0.4, 3.0])
-    anchor = AnchorPipeline(
-        cv=N_FOLDS, random_state=0, item_effects="random", item_prior=prior
-    )
-    history = AnchorHistory(anchor).fit(X[~late], y[~late])
-    history.save(tmp_path / "history")
-    again = AnchorHistory.load(tmp_path / "history")
-    assert again.anchor.item_effects == "random"
-    assert again.anchor.item_prior == (0.4, 3.0)
-    one, other = (each.place(X[late], y[late]) for each in (history, again))
-    np.testing.assert_array_equal(one.estimates, other.estimates)
-    np.testing.assert_array_equal(one.covariances, other.covariances)
+def test_saved_is_what_was_fitted(simple, tmp_path):
+    X, y, new, *_, rows, outcomes = simple
+    prior = {"item_effects": "random", "item_prior": np.array([0.4, 3.0])}
+    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, **prior)
+    history, *_ = fitted(X, y, new, anchor)
+    history.save(tmp_path / "one")
+    again = AnchorHistory.load(tmp_path / "one")
+    again.save(tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert again.anchor.cv == N_FOLDS and again.anchor.item_prior == (0.4, 3.0)
+    assert again.models_.tolist() == history.models_.tolist()
+    known, found = (each.place(rows, outcomes) for each in (history, again))
+    np.testing.assert_array_equal(found.estimates, known.estimates)
+    np.testing.assert_array_equal(found.covariances, known.covariances)
+    with pytest.raises(FileExistsError):
+        history.save(tmp_path / "one", overwrite=False)
     for odd in ({"j": object()}, {"j": np.array(["linear"])}):
         history.anchor.set_params(calibrator=JudgeCalibrator(odd))
         with pytest.raises(BattlesError, match=r"stored in a file"):
@@ -289,22 +290,6 @@ def test_item_effects_are_saved(simple, tmp_path):
                 tmp_path / "odd"
             )
     assert not (tmp_path / "odd").exists()
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_saved_is_what_was_fitted(simple, tmp_path):
-    *_, history, late, outcomes = simple
-    history.save(tmp_path / "one")
-    again = AnchorHistory.load(tmp_path / "one")
-    again.save(tmp_path / "two")
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert again.anchor.get_params()["cv"] == N_FOLDS
-    assert again.models_.tolist() == history.models_.tolist()
-    known, found = (each.place(late, outcomes) for each in (history, again))
-    np.testing.assert_array_equal(found.estimates, known.estimates)
-    np.testing.assert_array_equal(found.covariances, known.covariances)
-    with pytest.raises(FileExistsError):
-        history.save(tmp_path / "one", overwrite=False)
 
 
 def test_the_file_does_not_grow_with_the_rows(tmp_path):
