@@ -65,6 +65,18 @@ def admit_rows(
     return rules.apply(sample, lists_rows=lists_rows), labels
 
 
+def refuse_unvoted(sample: Sample) -> None:
+    """Refuse models without votes, which cannot be historical."""
+    X, active = sample.X, sample.counts
+    votes = X.appearances(active & X.is_human)
+    unvoted = X.models[(X.appearances(active) > 0) & (votes == 0)].tolist()
+    if unvoted and votes.any():
+        raise BattlesError(
+            f"Models {unvoted[:5]} have no human row: they are no history. Leave "
+            "their rows out of the history, and place them with it.",
+        )
+
+
 def warn_of_raters(number: int) -> None:
     """Warn of raters, whom the errors of a history do not allow for."""
     message = (

@@ -262,20 +262,13 @@ def fragility(
         finished = X is None or _run(anchor, list(searches.values()), max_seconds)
     table = table_by(["model", "opponent"], {at: o.row for at, o in searches.items()})
     table["share"] = (table["k"] / table["allowed"]).where(np.isfinite(table["k"]))
+    details: dict[str, Any] = {"goal": goal, "source": rows, "by": by}
+    details |= {"dropped": {}, "paths": {}, "finished": finished}
     columns = ["dropped", "difference", "by"]
-    details = {
-        "goal": goal,
-        "source": rows,
-        "by": by,
-        "dropped": {
-            at: _listed_rows(one, cells.rows, origin) for at, one in searches.items()
-        },
-        "paths": {
-            at: pd.DataFrame(sorted(one.path, key=itemgetter(2, 0)), columns=columns)
-            for at, one in searches.items()
-        },
-        "finished": finished,
-    }
+    for at, one in searches.items():
+        details["dropped"][at] = _listed_rows(one, cells.rows, origin)
+        steps = sorted(one.path, key=itemgetter(2, 0))
+        details["paths"][at] = pd.DataFrame(steps, columns=columns)
     return Fragility(table, tuple(_sentences(table, goal, rows, by)), details)
 
 
