@@ -140,11 +140,17 @@ def test_an_interval_gains_or_loses_significance(small):
 
 # --------------------------------------------------------------- units of other kinds
 def test_groups_go_as_a_whole():
+    """Also where raters are crossed with them."""
     data = simulate_battles(n_models=5, n_new=150, n_historical=900, random_state=0)
-    groups = np.arange(len(data.X)) // 3
+    at = np.arange(len(data.X))
+    groups, rater = at // 3, [f"rater {i}" for i in at % 60]
+    X, y = (
+        data.X.assign(rater=np.where(data.X["judge"] == "human", rater, None)),
+        data.y,
+    )
     anchor = AnchorPipeline(cv=3, item_effects=None, random_state=0)
-    anchor.fit(data.X, data.y, groups=groups)
-    found = anchor.fragility(data.X, data.y, groups=groups, by="group", goal="interval")
+    anchor.fit(X, y, groups=groups)
+    found = anchor.fragility(X, y, groups=groups, by="group", goal="interval")
     row = found.table[found.table["confirmed"]].iloc[0]
     gone = found.rows(*row.name)
     assert len(np.unique(groups[gone.index])) == row["k"]
