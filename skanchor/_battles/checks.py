@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from skanchor._battles.columns import number_rows
 from skanchor._battles.comparisons import Comparisons
-from skanchor._battles.labels import factorize
-from skanchor._battles.table import HUMAN
+from skanchor._battles.labels import HUMAN, factorize
 from skanchor._typing import Array
 from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn
@@ -78,34 +76,39 @@ def check_table(
 
 def _warn_of_alike_labels(X: Comparisons) -> None:
     """Warn of models, and of judges, whose labels are equal but for case or blanks."""
-    models = X.appearances(np.ones(len(X), dtype=bool))
-    judges = np.bincount(X.judge[X.judge >= 0], minlength=len(X.judges))
-    for kind, labels, n_rows, sides in (
-        ("model", X.models, models, (X.left, X.right)),
-        # People come first, whatever the number of their votes.
-        ("judge", [*X.judges, HUMAN], [*judges, len(X) + 1], (X.judge,)),
+    models = {label: code for code, label in enumerate(X.models.tolist())}
+    # People come first, whatever the number of their votes.
+    judges = {HUMAN: -1} | {label: code for code, label in enumerate(X.judges.tolist())}
+    for kind, codes, columns in (
+        ("model", models, (X.left, X.right)),
+        ("judge", judges, (X.judge,)),
     ):
         alike: dict[str, list[str]] = {}
-        for code in np.argsort(-np.asarray(n_rows), kind="stable"):
-            if isinstance(labels[code], str):
-                same = alike.setdefault(labels[code].strip().casefold(), [])
-                same.append(labels[code])
+        for label in codes:
+            if isinstance(label, str):
+                alike.setdefault(label.strip().casefold(), []).append(label)
         groups = [same for same in alike.values() if len(same) > 1]
         if not groups:
             continue
+        rows = {
+            label: np.any([column == codes[label] for column in columns], axis=0)
+            for same in groups
+            for label in same
+        }
+        for same in groups:
+            same.sort(key=lambda label: (label != HUMAN, -rows[label].sum()))
         names = {other: most for most, *others in groups for other in others}
-        codes = [code for code, label in enumerate(labels) if label in names]
-        rows = np.isin(sides, codes).any(axis=0)
+        rarer = np.any([rows[label] for label in names], axis=0)
         listed = ", ".join(map(str, groups[:5])) + " and more" * (len(groups) > 5)
         mark = f"; only {HUMAN!r} marks human rows" if kind == "judge" else ""
         warn(
             DataWarning(
                 f"The {kind}s {listed} differ in blanks or case alone, and each counts "
-                f"as a {kind} of its own{mark}. {rows.sum()} rows have the rarer "
-                f"names, the first is row {int(np.argmax(rows))}. If they are one, "
+                f"as a {kind} of its own{mark}. {rarer.sum()} rows have the rarer "
+                f"names, the first is row {int(np.argmax(rarer))}. If they are one, "
                 f"give them one name: X = X.replace({names}), or under [{kind}s] in "
                 "the mapping of a file.",
-                code="look-alike-models" if kind == "model" else "look-alike-judges",
+                code=f"look-alike-{kind}s",
                 subject=[label for same in groups for label in same],
             )
         )
@@ -140,36 +143,37 @@ def _warn_of_copies(
     Rows of different prompts are no copies. Without prompts the features stand for
     them, where they tell rows apart.
     """
-    has_prompts, at = "prompt_id" in frame.columns, np.flatnonzero(rows)
-    if (not has_prompts and not X.feature_names) or not len(at):
+    has_prompts = "prompt_id" in frame.columns
+    if not has_prompts and not X.feature_names:
         return
     # All rows are put in one orientation, the smaller model code first: a swapped copy
     # then has the same models, features, display order and outcome.
     turned = X.left > X.right
-    features = _one_number(X, turned)
-    # Rows without a prompt, or without features, may be of different ones.
-    prompt: NDArray[Any] = features
-    known = np.isfinite(features)
-    if has_prompts:
-        prompt = factorize(frame["prompt_id"], "Column 'prompt_id'")[0]
-        known = prompt >= 0
-    at = at[known[at]]
-    again = pd.Series(prompt[at]).duplicated()
-    if not has_prompts and not MANY_EQUAL <= again.mean() <= 1.0 - DISTINCT:
-        return
-    at = at[pd.Series(prompt[at]).duplicated(keep=False)]
-    columns = [
-        np.minimum(X.left, X.right)[at],
-        np.maximum(X.left, X.right)[at],
-        X.judge[at],
-        np.where(turned, -X.order, X.order)[at],
-        np.where(turned, 1.0 - y, y)[at],
-        features[at],
-        prompt[at],
+    sides = [*zip(X.features_left.T, X.features_right.T, strict=True)]
+    features = _mark(
+        [np.where(turned, *both) for one in sides for both in (one[::-1], one)]
+    )
+    codes = [
+        factorize(frame[name], f"Column {name!r}")[0]
+        for name in ("prompt_id", "rater", "turn")
+        if name in frame.columns
     ]
-    for name in {"rater", "turn"} & {*frame.columns}:
-        columns.append(factorize(frame[name], f"Column {name!r}")[0][at])
-    copies = at[pd.Series(number_rows(*columns).kind).duplicated()]
+    # Rows without a prompt, or without features, may be of different ones.
+    at = np.flatnonzero(rows & (codes[0] >= 0 if has_prompts else features != 0.0))
+    if not has_prompts:
+        share = pd.Series(features[at]).duplicated().mean()
+        if not MANY_EQUAL <= share <= 1.0 - DISTINCT:
+            return
+    columns = [
+        np.minimum(X.left, X.right),
+        np.maximum(X.left, X.right),
+        X.judge,
+        np.where(turned, -X.order, X.order),
+        np.where(turned, 1.0 - y, y),
+        features,
+        *codes,
+    ]
+    copies = at[pd.Series(_mark(columns)[at]).duplicated()]
     if len(copies) and (has_prompts or len(copies) > MANY_EQUAL * rows.sum()):
         what = "prompt_id, models" if has_prompts else "models"
         warn(
@@ -183,17 +187,13 @@ def _warn_of_copies(
         )
 
 
-def _one_number(X: Comparisons, turned: NDArray[np.bool_]) -> Array:
-    """One number for the features of each row, equal for rows of equal features.
-
-    In rows that are ``turned`` those of the second side come first.
-    """
-    factors = np.random.default_rng(0).random((len(X.feature_names), 2))
-    total = np.zeros(len(X))
-    for k, (own, other) in enumerate(factors):
-        left, right = X.features_left[:, k], X.features_right[:, k]
-        total += np.where(turned, right, left) * own
-        total += np.where(turned, left, right) * other
+def _mark(columns: list[Array]) -> Array:
+    """One number for each row, the same in rows that agree; zero without columns."""
+    # A random sum: that two others agree is as unlikely as rounding is small.
+    factors = np.random.default_rng(0).random(len(columns))
+    total = np.zeros(len(columns[0]) if columns else 1)
+    for factor, column in zip(factors, columns, strict=True):
+        total += factor * np.nan_to_num(column)
     return total
 
 
@@ -301,8 +301,8 @@ def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:
         )
 
 
-def graded_shares(
-    X: Comparisons, y: Array, times: Array | None, rows: NDArray[np.bool_]
+def graded_verdicts(
+    X: Comparisons, y: Array, times: Array | None, counts: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
     """Share of graded verdicts, between a win and a tie, and number of verdicts.
 
@@ -314,95 +314,57 @@ def graded_shares(
         Outcomes.
     times : ndarray of shape (n_rows,) or None
         How many equal rows each stands for; None is one for each.
-    rows : ndarray of shape (n_rows,)
+    counts : ndarray of shape (n_rows,)
         Which rows count; those of people do not.
 
     Returns
     -------
-    shares, n_rows : ndarray of shape (n_judges,)
+    shares, numbers : ndarray of shape (2, n_judges)
+        Those on historical models alone, then those on new ones.
     """
-    at = np.flatnonzero(rows & (X.judge >= 0))
+    at = np.flatnonzero(counts & (X.judge >= 0))
     number = np.ones(len(at)) if times is None else times[at]
-    graded = number * ~np.isin(y[at], CLEAR)
-    n_graded, n_rows = (
-        np.bincount(X.judge[at], each, len(X.judges)).astype(np.float64)
-        for each in (graded, number)
+    cell, size = X.involves_new[at] * len(X.judges) + X.judge[at], 2 * len(X.judges)
+    graded, numbers = (
+        np.bincount(cell, each, size).astype(np.float64).reshape(2, -1)
+        for each in (number * ~np.isin(y[at], CLEAR), number)
     )
-    return n_graded / np.maximum(n_rows, 1.0), n_rows
+    return graded / np.maximum(numbers, 1.0), numbers
 
 
-def shares_on_old_and_new(
-    X: Comparisons, y: Array, times: Array | None, counts: NDArray[np.bool_]
-) -> tuple[Array, Array, Array, Array]:
-    """Shares of graded verdicts on historical and on new models, and numbers of all.
+def graded_in_part(shares: Array, numbers: Array) -> NDArray[np.bool_]:
+    """Which judges graded the verdicts on one kind of models alone.
 
-    Parameters
-    ----------
-    X, y, times
-        As in :func:`graded_shares`.
-    counts : ndarray of shape (n_rows,)
-        Which rows count.
-
-    Returns
-    -------
-    old, new, n_old, n_new : ndarray of shape (n_judges,)
+    The arguments are those that :func:`graded_verdicts` returns. The result, of shape
+    (2, n_judges), says who graded those on historical models, and those on new ones.
     """
-    old, n_old = graded_shares(X, y, times, counts & ~X.involves_new)
-    new, n_new = graded_shares(X, y, times, counts & X.involves_new)
-    return old, new, n_old, n_new
-
-
-def graded_in_part(
-    old: Array, new: Array, n_old: Array, n_new: Array
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which judges graded the verdicts on new models alone, and on old ones alone.
-
-    The arguments are those that :func:`shares_on_old_and_new` returns.
-    """
-    enough = n_new >= _ENOUGH
+    enough = numbers[1] >= _ENOUGH
+    in_part = enough & (shares > _MANY) & (shares[::-1] < _FEW)
     # Of few rows, none may be graded by chance.
-    late = (old < _FEW) & (new > _MANY) & (n_old * new > _EXPECTED)
-    early = (old > _MANY) & (new < _FEW) & (n_new * old > _EXPECTED)
-    return enough & late, enough & early
+    return np.asarray(in_part & (numbers[::-1] * shares > _EXPECTED))
 
 
-def warn_of_other_grades(
-    judges: NDArray[Any], old: Array, new: Array, n_old: Array, n_new: Array
-) -> None:
+def warn_of_other_grades(judges: NDArray[Any], shares: Array, numbers: Array) -> None:
     """Warn of judges who graded the verdicts on old models or on new ones alone.
 
     The sensitivity of a judge is that of its historical verdicts. The arguments are
-    labels, and what :func:`shares_on_old_and_new` returns.
+    labels, and what :func:`graded_verdicts` returns.
     """
-    late, early = graded_in_part(old, new, n_old, n_new)
-    for found, where, elsewhere, shares, n_rows in (
-        (late, "new", "historical", new, n_new),
-        (early, "historical", "new", old, n_old),
-    ):
+    kinds = ["historical", "new"]
+    for k, found in enumerate(graded_in_part(shares, numbers)):
         names = judges[found].tolist()
         if names:
-            n_graded = int(np.round((shares * n_rows)[found].sum()))
+            n_graded = (shares * numbers)[k, found].sum()
             warn(
                 DataWarning(
-                    f"Verdicts of judges {names[:5]} on {where} models are graded "
-                    f"({n_graded} of them, up to {shares[found].max():.0%} of a judge, "
-                    f"lie between a win and a tie), those on {elsewhere} models are "
-                    "not. A sensitivity that is "
-                    "learned from one kind is used for the other, so that scores of "
-                    "new models are too close to the mean or too far from it, unless a "
-                    "grade is the probability of a win, or a share of verdicts. Give "
-                    "both in the same kind.",
+                    f"Verdicts of judges {names[:5]} on {kinds[k]} models are graded "
+                    f"({n_graded:.0f} of them, up to {shares[k, found].max():.0%} of a "
+                    f"judge, lie between a win and a tie), those on {kinds[1 - k]} "
+                    "models are not. A sensitivity that is learned from one kind is "
+                    "used for the other, so that scores of new models are too close to "
+                    "the mean or too far from it, unless a grade is the probability of "
+                    "a win. Give both in the same kind.",
                     code="graded-verdicts",
                     subject=names,
                 )
             )
-
-
-def shares_by_label(judges: NDArray[Any], shares: Array) -> dict[str, float]:
-    """Shares that are not zero, by the text of the judge's label, to be stored."""
-    rounded = np.round(shares, 4).tolist()
-    return {
-        str(judge): share
-        for judge, share in zip(judges.tolist(), rounded, strict=True)
-        if share
-    }

@@ -18,7 +18,7 @@ from skanchor._battles import (
     warn_of_contradicting_judges,
     warn_of_runs,
 )
-from skanchor._battles.checks import shares_on_old_and_new, warn_of_other_grades
+from skanchor._battles.checks import graded_verdicts, warn_of_other_grades
 from skanchor._model.graph import Connectivity
 from skanchor._sample.sample import Sample
 from skanchor._sample.usable_judges import (
@@ -112,8 +112,8 @@ def admit_to_inference(
 def _look_at_grades(sample: Sample) -> None:
     """Warn of judges who graded the verdicts on old models or on new ones alone."""
     X = sample.X
-    shares = shares_on_old_and_new(X, sample.y, sample.multiplicity, sample.counts)
-    warn_of_other_grades(X.judges, *shares)
+    graded = graded_verdicts(X, sample.y, sample.multiplicity, sample.counts)
+    warn_of_other_grades(X.judges, *graded)
 
 
 def warn_of_no_judges(sample: Sample) -> None:

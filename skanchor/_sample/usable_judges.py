@@ -137,7 +137,7 @@ def feature_separated_judges(sample: Sample, bias: Any) -> list[FeatureSeparatio
     for m, judge in enumerate(X.judges.tolist() if X.feature_names else ()):
         learner: Any = clone(learner_for(bias, judge))
         cut = X.by_judge(m)
-        historical = X.is_historical_judge_row[cut.rows] & X.is_usable[cut.rows]
+        historical = ~X.involves_new[cut.rows] & X.is_usable[cut.rows]
         used = np.flatnonzero(historical & (sample.weight[cut.rows] > 0))
         if not (hasattr(learner, "fit_span") and len(used)):
             continue

@@ -252,7 +252,7 @@ class ConformalRanking(AroundMethod, ScoreEstimator):
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         method = self._method()
         # The outcomes of a sample are preferences in [0, 1], no longer labels.
-        rows = sample.X.as_preferences(), sample.y, sample.weight, sample.groups
+        rows = sample.X.with_columns(named=True), sample.y, sample.weight, sample.groups
         self.estimator_ = clone(method).fit(*rows)
         X, y, weight, groups = rows
         self.left_out_ = leave_one_model_out(

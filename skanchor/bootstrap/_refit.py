@@ -135,7 +135,7 @@ def bootstrap(
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     resampler = Resampler(sample, seed)
     # The outcomes of a sample are preferences in [0, 1], no longer labels.
-    rows = sample.with_battles(sample.X.as_preferences())
+    rows = sample.with_battles(sample.X.with_columns(named=True))
     starts = range(0, n_resamples, resampler.block)
     blocks = run_plan(
         _run_block,
@@ -391,7 +391,7 @@ class Bootstrapped(AroundMethod, RankingEstimator):
         (refits,) = bootstrap(
             {type(method).__name__: method},
             # The outcomes of a sample are preferences in [0, 1], no longer labels.
-            sample.X.as_preferences(),
+            sample.X.with_columns(named=True),
             sample.y,
             sample_weight=sample.weight,
             groups=sample.groups,

@@ -283,7 +283,7 @@ class _LeftOut:
             warnings.simplefilter("always")
             # Outcomes are encoded in [0, 1] by now, whatever their labels were.
             fitted.fit(
-                chosen.X.as_preferences() if battles is None else battles,
+                chosen.X.with_columns(named=True) if battles is None else battles,
                 chosen.y,
                 **{
                     f"{step}sample_weight": chosen.weight,

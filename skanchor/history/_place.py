@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skanchor._assembly import assemble, set_undetermined_apart
 from skanchor._battles import Comparisons, as_frame, count_rows
-from skanchor._battles.labels import argsort_labels, same_labels
+from skanchor._battles.labels import same_labels, sorted_labels
 from skanchor._crossfit.cross_fit import (
     CrossFit,
     FullFit,
@@ -200,8 +200,8 @@ def _fit_arrivals(
 def _in_vocabulary(state: HistoryState, arrivals: Sample) -> Sample:
     """Encode rows by all models and judges, models sorted by label."""
     X = arrivals.X
-    models = np.concatenate([state.models, X.models[X.is_new]])
-    models = models[argsort_labels(models, "model_a and model_b")]
+    parts = [state.models, X.models[X.is_new]]
+    models, _ = sorted_labels(parts, "model_a and model_b")
     if same_labels(models, X.models) and same_labels(state.judges, X.judges):
         # The same object, so that what it has cached is used again.
         return arrivals

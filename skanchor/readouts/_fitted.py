@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from skanchor._battles import has_contexts
 from skanchor.exceptions import BattlesError
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ class FittedRows:
         why = ""
         if self.debiaser is None:
             why = "a plug-in, debiaser='passthrough', has no errors"
-        elif has_contexts(self.sample.X):
+        elif self.sample.X.has_contexts:
             why = "with contexts a row counts for several scores of a model"
         elif in_closed_form:
             labels = ["people", *self.sample.X.judges.tolist()]
