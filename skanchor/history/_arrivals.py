@@ -337,12 +337,11 @@ def check_given_plans(
     if groups is None or known is None:
         return
     for plan, group_folds in zip(plans, known, strict=True):
-        for number, (_, test) in enumerate(plan):
-            fold = group_folds[groups[test]]
-            split = test[(fold >= 0) & (fold != number)]
-            if len(split):
-                raise ValueError(
-                    f"cv puts row {int(split[0])} into fold {number}, but the history "
-                    "holds rows of its group in another; a group must be held out as "
-                    "a whole."
-                )
+        own = group_folds[groups]
+        split = np.flatnonzero((own >= 0) & (plan.fold >= 0) & (own != plan.fold))
+        if len(split):
+            raise ValueError(
+                f"cv puts row {split[0]} into fold {plan.fold[split[0]]}, but the "
+                "history holds rows of its group in another; a group must be held "
+                "out as a whole."
+            )

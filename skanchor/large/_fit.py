@@ -32,7 +32,7 @@ from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning
-from skanchor.history import check_linear, check_shared
+from skanchor.history import check_linear
 from skanchor.large._rows import Batch, Passes, Reader
 from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
@@ -79,9 +79,8 @@ class Start:
         plugged = fit_stages(stages, sample)
         two_step = plugged.two_step if plugged.is_joint else plugged
         full = FullFit.of(stages, sample, plugged, None)
-        check_linear(full)
         known = sample.with_battles(full.chain.X)
-        check_shared(FoldFits.of(stages, plugged, full.chain, known))
+        check_linear(full, FoldFits.of(stages, plugged, full.chain, known))
         if alone is not sample:
             with WarningLog():
                 # The votes by kind have told all that there is to warn of.

@@ -123,7 +123,6 @@ def fit_history(
     """
     history = AnchorHistory(anchor)
     settings = history.settings().set_params(new_models=[])
-    settings._validate_params()
     if not isinstance(settings.cv, Integral):
         raise ValueError(
             "cv of a large history is a number of folds, to which rows are assigned as "
@@ -399,9 +398,9 @@ def _by_passes(
         everyone,
         fits,
         totals["sums"],
+        ItemCheck.of(known.test, X.judges.tolist()),
         repeats=(n_splits,) * reader.n_repeats,
         items=known.items,
-        check=ItemCheck.of(known.test, X.judges.tolist()),
         treatment=known.treatment,
     )
     return state, plans

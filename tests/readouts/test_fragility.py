@@ -13,7 +13,7 @@ from sklearn.base import clone
 from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor.bias import BoostedBias
 from skanchor.exceptions import BattlesError
-from skanchor.readouts._refits import refit as refit_rows
+from skanchor.readouts._fragility import refit as refit_rows
 from skanchor.reports.facts import Facts
 from skanchor.reports.page import render_page
 from skanchor.simulation import simulate_battles
@@ -265,7 +265,7 @@ def test_breaking_is_not_flipping(paper, table, monkeypatch):
     lost = refit(paper, X, y, won).result_
     assert np.isinf(lost.all_standard_errors[opponent])
     # The difference, -.07, would be far above zero in a refit without these votes.
-    monkeypatch.setattr("skanchor.readouts._refits.refit", lambda *_, **__: lost)
+    monkeypatch.setattr("skanchor.readouts._fragility.refit", lambda *_, **__: lost)
     row = paper.fragility(X, y, opponent, rows="human").table.iloc[0]
     assert row["status"] == "fit fails first" and not row["confirmed"]
     assert row["re_solved"] < row["k"] == np.inf
@@ -291,7 +291,7 @@ def test_an_interrupt_returns_what_was_found(paper, table, monkeypatch):
         calls.append(1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skanchor.readouts._refits.refit", interrupted)
+    monkeypatch.setattr("skanchor.readouts._fragility.refit", interrupted)
     found = paper.fragility(X, y, "model-04")
     assert calls == [1] and not found.finished
     row = found.table.iloc[0]
