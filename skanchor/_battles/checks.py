@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from skanchor._battles.comparisons import Comparisons
 from skanchor._battles.labels import HUMAN, factorize
+from skanchor._battles.rows import number_rows
 from skanchor._typing import Array
 from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn
@@ -66,46 +67,41 @@ def check_table(
         Whether groups say which rows depend on each other.
     """
     _warn_of_alike_labels(X)
-    itself = X.left == X.right
-    if itself.any():
-        _warn_of_self_comparisons(X, weight, itself)
+    _warn_of_self_comparisons(X, weight)
     # Without prompts, copies of one group do no harm.
     if frame is not None and ("prompt_id" in frame.columns or not grouped):
-        _warn_of_copies(frame, X, y, (weight > 0) & ~itself)
+        _warn_of_copies(frame, X, y, (weight > 0) & (X.left != X.right))
 
 
 def _warn_of_alike_labels(X: Comparisons) -> None:
     """Warn of models, and of judges, whose labels are equal but for case or blanks."""
-    models = {label: code for code, label in enumerate(X.models.tolist())}
-    # People come first, whatever the number of their votes.
-    judges = {HUMAN: -1} | {label: code for code, label in enumerate(X.judges.tolist())}
-    for kind, codes, columns in (
-        ("model", models, (X.left, X.right)),
-        ("judge", judges, (X.judge,)),
+    for kind, labels, columns in (
+        ("model", X.models.tolist(), (X.left, X.right)),
+        # People, of code -1, come last, so that the code is the index.
+        ("judge", [*X.judges.tolist(), HUMAN], (X.judge,)),
     ):
         alike: dict[str, list[str]] = {}
-        for label in codes:
-            if isinstance(label, str):
-                alike.setdefault(label.strip().casefold(), []).append(label)
+        for label in filter(lambda label: isinstance(label, str), labels):
+            alike.setdefault(label.strip().casefold(), []).append(label)
         groups = [same for same in alike.values() if len(same) > 1]
         if not groups:
             continue
-        rows = {
-            label: np.any([column == codes[label] for column in columns], axis=0)
-            for same in groups
-            for label in same
-        }
+        size = len(labels)
+        counts = sum(np.bincount(side % size, minlength=size) for side in columns)
+        n_rows = dict(zip(labels, np.asarray(counts).tolist(), strict=True))
         for same in groups:
-            same.sort(key=lambda label: (label != HUMAN, -rows[label].sum()))
+            # People first, whatever the number of their votes, then the usual name.
+            same.sort(key=lambda label: (label != HUMAN, -n_rows[label]))
         names = {other: most for most, *others in groups for other in others}
-        rarer = np.any([rows[label] for label in names], axis=0)
+        codes = [code for code, label in enumerate(labels) if label in names]
+        rows = np.isin(columns, codes).any(axis=0)
         listed = ", ".join(map(str, groups[:5])) + " and more" * (len(groups) > 5)
         mark = f"; only {HUMAN!r} marks human rows" if kind == "judge" else ""
         warn(
             DataWarning(
                 f"The {kind}s {listed} differ in blanks or case alone, and each counts "
-                f"as a {kind} of its own{mark}. {rarer.sum()} rows have the rarer "
-                f"names, the first is row {int(np.argmax(rarer))}. If they are one, "
+                f"as a {kind} of its own{mark}. {rows.sum()} rows have the rarer "
+                f"names, the first is row {int(np.argmax(rows))}. If they are one, "
                 f"give them one name: X = X.replace({names}), or under [{kind}s] in "
                 "the mapping of a file.",
                 code=f"look-alike-{kind}s",
@@ -114,25 +110,32 @@ def _warn_of_alike_labels(X: Comparisons) -> None:
         )
 
 
-def _warn_of_self_comparisons(
-    X: Comparisons, weight: Array, itself: NDArray[np.bool_]
-) -> None:
+def _warn_of_self_comparisons(X: Comparisons, weight: Array) -> None:
     """Warn of rows that compare a model with itself."""
-    alone = itself & (weight > 0)
-    if not alone.any():
+    itself = (X.left == X.right) & (weight > 0)
+    if not itself.any():
         return
     # Models that appear in such rows only are lost from the ranking.
-    shown = X.appearances((weight > 0) & ~itself) > 0
-    lost = X.models[np.setdiff1d(X.left[alone], np.flatnonzero(shown))].tolist()
+    others = X.appearances((weight > 0) & ~itself)
+    lost = X.models[np.unique(X.left[itself & (others[X.left] == 0)])].tolist()
     warn(
         DataWarning(
-            f"{alone.sum()} rows compare a model with itself and are ignored"
+            f"{itself.sum()} rows compare a model with itself and are ignored"
             + (f"; models {lost} appear in no other row." if lost else ".")
-            + f" The first is row {int(np.argmax(alone))}.",
+            + f" The first is row {int(np.argmax(itself))}.",
             code="self-comparisons",
             subject=lost,
         )
     )
+
+
+def _oriented(X: Comparisons, y: Array) -> tuple[NDArray[np.intp], Array]:
+    """Number of the two models of each row, and preference for the smaller code.
+
+    With them rows of both orders can be compared, and added.
+    """
+    low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
+    return low * len(X.models) + high, np.where(X.left > X.right, 0.5 - y, y - 0.5)
 
 
 def _warn_of_copies(
@@ -146,34 +149,29 @@ def _warn_of_copies(
     has_prompts = "prompt_id" in frame.columns
     if not has_prompts and not X.feature_names:
         return
-    # All rows are put in one orientation, the smaller model code first: a swapped copy
-    # then has the same models, features, display order and outcome.
-    turned = X.left > X.right
-    sides = [*zip(X.features_left.T, X.features_right.T, strict=True)]
-    features = _mark(
-        [np.where(turned, *both) for one in sides for both in (one[::-1], one)]
-    )
+    # A swapped copy has the same models, features, display order and outcome once all
+    # rows are turned so that the smaller model code comes first.
+    turned, sides = X.left > X.right, (X.features_left.T, X.features_right.T)
+    features = [
+        np.where(turned, *both)
+        for left, right in zip(*sides, strict=True)
+        for both in ((right, left), (left, right))
+    ]
     codes = [
         factorize(frame[name], f"Column {name!r}")[0]
         for name in ("prompt_id", "rater", "turn")
         if name in frame.columns
     ]
     # Rows without a prompt, or without features, may be of different ones.
-    at = np.flatnonzero(rows & (codes[0] >= 0 if has_prompts else features != 0.0))
+    known = codes[0] >= 0 if has_prompts else np.isfinite(features).all(axis=0)
+    at = np.flatnonzero(rows & known)
     if not has_prompts:
-        share = pd.Series(features[at]).duplicated().mean()
+        share = pd.Series(_hash_rows(features)[at]).duplicated().mean()
         if not MANY_EQUAL <= share <= 1.0 - DISTINCT:
             return
-    columns = [
-        np.minimum(X.left, X.right),
-        np.maximum(X.left, X.right),
-        X.judge,
-        np.where(turned, -X.order, X.order),
-        np.where(turned, 1.0 - y, y),
-        features,
-        *codes,
-    ]
-    copies = at[pd.Series(_mark(columns)[at]).duplicated()]
+    order = np.where(turned, -X.order, X.order)
+    marks = _hash_rows([*_oriented(X, y), X.judge, order, *codes, *features])
+    copies = at[pd.Series(marks[at]).duplicated()]
     if len(copies) and (has_prompts or len(copies) > MANY_EQUAL * rows.sum()):
         what = "prompt_id, models" if has_prompts else "models"
         warn(
@@ -187,14 +185,13 @@ def _warn_of_copies(
         )
 
 
-def _mark(columns: list[Array]) -> Array:
-    """One number for each row, the same in rows that agree; zero without columns."""
-    # A random sum: that two others agree is as unlikely as rounding is small.
-    factors = np.random.default_rng(0).random(len(columns))
-    total = np.zeros(len(columns[0]) if columns else 1)
-    for factor, column in zip(factors, columns, strict=True):
-        total += factor * np.nan_to_num(column)
-    return total
+def _hash_rows(columns: list[NDArray[Any]]) -> NDArray[np.uint64]:
+    """One number for each row, the same in rows that agree in all columns."""
+    found = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        # A zero has two signs, which a sum with zero makes one.
+        found = found * np.uint64(31) + pd.util.hash_array(column + 0.0)
+    return found
 
 
 def warn_of_contradicting_judges(
@@ -214,19 +211,21 @@ def warn_of_contradicting_judges(
     multiplicity : ndarray of shape (n_rows,), optional
         How many equal rows each stands for.
     """
-    rows = np.flatnonzero(X.is_usable & (weight > 0))
-    left, right, judge = X.left[rows], X.right[rows], X.judge[rows]
-    pair = np.minimum(left, right) * len(X.models) + np.maximum(left, right)
-    # Positive where the model of the smaller code wins, so that rows of both orders can
-    # be added.
-    preference = np.where(left < right, 1.0, -1.0) * (y[rows] - 0.5)
+    rows, (pair, preference) = X.is_usable & (weight > 0), _oriented(X, y)
+    votes, verdicts = (
+        np.flatnonzero(rows & X.is_human),
+        np.flatnonzero(rows & ~X.is_human),
+    )
     # The majority of people in each pair, then +, - or 0 for each verdict: it agrees
     # with that majority, contradicts it, or one of the two is undecided.
-    votes = np.bincount(pair, np.where(judge < 0, weight[rows] * preference, 0.0))
-    agreement = np.where(judge < 0, 0.0, preference * np.sign(votes)[pair])
-    times = np.ones(len(rows)) if multiplicity is None else multiplicity[rows]
+    majority = np.sign(
+        np.bincount(pair[votes], (weight * preference)[votes], len(X.models) ** 2)
+    )
+    agreement = preference[verdicts] * majority[pair[verdicts]]
+    judge = X.judge[verdicts]
+    times = np.ones(len(verdicts)) if multiplicity is None else multiplicity[verdicts]
     decided, agreed = (
-        np.bincount(judge[which], times[which], len(X.judges)).astype(np.intp)
+        np.bincount(judge, times * which, len(X.judges)).astype(np.intp)
         for which in (agreement != 0, agreement > 0)
     )
     # For verdicts that are independent of the majority, disagreements minus agreements
@@ -257,21 +256,15 @@ def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:
     groups : ndarray of shape (n_rows,)
         Prompt of each row.
     """
+    pair, preference = _oriented(X, y)
     rows = np.flatnonzero(X.is_usable & ~X.is_human)
-    left, right, judge = X.left[rows], X.right[rows], X.judge[rows]
-    low, high = np.minimum(left, right), np.maximum(left, right)
-    n_models, n_judges = len(X.models), len(X.judges)
-    # Of one model against the other, so that the order of the two does not matter.
-    side = np.sign(np.where(left < right, y[rows] - 0.5, 0.5 - y[rows]))
-    key = (groups[rows] * n_models + low) * n_models + high
     # Of several verdicts of a judge on one prompt and pair the first counts.
-    _, first = np.unique(key * n_judges + judge, return_index=True)
-    key = np.unique(key[first], return_inverse=True)[1]
-    judge, side = judge[first], side[first]
-    shape = n_judges, int(key.max(initial=-1)) + 1
+    rows = rows[number_rows(*(c[rows] for c in (groups, pair, X.judge))).first]
+    key = number_rows(groups[rows], pair[rows]).kind
+    shape = len(X.judges), int(key.max(initial=-1)) + 1
     verdicts = [
-        csr_array((np.ones(len(at)), (judge[at], key[at])), shape=shape)
-        for at in (np.flatnonzero(side == each) for each in (-1.0, 0.0, 1.0))
+        csr_array((is_so.astype(float), (X.judge[rows], key)), shape)
+        for is_so in (np.sign(preference[rows]) == side for side in (-1, 0, 1))
     ]
     every = verdicts[0] + verdicts[1] + verdicts[2]
     shared = (every @ every.T).toarray()
@@ -281,12 +274,12 @@ def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:
     rates = [(one @ every.T).toarray() / total for one in verdicts]
     by_chance = sum(rate * rate.T for rate in rates)
     kappa = (agreed - by_chance) / np.maximum(1.0 - by_chance, 1e-9)
-    alike = (kappa > _ONE_JUDGE) & (shared >= _SHARED) & ~np.eye(n_judges, dtype=bool)
+    alike = (kappa > _ONE_JUDGE) & (shared >= _SHARED)
+    np.fill_diagonal(alike, False)
     _, part = connected_components(csr_array(alike.astype(np.int8)), directed=False)
     for code in np.flatnonzero(np.bincount(part) > 1):
         at = np.flatnonzero(part == code)
-        pairs = alike[np.ix_(at, at)]
-        least = kappa[np.ix_(at, at)][pairs].min()
+        least = kappa[at][alike[at]].min()
         names = X.judges[at].tolist()
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         warn(

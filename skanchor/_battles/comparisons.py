@@ -462,3 +462,7 @@ class Comparisons:
         if not self.order[hit].any():
             return self
         return self.with_columns(order=np.where(hit, 0.0, self.order))
+
+    def as_preferences(self) -> Comparisons:
+        """Return the rows marked as named: outcomes are preferences in [0, 1]."""
+        return self if self.named else self.with_columns(named=True)
