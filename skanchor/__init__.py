@@ -4,15 +4,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from skanchor._anchor import AnchorPipeline
-    from skanchor._arrivals import ArrivalScorer
     from skanchor._battles import Comparisons
-    from skanchor._btl import BTLRegressor
     from skanchor._crossfit.source_kfold import SourceKFold
-    from skanchor._judges import JudgeCalibrator
-    from skanchor._riesz import RieszDebiaser
+    from skanchor._estimators.arrivals import ArrivalScorer
+    from skanchor._estimators.btl import BTLRegressor
+    from skanchor._estimators.judges import JudgeCalibrator
+    from skanchor._estimators.riesz import RieszDebiaser
     from skanchor.history import AnchorHistory, judge_fingerprint
     from skanchor.io import read_battles, split_battles
+    from skanchor.pipeline import AnchorPipeline
     from skanchor.results import AnchorResult
 
 __all__ = [
@@ -33,13 +33,13 @@ __all__ = [
 # Loaded when first asked for: scikit-learn and pandas take their time.
 _MODULE_OF = {
     "AnchorHistory": "history",
-    "AnchorPipeline": "_anchor",
+    "AnchorPipeline": "pipeline",
     "AnchorResult": "results",
-    "ArrivalScorer": "_arrivals",
-    "BTLRegressor": "_btl",
+    "ArrivalScorer": "_estimators.arrivals",
+    "BTLRegressor": "_estimators.btl",
     "Comparisons": "_battles",
-    "JudgeCalibrator": "_judges",
-    "RieszDebiaser": "_riesz",
+    "JudgeCalibrator": "_estimators.judges",
+    "RieszDebiaser": "_estimators.riesz",
     "SourceKFold": "_crossfit.source_kfold",
     "judge_fingerprint": "history",
     "read_battles": "io",
@@ -57,11 +57,11 @@ _PUBLIC_MODULES = (
     "io",
     "large",
     "metrics",
+    "pipeline",
     "plotting",
     "readouts",
     "reports",
     "results",
-    "sample",
     "simulation",
     "warning_log",
 )

@@ -22,19 +22,19 @@ from skanchor._crossfit.cross_fit import (
     cross_fit,
 )
 from skanchor._crossfit.fit_stages import fit_stages
-from skanchor._crossfit.fold_fits import FoldFits, laid_out
+from skanchor._crossfit.fold_fits import FoldFits
 from skanchor._crossfit.folds import FoldPlan, HeldOutShares
 from skanchor._crossfit.item_effects import ItemChoice, judges_of_arrivals
 from skanchor._crossfit.stages import FittedStages, Stages
+from skanchor._crossfit.votes_alone import likelihood_fit
 from skanchor._diagnostics import FitSums, ItemCheck, check_arrivals, diagnose
-from skanchor._likelihood import likelihood_fit
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._open_models import with_open_rows
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.exceptions import InstabilityWarning
 from skanchor.readouts import FittedRows
 from skanchor.results import AnchorResult, ContextResult
-from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
 
 
@@ -141,15 +141,7 @@ class Inference:
         stages, plugged, chain = self.stages, full.plugged, full.chain
         cells = full.sample.with_battles(chain.X)
         fits, shares = FoldFits.of(stages, plugged, chain, cells), self.shares
-        if cells.members is None and cells.rated is None:
-            return fits, shares, shares
-        rows = self.cells.rows_of(cells).in_units(cells.unit)
-        of_rows = [HeldOutShares(plan) for plan in self.fold_plan]
-        if fits.is_shared:
-            return fits.over(rows), shares, of_rows
-        fit = laid_out(stages, rows, chain.calibrator, chain.btl.bias_)
-        chain = replace(chain, fit=fit)
-        return FoldFits.of(stages, plugged, chain, rows), of_rows, of_rows
+        return fits, shares, shares
 
     def _refit(self, full: FullFit, admitted: Sample) -> AnchorResult:
         """Result of the same rows and folds with fewer new models than ``full`` has."""
@@ -249,7 +241,7 @@ def _without_models(sample: Sample, lost: NDArray[np.bool_]) -> Sample:
     X, kept = sample.X, ~lost
     left = X.relabel(X.models[kept], X.judges)
     active = left.is_usable & (sample.weight > 0)
-    kept[kept] = ~left.is_new | (left.rows.appearances(active) > 0)
+    kept[kept] = ~left.is_new | (left.appearances(active) > 0)
     return sample.with_battles(X.relabel(X.models[kept], X.judges))
 
 
@@ -426,7 +418,7 @@ def _hidden_scale(
     if items is None:
         return np.zeros(len(own), dtype=bool)
     assert X.scores is not None
-    context = X.rows.items.context
+    context = X.items.context
     theta = np.where(X.is_new, 0.0, X.scores)
     spread = np.bincount(context, theta**2)[context]
     return np.asarray(X.is_new & (items.inflation * own > spread))

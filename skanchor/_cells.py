@@ -3,9 +3,9 @@
 A table without features has few different rows. Rows with the same models, judge,
 display order, outcome and weight are merged into a cell, and all later steps use cells.
 The weight of a cell is the sum of its rows' weights, so sums linear in the weights do
-not change. Sums of squares and numbers of rows use
-:attr:`skanchor.sample.Sample.multiplicity`. Only folds are drawn row by row. A fold
-divides the rows of a cell: some of them are in training, the others are held out.
+not change. Sums of squares and numbers of rows use ``Sample.multiplicity``. Only folds
+are drawn row by row. A fold divides the rows of a cell: some of them are in training,
+the others are held out.
 """
 
 from __future__ import annotations
@@ -17,16 +17,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._battles import (
-    Comparisons,
-    EqualRows,
-    is_constant,
-    look_up,
-    number_rows,
-)
+from skanchor._battles.columns import EqualRows, is_constant, look_up, number_rows
+from skanchor._battles.comparisons import Comparisons
 from skanchor._crossfit.folds import FoldPlan, HeldOutShares
-from skanchor._numerics.groups import Crossed, Membership
-from skanchor.sample import Sample
+from skanchor._sample.sample import Sample
 
 MOST_SHARE = 0.5
 """Number of cells, in that of rows, above which rows are left as they are."""
@@ -87,13 +81,6 @@ class Cells:
             weight=weight,
             multiplicity=size.astype(np.float64),
         )
-        if given.groups is not None:
-            members = Membership.of(given.groups, cell, number)
-            sample = replace(sample, groups=None, members=members)
-        if given.raters is not None:
-            prompts = _prompts(given.groups, len(given))
-            rated = Crossed.of(prompts, given.raters, cell, len(first))
-            sample = replace(sample, raters=None, rated=rated)
         # Narrow integers: of all that is kept, this alone is as long as the table.
         cell = cell.astype(np.min_scalar_type(len(first)))
         if number is not None:
@@ -106,17 +93,9 @@ class Cells:
         return self.given if self.given.multiplicity is None else self.given.listed()
 
     @property
-    def groups(self) -> NDArray[np.intp] | None:
-        """Group of each row of the table; None without groups."""
-        groups = self.given.groups
-        if groups is None or self.given.multiplicity is None:
-            return groups
-        return groups[self.given.listing]
-
-    @property
     def digest(self) -> str:
-        """:attr:`~skanchor.sample.Sample.digest` of the rows of the table."""
-        return (self.rows if self.given.index is None else self.given).digest
+        """:attr:`~skanchor._sample.sample.Sample.digest` of the rows of the table."""
+        return self.rows.digest
 
     def to_rows(self, X: Comparisons) -> Comparisons:
         """The rows of the table, with what is known of the cells ``X``."""
@@ -132,24 +111,28 @@ class Cells:
         return [HeldOutShares.of(plan, self.cell, number) for plan in plans]
 
 
-def _prompts(groups: NDArray[np.intp] | None, n_rows: int) -> NDArray[np.intp]:
-    """Group of each row of the table; without groups each row is one of its own."""
-    return np.arange(n_rows) if groups is None else groups
-
-
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
     """Cell of each row; None where rows stay as they are."""
-    X, counted = sample.X, sample.multiplicity
-    if X.biases is not None or (X.features_left.shape[1] and not by_features):
+    X, outcomes, counted = sample.X, sample.outcomes, sample.multiplicity
+    if sample.groups is not None or sample.raters is not None:
+        # Rows of a group depend on each other, and so do the votes of a rater.
         return None
-    n_rows = len(sample) if counted is None else counted.sum()
-    columns = _columns(sample)
-    if len(sample) > MOST_SHARE * n_rows and not _many_equal(columns):
+    if X.biases is not None or (X.feature_names and not by_features):
         return None
-    if not X.rows.features_complete:
+    # First those columns that may differ in most rows.
+    columns = [*X.features_left.T, *X.features_right.T, sample.y]
+    if counted is None:
+        # Rows that count as several weigh one each.
+        columns.append(sample.weight)
+    columns += [f for f in (outcomes.both_bad, sample.left_out) if f is not None]
+    columns += [X.left, X.right, X.judge, X.order]
+    most = MOST_SHARE * (len(sample) if counted is None else counted.sum())
+    if len(sample) > most and not _many_equal(columns):
+        return None
+    if not X.features_complete:
         return None
     equal = number_rows(*columns)
-    return equal if len(equal.first) <= MOST_SHARE * n_rows else None
+    return equal if len(equal.first) <= most else None
 
 
 def _many_equal(columns: list[NDArray[Any]]) -> bool:
@@ -161,23 +144,6 @@ def _many_equal(columns: list[NDArray[Any]]) -> bool:
     # Of n rows in C cells of one size, a share n / C - 1 of n pairs is of equal rows.
     pairs = len(columns[0]) * (len(columns[0]) - 1)
     needed = (1.0 / MOST_SHARE - 1.0) * pairs / n_rows
-
-    def many(*some: NDArray[Any]) -> bool:
-        size = number_rows(*some).size
-        return bool((size * (size - 1)).sum() >= needed)
-
     # Rows that are equal are so in each column: most tables differ in the first.
-    return many(columns[0]) and many(*columns)
-
-
-def _columns(sample: Sample) -> list[NDArray[Any]]:
-    """Columns in which equal rows agree, first those that may differ in most rows."""
-    X, outcomes = sample.X, sample.outcomes
-    columns = [*X.features_left.T, *X.features_right.T, sample.y]
-    if sample.multiplicity is None:
-        # Rows that count as several weigh one each.
-        columns.append(sample.weight)
-    for flags in (outcomes.both_bad, sample.left_out):
-        if flags is not None:
-            columns.append(flags)
-    return [*columns, X.left, X.right, X.judge, X.order]
+    sizes = (number_rows(*some).size for some in (columns[:1], columns))
+    return all((size * (size - 1)).sum() >= needed for size in sizes)

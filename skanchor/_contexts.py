@@ -6,9 +6,9 @@ from typing import Any
 
 from skanchor._battles import has_contexts
 from skanchor._crossfit.stages import Stages
+from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError
 from skanchor.results import Mixture, check_mix
-from skanchor.sample import Sample
 
 
 def context_mix(
@@ -54,7 +54,7 @@ def context_mix(
             "human_bias cannot be combined with context: fit the rows of each context "
             "alone, or leave one of the two out."
         )
-    names = X.rows.items.contexts.tolist()
+    names = X.items.contexts.tolist()
     if mix is None:
         mix = dict.fromkeys(names, 1.0 / len(names))
     shares = check_mix(mix, names)
@@ -93,7 +93,7 @@ def refuse_contexts(estimator: Any, what: str) -> None:
 def _check_votes_by_context(sample: Sample) -> None:
     """Raise for historical models without votes in a context (two-step fit)."""
     X = sample.X
-    votes = X.rows.appearances(sample.counts & X.is_human)
+    votes = X.appearances(sample.counts & X.is_human)
     lost = X.models[~X.is_new & (votes == 0)].tolist()
     if lost:
         raise BattlesError(

@@ -13,10 +13,10 @@ from skanchor._battles import Comparisons
 from skanchor._crossfit.cross_fit import FullFit
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.one_sided import OpenRows, dispersion_of
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
 from skanchor.results import AnchorResult
-from skanchor.sample import Sample
 
 BIAS_ERRORS = 2.0
 """Standard errors by which a bias may explain the outcome of a row."""
@@ -121,7 +121,7 @@ def _dispersion(full: FullFit, result: AnchorResult) -> float:
     sample, debiaser = full.sample, full.chain.debiaser
     if not len(sample.X.judges):
         return full.chain.btl.dispersion_
-    if not sample.is_grouped and sample.raters is None and sample.rated is None:
+    if not sample.is_grouped and sample.raters is None:
         return 1.0
     assert debiaser is not None
     every = pd.Index(result.models).get_indexer(pd.Index(sample.X.models))

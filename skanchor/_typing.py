@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-
-from skanchor._numerics.types import Array, Indices
+from numpy.typing import NDArray
 
 __all__ = ["Array", "Indices", "InfluenceSource", "Seed", "Split", "Splitter"]
+
+Array: TypeAlias = NDArray[np.float64]
+"""An array of floats."""
+
+Indices: TypeAlias = NDArray[np.intp]
+"""An array of row numbers or codes."""
 
 Seed = int | np.random.RandomState | None
 Split = tuple[Indices, Indices]

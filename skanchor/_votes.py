@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from skanchor._battles.labels import is_constant
-from skanchor._human_bias import vote_biases
+from skanchor._battles import is_constant
 from skanchor._model.btl import VoteCells
 from skanchor._model.btl_errors import ScoreErrors
 from skanchor._model.graph import Connectivity, in_braces
 from skanchor._model.one_sided import OpenRows
-from skanchor._numerics.groups import Membership
+from skanchor._sample.groups import group_matrix
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.exceptions import (
     BattlesError,
@@ -26,7 +26,6 @@ from skanchor.exceptions import (
     DisconnectedError,
     SeparationWarning,
 )
-from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 LEAST_WEIGHT = 1e-150
@@ -96,23 +95,27 @@ class HumanVotes:
         place[self.present] = np.arange(len(self.present))
         return place[X.left[self.rows]], place[X.right[self.rows]]
 
-    def totals(self, members: Membership, errors: ScoreErrors) -> csr_array:
-        """Derivative of the log likelihood of the votes of a group, by model."""
+    def totals(self, codes: NDArray[np.intp], errors: ScoreErrors) -> csr_array:
+        """Derivative of the log likelihood of the votes of a group, by model.
+
+        ``codes`` are those of the group of each vote, -1 without one.
+        """
         y = self.sample.y[self.rows]
         vectors = errors.score_vectors(*self._sides(), y, self.weight)
-        return csr_array(members.matrix() @ vectors)
+        return csr_array(group_matrix(codes) @ vectors)
 
     def open_rows(
-        self, is_open: NDArray[np.bool_], dispersion: float, bias: Any
+        self, is_open: NDArray[np.bool_], dispersion: float, styles: Array | None
     ) -> OpenRows | None:
         """Votes on models without a finite estimate; None where all have one.
 
-        ``dispersion`` is that of :meth:`OpenRows.of`, ``bias`` people's fitted bias.
+        ``dispersion`` is that of :meth:`OpenRows.of`, ``styles`` people's bias in each
+        row.
         """
         cells = self.cells
         if not is_open.any():
             return None
-        if bias is None:
+        if styles is None:
             votes = cells.left, cells.right, cells.y, cells.weight
             return OpenRows.of(is_open, votes, cells.square, dispersion)
         # The style of a vote is its own.
@@ -120,8 +123,7 @@ class HumanVotes:
         weight, count = self.sample.weight[self.rows], self.sample.multiplicity
         square = weight**2 / (1.0 if count is None else count[self.rows])
         votes = left, right, self.sample.y[self.rows], weight
-        offset = vote_biases(bias, self.sample.X)[self.rows]
-        return OpenRows.of(is_open, votes, square, dispersion, offset=offset)
+        return OpenRows.of(is_open, votes, square, dispersion, offset=styles[self.rows])
 
 
 def _counted_votes(sample: Sample) -> NDArray[np.intp] | slice:
@@ -132,7 +134,8 @@ def _counted_votes(sample: Sample) -> NDArray[np.intp] | slice:
         and all(map(is_constant, (weight, X.judge, X.involves_new)))
         and len(X)
         and X.judge[0] == -1
-        and X.rows.all_known
+        and X.left.min() >= 0
+        and X.right.min() >= 0
     ):
         # Nothing tells rows apart, and there is no need to look at each; models
         # against themselves do not enter the sums.
@@ -248,12 +251,3 @@ def warn_of_silence(errors: ScoreErrors, models: NDArray[Any]) -> None:
         where = f" where models {names[:5]} hang on each other"
         what = "Errors there are"
     warn_of("no-noise", names, where=where, what=what)
-
-
-def slight_ridge(n_votes: float) -> float:
-    """A ridge worth advising: as one observation of each score beside these votes.
-
-    Its pull does not grow with the votes. One that does leaves intervals too short.
-    ``n_votes`` may be the sum of their weights.
-    """
-    return float(f"{1.0 / max(n_votes, 1.0):.0e}")

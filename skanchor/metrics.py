@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.utils.validation import check_consistent_length
 
-from skanchor._base import ComparisonEstimator
 from skanchor._battles import Comparisons, Outcomes
+from skanchor._estimators.base import ComparisonEstimator
 from skanchor._model.link import log_loss_terms
+from skanchor._sample.sample import Battles
 from skanchor._typing import Array
-from skanchor.sample import Battles
 
 __all__ = [
     "brier_scorer",

@@ -10,7 +10,7 @@ the features of the left response. Nothing here validates, and nothing is caught
 import numpy as np
 
 import skanchor.bootstrap
-from skanchor._battles import Comparisons, EncodedRows
+from skanchor._battles import Comparisons
 from skanchor.baselines import BASELINES
 
 MODELS = np.array(["new", "strong", "weak"], dtype=object)
@@ -34,7 +34,7 @@ def as_battles(read, learned=None, human=False):
     turned = values[:, 1] > 0
     upper = np.where(role == 1, NEW, STRONG)
     lower = np.full(len(values), WEAK)
-    rows = EncodedRows(
+    rows = Comparisons(
         MODELS,
         np.array(["judge"], dtype=object),
         np.where(turned, lower, upper).astype(np.intp),
@@ -46,7 +46,7 @@ def as_battles(read, learned=None, human=False):
         feature_names=tuple(f"x{i}" for i in range(values.shape[1])),
         named=False,
     )
-    return Comparisons(rows).with_columns(**(learned or {}))
+    return rows.with_columns(**(learned or {}))
 
 
 class Rows:

@@ -8,16 +8,19 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, split_battles
-from skanchor._admission import (
+from skanchor._battles import decide_roles
+from skanchor._sample.admission import (
     admit_to_ranking,
     check_ranking,
+    leave_out_separated,
+)
+from skanchor._sample.sample import Sample
+from skanchor._sample.usable_judges import (
     leave_out_feature_separated,
     leave_out_judges,
     leave_out_little_history,
-    leave_out_separated,
 )
-from skanchor._battles import decide_roles
-from skanchor._weight_checks import check_weights_and_groups, mean_weight
+from skanchor._sample.weights import check_weights_and_groups, mean_weight
 from skanchor.bias import LinearBias
 from skanchor.exceptions import (
     BattlesError,
@@ -26,7 +29,6 @@ from skanchor.exceptions import (
     DiagnosticWarning,
     SeparationWarning,
 )
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 # Votes on three models, all of which have won and lost; a judge of old and new ones.

@@ -16,7 +16,7 @@ from skanchor import (
     RieszDebiaser,
 )
 from skanchor._battles import decide_roles
-from skanchor._judges import NoJudges
+from skanchor._estimators.judges import NoJudges
 from skanchor.exceptions import BattlesError
 from skanchor.simulation import simulate_battles
 

@@ -15,6 +15,7 @@ from scipy.stats import norm
 
 from skanchor import BTLRegressor, Comparisons
 from skanchor._battles import decide_roles
+from skanchor._sample.sample import Sample
 from skanchor.exceptions import (
     BattlesError,
     BoundWarning,
@@ -23,7 +24,6 @@ from skanchor.exceptions import (
     DisconnectedError,
     SeparationWarning,
 )
-from skanchor.sample import Sample
 
 
 def make_table(seed, n=400, n_models=6, ties=0.2):

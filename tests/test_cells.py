@@ -19,8 +19,8 @@ from skanchor import (
     _cells,
 )
 from skanchor._cells import Cells
+from skanchor._sample.sample import Sample
 from skanchor.bias import LinearBias
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 # One table or two for each thing that may be done to one. Among the others there are
@@ -37,7 +37,6 @@ def rows_alone(monkeypatch):
 
     def call():
         monkeypatch.setattr(_cells, "MOST_SHARE", -1.0)
-        monkeypatch.setattr("skanchor.sample.equal_texts", lambda *_: None)
 
     return call
 
@@ -128,28 +127,14 @@ def test_odd_tables(seed, rows_alone, monkeypatch):
 @pytest.mark.parametrize(
     "case",
     ["plain", "weights", "counts", "orders", "bad", "context", "folds", "repeats",
-     "several new", "few rows of a judge", "groups",
-     "groups, weights", "groups, folds", "groups, own folds", "groups, two steps"],
+     "several new", "few rows of a judge"],
 )  # fmt: skip
 def test_tables_whose_rows_repeat(case, rows_alone):
     n_new = 2 if case == "several new" else 1
     X, y, rng = bare(n_new_models=n_new)
-    weight, groups, settings = None, None, {"random_state": 0, "cv": 4}
-    if case.startswith("groups"):
-        groups = rng.integers(0, len(y) // 5, len(y))
-    if case.endswith("weights"):
+    weight, settings = None, {"random_state": 0, "cv": 4}
+    if case == "weights":
         weight = rng.choice([0.0, 0.5, 1.0, 3.0], len(y))
-    elif case == "groups, folds":
-        settings |= {"cv": GroupKFold(3), "n_repeats": 1}
-    elif case == "groups, own folds":
-        # Rows that do not count may be in any fold.
-        weight = rng.choice([0.0, 1.0], len(y), p=[0.2, 0.8])
-        fold = np.where(weight > 0, groups % 3, rng.integers(0, 3, len(y)))
-        parts = [np.flatnonzero(fold == k) for k in range(3)]
-        settings["cv"] = [(np.concatenate(parts[:k] + parts[k + 1 :]), parts[k])
-                          for k in range(3)]  # fmt: skip
-    elif case == "groups, two steps":
-        settings |= {"historical_fit": "two-step", "n_repeats": 2}
     elif case == "counts":
         weight = rng.integers(0, 4, len(y))
         settings["weights"] = "frequency"
@@ -173,13 +158,13 @@ def test_tables_whose_rows_repeat(case, rows_alone):
     elif case == "few rows of a judge":
         few = (X["judge"] == "judge-2") & (rng.random(len(y)) < 0.985)
         X, y = X[~few].reset_index(drop=True), y[~few]
-    mine = outcome(X, y, weight, groups, **settings)
+    mine = outcome(X, y, weight, **settings)
     anchor = mine[0]
     cells = anchor._inference.cells
     assert len(cells.sample) < 0.5 * len(cells.rows)
     assert len(anchor.comparisons_) == len(anchor.influence_) == len(cells.rows)
     rows_alone()
-    theirs = outcome(X, y, weight, groups, **settings)
+    theirs = outcome(X, y, weight, **settings)
     assert theirs[0]._inference.cells.cell is None
     assert_same(mine, theirs)
     assert anchor._inference.cells.digest == theirs[0]._inference.cells.digest
@@ -187,6 +172,14 @@ def test_tables_whose_rows_repeat(case, rows_alone):
         for split, again in zip(one, other, strict=True):
             for part, same in zip(split, again, strict=True):
                 assert_array_equal(part, same)
+
+
+def test_rows_of_groups_are_left_as_they_are():
+    X, y, rng = bare()
+    prompts = rng.integers(0, len(y) // 5, len(y))
+    cells = Cells.of(Sample.admit(X, y, groups=prompts))
+    assert cells.cell is None
+    assert len(cells.sample) == len(y)
 
 
 @pytest.mark.parametrize(
@@ -199,9 +192,6 @@ def test_tables_of_texts_are_encoded_by_their_different_rows(case, rows_alone):
     names = np.array(["model_b", "tie", "model_a"], dtype=object)
     y, weight, groups = names[(2 * y).astype(int)], None, "auto"
     settings = {"random_state": 0, "cv": 4}
-    # Whether errors or warnings tell of single rows, or the table of more than texts.
-    odd = case in ("with itself", "look alike", "missing", "unknown")
-    odd |= case in ("note", "weights", "groups")
     if case == "orders":
         X["shown_first"] = rng.choice(["model_a", "model_b"], len(y))
     elif case == "counts":
@@ -236,11 +226,7 @@ def test_tables_of_texts_are_encoded_by_their_different_rows(case, rows_alone):
         groups = rng.integers(0, 90, len(y))
     X, y = X.astype("category"), pd.Series(y, dtype="category")
     mine = outcome(X, y, weight, groups, **settings)
-    if case in ("missing", "unknown"):
-        assert mine[0] is None
-    else:
-        is_distinct = mine[0]._inference.cells.given.index is not None
-        assert is_distinct != (odd or case == "folds")
+    assert (mine[0] is None) == (case in ("missing", "unknown"))
     rows_alone()
     theirs = outcome(X, y, weight, groups, **settings)
     assert_same(mine, theirs)
@@ -267,20 +253,15 @@ def test_influence_of_equal_rows_adds_up_to_the_correction():
     assert_allclose(squares, covariance, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("item_effects", ["none", "random"])
-def test_a_history_of_cells_is_that_of_the_rows(item_effects, grouped, rows_alone):
+def test_a_history_of_cells_is_that_of_the_rows(item_effects, rows_alone):
     X, y, rng = bare()
-    groups = rng.integers(0, len(y) // 4, len(y)) if grouped else None
     late = X.eq("new-model").any(axis=1).to_numpy()
     anchor = AnchorPipeline(random_state=0, cv=4, item_effects=item_effects)
 
     def history():
-        own = [None, None] if groups is None else [groups[~late], groups[late]]
-        found = AnchorHistory(anchor).fit(X[~late], y[~late], groups=own[0])
-        first = found.place(X[late], y[late], groups=own[1])
-        if grouped:
-            return found, first
+        found = AnchorHistory(anchor).fit(X[~late], y[~late])
+        first = found.place(X[late], y[late])
         more = rng.permutation(np.flatnonzero(~late))[:200]
         votes = more[X["judge"].to_numpy()[more] == "human"]
         return (
@@ -321,11 +302,9 @@ def few_levels(seed):
     for name in ("x1", "x2"):
         for side in "ab":
             X[f"{name}_{side}"] = rng.integers(0, 2, len(X)).astype(float)
-    settings, weight, groups = settings_of(rng), None, None
+    settings, weight = settings_of(rng), None
     if seed % 3 == 1:
         weight = rng.choice([0.0, 0.5, 1.0, 2.0], len(y))
-    if seed % 4 == 2:
-        groups = rng.integers(0, len(y) // 4, len(y))
     if seed % 5 == 3:
         X["shown_first"] = rng.choice(["model_a", "model_b", None], len(y))
     if seed % 5 == 4:
@@ -333,10 +312,10 @@ def few_levels(seed):
         settings["context"] = "kind"
     if seed % 6 == 5:
         settings["calibrator"] = JudgeCalibrator(bias=LinearBias(alpha=0.01))
-    return (X, y, weight, groups), settings
+    return (X, y, weight), settings
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5, 10])
+@pytest.mark.parametrize("seed", [1, 3, 4, 5])
 def test_features_that_repeat(seed, rows_alone, monkeypatch):
     given, settings = few_levels(seed)
     monkeypatch.setattr(_cells, "MOST_SHARE", 2.0)
@@ -349,7 +328,7 @@ def test_features_that_repeat(seed, rows_alone, monkeypatch):
 
 
 def test_a_judge_whose_verdicts_a_feature_settles_is_left_out_by_rows(rows_alone):
-    (X, y, _, _), _ = few_levels(0)
+    (X, y, _), _ = few_levels(0)
     X, y = pd.concat([X] * 3, ignore_index=True), np.tile(y, 3)
     settled = (X["judge"] == "judge-2") & (X["x1_a"] != X["x1_b"])
     y = np.where(settled, X["x1_a"] > X["x1_b"], np.where(y == 0.5, 1.0, y))
@@ -376,7 +355,7 @@ def test_a_judge_whose_verdicts_a_feature_settles_is_left_out_by_rows(rows_alone
     ],
 )
 def test_features_of_learners_that_see_rows_stay_rows(settings):
-    (X, y, _, _), _ = few_levels(0)
+    (X, y, _), _ = few_levels(0)
     anchor = AnchorPipeline(**settings)
     sample = Sample.admit(X, y)
     cells = Cells.of(sample, by_features=anchor.stages().reads_sums)
@@ -399,16 +378,3 @@ def test_the_look_sees_rows_that_are_far_apart():
         sample = Sample.admit(table, outcomes, groups=np.arange(len(table)))
         cells = Cells.of(replace(sample, groups=None), by_features=True)
         assert (None if cells.cell is None else len(cells.sample)) == n_cells
-
-
-def test_cells_of_several_groups_have_the_influence_of_rows(rows_alone):
-    X, y, rng = bare()
-    groups = rng.integers(0, len(y) // 4, len(y))
-    settings = {"cv": 3, "random_state": 0, "item_effects": None}
-    anchor = AnchorPipeline(**settings).fit(X, y, groups=groups)
-    assert anchor._distinct_sample.members is not None
-    assert anchor.result_.diagnostics.grouped
-    found = anchor.influence_
-    rows_alone()
-    expected = AnchorPipeline(**settings).fit(X, y, groups=groups).influence_
-    assert_allclose(found, expected, atol=1e-10)

@@ -20,7 +20,8 @@ from sklearn.preprocessing import (
 )
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, JudgeCalibrator
-from skanchor._judge_checks import favour_of_a_side
+from skanchor._estimators.judge_checks import favour_of_a_side
+from skanchor._sample.sample import Sample
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.fitting import TrainingRows
 from skanchor.exceptions import (
@@ -30,7 +31,6 @@ from skanchor.exceptions import (
     SeparationWarning,
     WeakJudgeWarning,
 )
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 FEATURES = [f"x{i}_{side}" for i in (1, 2, 3) for side in "ab"]
@@ -494,7 +494,7 @@ def test_favours_are_tested_for_all_judges_together(monkeypatch):
     )
     # Two judges halve the level of each.
     for level, told in ((1.8 * least, False), (2.2 * least, True)):
-        monkeypatch.setattr("skanchor._judges.FAVOUR", level)
+        monkeypatch.setattr("skanchor._estimators.judges.FAVOUR", level)
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             JudgeCalibrator(position_effect=False).fit(battles, y)

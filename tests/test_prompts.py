@@ -184,22 +184,6 @@ def test_updates_keep_prompts_together(battles):
     assert_allclose(one.standard_errors, other.standard_errors, rtol=1e-9)
 
 
-def test_equal_rows_without_any_id_are_told(battles):
-    X, y = battles
-    X = X.drop(columns="prompt_id")
-    twice = pd.concat([X, X[:40]], ignore_index=True)
-    with pytest.warns(DataWarning, match=r"40 of \d+ rows equal an earlier one in all"):
-        ANCHOR.fit(twice, np.r_[y, y[:40]])
-    # A number for each row makes them no prompts of their own.
-    numbered = twice.assign(prompt_id=np.arange(len(twice)))
-    with pytest.warns(DataWarning, match=r"40 of \d+ rows equal an earlier one in all"):
-        ANCHOR.fit(numbered, np.r_[y, y[:40]])
-    # Few are a chance, and so are equal rows where features have few values.
-    ANCHOR.fit(pd.concat([X, X[:3]], ignore_index=True), np.r_[y, y[:3]])
-    coarse = X.assign(**{name: X[name].round() for name in X if name[0] == "x"})
-    ANCHOR.fit(coarse[["model_a", "model_b", "judge", "x1_a", "x1_b"]], y)
-
-
 def spread(fit, n_draws, seed):
     """Variance of a score over draws, and mean estimated ones: by prompt, by row."""
     rng = np.random.default_rng(seed)

@@ -10,8 +10,8 @@ from numpy.testing import assert_array_equal
 
 from skanchor import Comparisons
 from skanchor._battles.grouping import find_groups
+from skanchor._sample.sample import Sample, check_weight
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.sample import Sample, check_weight
 
 TABLE = pd.DataFrame(
     {

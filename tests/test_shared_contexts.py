@@ -281,7 +281,7 @@ def test_deviations_of_judges_add_up_over_contexts(table):
     covariance = found.item_covariance_
     a = debiaser.weights(known)
     p = expit(known.logits())
-    items = known.rows.items
+    items = known.items
     exposure = np.zeros((3, 5, len(known.models)))
     by_item = np.zeros((3, len(known.models), len(known.models)))
     for m in range(3):

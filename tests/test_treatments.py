@@ -13,7 +13,6 @@ from skanchor import (
     BTLRegressor,
     JudgeCalibrator,
 )
-from skanchor._admission import admit_to_ranking
 from skanchor._crossfit import item_effects as treatments
 from skanchor._crossfit.fit_stages import fit_stages
 from skanchor._crossfit.item_effects import (
@@ -24,10 +23,11 @@ from skanchor._crossfit.item_effects import (
 from skanchor._crossfit.item_test import ItemTest, ScoreTest
 from skanchor._crossfit.stages import Stages
 from skanchor._model import item_effects
+from skanchor._sample.admission import admit_to_ranking
+from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError, SlowWarning
 from skanchor.reports.facts import Facts
 from skanchor.reports.text import Ranking
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 from skanchor.warning_log import WarningLog
 

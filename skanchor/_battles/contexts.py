@@ -8,6 +8,7 @@ contexts.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._battles.labels import exact_values, factorize, given_values
+from skanchor._battles.labels import exact_values, factorize
 from skanchor._battles.table import as_frame
 from skanchor.exceptions import BattlesError
 
@@ -54,18 +55,7 @@ def has_contexts(X: Any) -> bool:
 
 
 def read_contexts(column: str, table: Any) -> NDArray[Any]:
-    """Return the context of each row; raise if a row has none.
-
-    Parameters
-    ----------
-    column : str
-        The column of the table that holds them.
-    table : battles table
-        One row per comparison.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
+    """Return the context of each row, from a column of the table.
 
     Raises
     ------
@@ -75,7 +65,7 @@ def read_contexts(column: str, table: Any) -> NDArray[Any]:
     frame = as_frame(table)
     if frame is None or column not in frame.columns:
         raise BattlesError(f"The table has no column {column!r} of contexts.")
-    values = np.asarray(given_values(exact_values(frame[column])), dtype=object)
+    values = exact_values(frame[column]).astype(object)
     lost = pd.isna(values)
     if lost.any():
         raise BattlesError(
@@ -112,20 +102,18 @@ class Items:
         if not len(labels) or not isinstance(labels[0], InContext):
             at = np.arange(len(labels))
             return cls(np.zeros_like(at), np.empty(0, dtype=object), at, labels)
+        contexts = factorize(as_objects(item.context for item in labels), "Contexts")
         return cls(
-            *_coded([label.context for label in labels]),
-            *_coded([label.model for label in labels]),
+            *contexts, *factorize(as_objects(item.model for item in labels), "Models")
         )
 
 
-def _coded(labels: list[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Codes of the labels, and the distinct labels in order of appearance."""
-    code = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    # Assigned into an object array: np.array would make a table of labels that are
-    # tuples.
-    distinct = np.empty(len(code), dtype=object)
-    distinct[:] = list(code)
-    return np.array([code[label] for label in labels], dtype=np.intp), distinct
+def as_objects(labels: Iterable[Any]) -> NDArray[Any]:
+    """Labels as an array of objects, of shape (n_labels,) even if labels are tuples."""
+    labels = list(labels)
+    objects = np.empty(len(labels), dtype=object)
+    objects[:] = labels
+    return objects
 
 
 def with_contexts(
@@ -153,31 +141,22 @@ def with_contexts(
         Item codes of the two sides; -1 where the model code was -1.
     """
     code, labels = factorize(contexts, "The column of contexts")
-    # `rank` is the inverse permutation of `order`: context code to sorted code.
-    order = _sorted_if_possible(labels)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    code, labels = rank[code], labels[order]
-    size = len(models)
-    # Item codes in the full grid of contexts times models, row-major.
-    sides = [np.where(side < 0, -1, code * size + side) for side in (left, right)]
-    # Only combinations that occur become items: the grid is renumbered without gaps.
-    used = np.unique(np.concatenate(sides))
-    used = used[used >= 0]
-    items = np.empty(len(used), dtype=object)
-    names, known = labels.tolist(), models.tolist()
-    items[:] = [InContext(names[at // size], known[at % size]) for at in used.tolist()]
-    left, right = (
-        np.where(side < 0, -1, np.searchsorted(used, np.maximum(side, 0)))
-        for side in sides
-    )
-    return items, left, right
-
-
-def _sorted_if_possible(labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Permutation that sorts the labels; the identity if they cannot be compared."""
     try:
-        return np.argsort(labels, kind="stable")
+        order = np.argsort(labels, kind="stable")
     except TypeError:
         # Labels of mixed types stay in order of appearance.
-        return np.arange(len(labels))
+        order = np.arange(len(labels))
+    # The inverse permutation maps the code of a context to its sorted code.
+    code, labels = np.argsort(order)[code], labels[order]
+    size = len(models)
+    # Item codes in the full grid of contexts times models, row-major. Only combinations
+    # that occur become items: the grid is renumbered without gaps.
+    sides = [np.where(side < 0, -1, code * size + side) for side in (left, right)]
+    used = np.unique(np.concatenate(sides))
+    used = used[used >= 0]
+    names, known = labels.tolist(), models.tolist()
+    items = [InContext(names[at // size], known[at % size]) for at in used.tolist()]
+    left, right = (
+        np.where(side < 0, -1, np.searchsorted(used, side)) for side in sides
+    )
+    return as_objects(items), left, right

@@ -1,7 +1,10 @@
-"""Feature columns of a battles table: pairs of numbers, one for each response."""
+"""Features of the two responses of each comparison: what a bias learner sees."""
 
 from __future__ import annotations
 
+import math
+import re
+from functools import cached_property, lru_cache
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -10,8 +13,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._battles.labels import to_numpy
-from skanchor._battles.outcomes import is_number
-from skanchor._battles.suspects import feature_label
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.warning_log import warn
@@ -23,20 +24,77 @@ on fits with item effects do not settle."""
 LARGEST = 1e100
 """Largest absolute value of a feature; products stay in the range of floats."""
 
-_FEW = 10_000
-"""Rows up to which all feature columns are read and checked as one array."""
+DECLARED = "feature_"
+"""Prefix of the name of a pair that is a feature although its name is suspect."""
 
-# Columns that end in _a or _b, or are standard, without being features.
 _RESERVED = ("model_a", "model_b", "judge", "shown_first")
+"""Columns that end in _a or _b, or are standard, without being features."""
+
+# Words, and parts of names, that suggest the outcome or an id. A score, a rating or a
+# vote is known only after the comparison, and an id is no property of a response. With
+# the outcome as a feature, a judge's bias would explain its verdicts by itself.
+_WORDS = frozenset(
+    "score scores scored rating ratings rated elo trueskill glicko rank ranks ranked "
+    "ranking pref prefs preference preferences preferred vote votes voted upvotes "
+    "downvotes likes dislikes thumbs win wins won winrate lost losses verdict verdicts "
+    "outcome outcomes judgment judgments judgement judgements grade grades graded "
+    "reward rewards label labels chosen rejected quality correct incorrect correctness "
+    "useful complete creative superficial followed id ids uid uuid hash".split()
+)
+_PHRASES = ("clear_formatting",)
+# The words of a name in snake_case or camelCase.
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+@lru_cache(maxsize=1024)
+def smells_of_outcome(name: str) -> bool:
+    """Whether the name of a pair of columns suggests the outcome or ids.
+
+    Parameters
+    ----------
+    name : str
+        Name of the pair, without ``_a`` and ``_b``.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from skanchor._battles.features import smells_of_outcome
+    >>> [smells_of_outcome(name) for name in ("elo", "questionId", "underscores")]
+    [True, True, False]
+    """
+    lower = name.casefold()
+    return (
+        lower.startswith("winner")
+        or any(phrase in lower for phrase in _PHRASES)
+        or any(word.casefold() in _WORDS for word in _WORD.findall(name))
+    )
+
+
+def declared(name: str) -> str:
+    """Return the name under which a pair of columns is used as a feature.
+
+    It has ``feature_`` in front if the name suggests the outcome.
+    """
+    return DECLARED + name if smells_of_outcome(name) else name
+
+
+def without_declaration(name: str) -> str:
+    """Return a feature's name: the pair's, less the prefix of :func:`declared`."""
+    inner = name.removeprefix(DECLARED)
+    return inner if smells_of_outcome(inner) else name
+
+
+def other_side(name: str) -> str | None:
+    """Name of the other column of a pair such as ``length_a`` and ``length_b``."""
+    sides = {"_a": "_b", "_b": "_a"}
+    return name[:-2] + sides[name[-2:]] if name[-2:] in sides else None
 
 
 def stems_of(frame: nw.DataFrame[Any]) -> tuple[list[str], list[str]]:
     """Find the pairs of columns ``<name>_a``, ``<name>_b``, and columns without a pair.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        A battles table.
 
     Returns
     -------
@@ -45,19 +103,17 @@ def stems_of(frame: nw.DataFrame[Any]) -> tuple[list[str], list[str]]:
     half : list of str
         Columns that lack the other side, sorted by name.
     """
-    names = [name for name in frame.columns if name not in _RESERVED]
-    stems_a = [name[:-2] for name in names if name.endswith("_a")]
-    stems_b = [name[:-2] for name in names if name.endswith("_b")]
-    half = [f"{stem}_a" for stem in stems_a if stem not in stems_b]
-    half += [f"{stem}_b" for stem in stems_b if stem not in stems_a]
-    return [stem for stem in stems_a if stem in stems_b], sorted(half)
+    names = {name: other_side(name) for name in frame.columns if name not in _RESERVED}
+    half = [name for name, other in names.items() if other and other not in names]
+    pairs = [name[:-2] for name in names if name[-2:] == "_a" and name not in half]
+    return pairs, sorted(half)
 
 
 def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
     """Return the names of the column pairs that hold features.
 
-    Pairs whose names suggest the outcome or ids are left out with a warning, and so are
-    texts that read as numbers. A column without its other side is an error.
+    Pairs whose names suggest the outcome or ids are left out with a warning. A column
+    without its other side is an error.
     """
     stems, half = stems_of(frame)
     if half:
@@ -67,31 +123,25 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
         )
     features: list[str] = []
     suspects: list[str] = []
-    numeric = _numeric_columns(frame, stems) if stems else set()
+    # To ask for all types at once is faster than to ask column by column.
+    types = frame.schema
+    numeric = (
+        {name for name, kind in types.items() if kind.is_numeric()} if stems else {}
+    )
     for stem in stems:
         sides = [stem + side for side in ("_a", "_b")]
-        # If both columns have numeric types, no value needs to be looked at.
-        is_numeric = numeric.issuperset(sides)
-        columns = [] if is_numeric else [frame[name] for name in sides]
-        kinds = [feature_kind(column) for column in columns]
+        kinds = [
+            "number" if name in numeric else feature_kind(frame[name]) for name in sides
+        ]
         if set(kinds) == {"text", "number"}:
-            types = ", ".join(str(column.dtype) for column in columns)
             raise BattlesError(
-                f"Columns {stem}_a and {stem}_b differ in type: {types}"
-                f"{_first_word(columns[kinds.index('text')])}."
+                f"Columns {stem}_a and {stem}_b differ in type: "
+                f"{', '.join(str(types[name]) for name in sides)}"
+                f"{_first_word(frame[sides[kinds.index('text')]])}."
             )
-        if is_numeric or kinds == ["number", "number"]:
-            (suspects if feature_label(stem) is None else features).append(stem)
-        elif kinds == ["text", "text"] and all(map(_reads_as_numbers, columns)):
-            warn(
-                DataWarning(
-                    f"Columns {stem}_a and {stem}_b hold numbers as text, which is no "
-                    "feature; convert them to numbers to use them.",
-                    code="numbers-as-text",
-                    subject=sides,
-                ),
-                stacklevel=7,
-            )
+        if kinds == ["number", "number"]:
+            is_suspect = smells_of_outcome(stem) and not stem.startswith(DECLARED)
+            (suspects if is_suspect else features).append(stem)
     if suspects:
         names = ", ".join(f"{stem}_a and {stem}_b" for stem in suspects)
         warn(
@@ -107,29 +157,6 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
     return tuple(features)
 
 
-def _numeric_columns(frame: nw.DataFrame[Any], stems: list[str]) -> set[str]:
-    """Names of columns of a numeric type, at least those that belong to pairs."""
-    plain = _plain_columns(frame)
-    if all(stem + side in plain for stem in stems for side in ("_a", "_b")):
-        return set(plain)
-    return {name for name, kind in frame.schema.items() if kind.is_numeric()}
-
-
-def _plain_columns(frame: nw.DataFrame[Any]) -> dict[str, int]:
-    """Positions of the float64 columns of a pandas table; none for other tables."""
-    native = frame.to_native()
-    if not isinstance(native, pd.DataFrame):
-        return {}
-    # To ask pandas for all types at once is faster than to ask column by column.
-    kinds = zip(frame.columns, native.dtypes.tolist(), strict=True)
-    return {name: i for i, (name, kind) in enumerate(kinds) if kind == np.float64}
-
-
-def declared_label(stem: str) -> str:
-    """Return a feature's name: the pair's, less the prefix of :func:`declared`."""
-    return feature_label(stem) or stem
-
-
 def feature_kind(column: nw.Series[Any]) -> str:
     """Classify a column of a pair as "number", "text" or "other" (not read)."""
     kind = column.dtype
@@ -143,16 +170,16 @@ def feature_kind(column: nw.Series[Any]) -> str:
     if np.iscomplexobj(values):
         raise BattlesError(f"Complex data not supported: feature {column.name!r}.")
     numeric = [isinstance(value, (int, float, np.number)) for value in values]
-    if any(numeric):
-        odd = ~(np.array(numeric) | pd.isna(values))
-        if odd.any():
-            row = int(np.argmax(odd))
-            raise BattlesError(
-                f"Feature {column.name!r} must be numeric: row {row} holds "
-                f"{values[row]!r}, a {type(values[row]).__name__}."
-            )
-        return "number"
-    return "other"
+    if not any(numeric):
+        return "other"
+    odd = ~(np.array(numeric) | pd.isna(values))
+    if odd.any():
+        row = int(np.argmax(odd))
+        raise BattlesError(
+            f"Feature {column.name!r} must be numeric: row {row} holds "
+            f"{values[row]!r}, a {type(values[row]).__name__}."
+        )
+    return "number"
 
 
 def _first_word(column: nw.Series[Any]) -> str:
@@ -163,46 +190,30 @@ def _first_word(column: nw.Series[Any]) -> str:
     return ""
 
 
-def _reads_as_numbers(column: nw.Series[Any]) -> bool:
-    """Whether the first few texts of a column are numbers."""
-    head = column.head(100).drop_nulls().cast(nw.String).to_list()[:5]
-    return bool(head) and all(map(is_number, head))
+def is_number(text: str) -> bool:
+    """Whether a text is a finite number."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def feature_blocks(
-    frame: nw.DataFrame[Any], names: tuple[str, ...]
+    frame: nw.DataFrame[Any], stems: tuple[str, ...]
 ) -> tuple[Array, Array]:
     """Return the features of the two sides, each of shape (n_rows, n_features)."""
-    if not names:
-        none = np.empty((len(frame), 0))
-        return none, none
-    sides = [[name + side for name in names] for side in ("_a", "_b")]
-    plain = _plain_columns(frame) if len(frame) <= _FEW else {}
-    if all(name in plain for own in sides for name in own):
-        # In small tables one array of all columns, first the _a, then the _b ones, is
-        # faster than a loop over columns.
-        at = [plain[name] for own in sides for name in own]
-        both = frame.to_native().take(at, axis=1).to_numpy()
-        # fmax ignores NaN. If a value is too large or infinite, the loop below finds
-        # which, for its error.
-        if not np.fmax.reduce(np.abs(both), axis=None, initial=0.0) > LARGEST:
-            left, right = np.hsplit(both, 2)
-            return np.ascontiguousarray(left), np.ascontiguousarray(right)
-    left, right = (
-        np.column_stack([as_float(_column_values(frame, name), name) for name in own])
-        for own in sides
-    )
-    return left, right
-
-
-def _column_values(frame: nw.DataFrame[Any], name: str) -> NDArray[Any]:
-    """Values of a column; numpy columns of pandas are read without narwhals."""
     native = frame.to_native()
-    if isinstance(native, pd.DataFrame):
-        column = native[name]
-        if isinstance(column.dtype, np.dtype):
-            return column.to_numpy()
-    return to_numpy(frame[name])
+    # Columns of numpy are read from pandas itself, which is faster.
+    kinds = native.dtypes.to_dict() if isinstance(native, pd.DataFrame) else {}
+
+    def values(name: str) -> Array:
+        plain = isinstance(kinds.get(name), np.dtype)
+        column = native[name].to_numpy() if plain else to_numpy(frame[name])
+        return as_float(column, name)
+
+    left, right = ([values(stem + side) for stem in stems] for side in ("_a", "_b"))
+    none = np.empty((len(frame), 0))
+    return np.column_stack(left or [none]), np.column_stack(right or [none])
 
 
 def as_float(values: NDArray[Any], name: str) -> Array:
@@ -212,30 +223,32 @@ def as_float(values: NDArray[Any], name: str) -> Array:
     try:
         result = np.asarray(values, dtype=np.float64)
     except OverflowError:
-        # An integer of hundreds of digits becomes infinity, which is refused below.
-        result = np.array([_float(value) for value in values])
+        # An integer of hundreds of digits, which is refused below.
+        is_large = [isinstance(x, int) and abs(x) > LARGEST for x in values]
+        result = np.where(is_large, np.inf, 0.0)
     except (TypeError, ValueError) as error:
-        example = next(
-            (value for value in values if not isinstance(value, (int, float))), None
-        )
+        numbers = (int, float)
+        example = next((x for x in values if not isinstance(x, numbers)), None)
         kind = TypeError if isinstance(error, TypeError) else BattlesError
         raise kind(
             f"Feature {name!r} must be numeric: argument must be a string or a real "
             f"number, got {example!r}."
         ) from None
-    largest = np.abs(result).max(initial=0.0, where=~np.isnan(result))
-    if np.isinf(largest):
+    if _largest(result) > LARGEST:
+        row = int(np.argmax(np.abs(np.nan_to_num(result)) > LARGEST))
+        what = "is too large to compute with: "
+        if np.isinf(result[row]):
+            what = "contains infinity, first in "
         raise BattlesError(
-            f"Feature {name!r} contains infinity, first in row "
-            f"{int(np.argmax(np.isinf(result)))}. Put a number, or drop the rows."
-        )
-    if largest > LARGEST:
-        row = int(np.argmax(np.abs(result) > LARGEST))
-        raise BattlesError(
-            f"Feature {name!r} is too large to compute with: row {row} holds "
-            f"{result[row]:.3g}. Rescale it, or drop the row."
+            f"Feature {name!r} {what}row {row} holds {result[row]:.3g}. Rescale it, "
+            "put a number, or drop the row."
         )
     return result
+
+
+def _largest(values: Array) -> float:
+    """Largest absolute value of a feature; NaN are ignored."""
+    return max(np.fmax.reduce(values, initial=0), -np.fmin.reduce(values, initial=0))
 
 
 def check_scales(left: Array, right: Array, names: tuple[str, ...]) -> None:
@@ -253,27 +266,93 @@ def check_scales(left: Array, right: Array, names: tuple[str, ...]) -> None:
     BattlesError
         If the values of a feature are all but rounding.
     """
-    if not names or not len(left):
-        return
-    with np.errstate(invalid="ignore"):
-        largest = np.fmax.reduce(
-            [
-                np.fmax(np.fmax.reduce(side), -np.fmin.reduce(side))
-                for side in (left, right)
-            ]
-        )
-    small = np.flatnonzero((largest > 0) & (largest < SMALLEST))
-    if len(small):
-        at = int(small[0])
-        raise BattlesError(
-            f"Feature {names[at]!r} is too small to compute with: its largest value is "
-            f"{largest[at]:.3g}. Rescale it, or drop the feature."
-        )
+    for at, name in enumerate(names):
+        largest = max(_largest(left[:, at]), _largest(right[:, at]))
+        if 0 < largest < SMALLEST:
+            raise BattlesError(
+                f"Feature {name!r} is too small to compute with: its largest value is "
+                f"{largest:.3g}. Rescale it, or drop the feature."
+            )
 
 
-def _float(value: Any) -> float:
-    """Number as a float; infinity, with its sign, if it is too large."""
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else -float("inf")
+class FeaturePairs:
+    """Features of the two responses of each comparison: what a bias learner sees.
+
+    Rows are copied out of the table only when a side or the contrast is first read:
+    most learners read the contrast alone.
+
+    Parameters
+    ----------
+    left, right : ndarray of shape (n_table, n_features)
+        Features of the first and of the second response.
+    names : tuple of str
+        Names of the features.
+    rows : ndarray of shape (n_rows,), optional
+        Row numbers in the table; None means all rows.
+    """
+
+    def __init__(
+        self,
+        left: Array,
+        right: Array,
+        names: tuple[str, ...] = (),
+        rows: NDArray[np.intp] | None = None,
+    ):
+        self.names = names
+        self._table = left, right
+        self._rows = rows
+
+    @classmethod
+    def of(cls, X: Any) -> FeaturePairs:
+        """Return pairs as they are; pair an array of responses with zero features."""
+        if isinstance(X, FeaturePairs):
+            return X
+        return cls(X, np.zeros_like(X))
+
+    def __len__(self) -> int:
+        return len(self._table[0] if self._rows is None else self._rows)
+
+    def __getitem__(self, rows: Any) -> FeaturePairs:
+        inside = np.arange(len(self)) if self._rows is None else self._rows
+        part = FeaturePairs(*self._table, self.names, inside[rows])
+        if "contrast" in self.__dict__:
+            # The part takes over a contrast that is already computed. It is stored by
+            # columns, so rows are taken from the transpose, which keeps that order.
+            numbers = isinstance(rows, np.ndarray) and rows.dtype.kind == "i"
+            part.__dict__["contrast"] = (
+                self.contrast.T.take(rows, axis=1).T if numbers else self.contrast[rows]
+            )
+        return part
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a response."""
+        return self._table[0].shape[1]
+
+    def _side(self, side: int) -> Array:
+        """Features of one side, (n_rows, n_features); read-only if rows were chosen."""
+        table = self._table[side]
+        if self._rows is None:
+            return table
+        chosen = table.take(self._rows, axis=0)
+        # All stages share this array, so a learner must not write into it.
+        chosen.flags.writeable = False
+        return chosen
+
+    @cached_property
+    def left(self) -> Array:
+        """Features of the first response, of shape (n_rows, n_features)."""
+        return self._side(0)
+
+    @cached_property
+    def right(self) -> Array:
+        """Features of the second response, of shape (n_rows, n_features)."""
+        return self._side(1)
+
+    @cached_property
+    def contrast(self) -> Array:
+        """Features of the first response minus those of the second, read-only."""
+        # Stored by columns (Fortran order), as fits multiply whole columns by weights.
+        contrast = np.subtract(self._side(0), self._side(1), order="F")
+        contrast.flags.writeable = False
+        return contrast

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skanchor._battles.encoded import Comparisons
-from skanchor._battles.suspects import declared
+from skanchor._battles.comparisons import Comparisons
+from skanchor._battles.features import declared
 from skanchor._battles.table import as_frame
 
 # Columns that are read without being features: `rater` tells copies of a battle from
 # votes of several people, `both_bad` marks ties to count.
 _READ = ("model_a", "model_b", "judge", "shown_first", "rater", "both_bad")
-_LISTED = 20
+_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -91,83 +91,44 @@ class Inputs:
         -------
         Inputs
         """
-        features = encoded.feature_names
-        name, weight = _name(groups), _name(weights)
+        record = cls(encoded.feature_names, (), _name(groups), _name(weights))
         frame = None if isinstance(table, Comparisons) else as_frame(table)
         if frame is None or not encoded.named:
             # Without column names nothing can be listed as ignored.
-            return cls(features, (), name, weight)
-        used = set(_declared_columns(features))
+            return record
         # Groups that join several columns are named "first, second".
-        used |= {weight or "", *(name or "").split(", ")}
-        ignored = tuple(
-            column
-            for column in frame.columns
-            if column not in used and column not in _READ
-        )
-        all_human = "judge" not in frame.columns
-        return cls(features, ignored, name, weight, all_human=all_human)
-
-    @property
-    def may_name_judges(self) -> list[str]:
-        """Columns beside those of the table that may say who judged."""
-        return [name for name in self.ignored if "judge" in name.casefold()]
+        used = {record.weights, *(record.groups or "").split(", "), *_READ}
+        used |= set(_columns_of(record.features))
+        ignored = tuple(column for column in frame.columns if column not in used)
+        return replace(record, ignored=ignored, all_human="judge" not in frame.columns)
 
     def with_context(self, name: str) -> Inputs:
-        """Return the record with a column noted as that of the contexts.
-
-        Parameters
-        ----------
-        name : str
-            The column.
-
-        Returns
-        -------
-        Inputs
-        """
+        """Return the record with a column noted as that of the contexts."""
         ignored = tuple(column for column in self.ignored if column != name)
         return replace(self, ignored=ignored, context=name)
 
     def without_features(self) -> Inputs:
-        """Return the record of a method without features: their columns are ignored.
-
-        Returns
-        -------
-        Inputs
-        """
-        return replace(
-            self,
-            features=(),
-            ignored=(*self.ignored, *_declared_columns(self.features)),
-        )
+        """Return the record of a method without features: their columns are ignored."""
+        ignored = (*self.ignored, *_columns_of(self.features))
+        return replace(self, features=(), ignored=ignored)
 
     def __str__(self) -> str:
-        features = (
-            f"Features: {_shortened(self.features)}."
-            if self.features
-            else "Features: none; a judge's taste for kinds of responses is not "
-            "corrected."
-        )
-        ignored = f"Columns ignored: {_shortened(self.ignored) or 'none'}."
-        groups = (
-            f"Groups: {self.groups}."
-            if self.groups is not None
-            else "Groups: none; rows count as independent."
-        )
-        lines = [features, ignored, groups]
+        none = "none; a judge's taste for kinds of responses is not corrected"
+        lines = [
+            f"Features: {_listed(self.features) or none}.",
+            f"Columns ignored: {_listed(self.ignored) or 'none'}.",
+            f"Groups: {self.groups or 'none; rows count as independent'}.",
+        ]
         if self.all_human:
             lines.append(
                 "Judges: none; without a column 'judge' all rows count as human votes."
             )
-        if self.by_rater:
-            lines.append(
-                f"Raters: {self.n_raters}; errors are by rater, too, crossed with "
-                + ("prompts." if self.groups else "rows.")
-            )
-        elif self.n_raters:
-            lines.append(
-                f"Raters: {self.n_raters}; errors do not allow for raters who differ."
-            )
+        if self.n_raters:
+            errors = "errors do not allow for raters who differ"
+            if self.by_rater:
+                beside = "prompts" if self.groups else "rows"
+                errors = f"errors are by rater, too, crossed with {beside}"
+            lines.append(f"Raters: {self.n_raters}; {errors}.")
         if self.weights is not None:
             meaning = "numbers of equal rows" if self.counted else "importance"
             lines.append(f"Weights: {self.weights}, {meaning}.")
@@ -182,9 +143,7 @@ class Inputs:
             lines.append("Style: controlled; scores compare models at equal features.")
         if self.mix:
             parts = [f"{share:.3g} {name}" for name, share in self.mix]
-            lines.append(
-                f"Contexts: {self.context}; the scores mix {_shortened(parts)}."
-            )
+            lines.append(f"Contexts: {self.context}; the scores mix {_listed(parts)}.")
         return "\n".join(lines)
 
 
@@ -196,11 +155,11 @@ def _name(given: Any) -> str | None:
     return "an array" if name is None else str(name)
 
 
-def _declared_columns(features: Sequence[str]) -> list[str]:
+def _columns_of(features: Sequence[str]) -> list[str]:
     return [declared(stem) + side for stem in features for side in ("_a", "_b")]
 
 
-def _shortened(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     """Join names by commas; of many, list the first ones and count the others."""
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,14 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from skanchor._battles.in_chunks import look_up
-from skanchor._battles.labels import (
-    factorize,
-    is_text_column,
-    text_codes,
-    to_numpy,
-    value_range,
-)
+from skanchor._battles.columns import look_up, value_range
+from skanchor._battles.features import is_number
+from skanchor._battles.labels import factorize, is_text_column, to_numpy
 from skanchor._checks import check_unmasked
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
@@ -91,10 +85,12 @@ class Outcomes:
         column = nw.from_native(y, series_only=True, pass_through=True)
         if named and isinstance(column, nw.Series) and is_text_column(column):
             # Text columns are decoded by label, without an array of Python strings.
-            return cls._of_labels(*text_codes(column), models)
-        values = np.asarray(
-            y if not isinstance(column, nw.Series) else _readable_by_numpy(column)
-        )
+            return cls._of_labels(*factorize(column, "y"), models)
+        if isinstance(column, nw.Series):
+            # numpy cannot read integers of 128 bits.
+            wide = column.dtype in (nw.Int128, nw.UInt128)
+            y = to_numpy(column) if wide else column.to_native()
+        values = np.asarray(y)
         if values.ndim == 2 and values.shape[1] == 1:
             from sklearn.exceptions import DataConversionWarning
 
@@ -117,7 +113,7 @@ class Outcomes:
             codes, labels = factorize(y.astype(object, copy=False), "y")
             if all(isinstance(label, str) for label in labels):
                 return cls._of_labels(codes, labels, models)
-            _refuse_missing_outcomes(codes)
+            _refuse_missing(codes)
         try:
             if y.dtype.kind in "mMc":
                 # Durations, dates and complex numbers could be cast, but mean nothing.
@@ -128,21 +124,20 @@ class Outcomes:
                 "Outcomes must be in [0, 1]; there are numbers too large for a float."
             ) from None
         except (TypeError, ValueError):
+            kinds = sorted({type(value).__name__ for value in y})
             raise BattlesError(
-                "Outcomes must be all labels or all numbers in [0, 1], got "
-                f"{sorted({type(value).__name__ for value in y})}."
+                f"Outcomes must be all labels or all numbers in [0, 1], got {kinds}."
             ) from None
-        # A comparison with NaN is false, so that this form refuses NaN, too.
         low, high = value_range(values)
+        # A comparison with NaN is false, so that this form refuses NaN, too.
         if len(values) and not (low >= 0.0 and high <= 1.0):
-            bad = ~((values >= 0) & (values <= 1))
+            row = int(np.argmin((values >= 0) & (values <= 1)))
             # 0, 1, 2 are the codes that scikit-learn's tools give to three labels, such
             # as those of a win, a loss and a tie.
             encoded = set(np.unique(values).tolist()) == {0.0, 1.0, 2.0}
-            advice = _LEAVE_OUT_TIES if encoded else _RELABEL
             raise BattlesError(
-                f"Outcomes must be in [0, 1]; row {int(np.argmax(bad))} has "
-                f"{float(values[np.argmax(bad)])!r}. {advice}"
+                f"Outcomes must be in [0, 1]; row {row} has {float(values[row])!r}. "
+                + (_LEAVE_OUT_TIES if encoded else _RELABEL)
             )
         classes = np.array([0, 1], dtype=y.dtype if y.dtype.kind in "biuf" else int)
         return cls(values, classes, 1)
@@ -152,21 +147,27 @@ class Outcomes:
         cls, codes: NDArray[np.intp], labels: NDArray[Any], models: Iterable[Any]
     ) -> Outcomes:
         """Outcomes from label codes of shape (n_rows,) and the distinct labels."""
-        _refuse_missing_outcomes(codes)
+        _refuse_missing(codes)
         unknown = [label for label in labels if label not in WINNER_VALUES]
         if unknown:
             row = int(np.argmax(codes == list(labels).index(unknown[0])))
+            how = f"use {sorted(WINNER_VALUES)} or numbers in [0, 1]. {_RELABEL}"
+            if not set(unknown) - set(models):
+                how = (
+                    "they are names of models. Use instead a column that names the "
+                    "winner, 'model_a' or 'model_b'."
+                )
+            elif all(map(is_number, labels)):
+                how = "they are numbers as text. Convert them: y.astype(float)."
             raise BattlesError(
-                f"Unknown outcome labels {unknown[:5]}, first in row {row}; "
-                f"{_how_to_recode(labels, unknown, models)}"
+                f"Unknown outcome labels {unknown[:5]}, first in row {row}; {how}"
             )
         # Each distinct label is looked up once, and rows pick its value by their code.
         values = np.array([WINNER_VALUES[label] for label in labels])
         bad = np.array([label in BOTH_BAD for label in labels], dtype=bool)
         both_bad = bad[codes] if bad.any() else None
-        return cls(
-            look_up(values, codes), np.array(["model_a", "model_b"]), 0, both_bad
-        )
+        classes = np.array(["model_a", "model_b"])
+        return cls(look_up(values, codes), classes, 0, both_bad)
 
     @classmethod
     def _two_labels(cls, y: NDArray[Any]) -> Outcomes:
@@ -196,12 +197,6 @@ class Outcomes:
         return cls(codes.astype(np.float64), classes, 1)
 
 
-def _readable_by_numpy(column: nw.Series[Any]) -> Any:
-    """Column in a form that numpy can read; 128-bit integers become objects."""
-    wide = column.dtype in (nw.Int128, nw.UInt128)
-    return to_numpy(column) if wide else column.to_native()
-
-
 _RELABEL = "Replace them in the table, or read its file by a mapping."
 _LEAVE_OUT_TIES = (
     "scikit-learn treats ties as a third class, but there is no probability of a tie. "
@@ -210,22 +205,7 @@ _LEAVE_OUT_TIES = (
 )
 
 
-def _how_to_recode(
-    labels: Iterable[str], unknown: list[str], models: Iterable[Any]
-) -> str:
-    """Describe unknown outcome labels, and say what to do about them."""
-    if not set(unknown) - set(models):
-        return (
-            "they are names of models. Use instead a column that names the winner, "
-            "'model_a' or 'model_b'."
-        )
-    if all(map(is_number, labels)):
-        return "they are numbers as text. Convert them: y.astype(float)."
-    known = sorted(WINNER_VALUES)
-    return f"use {known} or numbers in [0, 1]. {_RELABEL}"
-
-
-def _refuse_missing_outcomes(codes: NDArray[np.intp]) -> None:
+def _refuse_missing(codes: NDArray[np.intp]) -> None:
     missing = codes < 0
     if missing.any():
         raise BattlesError(
@@ -233,11 +213,3 @@ def _refuse_missing_outcomes(codes: NDArray[np.intp]) -> None:
             f"{int(np.argmax(missing))}. Drop those battles, or leave out failed "
             "verdicts of a file with drop_invalid=True.",
         )
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._battles.contexts import Items
-from skanchor._battles.encoded import Comparisons
+from skanchor._battles.comparisons import Comparisons
+from skanchor._battles.contexts import Items, as_objects
 from skanchor._battles.labels import is_in, label_list
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
@@ -47,23 +47,19 @@ def decide_roles(
         )
     human = active & X.is_human
     # An item is a model, or a model in a context (`items.model` is its model code). A
-    # model has one role in all contexts, so item counts are added up by model.
-    items = X.rows.items
-    shown = X.rows.appearances(active) > 0
-    voted = X.rows.appearances(human) > 0
+    # model has one role in all contexts, so items are looked at by model.
+    items, shown, voted = X.items, X.appearances(active) > 0, X.appearances(human) > 0
     seen, known = (
         np.bincount(items.model[which], minlength=len(items.models)) > 0
         for which in (shown, voted)
     )
     # Models with rows, and those of them without votes, which are new by default.
-    present = items.models[seen]
-    without_votes = items.models[seen & ~known]
+    present, without_votes = items.models[seen], items.models[seen & ~known]
     if new_models is None and X.new_models is not None:
         # Roles that were decided before; with contexts they name items.
-        new_models = Items.of(_labels(X.new_models)).models.tolist()
-    if new_models is None:
-        new = tuple(without_votes)
-    else:
+        new_models = Items.of(as_objects(X.new_models)).models.tolist()
+    new = tuple(without_votes)
+    if new_models is not None:
         new = tuple(label_list("new_models", new_models))
         absent = [model for model in new if not is_in(present, [model]).any()]
         if absent:
@@ -80,24 +76,12 @@ def decide_roles(
                 f"Models {forgotten.tolist()} have no human rows and are not in "
                 "new_models. Add them to it, or drop their rows."
             )
-    judges = X.judges[
-        np.bincount(X.judge[active & (X.judge >= 0)], minlength=len(X.judges)) > 0
-    ]
-    # Whether each item belongs to a new model, shape (n_items,).
-    free = is_in(items.models, new)[items.model]
-    labels = X.models[shown]
-    found = X.relabel(labels, judges)
+    judged = np.bincount(X.judge[active & ~X.is_human], minlength=len(X.judges)) > 0
+    found = X.relabel(X.models[shown], X.judges[judged])
     if len(items.contexts):
         # In encoded rows the labels of new models are those of items.
-        new = tuple(X.models[shown & free].tolist())
+        new = tuple(X.models[shown & is_in(items.models, new)[items.model]].tolist())
     return found.with_columns(new_models=new)
-
-
-def _labels(names: Sequence[Any]) -> NDArray[Any]:
-    """Labels as an array of objects, of shape (n_labels,) even if labels are tuples."""
-    labels = np.empty(len(names), dtype=object)
-    labels[:] = list(names)
-    return labels
 
 
 def count_rows(
@@ -106,8 +90,8 @@ def count_rows(
     """Count each model's human rows and judge rows; two arrays of shape (n_models,)."""
     used = X.is_usable & (weight > 0)
     return (
-        X.rows.appearances(used & X.is_human, multiplicity),
-        X.rows.appearances(used & ~X.is_human, multiplicity),
+        X.appearances(used & X.is_human, multiplicity),
+        X.appearances(used & ~X.is_human, multiplicity),
     )
 
 
@@ -116,7 +100,7 @@ def usable_features(X: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
 
     With NaN, a row of weight zero would make every sum NaN; with zeros it adds zero.
     """
-    if X.rows.features_complete:
+    if X.features_complete:
         return X
     finite = np.isfinite(X.features_left) & np.isfinite(X.features_right)
     bad = used & ~finite.all(axis=1)
@@ -131,7 +115,7 @@ def usable_features(X: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
             f"Feature {column!r} contains NaN in {bad.sum()} {kind} rows, the first in "
             f"row {row}. Fill the values or drop the rows.{why}"
         )
-    return X.with_rows(
+    return X.with_columns(
         features_left=np.where(finite, X.features_left, 0.0),
         features_right=np.where(finite, X.features_right, 0.0),
     )

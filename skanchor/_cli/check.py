@@ -13,7 +13,7 @@ from skanchor._cli.streams import is_watched
 from skanchor._cli.values import BadInputError
 
 if TYPE_CHECKING:
-    from skanchor._anchor import AnchorPipeline
+    from skanchor.pipeline import AnchorPipeline
 
 
 def left_out_settings(rows: Rows, options: argparse.Namespace) -> dict[str, Any]:
@@ -66,8 +66,8 @@ def _fit_as_ranked(pipeline: AnchorPipeline, rows: Rows) -> None:
 
     The fit decides the treatment of the item effects, and issues its warnings once.
     """
+    from skanchor._sample.sample import Sample
     from skanchor.exceptions import DiagnosticWarning
-    from skanchor.sample import Sample
     from skanchor.warning_log import WarningLog
 
     with WarningLog():

@@ -16,7 +16,7 @@ from skanchor._cli.values import BadInputError, by_name
 if TYPE_CHECKING:
     import pandas as pd
 
-    from skanchor._anchor import AnchorPipeline
+    from skanchor.pipeline import AnchorPipeline
     from skanchor.reports.text import Readout
 
 ANCHOR = "AnchorPipeline"
@@ -79,7 +79,7 @@ def _method(name: str, pipeline: AnchorPipeline, n_resamples: int | None) -> Any
     """
     if name == ANCHOR:
         return pipeline
-    from skanchor._btl import BTLRegressor
+    from skanchor._estimators.btl import BTLRegressor
     from skanchor.baselines import BASELINES
     from skanchor.results.estimators import RankingEstimator, RankOnlyEstimator
 

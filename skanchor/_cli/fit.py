@@ -15,7 +15,7 @@ from skanchor._cli.streams import is_watched
 from skanchor._cli.values import BadInputError, by_name
 
 if TYPE_CHECKING:
-    from skanchor._anchor import AnchorPipeline
+    from skanchor.pipeline import AnchorPipeline
 
 
 def check_flags(options: argparse.Namespace, *more_suffixes: str) -> None:

@@ -209,7 +209,7 @@ def _voted(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any]:
     with WarningLog():
         # These warnings are dropped: the fit encodes the table again and warns itself.
         encoded = Comparisons.from_battles(X)
-    votes = encoded.rows.appearances(encoded.is_human & encoded.is_usable)
+    votes = encoded.appearances(encoded.is_human & encoded.is_usable)
     new = encoded.models[votes == 0].tolist()
     if not new or not votes.any():
         return X, y

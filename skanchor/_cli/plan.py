@@ -11,7 +11,7 @@ from skanchor._cli.output import deliver
 from skanchor._cli.values import BadInputError, by_name, refuse_typed
 
 if TYPE_CHECKING:
-    from skanchor._anchor import AnchorPipeline
+    from skanchor.pipeline import AnchorPipeline
     from skanchor.readouts import Answer
     from skanchor.reports.text import Readout
 

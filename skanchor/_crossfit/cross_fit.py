@@ -17,11 +17,12 @@ from skanchor._crossfit.fold_fits import FoldFits, influence_by_row, sources_of
 from skanchor._crossfit.folds import HeldOutShares, rows_held_out
 from skanchor._crossfit.parallel import stream_plan
 from skanchor._crossfit.stages import FittedStages, Stages
-from skanchor._judge_checks import WEAK_SENSITIVITY
+from skanchor._estimators.judge_checks import WEAK_SENSITIVITY
+from skanchor._estimators.riesz import warn_of_unidentified
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
-from skanchor._riesz import warn_of_unidentified
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array, InfluenceSource
 from skanchor.exceptions import (
     ConvergenceWarning,
@@ -29,7 +30,6 @@ from skanchor.exceptions import (
     InstabilityWarning,
     located,
 )
-from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
 FAR = 3.0

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
 from skanchor._model.influence import Influence, influence_of
-from skanchor._model.linalg import Array
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
 from skanchor._model.steps import grams_of
+from skanchor._typing import Array
 
 
 @dataclass(frozen=True, eq=False)

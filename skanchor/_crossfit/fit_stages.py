@@ -11,13 +11,13 @@ from sklearn.base import clone
 
 from skanchor._crossfit.historical import fit_history
 from skanchor._crossfit.stages import FittedStages, Stages
-from skanchor._judges import JudgeCalibrator
+from skanchor._estimators.judges import JudgeCalibrator
+from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.item_effects import ItemCovariance
-from skanchor._pipeline_fit import PipelineFit
+from skanchor._sample.sample import Sample
 from skanchor.bias.protocol import linearity
 from skanchor.bias.registry import learner_for
 from skanchor.exceptions import ConvergenceWarning, SkanchorWarning
-from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 

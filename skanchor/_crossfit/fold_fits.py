@@ -19,20 +19,20 @@ from skanchor._crossfit.engine import FoldResult
 from skanchor._crossfit.folds import rows_held_out, training_set
 from skanchor._crossfit.historical import check_training_set
 from skanchor._crossfit.stages import FittedStages, Stages
-from skanchor._human_bias import fit_bias
-from skanchor._judges import JudgeCalibrator
+from skanchor._estimators.human_bias import fit_bias
+from skanchor._estimators.judges import JudgeCalibrator
+from skanchor._estimators.pipeline_fit import PipelineFit
+from skanchor._estimators.weighing import Weighing
 from skanchor._model.fit import Fit
 from skanchor._model.influence import residuals, row_influence
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._model.steps import FitOfAllRows
-from skanchor._pipeline_fit import PipelineFit
-from skanchor._riesz import Weighing
-from skanchor._source_rows import by_row, source_rows, spans_of
+from skanchor._sample.sample import Sample
+from skanchor._sample.source_rows import by_row, source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.bias.fitting import same_settings
 from skanchor.bias.protocol import linearity
-from skanchor.sample import Sample
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._model.sources import SourceRows
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array, Split
 from skanchor.exceptions import located
-from skanchor.sample import Sample
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -143,7 +143,7 @@ def training_set(sample: Sample, kept: Array) -> Sample:
     """
     weight = sample.weight * kept
     # Rows that no stage can use fall into the first bin.
-    bins, size = sample.X.rows.sources + 1, len(sample.X.rows.source_keys) + 1
+    bins, size = sample.X.sources + 1, len(sample.X.source_keys) + 1
     whole, left = (np.bincount(bins, w, size)[1:] for w in (sample.weight, weight))
     _check_sources(sample, whole, left)
     omega = np.zeros(size)
@@ -270,7 +270,7 @@ def _row_mask(rows: Any, n_rows: int, number: int, listed: str) -> NDArray[np.bo
 
 def _check_sources(sample: Sample, whole: NDArray[Any], kept: NDArray[Any]) -> None:
     """Refuse a training set that keeps no row of a source that it needs."""
-    keys = sample.X.rows.source_keys
+    keys = sample.X.source_keys
     empty = (whole > 0) & (kept == 0)
     if empty.any():
         # What a judge has said in one context, it has said in others.

@@ -12,8 +12,8 @@ from scipy.sparse import csr_array, hstack, vstack
 
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
-from skanchor._model.linalg import Array
 from skanchor._model.sources import SourceRows
+from skanchor._typing import Array
 
 _MOST_PARTS = 16
 """Parts of sums by group that are kept apart: many small arrays would leave holes."""

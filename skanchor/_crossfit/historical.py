@@ -12,20 +12,20 @@ import pandas as pd
 from sklearn.base import clone
 
 from skanchor._battles import Comparisons, align
-from skanchor._btl import BTLRegressor
 from skanchor._crossfit.identification import Placement
 from skanchor._crossfit.stages import FittedStages, Stages
-from skanchor._human_bias import fit_bias
-from skanchor._judges import JudgeCalibrator, NoJudges
+from skanchor._estimators.btl import BTLRegressor
+from skanchor._estimators.human_bias import fit_bias
+from skanchor._estimators.judges import JudgeCalibrator, NoJudges
+from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.fit import Fit
-from skanchor._model.graph import components
+from skanchor._model.graph import components, pair_sums
 from skanchor._model.layout import PEOPLE
 from skanchor._model.logistic import fit_logistic
-from skanchor._numerics.separation import separation_of
-from skanchor._pipeline_fit import PipelineFit
+from skanchor._model.separation import separation_of
+from skanchor._sample.sample import Sample
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, ConvergenceWarning, WeakJudgeWarning
-from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
 
 ROUNDS = 2
@@ -72,9 +72,12 @@ def votes_identify(sample: Sample) -> bool:
     votes = X.by_judge(PEOPLE - 1)
     weight = np.where(X.is_usable & ~X.involves_new, sample.weight, 0.0)[votes.rows]
     y = np.where(weight > 0, sample.y[votes.rows], 0.0)
-    wins = votes.pair_sums(weight * y) + votes.pair_sums(weight * (1.0 - y)).T
-    old, context = ~X.is_new, X.rows.items.context
-    parts = components(wins[np.ix_(old, old)] > 0, "strong")
+    wins, losses = (
+        pair_sums(votes.left, votes.right, weight * won, len(X.models))
+        for won in (y, 1.0 - y)
+    )
+    old, context = ~X.is_new, X.items.context
+    parts = components((wins + losses.T)[np.ix_(old, old)] > 0, "strong")
     # Models of different contexts never meet.
     return len(np.unique(parts)) == len(np.unique(context[old]))
 

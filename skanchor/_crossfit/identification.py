@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.graph import in_braces
 from skanchor._model.layout import PEOPLE
-from skanchor._model.linalg import Array, SymmetricSystem
+from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.sources import SourceRows
 from skanchor._model.steps import Step
-from skanchor._pipeline_fit import PipelineFit
-from skanchor._votes import slight_ridge
+from skanchor._sample.admission import slight_ridge
+from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DisconnectedError
 
 INVISIBLE = 1e-8
@@ -103,7 +104,7 @@ class Placement:
             fit.x[layout.sensitivities][1:],
             invisible[layout.scores],
             pairs,
-            X.rows.items.context,
+            X.items.context,
         )
 
     def check(self, shrunk: bool = False) -> None:

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._battles import Comparisons
-from skanchor._btl import BTLRegressor
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
 from skanchor._crossfit.item_test import choose_item_effects as choose
+from skanchor._estimators.btl import BTLRegressor
+from skanchor._estimators.pipeline_fit import PipelineFit
+from skanchor._machine import limited_threads, threads_for
 from skanchor._model.item_covariance import RowsOfHistory, estimate_covariance
 from skanchor._model.item_effects import (
     FEW_MODELS,
@@ -23,9 +25,7 @@ from skanchor._model.item_effects import (
     check_number,
 )
 from skanchor._model.layout import PEOPLE
-from skanchor._numerics.machine import limited_threads, threads_for
-from skanchor._numerics.parameters import count_parameters
-from skanchor._pipeline_fit import PipelineFit
+from skanchor._model.parameters import count_parameters
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning, SkanchorWarning, SlowWarning
 from skanchor.warning_log import warn, warn_at_once
@@ -157,7 +157,7 @@ def count_historical(X: Comparisons) -> int:
 
     Item effects are those of models, the same in all contexts.
     """
-    return len(np.unique(X.rows.items.model[~X.is_new]))
+    return len(np.unique(X.items.model[~X.is_new]))
 
 
 def estimate_item_covariance(

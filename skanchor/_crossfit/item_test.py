@@ -12,8 +12,9 @@ from scipy.special import chdtr, chdtrc
 from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._model.fit import Fit
 from skanchor._model.item_effects import FEW_MODELS
-from skanchor._model.linalg import RANK_TOLERANCE, Array, SymmetricSystem
+from skanchor._model.linalg import RANK_TOLERANCE, SymmetricSystem
 from skanchor._model.sources import SourceRows, SourceSums
+from skanchor._typing import Array
 
 DETECTED = 0.2
 """P-value below which item effects enter."""

@@ -11,7 +11,7 @@ from typing import Any
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
-from skanchor._numerics.machine import limited_threads
+from skanchor._machine import limited_threads
 
 
 def run_plan(*args: Any, **kwargs: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from skanchor._battles.grouping import RowGroups
 from skanchor._crossfit.folds import FoldPlan, check_plan, is_split
 from skanchor._crossfit.source_kfold import SourceKFold
 from skanchor._model.graph import count_components
-from skanchor.sample import Sample
+from skanchor._sample.sample import Sample
 
 MOST_DRAWS = 20
 """Most times that folds are drawn to keep the human votes of each model apart."""
@@ -26,7 +26,6 @@ def make_plans(
     sample: Sample,
     random_state: Any,
     cell: NDArray[np.intp] | None = None,
-    groups: NDArray[np.intp] | None = None,
 ) -> list[FoldPlan]:
     """Folds of each repeat.
 
@@ -43,8 +42,6 @@ def make_plans(
     cell : ndarray of shape (n_rows,), optional
         Row of the sample that each row of the table has been put into, where ``cv`` is
         a number: folds are of the rows of the table.
-    groups : ndarray of shape (n_rows,), optional
-        Groups of the rows of the table, where ``cell`` is given.
 
     Returns
     -------
@@ -54,11 +51,7 @@ def make_plans(
         random = check_random_state(random_state)
         # True is an integer to Python, but no size to numpy.
         seeds = random.randint(np.iinfo(np.int32).max, size=int(n_repeats))
-        if cell is None:
-            groups = sample.groups
-        return [
-            _draw_plan(sample, int(cv), seed, cell, groups) for seed in seeds.tolist()
-        ]
+        return [_draw_plan(sample, int(cv), seed, cell) for seed in seeds.tolist()]
     if isinstance(cv, FoldPlan):
         cv = [cv]
     if not isinstance(cv, (list, tuple)):
@@ -113,7 +106,6 @@ def _draw_plan(
     n_folds: int,
     seed: int,
     cell: NDArray[np.intp] | None,
-    groups: NDArray[np.intp] | None,
 ) -> FoldPlan:
     """Assign folds, again where a training set would lose what joins its models."""
     # Rows that have no influence take no place in a fold.
@@ -124,7 +116,7 @@ def _draw_plan(
     counted: Any = slice(None) if is_whole else np.flatnonzero(is_counted)
     # A generator, unlike its seed, gives other folds each time.
     splitter = SourceKFold(n_folds, random_state=np.random.RandomState(seed))
-    own = None if groups is None else RowGroups(groups[counted])
+    own = None if sample.groups is None else RowGroups(sample.groups[counted])
     # What is derived of the rows is shared where none is left out.
     part, part_cell = sample.X, cell
     if not is_whole and cell is None:

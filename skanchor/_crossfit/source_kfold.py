@@ -22,9 +22,9 @@ from skanchor._battles.grouping import (
     find_groups,
 )
 from skanchor._battles.labels import factorize
+from skanchor._sample.sample import Battles
 from skanchor._typing import Seed, Split
 from skanchor.exceptions import BattlesError
-from skanchor.sample import Battles
 
 
 class SourceKFold(BaseCrossValidator):
@@ -181,7 +181,7 @@ def _assign_folds(
     order is that of the rows alone, so that names decide nothing.
     """
     first = None if cell is None else first_rows(cell, len(X))
-    source = _in_row_order(X.rows.sources, first)
+    source = _in_row_order(X.sources, first)
     if groups is None:
         n_models = len(X.models) + 1
         low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
@@ -201,7 +201,7 @@ def _assign_folds(
     groups = _in_row_order(groups)
     n_groups = int(groups.max()) + 1
     # Groups that hold the same number of rows of each source are alike.
-    n_sources, known = int(source.max()) + 1, X.rows.is_usable
+    n_sources, known = int(source.max()) + 1, X.is_usable
     if cell is not None:
         source, known = source.take(cell), known.take(cell)
     at = groups * n_sources

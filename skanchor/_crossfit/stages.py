@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._arrivals import ArrivalScorer
 from skanchor._battles import Comparisons
-from skanchor._btl import BTLRegressor
-from skanchor._judges import JudgeCalibrator
-from skanchor._pipeline_fit import PipelineFit
-from skanchor._riesz import RieszDebiaser
+from skanchor._estimators.arrivals import ArrivalScorer
+from skanchor._estimators.btl import BTLRegressor
+from skanchor._estimators.judges import JudgeCalibrator
+from skanchor._estimators.pipeline_fit import PipelineFit
+from skanchor._estimators.riesz import RieszDebiaser
 from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.bias.protocol import linearity

@@ -19,11 +19,11 @@ from skanchor._crossfit.held_out import FoldGroups, HeldOut
 from skanchor._model.fit import Fit
 from skanchor._model.influence import Influence, influence_of
 from skanchor._model.layout import PEOPLE, Layout
-from skanchor._model.linalg import Array
 from skanchor._model.newton import minimise
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
 from skanchor._model.steps import NEW_TOLERANCE, FitOfAllRows, grams_of, steps_of
+from skanchor._typing import Array
 
 
 @dataclass(frozen=True, eq=False)

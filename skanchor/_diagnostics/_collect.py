@@ -11,19 +11,19 @@ import pandas as pd
 
 from skanchor._battles import Comparisons, align
 from skanchor._battles.labels import label_index
-from skanchor._btl import BTLRegressor
 from skanchor._crossfit.item_test import ItemTest, chi_square_tail
 from skanchor._diagnostics._arrivals import ArrivalCheck
 from skanchor._diagnostics._overlap import feature_overlap, historical_features
 from skanchor._diagnostics._report import Diagnostics
 from skanchor._diagnostics._sums import FitSums
 from skanchor._diagnostics._ties import tie_table
+from skanchor._estimators.btl import BTLRegressor
 from skanchor._model.layout import PEOPLE
 from skanchor._model.solution import Solution
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity, span_names
 from skanchor.results.intervals import relative_spread
-from skanchor.sample import Sample
 
 _OF_TESTS = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
 _OF_JUDGES = [
@@ -173,7 +173,7 @@ def _by_model(
     largest: Array,
 ) -> Array:
     """Of each model what ``_OF_MODELS`` names, of shape (n_models, 6)."""
-    (scores, errors, df), items, n = moments, X.rows.items, len(X.models)
+    (scores, errors, df), items, n = moments, X.items, len(X.models)
     low, high, total, left = np.zeros((4, n))
     for code in np.unique(items.context):
         inside = items.context == code

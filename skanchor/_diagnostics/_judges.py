@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from skanchor._battles import FeaturePairs
-from skanchor._judges import JudgeCalibrator
+from skanchor._estimators.judges import JudgeCalibrator
+from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._pipeline_fit import PipelineFit
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage
-from skanchor.sample import Sample
 
 GRID = 41
 """Values at which a partial effect is computed."""

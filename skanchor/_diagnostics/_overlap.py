@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._model.linalg import SymmetricSystem
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
-from skanchor.sample import Sample
 
 MAX_ROWS = 500
 """Historical rows of a judge that are stored as a sample where rows are not."""

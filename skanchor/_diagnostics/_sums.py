@@ -14,8 +14,8 @@ from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
 from skanchor._model.sources import SourceRows, SourceSums
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
-from skanchor.sample import Sample
 
 N_TESTED = 2
 """Number of local columns that are not fitted: bias and curvature."""

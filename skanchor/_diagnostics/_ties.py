@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._battles.grades import graded_in_part, shares_on_old_and_new
+from skanchor._battles.checks import graded_in_part, shares_on_old_and_new
 from skanchor._model.link import sigmoid
 from skanchor._model.logistic import fit_logistic
+from skanchor._sample.groups import group_matrix
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
-from skanchor.sample import Sample
 
 PEOPLE = "human"
 """In place of a judge, for the votes of people."""
@@ -119,11 +120,11 @@ def _level(
     hessian = design.T @ (design * (weight * p * (1.0 - p))[:, None])
     if not fit.converged or np.linalg.cond(hessian) > 1e12:
         return _UNKNOWN
-    score, groups = design * (weight * (y - p))[:, None], sample.membership(at)
+    score = design * (weight * (y - p))[:, None]
     answer = np.linalg.solve(hessian, [0.0, 0.0, 1.0])
     values, times = score @ answer, sample.multiplicity_of(at)
     each = values if times is None else values / times
     square = float(values @ each)
-    if groups is not None:
-        square = float(np.sum(groups.totals(each[:, None]) ** 2))
+    if sample.groups is not None:
+        square = float(np.sum((group_matrix(sample.groups[at]) @ each) ** 2))
     return {"level": float(fit.coef[2]), "level_error": square**0.5}

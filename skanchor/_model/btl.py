@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._model.graph import components, laplacian, pair_sums, sorted_components
-from skanchor._model.linalg import Array, SymmetricSystem
+from skanchor._model.linalg import SymmetricSystem
+from skanchor._typing import Array
 
 _STEP = 1 << 16
 """Rows that are counted at a time: few enough for the cache."""

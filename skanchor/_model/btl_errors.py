@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from skanchor._model.btl import BTLFit, ScoreSystem, VoteCells, win_probabilities
 from skanchor._model.graph import components, laplacian
-from skanchor._model.linalg import Array
+from skanchor._typing import Array
 
 LEAST_NOISE = 1e-26
 """Variance of outcomes, relative to that of votes, below which it is rounding."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from skanchor._model.linalg import Array, SymmetricSystem
+from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.sources import SourceRows
+from skanchor._typing import Array
 
 NO_DISPERSION = 1e-10
 """Dispersion below which the residuals of a source are rounding."""

@@ -8,9 +8,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._model.linalg import Array
 from skanchor._model.link import sigmoid
 from skanchor._model.sources import SourceRows
+from skanchor._typing import Array
 
 
 @dataclass(frozen=True, eq=False)

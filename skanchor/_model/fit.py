@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skanchor._model.layout import PEOPLE, Layout
-from skanchor._model.linalg import Array
 from skanchor._model.link import sigmoid
 from skanchor._model.sources import SourceRows
+from skanchor._typing import Array
 
 
 @dataclass(frozen=True, eq=False)

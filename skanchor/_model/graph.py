@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from skanchor._model.linalg import Array
+from skanchor._typing import Array
 
 Connection = Literal["weak", "strong"]
 

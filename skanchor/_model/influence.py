@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from skanchor._model.layout import PEOPLE
-from skanchor._model.linalg import Array, positive_part
+from skanchor._model.linalg import positive_part
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
+from skanchor._typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,9 +24,10 @@ from skanchor._model.item_effects import (
     signs_of,
     with_item_effects,
 )
-from skanchor._model.linalg import Array, SymmetricSystem
+from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.newton import Hessian, minimise
 from skanchor._model.sources import SourceRows
+from skanchor._typing import Array
 
 TOLERANCE, ENOUGH = 3e-5, 1e-2
 """Change of Sigma by a step that ends the iteration, and below which it has converged

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
-from skanchor._model.linalg import Array
+from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 
 MOST_EFFECTS = 2_000

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._model.linalg import Array
+from skanchor._typing import Array
 
 PEOPLE = 0
 """Code of people among the sources of comparisons; judges have the codes 1, 2, ..."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs, dtrtri
 
-Array = NDArray[np.float64]
+from skanchor._typing import Array
 
 RANK_TOLERANCE = 1e-11
 """Share of the largest eigenvalue below which an eigenvalue counts as zero."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skanchor._model.linalg import Array
+from skanchor._typing import Array
 
 
 def sigmoid(eta: Array) -> Array:

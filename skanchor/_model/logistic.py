@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
-from skanchor._model.linalg import Array
 from skanchor._model.newton import minimise
 from skanchor._model.sources import SourceRows
+from skanchor._typing import Array
 
 _TOLERANCE = 1e-14
 """Squared Newton decrement of the last step, in squared standard errors of one row of

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
-from skanchor._model.linalg import Array, SymmetricSystem
+from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.sources import SourceRows
+from skanchor._typing import Array
 
 _ARMIJO = 1e-4
 """Share of the decrease promised by the gradient that a step must reach."""

@@ -26,9 +26,10 @@ from skanchor._model.fit import Fit
 from skanchor._model.graph import components
 from skanchor._model.item_effects import inverse_covariance
 from skanchor._model.layout import Layout
-from skanchor._model.linalg import Array, SymmetricSystem
+from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.newton import minimise
 from skanchor._model.sources import SourceRows
+from skanchor._typing import Array
 
 FARTHEST = 60.0
 """Score in logits, beyond those of all others, that stands for infinity."""

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
-from skanchor._model.linalg import Array, SymmetricSystem
+from skanchor._model.linalg import SymmetricSystem
+from skanchor._typing import Array
 
 _MISSED = 1e-5
 """Part of a target that weights miss, from which the rows leave it undetermined."""

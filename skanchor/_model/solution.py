@@ -11,9 +11,10 @@ import numpy as np
 
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
-from skanchor._model.linalg import Array, SymmetricSystem
+from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.riesz import Information, RieszWeights
 from skanchor._model.sources import SourceRows, variance_of
+from skanchor._typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._model.graph import laplacian, pair_sums
-from skanchor._model.linalg import Array
 from skanchor._model.link import log_loss_terms, sigmoid
+from skanchor._typing import Array
 
 _NOT_BY_ROW = ("source", "is_new", "n_items", "order", "span")
 """Attributes of :class:`SourceRows` that have no entry for each row, or are kept

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
-from skanchor._model.linalg import Array
 from skanchor._model.newton import Hessian, minimise
 from skanchor._model.sources import SourceRows
+from skanchor._typing import Array
 
 FOLD_TOLERANCE = 1e-10
 """Squared Newton decrement before the last step of the fit of a fold, in squared

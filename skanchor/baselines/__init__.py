@@ -12,7 +12,7 @@ Examples
 True
 """
 
-from skanchor._base import ComparisonEstimator
+from skanchor._estimators.base import ComparisonEstimator
 from skanchor.baselines._ipw_only import IPWOnly
 from skanchor.baselines._joint import (
     HumanOnly,

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor._admission import admit_to_ranking
-from skanchor._base import ComparisonEstimator
 from skanchor._battles import Comparisons, count_rows
-from skanchor._btl import BTLRegressor
-from skanchor._judges import JudgeCalibrator
+from skanchor._estimators.base import ComparisonEstimator
+from skanchor._estimators.btl import BTLRegressor
+from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._model.one_sided import OpenRows
+from skanchor._sample.admission import admit_to_ranking
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.baselines._likelihood import check_scores
 from skanchor.results import PointResult, RankingResult
 from skanchor.results.estimators import ScoreEstimator
-from skanchor.sample import Sample
 
 
 class Baseline(ComparisonEstimator):
@@ -158,7 +158,10 @@ class OfJudges(OfVotes):
 
     def _as_calibrated(self, X: Comparisons) -> Comparisons:
         """Rows with the judges and features that the calibrator knows."""
-        X = X.of_one_judge() if self._pooled else X
+        if self._pooled:
+            # Codes 0, 1, ... become 0; -1 (human) and -2 (unknown) stay.
+            one = np.array(["judges"], dtype=object)
+            X = X.with_columns(judge=np.minimum(X.judge, 0), judges=one)
         return X if self.uses_features else X.without_features()
 
     def _annotate(self, X: Comparisons) -> Comparisons:

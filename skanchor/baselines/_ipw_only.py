@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from skanchor._btl import BTLRegressor
-from skanchor._judges import JudgeCalibrator
+from skanchor._estimators.btl import BTLRegressor
+from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._model.logistic import fit_logistic
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.baselines._two_steps import TwoSteps
-from skanchor.sample import Sample
 
 RIDGE = 1e-4
 """Ridge of the default classifier, added to the mean loss.

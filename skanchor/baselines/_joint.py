@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._admission import check_ranking
 from skanchor._battles import Comparisons, decide_roles
+from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
-from skanchor._pipeline_fit import PipelineFit
+from skanchor._sample.admission import check_ranking
+from skanchor._sample.sample import Sample
 from skanchor.baselines._base import Baseline, OfJudges, OfVotes
 from skanchor.baselines._likelihood import (
     FARTHEST,
@@ -29,7 +30,6 @@ from skanchor.baselines._likelihood import (
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, ConvergenceWarning
 from skanchor.results.estimators import RankingEstimator
-from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 # Squared Newton decrement of the last step, in squared standard errors: of a fit, and
@@ -79,7 +79,10 @@ class JointBTL(OfVotes, RankingEstimator):  # numpydoc ignore=PR02
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         sample = self._admit(sample)
         X = sample.X
-        self._fit_votes(sample.with_battles(X.as_human()), start)
+        # Usable rows become human votes on historical models.
+        judge = np.where(X.is_usable, -1, X.judge)
+        votes = X.with_columns(judge=judge, new_models=())
+        self._fit_votes(sample.with_battles(votes), start)
         covariance = self.btl_.covariance_.copy()
         # Infinite variances would turn R C R' into NaN; the mask reports them instead.
         unbounded = ~np.isfinite(np.diag(covariance))
@@ -144,7 +147,7 @@ class HumanOnly(JointBTL):  # numpydoc ignore=PR02
         X = sample.X
         # Judge rows stay in the sample with weight zero.
         sample = sample.weighted(np.where(X.is_human, sample.weight, 0.0))
-        voted = X.models[X.rows.appearances(sample.counts) > 0].tolist()
+        voted = X.models[X.appearances(sample.counts) > 0].tolist()
         lost = [model for model in self.new_models or () if model not in voted]
         if lost:
             raise BattlesError(

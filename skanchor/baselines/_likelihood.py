@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._battles import Comparisons
-from skanchor._btl import BTLRegressor
+from skanchor._estimators.btl import BTLRegressor
+from skanchor._estimators.pipeline_fit import carried_by
 from skanchor._model.btl_errors import LEAST_NOISE
 from skanchor._model.fit import Fit
 from skanchor._model.graph import components, pair_sums
@@ -20,12 +21,11 @@ from skanchor._model.link import sigmoid
 from skanchor._model.newton import minimise
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
-from skanchor._pipeline_fit import carried_by
-from skanchor._source_rows import rows_that_count, source_rows
+from skanchor._sample.sample import Sample
+from skanchor._sample.source_rows import rows_that_count, source_rows
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage
 from skanchor.exceptions import BattlesError, BoundWarning, DataWarning
-from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 SCORE_BOUND = 15.0

@@ -12,11 +12,11 @@ from scipy.special import expit, logit
 from skanchor._battles import Comparisons
 from skanchor._battles.labels import positions
 from skanchor._model.logistic import fit_logistic
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.baselines._base import OfVotes
 from skanchor.baselines._likelihood import mean_residual, wins_of
 from skanchor.results.estimators import RankOnlyEstimator
-from skanchor.sample import Sample
 
 
 class RankOnly(OfVotes, RankOnlyEstimator):

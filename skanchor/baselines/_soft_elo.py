@@ -14,9 +14,10 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import Comparisons
-from skanchor._btl import BTLRegressor
 from skanchor._checks import check_level
+from skanchor._estimators.btl import BTLRegressor
 from skanchor._model.logistic import fit_logistic
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.baselines._base import OfVotes
 from skanchor.baselines._likelihood import placed, wins_of, with_outcomes
@@ -24,7 +25,6 @@ from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError
 from skanchor.results import PointResult
 from skanchor.results.estimators import AroundMethod, ScoreEstimator
-from skanchor.sample import Sample
 
 
 class SoftElo(OfVotes, ScoreEstimator):

@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from skanchor._btl import BTLRegressor
-from skanchor._judges import JudgeCalibrator
+from skanchor._estimators.btl import BTLRegressor
+from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._model.btl import fit_btl
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.baselines._base import OfJudges
 from skanchor.baselines._likelihood import (
@@ -22,7 +23,6 @@ from skanchor.baselines._likelihood import (
     with_outcomes,
 )
 from skanchor.results.estimators import ScoreEstimator
-from skanchor.sample import Sample
 
 
 class TwoSteps(OfJudges, ScoreEstimator):

@@ -16,7 +16,8 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from skanchor._battles import align, decide_roles
 from skanchor._crossfit.parallel import run_plan
-from skanchor._row_rules import RowRules
+from skanchor._sample.row_rules import RowRules
+from skanchor._sample.sample import WEIGHTS, Battles, Sample
 from skanchor._typing import Array, Seed
 from skanchor.baselines import DirectScore
 from skanchor.bootstrap._result import (
@@ -28,7 +29,6 @@ from skanchor.bootstrap._result import (
 )
 from skanchor.exceptions import DataWarning
 from skanchor.results.estimators import AroundMethod, RankingEstimator
-from skanchor.sample import WEIGHTS, Battles, Sample
 from skanchor.warning_log import WarningLog, unheard
 
 
@@ -157,7 +157,7 @@ def _side_by_side(sample: Sample) -> NDArray[np.intp]:
     """
     # ``lexsort`` sorts by the last key first.
     X, used = sample.X, np.flatnonzero(sample.counts)
-    keys = (X.order, X.right, X.left, X.rows.sources, X.involves_new)
+    keys = (X.order, X.right, X.left, X.sources, X.involves_new)
     return used[np.lexsort([key[used] for key in keys])]
 
 
@@ -232,7 +232,7 @@ class Resampler:
         weight, groups = sample.weight, sample.groups
         self.weight, self.seed = weight, seed
         used = np.flatnonzero(sample.counts)
-        source = sample.X.rows.sources[used]
+        source = sample.X.sources[used]
         if groups is None:
             unit, stratum = np.arange(len(used)), source
         else:

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from skanchor._battles import decide_roles
 from skanchor._battles.labels import positions
-from skanchor._btl import BTLRegressor
+from skanchor._estimators.btl import BTLRegressor
+from skanchor._estimators.pipeline_fit import carried_by
 from skanchor._model.influence import residuals, row_influence
 from skanchor._model.riesz import RieszWeights
-from skanchor._pipeline_fit import carried_by
-from skanchor._source_rows import source_rows, spans_of
+from skanchor._sample.sample import Sample
+from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.results import AnchorResult
-from skanchor.sample import Sample
 
 PARTS = 4_096
 """Most parts that stand for the rows. More rows are added up in so many random sets,

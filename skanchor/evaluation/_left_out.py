@@ -17,16 +17,16 @@ from sklearn.utils import _safe_indexing
 
 from skanchor._battles import label_list
 from skanchor._battles.labels import positions
-from skanchor._btl import BTLRegressor
 from skanchor._contexts import refuse_contexts
 from skanchor._crossfit.parallel import run_plan
 from skanchor._diagnostics import IntervalCheck
-from skanchor._row_rules import RowRules, treat_ties
+from skanchor._estimators.btl import BTLRegressor
+from skanchor._sample.row_rules import RowRules, treat_ties
+from skanchor._sample.sample import Battles, Sample, warn_of_counts
 from skanchor._typing import Array
 from skanchor.evaluation._errors import DifferenceErrors
 from skanchor.exceptions import BattlesError, DataWarning, DiagnosticWarning, located
 from skanchor.metrics import insertion_rank
-from skanchor.sample import Battles, Sample, warn_of_counts
 from skanchor.warning_log import WarningLog, unheard, warn, warn_of_parts
 
 

@@ -4,7 +4,6 @@ from skanchor.history._estimator import AnchorHistory
 from skanchor.history._identity import judge_fingerprint
 from skanchor.history._state import HistoryState
 from skanchor.history._state import check_linear as check_linear
-from skanchor.history._state import check_shared as check_shared
 
 __all__ = [
     "AnchorHistory",

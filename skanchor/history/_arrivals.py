@@ -21,9 +21,9 @@ from skanchor._battles.grouping import (
 from skanchor._battles.labels import argsort_labels, is_in
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.source_kfold import SourceKFold
-from skanchor._row_rules import RowRules
+from skanchor._sample.row_rules import RowRules
+from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.sample import Battles, Sample
 from skanchor.warning_log import warn
 
 
@@ -102,7 +102,7 @@ def admit_arrivals(
     active = X.is_usable & (sample.weight > 0)
     # New are all models of rows that are used, except those of the history, fitted or
     # left out.
-    seen = X.models[X.rows.appearances(active) > 0]
+    seen = X.models[X.appearances(active) > 0]
     new = seen[~is_in(seen, historical.tolist())]
     if not len(new):
         raise BattlesError(
@@ -126,7 +126,7 @@ def admit_arrivals(
     everyone = X.relabel(with_models(historical, new), X.judges)
     admitted = X.relabel(with_models(known.models, new), known.judges)
     used = admitted.is_usable & (sample.weight > 0)
-    placed = admitted.rows.appearances(used) > 0
+    placed = admitted.appearances(used) > 0
     lonely = admitted.models[admitted.is_new & ~placed].tolist()
     if lonely:
         raise BattlesError(
@@ -146,7 +146,7 @@ def with_models(models: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
 def _with_features(X: Comparisons, names: tuple[str, ...]) -> Comparisons:
     """The rows with the features of the history; raise where one is missing."""
     missing = [name for name in names if name not in X.feature_names]
-    if missing and not X.rows.is_human.all():
+    if missing and not X.is_human.all():
         raise BattlesError(
             f"The history was fitted with the features {list(names)[:20]}, of which "
             f"these rows lack {missing[:5]} (columns {missing[0] + '_a'!r}, "
@@ -338,12 +338,11 @@ def check_given_plans(
     if groups is None or known is None:
         return
     for plan, group_folds in zip(plans, known, strict=True):
-        for number, (_, test) in enumerate(plan):
-            fold = group_folds[groups[test]]
-            split = test[(fold >= 0) & (fold != number)]
-            if len(split):
-                raise ValueError(
-                    f"cv puts row {int(split[0])} into fold {number}, but the history "
-                    "holds rows of its group in another; a group must be held out as "
-                    "a whole."
-                )
+        own = group_folds[groups]
+        split = np.flatnonzero((own >= 0) & (plan.fold >= 0) & (own != plan.fold))
+        if len(split):
+            raise ValueError(
+                f"cv puts row {split[0]} into fold {plan.fold[split[0]]}, but the "
+                "history holds rows of its group in another; a group must be held "
+                "out as a whole."
+            )

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._anchor import AnchorPipeline
 from skanchor._battles import Comparisons
 from skanchor._battles.grouping import AUTO
 from skanchor._battles.labels import is_in
@@ -20,20 +19,18 @@ from skanchor._contexts import refuse_contexts
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor._crossfit.stages import Stages
-from skanchor._row_rules import RowRules
-from skanchor.exceptions import BattlesError
-from skanchor.history._arrivals import (
-    admit_rows,
-    groups_of_arrivals,
-)
+from skanchor._sample.row_rules import RowRules
+from skanchor._sample.sample import Battles, Sample
+from skanchor.exceptions import BattlesError, LearnerError
+from skanchor.history._arrivals import admit_rows, groups_of_arrivals
 from skanchor.history._file import packed_history, unpacked_history
 from skanchor.history._identity import check_fingerprints
 from skanchor.history._past import join_rows, with_rows
 from skanchor.history._place import place
 from skanchor.history._state import HistoryState
 from skanchor.io.archive import read_archive, write_archive
+from skanchor.pipeline import AnchorPipeline
 from skanchor.results import AnchorResult
-from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
 
@@ -233,10 +230,27 @@ class AnchorHistory(BaseEstimator):
         """
         anchor = AnchorPipeline() if self.anchor is None else clone(self.anchor)
         refuse_contexts(anchor, "AnchorHistory")
+        anchor._validate_params()
+        stages = anchor.stages()
         if anchor.new_models is not None:
             raise ValueError(
                 "new_models of the anchor must be None: a history has no new models, "
                 "and of arrivals all are new that it does not know."
+            )
+        if stages.debiaser is None:
+            raise BattlesError(
+                "debiaser='passthrough' has no standard errors, so there is no history "
+                "to store."
+            )
+        if stages.btl.bias is not None:
+            raise LearnerError(
+                "A history cannot be stored where people have a bias of their own "
+                "(human_bias): fit all rows together, or keep it with human_bias=None."
+            )
+        if stages.arrival.equation != "likelihood":
+            raise BattlesError(
+                "A history places new models by the likelihood: set the equation of "
+                "the arrival to 'likelihood', or fit AnchorPipeline on all rows."
             )
         return anchor
 
@@ -339,7 +353,7 @@ class AnchorHistory(BaseEstimator):
         if is_in(np.append(self.models_, self.state_.lost), [model]).any():
             raise BattlesError(f"Model {model!r} is historical already.")
         encoded = Comparisons.from_battles(X)
-        votes = encoded.rows.appearances(encoded.is_usable & encoded.is_human)
+        votes = encoded.appearances(encoded.is_usable & encoded.is_human)
         if not votes[is_in(encoded.models, [model])].any():
             raise BattlesError(
                 f"Model {model!r} has no human row here: people must have voted on "
@@ -435,13 +449,8 @@ class AnchorHistory(BaseEstimator):
         check_is_fitted(self, "state_")
         content = packed_history(self.state_, self.settings())
         content.header["skanchor"] = version("skanchor")
-        write_archive(
-            path,
-            content.header,
-            content.arrays,
-            overwrite=overwrite,
-            replaces=replaces,
-        )
+        parts = content.header, content.arrays
+        write_archive(path, *parts, overwrite=overwrite, replaces=replaces)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -462,22 +471,18 @@ class AnchorHistory(BaseEstimator):
         BattlesError
             If the file is not a history, is damaged or cut off, or has another format.
         """
+        again = "AnchorHistory().fit(X, y).save(path), or skanchor history build."
         try:
             found = read_archive(path)
         except ValueError as error:
-            raise BattlesError(
-                f"{error} Build it again: AnchorHistory().fit(X, y).save(path), or "
-                "skanchor history build."
-            ) from None
+            raise BattlesError(f"{error} Build it again: {again}") from None
         try:
-            state, anchor = unpacked_history(found)
+            history = cls.from_state(*unpacked_history(found))
         except Exception as error:
             raise BattlesError(
                 f"{os.fspath(path)} is no history that can be read "
-                f"({type(error).__name__}: {error}). Build it again: "
-                "AnchorHistory().fit(X, y).save(path), or skanchor history build.",
+                f"({type(error).__name__}: {error}). Build it again: {again}"
             ) from None
-        history = cls.from_state(state, anchor)
         history.checksum_ = found.checksum
         return history
 
@@ -485,8 +490,8 @@ class AnchorHistory(BaseEstimator):
 def _refuse_new_models(sample: Sample) -> None:
     """Refuse models without votes, which cannot be historical."""
     X, active = sample.X, sample.counts
-    votes = X.rows.appearances(active & X.is_human)
-    unvoted = X.models[(X.rows.appearances(active) > 0) & (votes == 0)].tolist()
+    votes = X.appearances(active & X.is_human)
+    unvoted = X.models[(X.appearances(active) > 0) & (votes == 0)].tolist()
     if unvoted and votes.any():
         raise BattlesError(
             f"Models {unvoted[:5]} have no human row: they are no history. Leave "

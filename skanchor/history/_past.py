@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from skanchor._battles import HUMAN, Outcomes, as_frame, number_rows
 from skanchor._battles.grouping import AUTO
 from skanchor._crossfit.folds import FoldPlan
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.history._arrivals import draw_plans, warn_of_features
 from skanchor.io import join_tables
-from skanchor.sample import Sample
 
 
 @dataclass(frozen=True, eq=False, slots=True)

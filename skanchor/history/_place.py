@@ -11,8 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skanchor._assembly import assemble, set_undetermined_apart
-from skanchor._battles import Comparisons, as_frame, count_rows
-from skanchor._battles.labels import argsort_labels, same_labels
+from skanchor._battles import Comparisons, count_rows
 from skanchor._crossfit.cross_fit import (
     CrossFit,
     FullFit,
@@ -32,11 +31,13 @@ from skanchor._crossfit.plans import make_plans
 from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._crossfit.state import PlacedFit
 from skanchor._diagnostics import FitSums
+from skanchor._estimators.pipeline_fit import PipelineFit
+from skanchor._estimators.riesz import RieszDebiaser
+from skanchor._estimators.weighing import Weighing, WeightFunctions
 from skanchor._model.solution import Solution
 from skanchor._model.sources import SourceRows
-from skanchor._pipeline_fit import PipelineFit
-from skanchor._riesz import RieszDebiaser, Weighing, WeightFunctions
-from skanchor._row_rules import RowRules
+from skanchor._sample.row_rules import RowRules
+from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import located
 from skanchor.history._arrivals import (
     admit_arrivals,
@@ -49,7 +50,6 @@ from skanchor.history._arrivals import (
 )
 from skanchor.history._state import HistoryState, with_codes
 from skanchor.results import AnchorResult
-from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
 
@@ -82,15 +82,13 @@ def place(
         Without the warnings of its diagnostics.
     """
     X, y, sample_weight, groups = rows
-    has_groups = state.n_groups is not None
-    frame = None if isinstance(X, Comparisons) else as_frame(X)
-    X = X if frame is None else frame
-    groups = groups_of_arrivals(groups, X, are_stored=has_groups)
+    groups = groups_of_arrivals(groups, X, are_stored=state.n_groups is not None)
     sample, labels = admit_rows(rules, X, y, sample_weight, groups)
-    codes = group_codes(sample, labels, are_stored=has_groups)
+    codes = group_codes(sample, labels, are_stored=state.n_groups is not None)
     known = None if codes is None else state.folds_of(codes)
-    sample = sample.in_units(state.unit)
-    everyone, admitted = admit_arrivals(sample, state.X, state.lost)
+    everyone, admitted = admit_arrivals(
+        sample.in_units(state.unit), state.X, state.lost
+    )
     state.compare_grades(admitted)
     # A copy, since drawing from a RandomState would change it.
     seed = deepcopy(random_state)
@@ -100,23 +98,15 @@ def place(
         plans = make_plans(cv, len(state.repeats), admitted, seed)
         check_given_plans(plans, state.repeats, admitted.groups, known)
     result = _placed(state, stages, admitted, plans, codes)
-    return result if state.all_models is None else _extended(state, result, everyone)
-
-
-def _extended(
-    state: HistoryState, result: AnchorResult, everyone: Sample
-) -> AnchorResult:
-    """Add the models that were left out, with the scores of the votes.
-
-    The numbers of rows are those of the history plus those of the arrivals.
-    """
-    historical, X = state.all_models, everyone.X.without_rows()
-    assert historical is not None
-    models = with_models(historical.models, X.models[X.is_new])
-    X = X.relabel(models, X.judges)
-    late = count_rows(everyone.X.relabel(models, X.judges), everyone.weight)
+    historical, X = state.all_models, everyone.X
+    if historical is None:
+        return result
+    # Models that were left out are on the board with the scores of the votes, and all
+    # with the numbers of rows of the history and of the arrivals.
+    X = X.relabel(with_models(historical.models, X.models[X.is_new]), X.judges)
+    late = count_rows(X, everyone.weight)
     early = (
-        pd.Series(number, historical.models).reindex(models, fill_value=0).to_numpy()
+        pd.Series(number, historical.models).reindex(X.models, fill_value=0).to_numpy()
         for number in (historical.n_human, historical.n_judge)
     )
     counts = (a + b for a, b in zip(early, late, strict=True))
@@ -166,7 +156,6 @@ def _fit_arrivals(
     The fit of all rows has the arrivals as its rows, in the vocabulary of all models;
     those of the history are in its sums. The influence is that of the arrivals.
     """
-    arrivals = _in_vocabulary(state, arrivals)
     X = arrivals.X
     learners = [None, *state.learners]
     rows = with_codes(sources_of(learners, arrivals), arrivals, codes)
@@ -183,7 +172,7 @@ def _fit_arrivals(
         # What its estimation adds to errors depends on who compares the new models.
         items = items.for_judges(judges_of_arrivals(X))
     chain = _fitted(state, stages, arrivals, rows, placed, items)
-    full = FullFit(stages, arrivals, replace(chain, debiaser=None), items, chain)
+    full = FullFit(stages, arrivals, chain, items, chain)
     done, numbers = [], (number for plan in plans for number in range(len(plan)))
     for number, one in zip(numbers, placed.folds, strict=True):
         with located(f"Fold {number}"), WarningLog() as log:
@@ -194,17 +183,6 @@ def _fit_arrivals(
     return full, replace(
         result, influence=replace(result.influence, learners=chain.learners)
     )
-
-
-def _in_vocabulary(state: HistoryState, arrivals: Sample) -> Sample:
-    """Encode rows by all models and judges, models sorted by label."""
-    X = arrivals.X
-    models = np.concatenate([state.models, X.models[X.is_new]])
-    models = models[argsort_labels(models, "model_a and model_b")]
-    if same_labels(models, X.models) and same_labels(state.judges, X.judges):
-        # The same object, so that what it has cached is used again.
-        return arrivals
-    return arrivals.with_battles(X.relabel(models, state.judges))
 
 
 def _fitted(

@@ -13,29 +13,30 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._assembly import Inference, board_of, sums_of
-from skanchor._battles import Comparisons, EncodedRows
-from skanchor._battles.grades import (
+from skanchor._battles import Comparisons
+from skanchor._battles.checks import (
     graded_shares,
     shares_by_label,
     warn_of_other_grades,
 )
 from skanchor._battles.grouping import label_codes
-from skanchor._battles.labels import label_index
-from skanchor._btl import BTLRegressor
+from skanchor._battles.labels import is_in, label_index
 from skanchor._crossfit.cross_fit import FullFit
 from skanchor._crossfit.fold_fits import FoldFits
 from skanchor._crossfit.folds import HeldOutShares, rows_held_out
+from skanchor._crossfit.item_test import ItemTest
 from skanchor._crossfit.stages import Stages
 from skanchor._crossfit.state import StoredFits
 from skanchor._diagnostics import FitSums, ItemCheck
-from skanchor._judges import JudgeCalibrator
+from skanchor._estimators.btl import BTLRegressor
+from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.sources import SourceRows
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
-from skanchor.exceptions import BattlesError, LearnerError, located
+from skanchor.exceptions import LearnerError, located
 from skanchor.history._past import RowCounts
-from skanchor.sample import Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +83,10 @@ class HistoryState:
         Whether votes give a score no limit.
     sums : FitSums
         Sums over all historical rows, for diagnostics.
-    check : ItemCheck
-        Test for item effects.
+    tests : ndarray of shape (n_judges, 6)
+        Tests for item effects of each judge, by the columns of :class:`ItemCheck`.
+    p_value : float
+        Of the test for item effects over all judges.
     treatment : str
         Treatment of the item effects.
     rows, votes : int
@@ -123,7 +126,8 @@ class HistoryState:
     human_errors: Array
     unbounded: NDArray[np.bool_]
     sums: FitSums
-    check: ItemCheck
+    tests: Array
+    p_value: float
     treatment: str
     rows: int
     votes: int
@@ -163,27 +167,24 @@ class HistoryState:
             If sums cannot stand for the rows of a learner.
         """
         full = inference.fit()
-        chain, sample = full.chain, full.sample
-        check_linear(full)
         fits, *folds = inference.fold_fits(full)
-        check_shared(fits)
+        check_linear(full, fits)
         codes = None if group_labels is None else label_codes(group_labels, "groups")
-        assert chain.fit is not None
         stored = StoredFits.of(
             # With the parameters that arrivals will be given, to the last digit.
-            replace(fits.full, fit=chain.fit.fit),
+            replace(fits.full, fit=full.chain.fit.fit),
             _parts(full, fits, codes, *folds),
             is_grouped=fits.tested.groups is not None,
         )
         # ``stored`` adds the ranges, and some contrasts, of the features of each judge.
-        sums = sums_of(full).stored(sample.with_battles(chain.X))
+        sums = sums_of(full).stored(full.sample.with_battles(full.chain.X))
         return cls.assembled(
             full,
             inference.everyone,
             stored,
             sums,
+            inference.check,
             items=full.items,
-            check=inference.check,
             treatment=inference.choice.item_effects,
             repeats=tuple(map(len, folds[0])),
             fingerprints=dict(fingerprints),
@@ -199,6 +200,7 @@ class HistoryState:
         everyone: Sample,
         fits: StoredFits,
         sums: FitSums,
+        check: ItemCheck,
         **others: Any,
     ) -> HistoryState:
         """Put together what rows, or batches of them, have given.
@@ -209,7 +211,7 @@ class HistoryState:
             Fit of all rows, or of some of them that stand for all.
         everyone : Sample
             These rows with all models in their roles.
-        fits, sums
+        fits, sums, check
             As the attributes.
         **others
             Further attributes.
@@ -218,24 +220,29 @@ class HistoryState:
         -------
         HistoryState
         """
-        sample, chain = full.sample, full.chain
-        X = chain.X
+        sample, chain, btl = full.sample, full.chain, full.chain.btl
+        X, learners = chain.X, chain.calibrator.biases_ if chain.X.feature_names else {}
         graded, _ = graded_shares(X, sample.y, sample.multiplicity, sample.counts)
-        errors = chain.btl.standard_errors_.reindex(X.models).to_numpy(np.float64)
-        open_ = pd.Series(chain.btl.unbounded_, chain.btl.models_)
+        errors = btl.standard_errors_.reindex(X.models).to_numpy(np.float64)
+        board, all_models = board_of(full.stages, everyone, sample), None
+        if board is not None:
+            models, (scores, *counts) = everyone.X.models, board
+            all_models = AllModels(models, scores.reindex(models).to_numpy(), *counts)
         return cls(
             X.models,
             X.judges,
             X.feature_names,
             fits,
-            learners=_learners(X, chain.calibrator),
+            learners=tuple(map(learners.get, X.judges.tolist())),
             human_errors=errors,
-            unbounded=open_.reindex(X.models, fill_value=False).to_numpy(np.bool_),
+            unbounded=is_in(X.models, btl.models_[btl.unbounded_].tolist()),
             sums=sums,
+            tests=check.judges.to_numpy(np.float64),
+            p_value=check.p_value,
             rows=sample.number(sample.counts),
             votes=sample.number(sample.counts & X.is_human),
             graded=graded,
-            all_models=_all_models(full.stages, everyone, sample),
+            all_models=all_models,
             unit=sample.unit,
             **others,
         )
@@ -245,6 +252,13 @@ class HistoryState:
         """Numbers of rows and votes, and the shares of graded verdicts."""
         graded = shares_by_label(self.judges, self.graded)
         return {"rows": self.rows, "votes": self.votes, "graded_verdicts": graded}
+
+    @property
+    def check(self) -> ItemCheck:
+        """Test for item effects."""
+        none = ItemCheck.of(ItemTest(), self.judges.tolist()).judges
+        table = pd.DataFrame(self.tests, none.index, none.columns)
+        return ItemCheck(table, self.p_value)
 
     @property
     def n_groups(self) -> int | None:
@@ -288,11 +302,10 @@ class HistoryState:
     def X(self) -> Comparisons:  # noqa: N802
         """No rows, with the labels of the history."""
         none, blank = np.arange(0), np.empty((0, len(self.features)))
-        rows = EncodedRows(
+        return Comparisons(
             self.models, self.judges, none, none, none, np.empty(0), blank, blank,
             self.features, new_models=(),
         )  # fmt: skip
-        return Comparisons(rows)
 
     @cached_property
     def calibrator(self) -> JudgeCalibrator:
@@ -326,46 +339,22 @@ class HistoryState:
         return btl
 
 
-def _learners(X: Comparisons, calibrator: JudgeCalibrator) -> tuple[Any, ...]:
-    """Fitted bias learner of each judge, None where there are no features."""
-    found = calibrator.biases_ if X.feature_names else {}
-    return tuple(map(found.get, X.judges.tolist()))
-
-
-def check_shared(fits: FoldFits) -> None:
-    """Refuse Riesz weights in other columns than those of the bias."""
-    if not fits.is_shared:
-        raise LearnerError(
-            "The Riesz weights of a history must have the learner of the bias: set "
-            "the debiaser's learner to 'calibrator'."
-        )
-
-
-def check_linear(full: FullFit) -> None:
-    """Refuse settings under which sums cannot stand for rows."""
-    stages, chain = full.stages, full.chain
-    if chain.debiaser is None:
-        raise BattlesError(
-            "debiaser='passthrough' has no standard errors, so there is no history "
-            "to store."
-        )
-    if stages.btl.bias is not None:
-        raise LearnerError(
-            "A history cannot be stored where people have a bias of their own "
-            "(human_bias): fit all rows together, or keep it with human_bias=None."
-        )
+def check_linear(full: FullFit, fits: FoldFits) -> None:
+    """Refuse learners under which sums cannot stand for rows."""
+    chain = full.chain
     judges, biases = chain.X.judges.tolist(), chain.calibrator.biases_
     flexible = [one for one in judges if linearity(biases.get(one)) != "fixed"]
+    assert chain.debiaser is not None
     if flexible or not chain.debiaser.weighing_.has_spans:
         raise LearnerError(
             f"The learner of judges {(flexible or judges)[:5]} has no span, so that no "
             "sums can stand for their rows. Keep a linear learner, bias='linear' or "
             "LinearBias(feature_map=...), or fit AnchorPipeline on all rows.",
         )
-    if stages.arrival.equation != "likelihood":
-        raise BattlesError(
-            "A history places new models by the likelihood: set the equation of the "
-            "arrival to 'likelihood', or fit AnchorPipeline on all rows."
+    if not fits.is_shared:
+        raise LearnerError(
+            "The Riesz weights of a history must have the learner of the bias: set "
+            "the debiaser's learner to 'calibrator'."
         )
 
 
@@ -396,12 +385,3 @@ def with_codes(
     if sample.groups is None or codes is None:
         return rows
     return [replace(part, group=codes[sample.groups[part.rows]]) for part in rows]
-
-
-def _all_models(stages: Stages, everyone: Sample, admitted: Sample) -> AllModels | None:
-    """All models of a history; None where all of them were fitted."""
-    board = board_of(stages, everyone, admitted)
-    if board is None:
-        return None
-    models, (scores, n_human, n_judge) = everyone.X.models, board
-    return AllModels(models, scores.reindex(models).to_numpy(), n_human, n_judge)

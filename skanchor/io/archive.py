@@ -109,7 +109,7 @@ def write_archive(
     FileExistsError
         If the file has changed.
     """
-    text = json.dumps(dict(header), allow_nan=False).encode()
+    text = json.dumps(dict(header)).encode()
     start = len(FIRST_LINE) + DIGEST_SIZE
     buffer = io.BytesIO(FIRST_LINE.ljust(start, b"\0"))
     buffer.seek(start)

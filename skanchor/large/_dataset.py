@@ -22,10 +22,13 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from skanchor._battles import as_frame
-from skanchor._battles.features import declared_label, feature_stems
-from skanchor._battles.grouping import other_side
-from skanchor._battles.suspects import DECLARED
-from skanchor._numerics.machine import release_memory
+from skanchor._battles.features import (
+    DECLARED,
+    feature_stems,
+    other_side,
+    without_declaration,
+)
+from skanchor._machine import release_memory
 from skanchor.exceptions import BattlesError
 from skanchor.io import may_be_swapped, split_battles
 from skanchor.warning_log import WarningLog
@@ -222,7 +225,7 @@ class Columns:
         for stem in feature_stems(nw.from_native(X, eager_only=True)):
             sides = [stem + side for side in ("_a", "_b")]
             own = [names.get(s) or names[s.removeprefix(DECLARED)] for s in sides]
-            features[declared_label(stem)] = own
+            features[without_declaration(stem)] = own
         keys = {name: names[name] for name in KEYS[:-1] if name in names}
         return cls({**keys, "winner": names[outcome]}, features, weight, groups)
 

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from skanchor._anchor import AnchorPipeline
 from skanchor._battles import Comparisons
 from skanchor._crossfit import item_effects as treatments
 from skanchor._crossfit.cross_fit import FullFit
@@ -20,7 +19,8 @@ from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
 from skanchor._crossfit.stages import FittedStages
 from skanchor._crossfit.state import StoredFits, TrainedFold
 from skanchor._diagnostics import FitSums
-from skanchor._judges import JudgeCalibrator
+from skanchor._estimators.judges import JudgeCalibrator
+from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._model.expansion import ExpandedRows
 from skanchor._model.fit import Fit
@@ -28,13 +28,13 @@ from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.link import sigmoid
 from skanchor._model.sources import SourceRows
 from skanchor._model.steps import FitOfAllRows
-from skanchor._pipeline_fit import PipelineFit
-from skanchor._source_rows import source_rows, spans_of
+from skanchor._sample.sample import Sample
+from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning
-from skanchor.history import check_linear, check_shared
+from skanchor.history import check_linear
 from skanchor.large._rows import Batch, Passes, Reader
-from skanchor.sample import Sample
+from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
 
 MOST_PASSES = 8
@@ -79,9 +79,8 @@ class Start:
         plugged = fit_stages(stages, sample)
         two_step = plugged.two_step if plugged.is_joint else plugged
         full = FullFit.of(stages, sample, plugged, None)
-        check_linear(full)
         known = sample.with_battles(full.chain.X)
-        check_shared(FoldFits.of(stages, plugged, full.chain, known))
+        check_linear(full, FoldFits.of(stages, plugged, full.chain, known))
         if alone is not sample:
             with WarningLog():
                 # The votes by kind have told all that there is to warn of.

@@ -13,23 +13,15 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from sklearn.utils import check_random_state
 
-from skanchor._anchor import AnchorPipeline
 from skanchor._battles import HUMAN, as_frame, grouping, split_table
+from skanchor._battles.checks import DISTINCT, MANY_EQUAL
 from skanchor._battles.features import check_scales
-from skanchor._battles.oddities import DISTINCT, MANY_EQUAL
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor._diagnostics import ItemCheck
-from skanchor._numerics.machine import available_bytes
-from skanchor._row_rules import RowRules, treat_ties
-from skanchor._typing import Array
-from skanchor._weight_checks import check_weights_and_groups
-from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.history import AnchorHistory, HistoryState
-from skanchor.large._dataset import Cells, Columns, group_by, open_dataset, parts_of
-from skanchor.large._fit import Start, fit_folds, fit_sums
-from skanchor.large._rows import Batch, Passes, Reader
-from skanchor.sample import (
+from skanchor._machine import available_bytes
+from skanchor._sample.row_rules import RowRules, treat_ties
+from skanchor._sample.sample import (
     COUNT_COLUMN,
     COUNTED_BYTES,
     FEATURE_BYTES,
@@ -38,6 +30,14 @@ from skanchor.sample import (
     check_weight,
     warn_of_unused_counts,
 )
+from skanchor._sample.weights import check_weights_and_groups
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.history import AnchorHistory, HistoryState
+from skanchor.large._dataset import Cells, Columns, group_by, open_dataset, parts_of
+from skanchor.large._fit import Start, fit_folds, fit_sums
+from skanchor.large._rows import Batch, Passes, Reader
+from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
 
 PLAN_BYTES, GROUPED_BYTES = 8, 80
@@ -123,7 +123,6 @@ def fit_history(
     """
     history = AnchorHistory(anchor)
     settings = history.settings().set_params(new_models=[])
-    settings._validate_params()
     if not isinstance(settings.cv, Integral):
         raise ValueError(
             "cv of a large history is a number of folds, to which rows are assigned as "
@@ -136,7 +135,6 @@ def fit_history(
         how = {"columns": columns, "outcome": outcome, "features": features}
         how["drop_features"] = drop_features
         names = Columns.of(opened.schema, sample_weight, group, **how)
-        grouping.warn_of_groups_of_a_feature(group, list(names.features))
         if sample_weight is None and COUNT_COLUMN in opened.schema.names:
             some = opened.head(1000, columns=[COUNT_COLUMN], batch_readahead=1)
             warn_of_unused_counts(as_frame(some))
@@ -207,8 +205,8 @@ def _in_roles(cells: Cells, names: Columns, rules: RowRules, human: Any) -> Samp
     sample = replace(sample, weight=weight, multiplicity=number)
     sample = treat_ties(sample, drop=rules.drops_ties)
     X = sample.X
-    votes = X.rows.appearances(sample.counts & X.is_human) > 0
-    unvoted = X.models[(X.rows.appearances(sample.counts) > 0) & ~votes].tolist()
+    votes = X.appearances(sample.counts & X.is_human) > 0
+    unvoted = X.models[(X.appearances(sample.counts) > 0) & ~votes].tolist()
     if not votes.any() or not unvoted:
         return sample
     message = (
@@ -373,7 +371,7 @@ def _by_passes(
 ) -> tuple[HistoryState, list[FoldPlan]]:
     """Sample, pass over the rows, and put the state of a history together."""
     drawn, alone = _drawn(reader, passes, sample_rows)
-    is_apart, rows = alone is not drawn, drawn.X.rows
+    is_apart, rows = alone is not drawn, drawn.X
     check_scales(rows.features_left, rows.features_right, rows.feature_names)
     everyone, admitted = settings.admitted(drawn)
     if len(everyone.X.models) == len(admitted.X.models):
@@ -400,9 +398,9 @@ def _by_passes(
         everyone,
         fits,
         totals["sums"],
+        ItemCheck.of(known.test, X.judges.tolist()),
         repeats=(n_splits,) * reader.n_repeats,
         items=known.items,
-        check=ItemCheck.of(known.test, X.judges.tolist()),
         treatment=known.treatment,
     )
     return state, plans

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from skanchor._battles.features import LARGEST
 from skanchor._battles.grouping import label_codes
 from skanchor._crossfit.parallel import stream_plan
-from skanchor._numerics.machine import release_memory
+from skanchor._machine import release_memory
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.large._dataset import Cells, Columns, Part
-from skanchor.sample import Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class Reader:
         found = replace(self.sample, multiplicity=None)[batch.cell]
         left, right = batch.features
         names = tuple(self.columns.features)
-        rows = found.X.with_rows(
+        rows = found.X.with_columns(
             features_left=left, features_right=right, feature_names=names
         )
         # Ties that are left out weigh nothing.

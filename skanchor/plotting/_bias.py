@@ -13,7 +13,7 @@ from skanchor._diagnostics import partial_effects
 from skanchor.plotting import _canvas as canvas
 
 if TYPE_CHECKING:
-    from skanchor._anchor import AnchorPipeline
+    from skanchor.pipeline import AnchorPipeline
 
 MOST_FEATURES, MOST_JUDGES = 4, 4
 """Number of features and of judges shown if none are named."""

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, ndtri
 
+from skanchor._sample.sample import Sample
 from skanchor.plotting import _canvas as canvas
-from skanchor.sample import Sample
 
 if TYPE_CHECKING:
-    from skanchor._anchor import AnchorPipeline
+    from skanchor.pipeline import AnchorPipeline
 
 MOST_JUDGES = 9
 """Number of judges shown if none are named."""

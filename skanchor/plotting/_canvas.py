@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-    from skanchor._anchor import AnchorPipeline
+    from skanchor.pipeline import AnchorPipeline
 
     AxesGiven = Sequence[Axes] | NDArray[Any] | None
 
@@ -320,7 +320,7 @@ def check_result(result: Any) -> RankingResult:
 
 def check_pipeline(estimator: Any) -> AnchorPipeline:
     """Return the argument if it is a fitted pipeline with judges, else raise."""
-    from skanchor._anchor import AnchorPipeline
+    from skanchor.pipeline import AnchorPipeline
 
     if not isinstance(estimator, AnchorPipeline):
         raise TypeError(

@@ -14,7 +14,7 @@ from skanchor.plotting import _canvas as canvas
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from skanchor._anchor import AnchorPipeline
+    from skanchor.pipeline import AnchorPipeline
 
 _STEPS = 10
 # Column, label, colour and style of each way to spend.

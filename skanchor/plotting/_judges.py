@@ -13,7 +13,7 @@ from skanchor._diagnostics import judge_errors
 from skanchor.plotting import _canvas as canvas
 
 if TYPE_CHECKING:
-    from skanchor._anchor import AnchorPipeline
+    from skanchor.pipeline import AnchorPipeline
 
 # Column, label of the axis, and neutral value of each panel.
 _PANELS = (

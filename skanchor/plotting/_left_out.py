@@ -10,10 +10,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from skanchor._sample.sample import Battles
 from skanchor.evaluation import leave_one_model_out
 from skanchor.plotting import _canvas as canvas
 from skanchor.results.estimators import RankingEstimator
-from skanchor.sample import Battles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from time import monotonic
@@ -11,19 +12,24 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import HUMAN
 from skanchor._checks import check_level
 from skanchor._crossfit.item_effects import limited_to_inference
+from skanchor._sample.row_rules import RowRules
+from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import BattlesError
-from skanchor.readouts._answer import Answer, records_of, table_by
-from skanchor.readouts._fitted import check_labels, determined_models
-from skanchor.readouts._refits import refit_without, rows_of_fit
-from skanchor.readouts._resolved import Dropping
-from skanchor.readouts._search import Search
-from skanchor.readouts._units import Indices, Units
-from skanchor.sample import Battles, Sample
+from skanchor.readouts._answer import (
+    Answer,
+    check_labels,
+    determined_models,
+    records_of,
+    table_by,
+)
+from skanchor.readouts._search import Dropping, Indices, Search
+from skanchor.warning_log import WarningLog
 
 if TYPE_CHECKING:
     from skanchor import AnchorPipeline, AnchorResult
@@ -117,8 +123,7 @@ class Fragility(Answer):
         DataFrame
             As in ``dropped``; empty where no number of rows was found.
         """
-        found: pd.DataFrame = self.dropped[self._key(model, opponent)]
-        return found
+        return self._of(self.dropped, model, opponent)
 
     def path(self, model: Hashable, opponent: Hashable | None = None) -> pd.DataFrame:
         """Remaining difference after each number of dropped units.
@@ -133,20 +138,16 @@ class Fragility(Answer):
         DataFrame
             As in ``paths``.
         """
-        found: pd.DataFrame = self.paths[self._key(model, opponent)]
-        return found
+        return self._of(self.paths, model, opponent)
 
-    def _key(self, model: Hashable, opponent: Hashable | None) -> tuple[Any, Any]:
-        """Statement on a model and an opponent, as in the index of ``table``."""
-        keys = [
-            key
-            for key in self.dropped
-            if key[0] == model and opponent in (None, key[1])
-        ]
+    def _of(self, tables: dict[Any, Any], model: Any, opponent: Any) -> pd.DataFrame:
+        """Table of the statement on a model and an opponent."""
+        keys = [at for at in tables if at[0] == model and opponent in (None, at[1])]
         if not keys:
             raise KeyError(f"There is no statement on {model!r} and {opponent!r}.")
         number = self.table["k"].fillna(np.inf)
-        return min(keys, key=lambda key: number[key])
+        found: pd.DataFrame = tables[min(keys, key=lambda key: number[key])]
+        return found
 
 
 def fragility(
@@ -238,28 +239,25 @@ def fragility(
     check_is_fitted(anchor)
     result, inference = anchor.result_, anchor._inference
     fitted, cells = result.fitted, inference.cells
-    debiaser = fitted.served("fragility", in_closed_form=False)
+    fitted.served("fragility", in_closed_form=False)
     # Cells of equal rows may hold rows of several groups.
     X_fitted, admitted = cells.to_rows(fitted.sample.X), inference.admitted
     sample = cells.rows_of(admitted).with_battles(X_fitted)
     sample = sample.in_units(admitted.unit / sample.unit)
     origin, status = np.arange(len(cells.rows)), "first order"
     if X is not None:
-        origin = rows_of_fit(anchor, X, y, sample_weight, groups)
+        origin = _rows_of_fit(anchor, X, y, sample_weight, groups)
         status = "stopped"
     new = result.models[result.is_new].tolist()
     fits: dict[tuple[Any, ...], Dropping] = {}
     searches: dict[tuple[Any, Any], Search] = {}
     with limited_to_inference(admitted.X, anchor.item_effects):
-        for one, other in _pairs(result, model, opponent):
+        for pair in _pairs(result, model, opponent):
             # Verdicts on another new model arrive, too.
-            about = (one, other) if other in new else (one,)
+            about = tuple(one for one in pair if one in new)
             if about not in fits:
-                units = Units.of(sample, about, rows, by)
-                of_rows = debiaser.rows(sample)
-                fits[about] = Dropping(result, debiaser.solution_, of_rows, units)
-            found = Search(fits[about], one, other, goal, level, status)
-            searches[one, other] = found
+                fits[about] = Dropping.of(result, sample, about, rows, by)
+            searches[pair] = Search(fits[about], *pair, goal, level, status)
         finished = X is None or _run(anchor, list(searches.values()), max_seconds)
     table = table_by(["model", "opponent"], {at: o.row for at, o in searches.items()})
     table["share"] = (table["k"] / table["allowed"]).where(np.isfinite(table["k"]))
@@ -310,7 +308,7 @@ def _run(
     """Search and refit, the cheapest for all statements first; whether all was done."""
     end = np.inf if max_seconds is None else monotonic() + max_seconds
     has_item_effects = anchor.result_.item_covariances is not None
-    refit = partial(refit_without, anchor)
+    refit = partial(_refit_without, anchor)
 
     def steps() -> Iterator[None]:
         for one in searches:
@@ -325,12 +323,68 @@ def _run(
         return False
 
 
+# ------------------------------------------------------------------------- the refits
+def _rows_of_fit(
+    anchor: AnchorPipeline, X: Any, y: Any, sample_weight: Any, groups: Any
+) -> Indices:
+    """Row of the table of each row that was fitted; refuse another table."""
+    rules = RowRules.of(anchor)
+    with WarningLog():
+        given = anchor._admitted(X, y, sample_weight, groups)
+        sample = rules.apply(given, may_warn=False)
+    fitted = anchor._inference.cells.rows
+    if len(sample) != len(fitted) or sample.digest != fitted.digest:
+        raise BattlesError(
+            f"These {len(given):,} rows are not those that this pipeline was fitted "
+            "on: give the X, y, sample_weight and groups of fit, in the same order."
+        )
+    origin: Indices = given.copies if rules.counts else np.arange(len(given))
+    return origin
+
+
+def _refit_without(
+    anchor: AnchorPipeline, gone: Indices, *, anew: bool = False
+) -> AnchorResult | None:
+    """Result of the table without some rows; None where the fit breaks.
+
+    It has the folds and the item effects of the fit, whose covariance ``anew``
+    estimates again.
+    """
+    rows, result = anchor._inference.cells.rows, anchor.result_
+    weight = np.array(rows.weight)
+    weight[gone] = 0.0
+    try:
+        # What these rows would be warned of is no fault of the table.
+        with WarningLog():
+            found = refit(anchor, rows.weighted(weight), anew=anew)
+    except (BattlesError, np.linalg.LinAlgError):
+        return None
+    error = found.all_standard_errors.reindex(result.models)
+    lost = ~np.isfinite(error) & np.isfinite(result.all_standard_errors)
+    return None if lost.any() else found
+
+
+def refit(
+    anchor: AnchorPipeline, sample: Sample, *, anew: bool = False
+) -> AnchorResult:
+    """Result of other rows by the settings of a fit; see :func:`_refit_without`."""
+    settings = {"cv": anchor.fold_plan_, "new_models": anchor.new_models_.tolist()}
+    inference = clone(anchor).set_params(**settings, verbose=0).prepare(sample)
+    if anew:
+        choice = replace(inference.choice, item_effects=anchor.item_effects_)
+        inference = replace(inference, choice=choice)
+        return inference.result(inference.fit())
+    if inference.admitted.X.judges.tolist() != anchor.judges_.tolist():
+        raise BattlesError("A judge has too few rows left.")
+    return inference.result(inference.fit_with(anchor.result_.fitted.items))
+
+
 # -------------------------------------------------------------------------- the answer
 def _listed_rows(search: Search, rows: Sample, origin: Indices) -> pd.DataFrame:
     """Rows that are dropped, in the labels of the user."""
     k = search.row["k"]
     gone = search.order[: int(k) if np.isfinite(k) else 0]
-    X, at = rows.X, search.fit.units.rows(gone)
+    X, at = rows.X, search.fit.rows_of(gone)
     table = pd.DataFrame(
         {
             "model_a": X.models[X.left[at]],

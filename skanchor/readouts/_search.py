@@ -1,20 +1,40 @@
-"""The search for few rows that change a statement: first order, then re-solved."""
+"""The search for few rows that change a statement: first order, then re-solved.
+
+A score without the rows of S is, to an error of second order, the score of all rows
+plus ``[sum over the others of a eps + prior score] - [the same sum with all rows]``,
+where a are the weights that are solved without S. The plug-in stays: the score is
+orthogonal to it, while the weights, which grow as rows go, must not stay.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from skanchor._model.influence import influence_of, residuals
+from skanchor._model.solution import Solution
+from skanchor._model.sources import SourceRows, variance_of
+from skanchor._sample.sample import Sample
 from skanchor._typing import Array
-from skanchor.readouts._resolved import NOTHING, Dropping, Solved
-from skanchor.readouts._units import Indices
+from skanchor.exceptions import BattlesError
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
+
+Indices = NDArray[np.intp]
+
+VOTES, OTHER_VERDICTS, ARRIVALS = range(3)
+"""Kinds of rows: votes, verdicts without the models of a statement, and with them."""
+
+MOST = np.array([0.10, 0.10, 0.25])
+"""Largest share of each kind that is dropped: the fit fails, or says little, beyond."""
 
 HALVES = 3
 """Blocks that close half of the margin that is left; the next ones close all of it."""
@@ -24,6 +44,224 @@ MOST_REFITS = 6
 
 CLOSE = 0.02
 """Share of a number of units within which the smallest number is looked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Weights that were solved without some units.
+
+    Attributes
+    ----------
+    solution : Solution
+        The system without them.
+    rows : list of SourceRows
+        All rows; those that are gone have no weight.
+    gone : ndarray of shape (n_gone,)
+        What was dropped.
+    total : ndarray of shape (n_models,)
+        Correction, that by the prior of the item effects included.
+    sampling, items : ndarray of shape (n_models, n_models)
+        Parts of the covariance of the scores.
+    """
+
+    solution: Solution
+    rows: list[SourceRows]
+    gone: Indices
+    total: Array
+    sampling: Array
+    items: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Dropping:
+    """A fit, and what it is to be without some units: single rows, or groups.
+
+    Attributes
+    ----------
+    result : AnchorResult
+        As reported.
+    sample : Sample
+        Rows of the table that carry the plug-in.
+    unit : ndarray of shape (n_rows,)
+        Unit of each row; -1 where a row stays.
+    kind : ndarray of shape (n_units,)
+        Kind of its rows; zero for groups.
+    most : ndarray of shape (n_kinds,)
+        Largest number of each kind that is dropped.
+    """
+
+    result: AnchorResult
+    sample: Sample
+    unit: Indices
+    kind: Indices
+    most: Indices
+
+    @classmethod
+    def of(
+        cls,
+        result: AnchorResult,
+        sample: Sample,
+        models: Sequence[Any],
+        rows: str,
+        by: str,
+    ) -> Self:
+        """Find what may go.
+
+        Parameters
+        ----------
+        result, sample
+            As the attributes.
+        models : sequence of label
+            New models that the statement is about: verdicts on them are the arrivals.
+        rows, by
+            As in :meth:`skanchor.AnchorPipeline.fragility`.
+
+        Returns
+        -------
+        Dropping
+        """
+        X = sample.X
+        about = np.append([model in models for model in X.models.tolist()], False)
+        arrives = ~X.is_human & (about[X.left] | about[X.right])
+        chosen = {
+            "any": np.full(len(sample), True),
+            "human": X.is_human,
+            "arrival": arrives,
+            "history": ~X.is_human & ~X.involves_new,
+        }[rows]
+        places = np.flatnonzero(chosen & sample.counts & np.isfinite(X.logits()))
+        if not len(places):
+            what = {"human": "human vote", "arrival": f"verdict on {list(models)}"}
+            raise BattlesError(
+                f"rows={rows!r}: the fit has no {what.get(rows, 'such row')} that "
+                "could be dropped."
+            )
+        unit, share = np.full(len(sample), -1), MOST
+        unit[places] = np.arange(len(places))
+        kind = np.where(X.is_human, VOTES, OTHER_VERDICTS)
+        kind = np.where(arrives, ARRIVALS, kind)[places]
+        if by == "group":
+            if sample.groups is None:
+                raise BattlesError(
+                    "There are no whole groups to drop, as the rows of this fit have "
+                    "none. Name their groups, or drop single rows."
+                )
+            _, unit[places] = np.unique(sample.groups[places], return_inverse=True)
+            kind = np.zeros(int(unit.max()) + 1, dtype=np.intp)
+            share = MOST[[ARRIVALS if rows == "arrival" else VOTES]]
+        number = np.bincount(kind, minlength=len(share))
+        # One of a few may go.
+        most = np.where(number > 0, np.maximum(share * number + 1e-9, 1), 0)
+        return cls(result, sample, unit, kind, most.astype(np.intp))
+
+    def order(self, change: Array, gone: Indices) -> Indices:
+        """Units that lower a margin beside those that are gone, the best ones first.
+
+        There are no more of each kind than may be dropped; ``change`` is that of the
+        margin by each unit.
+        """
+        order = np.argsort(change, kind="stable")
+        order = order[(change[order] < 0) & ~np.isin(order, gone)]
+        left = self.most - np.bincount(self.kind[gone], minlength=len(self.most))
+        stays = np.zeros(len(order), dtype=bool)
+        for kind, most in enumerate(left):
+            stays[np.flatnonzero(self.kind[order] == kind)[:most]] = True
+        return np.asarray(order[stays])
+
+    def rows_of(self, gone: Indices) -> Indices:
+        """Rows that are gone with some units, in order."""
+        return np.flatnonzero(np.isin(self.unit, gone))
+
+    # ------------------------------------------------------------------- solved again
+    @cached_property
+    def base(self) -> Solved:
+        """With all rows, from where differences are taken."""
+        return self.solve(np.zeros(0, dtype=np.intp))
+
+    @cached_property
+    def _rows(self) -> list[SourceRows]:
+        """All rows, with the columns of the weights; raters are not looked at."""
+        debiaser = self.result.fitted.debiaser
+        assert debiaser is not None
+        parts = debiaser.rows(self.sample)
+        return [replace(one, rater=np.full(len(one), -1)) for one in parts]
+
+    @property
+    def scale(self) -> Array:
+        """Factor of the errors of each model, where judges disagree."""
+        assert self.result.diagnostics is not None
+        return self.result.diagnostics.arrivals.scale
+
+    def solve(self, gone: Indices) -> Solved:
+        """Weights without some units, at the plug-in of all rows."""
+        fitted = self.result.fitted
+        assert fitted.debiaser is not None
+        known, items = fitted.debiaser.solution_, fitted.items
+        stays = np.ones(len(self.sample), dtype=bool)
+        stays[self.rows_of(gone)] = False
+        rows = [replace(one, weight=one.weight * stays[one.rows]) for one in self._rows]
+        solution = Solution.of(known.fit, rows, known.prior)
+        weights = solution.weights
+        influence = influence_of(weights, rows, 0)
+        total = influence.total + weights.prior_score
+        inflation = 1.0 if items is None else items.inflation
+        of_items = inflation * weights.item_covariance
+        sampling = influence.parts.sum(axis=0)
+        return Solved(solution, rows, gone, total, sampling, of_items)
+
+    def predicted(self, solved: Solved) -> AnchorResult | None:
+        """What the result would be; None where a score is left open."""
+        result, base = self.result, self.base
+        if solved.solution.weights.undetermined.any():
+            return None
+        place = np.flatnonzero(np.isin(result.models, self.sample.X.models))
+        # Models that were left out have no part in the changes.
+        at, square = np.ix_(place, place), np.outer(self.scale, self.scale)
+        estimates, of_items = result.estimates.copy(), result.item_covariances
+        estimates[:, place] += solved.total - base.total
+        items, sampling = np.zeros((2, *square.shape))
+        items[at] = solved.items - base.items
+        sampling[at] = solved.sampling - base.sampling
+        return replace(
+            result,
+            estimates=estimates,
+            covariances=result.covariances + square * (sampling + items),
+            item_covariances=None if of_items is None else of_items + square * items,
+        )
+
+    def effects(self, solved: Solved, model: Any, opponent: Any) -> tuple[Array, Array]:
+        """What each unit that goes does to a difference, as it is reported.
+
+        Returns
+        -------
+        shift, spread : ndarray of shape (n_units,)
+            Changes of the difference, ``-a eps``, and of its variance,
+            ``2 V a^2 - (a eps)^2`` where rows are independent.
+        """
+        sample, size = self.sample, len(self.kind)
+        models = sample.X.models.tolist()
+        contrast = np.zeros(len(models))
+        contrast[[models.index(model), models.index(opponent)]] = 1.0, -1.0
+        weights = solved.solution.weights
+        influence, square = np.zeros((2, len(sample)))
+        for part in solved.rows:
+            a = part.products((weights.local(part.source) @ contrast)[:, None])[:, 0]
+            influence[part.rows] = a * residuals(weights, part)
+            variance = variance_of(weights.fit.probabilities(part))
+            square[part.rows] = (part.weight * a) ** 2 * variance / part.count
+        rows = np.flatnonzero(self.unit >= 0)
+        unit = self.unit[rows]
+        total = np.bincount(unit, influence[rows], size).astype(np.float64)
+        spread = 2.0 * np.bincount(unit, square[rows], size) - total**2
+        if sample.groups is not None:
+            # Errors are by group, of which a unit is a part, or the whole.
+            by_group = np.bincount(sample.groups, influence)
+            group = np.zeros(size, dtype=np.intp)
+            group[unit] = sample.groups[rows]
+            spread += 2.0 * total * (total - by_group[group])
+        # Errors are longer where judges disagree.
+        own, scaled = self.base.sampling + self.base.items, self.scale * contrast
+        return -total, spread * (scaled @ own @ scaled) / (contrast @ own @ contrast)
 
 
 class Search:
@@ -81,7 +319,7 @@ class Search:
             "t": now["difference"] / now["standard_error"],
             "side": self.side,
             "gains": gains,
-            "allowed": fit.units.allowed,
+            "allowed": len(fit.kind),
             "first_order": float(met[0] + 1) if len(met) else np.inf,
             **dict.fromkeys(("re_solved", "k", "share"), np.nan),
             "confirmed": False,
@@ -117,7 +355,7 @@ class Search:
         """Units to drop next, and the sums of their effects as they are dropped."""
         effects = self.fit.effects(solved, *self.pair)
         change = self._margin(now, *effects) - self._margin(now)
-        order = self.fit.units.order(change, solved.gone)
+        order = self.fit.order(change, solved.gone)
         shift, spread = (np.cumsum(each[order]) for each in effects)
         return order, (shift, spread)
 
@@ -146,7 +384,7 @@ class Search:
         None
             Before each solution, so that the search can be stopped.
         """
-        found, now, margin, gone = self.fit.base, self.now, self.margin, NOTHING
+        found, now, margin, gone = self.fit.base, self.now, self.margin, self.order[:0]
         before, fewer = margin, 0
         for n_blocks in count():
             if np.isnan(margin):
@@ -209,7 +447,7 @@ class Search:
         failed: dict[str, Any] = dict(status="not confirmed")
         for _ in range(MOST_REFITS):
             yield
-            result = refit(self.fit.units.rows(self.order[:at]))
+            result = refit(self.fit.rows_of(self.order[:at]))
             now, margin = self._measure(result, "refit", at)
             if np.isnan(margin):
                 ceiling, failed = at, dict(status="fit fails first", k=np.inf)
@@ -236,7 +474,7 @@ class Search:
             self.row |= failed
         elif has_item_effects:
             yield
-            gone = self.fit.units.rows(self.order[: int(self.row["k"])])
+            gone = self.fit.rows_of(self.order[: int(self.row["k"])])
             now, margin = self._measure(refit(gone, anew=True), "", 0)
             anew = np.nan if np.isnan(margin) else float(now["difference"])
             self.row |= dict(anew=anew, anew_confirmed=bool(margin < 0))

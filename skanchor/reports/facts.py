@@ -16,8 +16,8 @@ import pandas as pd
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._anchor import AnchorPipeline
 from skanchor.exceptions import BattlesError, DiagnosticWarning
+from skanchor.pipeline import AnchorPipeline
 from skanchor.readouts import Answer
 from skanchor.results import (
     AnchorResult,

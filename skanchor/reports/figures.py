@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from skanchor._anchor import AnchorPipeline
+from skanchor.pipeline import AnchorPipeline
 from skanchor.reports.facts import Facts
 
 PAGE_WIDTH = 4.6

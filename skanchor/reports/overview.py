@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skanchor._admission import admit_to_inference
-from skanchor._anchor import AnchorPipeline
 from skanchor._battles import Comparisons, as_frame, decide_roles
 from skanchor._model.graph import components
+from skanchor._sample.admission import admit_to_inference
+from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import BattlesError
-from skanchor.sample import Battles, Sample
+from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog
 
 
@@ -64,8 +64,8 @@ def overview(
     models = pd.DataFrame(
         {
             "is_new": rows.is_new,
-            "n_human": rows.rows.appearances(human).astype(int),
-            "n_judge": rows.rows.appearances(used & ~rows.is_human).astype(int),
+            "n_human": rows.appearances(human).astype(int),
+            "n_judge": rows.appearances(used & ~rows.is_human).astype(int),
         },
         index=pd.Index(rows.models, name="model"),
     )

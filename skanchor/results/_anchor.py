@@ -139,7 +139,7 @@ class AnchorResult(RankingResult):
         place = np.flatnonzero(np.isin(X.models, self.models))
         size = len(X.models)
         scores = human_scores.reindex(X.models).to_numpy(np.float64, copy=True)
-        context = X.rows.items.context
+        context = X.items.context
         for code in np.unique(context):
             inside = context == code
             kept = np.intersect1d(place, np.flatnonzero(inside))

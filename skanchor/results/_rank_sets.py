@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._model.one_sided import OpenScores
-from skanchor._typing import Array
+from skanchor._typing import Array, Indices
 from skanchor.results.adjustment import JointErrors, holm_adjust, romano_wolf_rejects
 from skanchor.results.intervals import one_sided_p
 
@@ -20,7 +20,6 @@ DRAWS = 9_999
 MOST_DRAWS = 99_999
 """Most draws that a level is given unasked: Holm's bound serves beyond."""
 
-Indices = NDArray[np.intp]
 RankSets = tuple[Indices, Indices]
 """Best and worst rank of each model."""
 

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.machine import limited_threads, threads_for
+from skanchor._machine import limited_threads, threads_for
 from skanchor._typing import Array
 from skanchor.results.intervals import t_distribution, t_quantile
 

@@ -20,8 +20,8 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._base import ComparisonEstimator
 from skanchor._battles import Comparisons
+from skanchor._estimators.base import ComparisonEstimator
 from skanchor.results import PointResult, RankingResult
 
 P = ParamSpec("P")

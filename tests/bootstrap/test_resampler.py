@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from skanchor._battles import decide_roles
+from skanchor._sample.sample import Sample
 from skanchor.baselines import (
     DirectScore,
     JointBTL,
 )
 from skanchor.bootstrap import Resampler, bootstrap
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 
@@ -23,7 +23,7 @@ def test_rows_are_drawn_within_their_source_with_replacement(data):
     sample = in_roles(data)
     sampler = Resampler(sample, seed=3)
     counts = np.vstack([sampler.draw(b).copy() for b in range(6)])
-    source = sample.X.rows.sources
+    source = sample.X.sources
     for code in np.unique(source):
         mine = counts[:, source == code]
         assert (mine.sum(axis=1) == mine.shape[1]).all()
@@ -50,9 +50,7 @@ def test_groups_are_drawn_whole_from_those_that_span_the_same_sources(data):
     by_group = pd.DataFrame(counts.T).groupby(groups)
     assert (by_group.nunique() == 1).all(axis=None)
     spans = (
-        pd.Series(sample.X.rows.sources)
-        .groupby(groups)
-        .agg(lambda s: str(sorted(set(s))))
+        pd.Series(sample.X.sources).groupby(groups).agg(lambda s: str(sorted(set(s))))
     )
     # Those that too few groups span are drawn together.
     sizes = spans.value_counts()

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skanchor._battles import constant, in_chunks, number_rows
+from skanchor._battles import columns as battle_columns
+from skanchor._battles import constant, number_rows
 
 
 def by_hand(columns):
@@ -39,11 +40,10 @@ def columns_of(case, rng):
     ["codes", "halves", "fractions", "far apart", "flags", "many columns", "distinct"],
 )
 @pytest.mark.parametrize("step", [7, 1 << 16])
-@pytest.mark.parametrize("narrow", [False, True])
-def test_kinds_are_those_of_sorted_rows(case, step, narrow, monkeypatch):
-    monkeypatch.setattr(in_chunks, "_STEP", step)
+def test_kinds_are_those_of_sorted_rows(case, step, monkeypatch):
+    monkeypatch.setattr(battle_columns, "_STEP", step)
     columns = columns_of(case, np.random.default_rng(3))
-    found = number_rows(*columns, narrow=narrow)
+    found = number_rows(*columns)
     kind, first, size = by_hand(columns)
     assert_array_equal(found.kind, kind)
     assert_array_equal(found.first, first)

@@ -8,12 +8,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from skanchor import AnchorPipeline, Comparisons, split_battles
 from skanchor._battles import Inputs
-from skanchor._battles.suspects import declared, feature_label, smells_of_outcome
+from skanchor._battles.features import declared, smells_of_outcome, without_declaration
 from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.reports import to_dict
@@ -39,21 +37,15 @@ INNOCENT = [
 
 @pytest.mark.parametrize("name", SUSPECTS)
 def test_suspicious_names(name):
-    assert smells_of_outcome(name) and feature_label(name) is None
+    assert smells_of_outcome(name)
     assert declared(name) == f"feature_{name}"
-    assert feature_label(f"feature_{name}") == name
+    assert without_declaration(f"feature_{name}") == name
 
 
 @pytest.mark.parametrize("name", INNOCENT)
 def test_innocent_names(name):
     assert not smells_of_outcome(name)
-    assert declared(name) == feature_label(name) == name
-
-
-@settings(max_examples=25)
-@given(st.text(max_size=20))
-def test_a_declared_name_is_a_feature_of_the_name_asked_for(name):
-    assert feature_label(declared(name)) == name
+    assert declared(name) == without_declaration(name) == name
 
 
 def table_of(**columns):

@@ -1,19 +1,14 @@
 """Graded outcomes that scores would silently be wrong by."""
 
 import warnings
-from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.special import expit
 from sklearn.base import clone
 
-from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
-from skanchor._battles.grades import graded_in_part
-from skanchor.exceptions import DataWarning
+from skanchor import AnchorHistory, AnchorPipeline
+from skanchor._battles.checks import graded_in_part
 from skanchor.large import fit_history
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 ANCHOR = AnchorPipeline(cv=2, item_effects=None, random_state=0)
@@ -32,11 +27,7 @@ def said(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
-    return [
-        str(each.message)
-        for each in caught
-        if "graded" in str(each.message) or "clear win" in str(each.message)
-    ]
+    return [str(each.message) for each in caught if "graded" in str(each.message)]
 
 
 def graded(y, which):
@@ -97,65 +88,11 @@ def test_a_history_knows_which_judges_graded(battles, by_batches, tmp_path):
         history.save(tmp_path / "history", overwrite=True)
         history = AnchorHistory.load(tmp_path / "history")
         for new in (y, graded(y, judged)):
-            placing = partial(history.place, X[late], new[late])
-            found = said(placing)
+            found = said(lambda: history.place(X[late], new[late]))  # noqa: B023
             assert len(found) == ((old is y) != (new is y))
     assert shares.keys() == {"judge-1", "judge-2", "judge-3"}
     mine = (X["judge"] == "judge-1").to_numpy() & ~late
     assert shares["judge-1"] == round(np.mean(y[mine] != 0.5), 4)
-
-
-def test_votes_none_of_which_is_a_clear_win_are_told(battles):
-    X, y, late = battles
-    people = (X["judge"] == "human").to_numpy()
-    (found,) = said(lambda: ANCHOR.fit(X, graded(y, people)))
-    assert "People's outcomes lie between 0.2 and 0.8" in found
-    votes, outcomes = X[people], graded(y, people)[people]
-    with pytest.warns(DataWarning, match="none is a clear win"):
-        BTLRegressor().fit(votes, outcomes)
-    assert len(said(lambda: fit_history(
-        [X[~late].assign(winner=graded(y, people)[~late])], ANCHOR
-    ))) == 1  # fmt: skip
-    # Shares of votes, and probabilities, reach from nearly zero to nearly one.
-    shares = np.where(people, np.round(0.4 * y + 0.6 * y[::-1], 1), y)
-    assert said(lambda: ANCHOR.fit(X, shares)) == []
-    soft = pd.Series(expit(np.linspace(-3.5, 3.5, people.sum())))
-    assert said(lambda: BTLRegressor().fit(votes, soft.to_numpy())) == []
-
-
-def simulated_votes(rng, n_votes, n_rows, n_models=6):
-    """Rows of close models, each the share of some votes, beside verdicts."""
-    left = rng.integers(0, n_models, n_rows)
-    right = (left + rng.integers(1, n_models, n_rows)) % n_models
-    names = np.array([f"m{k}" for k in range(n_models)])
-    X = pd.DataFrame({"model_a": names[left], "model_b": names[right]})
-    return X, rng.binomial(n_votes, 0.5, n_rows) / n_votes
-
-
-@pytest.mark.parametrize(("n_votes", "n_rows"), [(3, 20), (6, 20), (10, 20), (10, 60)])
-def test_shares_of_votes_are_no_grades(n_votes, n_rows):
-    """Whether or not a row was unanimous; an alarm in a thousand tables at most."""
-    rng = np.random.default_rng(0)
-    tables = [simulated_votes(rng, n_votes, n_rows) for _ in range(20)]
-    # Some have no clear win, as grades; those of a scale are told, whatever it is.
-    assert not any(said_of_votes(X, np.round(y, 2)) for X, y in tables)
-    X, y = simulated_votes(rng, 1, 150)
-    for scale in ([0.2], [0.25, 0.5], [0.3], [0.4], [0.2, 0.4], [1 / 3, 0.5]):
-        lower = rng.choice(scale, len(y))
-        (found,) = said_of_votes(X, np.where(y == 1.0, 1.0 - lower, lower))
-        assert "none is a clear win" in found
-
-
-def test_rates_of_wins_are_no_grades():
-    X, y = simulated_votes(np.random.default_rng(0), 100, 3, n_models=3)
-    X["model_a"], X["model_b"] = list("abc"), list("bca")
-    assert said_of_votes(X, y) == []
-    many = np.repeat(np.arange(3), 100)
-    assert said_of_votes(X.iloc[many].reset_index(drop=True), y[many]) == []
-
-
-def said_of_votes(X, y):
-    return said(lambda: Sample.admit(X.assign(judge="human"), y))
 
 
 def test_few_verdicts_without_grades_are_so_by_chance():

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from skanchor import BTLRegressor, Comparisons
-from skanchor._battles import Outcomes, join_groups, read_contexts
-from skanchor._battles.grouping import find_groups
-from skanchor._battles.labels import code_labels, factorize, label_index
+from skanchor._battles import Outcomes, as_frame, read_contexts
+from skanchor._battles.grouping import find_groups, prompt_groups
+from skanchor._battles.labels import code_ids, factorize, label_index
 from skanchor.exceptions import BattlesError
 
 
@@ -179,7 +179,7 @@ def test_large_integers_of_any_two_types_stay_apart(of, first, second):
     assert X.models.tolist() == [LARGE + k for k in range(1, 6)]
     # Named by other types, they are the same models.
     again = Comparisons.from_battles(of({"model_a": b, "model_b": a}))
-    assert_array_equal(again.rows.relabel(X.models, X.judges).left, X.right)
+    assert_array_equal(again.relabel(X.models, X.judges).left, X.right)
 
 
 def test_integers_beyond_those_of_numpy():
@@ -210,7 +210,7 @@ def test_empty_cells_of_a_dictionary_are_no_labels(labels):
     column = pa.array(labels).dictionary_encode()
     for columns in (column, pa.chunked_array([column[:1], column[1:]])):
         table = pa.table({"prompt_id": columns})
-        assert join_groups(table, ["prompt_id"]).tolist() == [0, 1, 2, 0]
+        assert prompt_groups(as_frame(table)).prompts.tolist() == [0, 1, 2, 0]
         for groups in ("prompt_id", table["prompt_id"]):
             with pytest.raises(
                 BattlesError, match="missing values, the first in row 1"
@@ -237,7 +237,7 @@ def test_large_groups_beside_nulls_stay_apart(of):
     table = of(
         {"prompt_id": [LARGE + 1, LARGE + 2, None, LARGE + 2], "x": [1, 2, 3, 4]}
     )
-    assert join_groups(table, ["prompt_id"]).tolist() == [0, 1, 2, 1]
+    assert prompt_groups(as_frame(table)).prompts.tolist() == [0, 1, 2, 1]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "uint8"])
@@ -276,5 +276,5 @@ def test_numbers_are_coded_in_the_order_of_their_rows(kind, spread):
 def test_texts_of_numpys_own_type_are_named_as_texts():
     names = np.array(["owl", "elk", "01"])
     assert type(names[0]) is np.str_
-    _, labels = code_labels(np.array([*names], dtype=object), "model_a")
+    _, labels = code_ids(np.array([*names], dtype=object), "model_a")
     assert [type(label) for label in labels] == [str] * 3

@@ -20,12 +20,12 @@ from skanchor import (
     _assembly,
 )
 from skanchor._diagnostics import FitSums, check_arrivals
-from skanchor._pipeline_fit import PipelineFit
+from skanchor._estimators.pipeline_fit import PipelineFit
+from skanchor._sample.sample import Sample
 from skanchor.bias import LinearBias
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.facts import Facts
 from skanchor.reports.text import Ranking
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 NEW = "new-model"

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, BTLRegressor
-from skanchor._votes import slight_ridge
+from skanchor._sample.admission import slight_ridge
 from skanchor.simulation import simulate_battles
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")

@@ -11,9 +11,9 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
 from skanchor._crossfit.item_effects import run_item_test
-from skanchor._pipeline_fit import PipelineFit
+from skanchor._estimators.pipeline_fit import PipelineFit
+from skanchor._sample.sample import Sample
 from skanchor.bias import LinearBias
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 

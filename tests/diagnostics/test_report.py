@@ -12,12 +12,12 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor._sample.sample import Sample
 from skanchor.evaluation import check_intervals, leave_one_model_out
 from skanchor.exceptions import (
     DiagnosticWarning,
     WeakJudgeWarning,
 )
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 

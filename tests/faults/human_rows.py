@@ -176,11 +176,7 @@ call(
 
 see(
     "Spellings of the human label in a table that is not split",
-    "comparisons.test_oddities::test_look_alike_labels_are_told_where_they_count",
-)
-see(
-    "Other labels of people beside 'human' in a table that is not split",
-    "large.test_large::test_what_is_told_of_a_table_in_memory_is_told_here",
+    "comparisons.test_checks::test_labels_that_differ_in_case_or_blanks",
 )
 see(
     "A large data set whose people have another label",

@@ -62,7 +62,7 @@ for title, where in {
     "A table given two or three times, with `prompt_id`":
         "test_prompts::test_a_table_given_several_times_is_no_surer",
     "A table some of whose rows are given twice, without an id that says so":
-        "test_prompts::test_equal_rows_without_any_id_are_told",
+        "comparisons.test_checks::test_copies_are_reported",
     "Fewer than 30 prompts":
         "test_prompts::test_few_prompts_are_told_and_rows_are_independent",
     "Rows without a prompt among others":

@@ -164,15 +164,6 @@ see(
     "test_ties::test_level_is_the_coefficient_of_the_ties",
 )
 see(
-    "Shares of votes of which none happens to be unanimous, and one rate of wins for "
-    "each pair",
-    "comparisons.test_grades::test_shares_of_votes_are_no_grades",
-)
-see(
-    "Graded votes of people of which none is a clear win",
-    "comparisons.test_grades::test_votes_none_of_which_is_a_clear_win_are_told",
-)
-see(
     "Verdicts that a judge grades on new models alone, or on historical ones alone, in "
     "one table or a history",
     "comparisons.test_grades::test_a_history_knows_which_judges_graded",

@@ -37,10 +37,6 @@ table(
     groups="topic",
     flags=("--groups", "topic"),
 )
-see(
-    "A group column that is a feature",
-    "large.test_large::test_what_is_told_of_a_table_in_memory_is_told_here",
-)
 table(
     "Fewer groups than folds",
     lambda: FRAME.assign(topic=np.arange(len(FRAME)) % 3),

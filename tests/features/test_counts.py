@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from skanchor._battles.suspects import smells_of_outcome
+from skanchor._battles.features import smells_of_outcome
 from skanchor.features.arena import (
     STYLE,
     arena_counts,

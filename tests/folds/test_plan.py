@@ -14,7 +14,7 @@ from skanchor._crossfit.folds import (
 )
 from skanchor._crossfit.plans import make_plans
 from skanchor._crossfit.source_kfold import SourceKFold
-from skanchor.sample import Sample
+from skanchor._sample.sample import Sample
 from skanchor.simulation import simulate_battles
 
 
@@ -105,7 +105,7 @@ def test_folds_that_lose_a_source_are_refused_before_anything_is_fitted(monkeypa
     def fit_nothing(*args, **kwargs):
         raise AssertionError("a fit")
 
-    monkeypatch.setattr("skanchor._anchor.fit_stages", fit_nothing)
+    monkeypatch.setattr("skanchor.pipeline.fit_stages", fit_nothing)
     with pytest.raises(
         ValueError, match=r"Fold \d: .*'judge-2' rows between historical"
     ):

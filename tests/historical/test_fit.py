@@ -18,15 +18,15 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
-from skanchor._admission import admit_to_ranking
 from skanchor._battles import decide_roles
 from skanchor._crossfit.fit_stages import complete, fit_stages
 from skanchor._crossfit.historical import check_training_set, fit_history
 from skanchor._crossfit.stages import Stages
+from skanchor._sample.admission import admit_to_ranking
+from skanchor._sample.sample import Sample
 from skanchor.baselines import JointMLE
 from skanchor.bias import LinearBias
 from skanchor.exceptions import BattlesError
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 # Small tables cross thresholds that are not at issue here.

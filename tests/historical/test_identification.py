@@ -10,12 +10,12 @@ from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrato
 from skanchor._battles import decide_roles
 from skanchor._crossfit.fit_stages import fit_stages
 from skanchor._crossfit.stages import Stages
+from skanchor._sample.sample import Sample
 from skanchor.exceptions import (
     BattlesError,
     DataWarning,
     DisconnectedError,
 )
-from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")

@@ -20,17 +20,17 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
-from skanchor._admission import admit_to_ranking
 from skanchor._crossfit.fit_stages import fit_item_effects, fit_stages
 from skanchor._crossfit.item_effects import estimate_item_covariance, judges_of_arrivals
 from skanchor._crossfit.stages import Stages
 from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._model.item_effects import ITEM_PRIOR
+from skanchor._sample.admission import admit_to_ranking
+from skanchor._sample.sample import Sample
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.protocol import LastStage
 from skanchor.exceptions import ConvergenceWarning, WeakJudgeWarning
 from skanchor.results.intervals import satterthwaite, t_quantile
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 from skanchor.warning_log import WarningLog
 

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import Comparisons
-from skanchor._judges import NoJudges
-from skanchor._pipeline_fit import PipelineFit
-from skanchor.sample import Sample
+from skanchor._estimators.judges import NoJudges
+from skanchor._estimators.pipeline_fit import PipelineFit
+from skanchor._sample.sample import Sample
 
 
 def noise_of_votes(sample, without_items):

@@ -504,7 +504,7 @@ def test_prompts_decide_by_default():
     voted = once.assign(rater=raters.where(table["judge"] == "human"))
     with pytest.warns(DataWarning, match="no sums by rater"):
         fit_history([voted], anchor)
-    with pytest.raises(BattlesError, match="'pages' of groups has the type"):
+    with pytest.raises(BattlesError, match="'pages' of groups holds"):
         lists = table.assign(pages=[[k] for k in range(len(table))])
         fit_history([lists], anchor, groups="pages")
 
@@ -530,13 +530,3 @@ def test_what_is_told_of_a_table_in_memory_is_told_here():
     anchor = AnchorPipeline(cv=3, random_state=0, item_effects="none")
     with pytest.warns(DataWarning, match="'count' holds whole numbers, up to 3"):
         fit_history([table.assign(count=old["times"])], anchor)
-    people = table["judge"] == "human"
-    crowd = table["judge"].mask(people & (table.index % 2 == 0), "crowd")
-    with pytest.warns(DataWarning, match=r"\['crowd'\] have labels of people, but"):
-        fit_history([table.assign(judge=crowd)], anchor)
-    rounded = table.assign(x1_a=table["x1_a"].round(2) + 0.0)
-    with pytest.warns(DataWarning, match="values of 'x1_a', a column of feature 'x1'"):
-        AnchorHistory(anchor).fit(battles(old).assign(x1_a=rounded["x1_a"]),
-                                  old["winner"], groups="x1_a")  # fmt: skip
-    with pytest.warns(DataWarning, match="values of 'x1_a', a column of feature 'x1'"):
-        fit_history([rounded], anchor, groups="x1_a")

@@ -75,8 +75,8 @@ def full_fit_of(anchor):
     covariance = anchor.item_covariance_
     layout = Layout(
         X.is_new,
-        X.rows.items.context,
-        X.rows.items.model,
+        X.items.context,
+        X.items.model,
         tuple(span.shape[1] for span in spans),
         (False, *positions),
         covariance is not None,

@@ -9,8 +9,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
-from skanchor._numerics import machine
-from skanchor._numerics.machine import LARGE, limited_threads, threads_for
+from skanchor import _machine as machine
+from skanchor._machine import LARGE, limited_threads, threads_for
 from skanchor.bias import LinearBias
 from skanchor.simulation import simulate_battles
 

@@ -89,7 +89,7 @@ def test_people_need_features_where_they_have_a_bias_of_their_own():
 
     def lacking(rows):
         left = np.where(rows[:, None], np.nan, X.features_left)
-        return X.with_rows(features_left=left)
+        return X.with_columns(features_left=left)
 
     without = RieszDebiaser().fit(lacking(X.is_human), y)
     weights = (one.solution_.weights.values for one in (without, whole))
@@ -202,7 +202,7 @@ def test_a_row_of_a_model_against_itself_or_without_a_logit_is_no_evidence():
     X, y = with_plug_in()
     itself = np.arange(len(X)) % 7 == 0
     biases = np.where(np.arange(len(X)) % 5 == 0, np.nan, 0.0)
-    odd = X.with_rows(right=np.where(itself, X.left, X.right))
+    odd = X.with_columns(right=np.where(itself, X.left, X.right))
     odd = odd.with_columns(biases=biases)
     weights = RieszDebiaser().fit(X, y).weights(odd)
     none = itself | np.isnan(biases)

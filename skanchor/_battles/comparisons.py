@@ -1,0 +1,493 @@
+"""Encoded battles: what every stage reads, and returns with learned columns added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor._battles.columns import constant
+from skanchor._battles.contexts import Items, with_contexts
+from skanchor._battles.encoding import encode
+from skanchor._battles.judge_rows import JudgeRows
+from skanchor._battles.labels import align, is_in, label_list, positions, same_labels
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
+
+Value = TypeVar("Value")
+
+ROW_COLUMNS = ("left", "right", "judge", "order", "features_left", "features_right")
+"""Attributes of `Comparisons` with one entry for each row, read from the table."""
+
+_LEARNED = frozenset(
+    "scores sensitivities position_effects biases deviations item_covariance".split()
+)
+
+
+class _OfRows(cached_property[Value]):
+    """Property of rows and roles alone, which all stages share once it is computed."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        name, derived = self.func.__name__, instance.derived
+        if name not in derived:
+            derived[name] = self.func(instance)
+        return derived[name]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparisons:
+    """Encoded battles: integer codes, their labels, and the estimates of the stages.
+
+    The object is immutable. It has a length, a shape and row indexing, so
+    scikit-learn's splitters and searches slice it like a table. Slicing changes neither
+    the vocabularies (``models``, ``judges``) nor the roles. It never holds outcomes.
+
+    Attributes
+    ----------
+    models : ndarray of shape (n_models,)
+        Labels of the models; ``left`` and ``right`` point into it.
+    judges : ndarray of shape (n_judges,)
+        Labels of the LLM judges; ``judge`` points into it, -1 is a human vote.
+    left, right : ndarray of shape (n_rows,)
+        Model codes of ``model_a`` and ``model_b``; -1 is a model outside ``models``.
+    judge : ndarray of shape (n_rows,)
+        Judge codes; -1 is human, -2 a judge outside ``judges``.
+    order : ndarray of shape (n_rows,)
+        +1 where ``model_a`` was shown first, -1 where second, 0 where unknown.
+    features_left, features_right : ndarray of shape (n_rows, n_features)
+        Response features of the two sides.
+    feature_names : tuple of str
+        Names of the feature pairs, without ``_a`` and ``_b``.
+    named : bool
+        Whether the table names its columns; False for a bare array.
+    new_models : tuple or None
+        Labels of the models with free scores; None before roles are decided.
+    scores : ndarray of shape (n_models,) or None
+        Human scores in logits, NaN for models without an estimate.
+    sensitivities, position_effects : ndarray of shape (n_judges,) or None
+        Judge parameters in logits per score unit and logits.
+    biases : ndarray of shape (n_rows,) or None
+        Bias contrast of each row in logits: h_m in rows of judge m, and the contrast of
+        people's own bias in human rows, zero if none was fitted.
+    deviations : ndarray of shape (n_judges, n_models) or None
+        Item effects u in judge logits.
+    item_covariance : ndarray of shape (n_judges, n_judges) or None
+        Covariance of the item effects of one model.
+    derived : dict
+        What was computed of rows and roles alone. It is shared by all stages.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor import Comparisons
+    >>> table = pd.DataFrame(
+    ...     {"model_a": ["x", "y"], "model_b": ["y", "z"], "judge": ["human", "gpt"]}
+    ... )
+    >>> battles = Comparisons.from_battles(table)
+    >>> battles.models.tolist(), battles.judges.tolist(), len(battles[:1])
+    (['x', 'y', 'z'], ['gpt'], 1)
+    """
+
+    models: NDArray[Any]
+    judges: NDArray[Any]
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    judge: NDArray[np.intp]
+    order: Array
+    features_left: Array
+    features_right: Array
+    feature_names: tuple[str, ...] = ()
+    named: bool = True
+    new_models: tuple[Any, ...] | None = None
+    scores: Array | None = None
+    sensitivities: Array | None = None
+    position_effects: Array | None = None
+    biases: Array | None = None
+    deviations: Array | None = None
+    item_covariance: Array | None = None
+    derived: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_battles(
+        cls, table: Any, *, new_models: Sequence[Any] | None = None
+    ) -> Comparisons:
+        """Encode a battles table.
+
+        Parameters
+        ----------
+        table : dataframe, array of shape (n_rows, 2 + n_features) or Comparisons
+            pandas, polars or pyarrow table with columns ``model_a``, ``model_b``,
+            optionally ``judge``, ``shown_first`` and feature pairs ``<name>_a``,
+            ``<name>_b``; or a bare array whose first two columns are model ids.
+            A ``Comparisons`` is returned unchanged.
+        new_models : sequence of labels, optional
+            Models with free scores; slicing and stages keep them.
+
+        Returns
+        -------
+        Comparisons
+
+        Raises
+        ------
+        BattlesError
+            If columns are missing or duplicated, a feature column lacks its other side,
+            or ids are null.
+        """
+        encoded = table if isinstance(table, Comparisons) else cls(**encode(table))
+        if new_models is None:
+            return encoded
+        labels = label_list("new_models", new_models)
+        return encoded.with_columns(new_models=tuple(labels))
+
+    # ------------------------------------------------------- as scikit-learn uses it
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def __repr__(self) -> str:
+        new = "" if self.new_models is None else f", {self.is_new.sum()} of them new"
+        parts = [
+            f"{len(self)} rows, {self.is_human.sum()} of them human",
+            f"{len(self.models)} models{new}",
+        ]
+        for kind, labels in (("judges", self.judges), ("features", self.feature_names)):
+            names = ", ".join(map(str, labels[:5])) + ", ..." * (len(labels) > 5)
+            parts.append(f"{len(labels)} {kind}" + (f" ({names})" if names else ""))
+        return f"Comparisons: {'; '.join(parts)}"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and columns of the bare-array form (two ids, then the features)."""
+        return len(self), 2 + self.features_left.shape[1]
+
+    def __getitem__(self, rows: Any) -> Comparisons:
+        if isinstance(rows, tuple):
+            # scikit-learn indexes rows as X[rows, ...].
+            rows = rows[0]
+        if isinstance(rows, (int, np.integer)):
+            # One row stays a table of one row.
+            rows = [rows]
+        if not isinstance(rows, slice):
+            rows = np.asarray(rows)
+            if rows.size == 0:
+                # An empty list becomes an array of floats, which cannot index.
+                rows = rows.astype(np.intp)
+        columns = zip(ROW_COLUMNS, self.columns, strict=True)
+        some = {name: column[rows] for name, column in columns}
+        if self.biases is not None:
+            some["biases"] = self.biases[rows]
+        return self.with_columns(**some)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise: codes, labels and learned columns do not form one array."""
+        raise TypeError(
+            "Comparisons cannot become one array; its columns are arrays, such as "
+            "left, right, judge and features_left. A transformer of features belongs "
+            "into LinearBias(feature_map=transformer)."
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What can be computed again is not stored.
+        state = {one.name: getattr(self, one.name) for one in fields(self)}
+        return state | {"derived": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+    # ---------------------------------------------------------------- rows and roles
+    @property
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """The arrays with one entry for each row, in the order of `ROW_COLUMNS`."""
+        return tuple(getattr(self, name) for name in ROW_COLUMNS)
+
+    @property
+    def is_human(self) -> NDArray[np.bool_]:
+        """Rows that carry a human vote."""
+        return self.judge == -1
+
+    @_OfRows
+    def is_new(self) -> NDArray[np.bool_]:
+        """Models with free scores, aligned with ``models``."""
+        return is_in(self.models, self.new_models or ())
+
+    @_OfRows
+    def items(self) -> Items:
+        """The entries of ``models`` split into contexts and models."""
+        return Items.of(self.models)
+
+    @_OfRows
+    def involves_new(self) -> NDArray[np.bool_]:
+        """Rows in which at least one side is a new model."""
+        if not self.is_new.any():
+            return constant(False, len(self))
+        # Code -1, a model outside the vocabulary, reads the False at the end.
+        padded = np.append(self.is_new, False)
+        return np.asarray(padded[self.left] | padded[self.right])
+
+    @_OfRows
+    def is_historical_judge_row(self) -> NDArray[np.bool_]:
+        """Rows of a judge between historical models."""
+        return (self.judge >= 0) & ~self.involves_new
+
+    @_OfRows
+    def is_usable(self) -> NDArray[np.bool_]:
+        """Rows of known models and judge that compare two different models."""
+        known = (self.left >= 0) & (self.right >= 0) & (self.judge > -2)
+        return known & (self.left != self.right)
+
+    @_OfRows
+    def features_complete(self) -> bool:
+        """Whether no feature of any row is missing."""
+        sides = self.features_left, self.features_right
+        return all(bool(np.isfinite(side).all()) for side in sides)
+
+    @_OfRows
+    def _judge_rows(self) -> dict[int, JudgeRows]:
+        return {}
+
+    def by_judge(self, judge: int) -> JudgeRows:
+        """Return the usable rows of one judge (-1: human); computed once per judge."""
+        found: dict[int, JudgeRows] = self._judge_rows
+        if judge not in found:
+            found[judge] = JudgeRows.of(self, judge)
+        return found[judge]
+
+    @_OfRows
+    def sources(self) -> NDArray[np.intp]:
+        """Source code of each row: its judge, context, and the new models it involves.
+
+        Codes start at zero without gaps; unusable rows have code -1.
+        """
+        # `position` numbers new models from one; other models have zero. The label is
+        # (judge, low, high, context) in mixed radix, where low and high are the sorted
+        # numbers of the two sides: their order does not matter.
+        position = np.append(np.where(self.is_new, np.cumsum(self.is_new), 0), 0)
+        left, right = position[self.left], position[self.right]
+        width, n_contexts = int(position.max()) + 1, max(len(self.items.contexts), 1)
+        low, high = np.minimum(left, right), np.maximum(left, right)
+        label = ((self.judge + 2) * width + low) * width + high
+        if n_contexts > 1:
+            label = label * n_contexts + self.items.context[self.left]
+        codes, values = pd.factorize(np.where(self.is_usable, label, -1), sort=True)
+        # A label -1 is the first: the codes are shifted so that it has the code -1.
+        return np.asarray(codes - int((values == -1).any()))
+
+    @_OfRows
+    def source_keys(self) -> list[tuple[Any, frozenset[Any], Any]]:
+        """Judge (or ``"human"``), new models and context of each source."""
+        keys = []
+        # Codes -2 and -1 index from the end.
+        judges = [*self.judges.tolist(), None, "human"]
+        new = np.append(self.is_new, False)
+        # One row of each source, in the order of the source codes.
+        values, rows = np.unique(self.sources, return_index=True)
+        for row in rows[values >= 0].tolist():
+            sides = [side for side in (self.left[row], self.right[row]) if new[side]]
+            labels = frozenset(self.models[sides].tolist())
+            context = getattr(self.models[self.left[row]], "context", None)
+            keys.append((judges[self.judge[row]], labels, context))
+        return keys
+
+    def appearances(
+        self, rows: NDArray[np.bool_], multiplicity: Array | None = None
+    ) -> NDArray[np.intp]:
+        """Return how many of the chosen rows involve each model, shape (n_models,).
+
+        ``multiplicity``, of shape (n_rows,), says how many rows each stands for.
+        """
+        # Without a copy of the columns where all rows are chosen.
+        chosen: Any = slice(None) if rows.all() else rows
+        times = None if multiplicity is None else multiplicity[chosen]
+        sides = (self.left[chosen], self.right[chosen])
+        counts = (np.bincount(side, times, len(self.models)) for side in sides)
+        return np.asarray(sum(counts)).astype(np.intp)
+
+    # ------------------------------------------------------- what the stages learned
+    def learned_scores(self) -> Array:
+        """Return the scores of all models, NaN where unknown; raise without scores."""
+        if self.scores is None:
+            raise BattlesError(
+                "These comparisons carry no scores; transform them with a fitted "
+                "BTLRegressor first."
+            )
+        return self.scores
+
+    @cached_property
+    def score_differences(self) -> Array:
+        """Score of the first side minus the second's, in logits; NaN if unknown."""
+        scores = self.learned_scores()
+        # Code -1, a model outside the vocabulary, picks the NaN at the end.
+        padded = np.append(scores, np.nan)
+        delta: Array = padded.take(self.left)
+        delta -= padded.take(self.right)
+        if np.isnan(scores).any():
+            # A model against itself differs by zero, even if its score is unknown.
+            delta[(self.left == self.right) & (self.left >= 0)] = 0.0
+        return delta
+
+    def logits(self) -> Array:
+        """Return the logit of P(first side preferred by the row's judge).
+
+        It uses what the stages have learned so far, and is NaN where the score of a
+        model or the sensitivity of a judge is unknown. The array, of shape (n_rows,),
+        is computed once and read-only.
+        """
+        return self._logits
+
+    @cached_property
+    def _logits(self) -> Array:
+        # A human row has eta = delta (eq:human-model-new), a row of judge m
+        # eta = c_m delta + h_m + u_{m,a} - u_{m,b} + o p_m (eq:hist-surrogate-model-new
+        # with position and item effects). Until judges are calibrated, c_m is one.
+        n_judges, n_models = len(self.judges), len(self.models)
+        # Codes -1 and -2 index from the end: human rows have slope one, those of an
+        # unknown judge NaN.
+        slope = np.append(np.ones(n_judges), [np.nan, 1.0])
+        if self.sensitivities is not None:
+            slope[:n_judges] = self.sensitivities
+        eta: Array = slope.take(self.judge)
+        eta *= self.score_differences
+        if self.biases is not None:
+            eta += self.biases
+        if self.deviations is not None:
+            # u[m, i], with rows and a column of zeros at the end for the codes -1 and
+            # -2: item effects are zero for people, and where none was estimated.
+            u = np.zeros((n_judges + 2, n_models + 1))
+            u[:n_judges, :-1] = np.nan_to_num(self.deviations)
+            eta += u[self.judge, self.left] - u[self.judge, self.right]
+        if self.position_effects is not None:
+            position = np.append(self.position_effects, [0.0, 0.0])
+            eta += position.take(self.judge) * self.order
+        eta.flags.writeable = False
+        return eta
+
+    def unscored_models(self) -> list[str]:
+        """Return the names of the models in these rows that have no score."""
+        shown = np.unique(np.concatenate([self.left, self.right]))
+        shown = shown[shown >= 0]
+        if self.scores is not None:
+            shown = shown[np.isnan(self.scores[shown])]
+        return [str(model) for model in self.models[shown]]
+
+    # ------------------------------------------------------------------ other columns
+    def with_columns(self, **columns: Any) -> Comparisons:
+        """Return the battles with other columns, labels or roles.
+
+        Parameters
+        ----------
+        **columns
+            Any of the attributes. Columns of rows replace all of them together.
+
+        Returns
+        -------
+        Comparisons
+        """
+        of_rows = columns.keys() - _LEARNED
+        if of_rows == {"new_models"} and columns["new_models"] == self.new_models:
+            of_rows = set()
+        if of_rows:
+            columns["derived"] = {}
+        changed = replace(self, **columns)
+        # The cached difference still holds where scores and rows are the same.
+        if (
+            not of_rows
+            and "scores" not in columns
+            and "score_differences" in vars(self)
+        ):
+            vars(changed)["score_differences"] = self.score_differences
+        return changed
+
+    def without_rows(self) -> Comparisons:
+        """The same labels, and what has been learned of them.
+
+        Unlike an empty slice it does not keep the rows in memory.
+        """
+        return self[np.empty(0, dtype=np.intp)]
+
+    def relabel(self, models: NDArray[Any], judges: NDArray[Any]) -> Comparisons:
+        """Return the rows coded by other vocabularies.
+
+        Models outside ``models`` get code -1, judges outside ``judges`` code -2. What
+        was learned of models and judges is reordered with the labels, NaN for new ones.
+        """
+        if same_labels(models, self.models) and same_labels(judges, self.judges):
+            return self
+
+        def by_model(values: Any) -> Any:
+            return align(values, self.models, models)
+
+        def by_judge(values: Any) -> Any:
+            return align(values, self.judges, judges)
+
+        # The entries at the end map the codes -1, and -2, -1, to themselves.
+        model_map = np.append(positions(self.models, models), -1)
+        judge_map = np.append(positions(self.judges, judges, missing=-2), [-2, -1])
+        # `align` moves the first axis, so the other one is brought to the front by a
+        # transpose: u is (n_judges, n_models), the covariance (n_judges, n_judges).
+        u, covariance = self.deviations, self.item_covariance
+        return self.with_columns(
+            models=models,
+            judges=judges,
+            left=model_map[self.left],
+            right=model_map[self.right],
+            judge=judge_map[self.judge],
+            scores=by_model(self.scores),
+            sensitivities=by_judge(self.sensitivities),
+            position_effects=by_judge(self.position_effects),
+            deviations=None if u is None else by_judge(by_model(u.T).T),
+            item_covariance=None
+            if covariance is None
+            else by_judge(by_judge(covariance).T),
+        )
+
+    def with_features(self, names: tuple[str, ...]) -> Comparisons:
+        """Return the rows with these features in this order; NaN for absent ones."""
+        if names == self.feature_names:
+            return self
+        # Absent features pick the column of NaN that is appended at the end.
+        place = {name: k for k, name in enumerate(self.feature_names)}
+        at = [place.get(name, len(place)) for name in names]
+        absent = np.full((len(self), 1), np.nan)
+        left, right = (
+            np.hstack([side, absent]).take(at, axis=1)
+            for side in (self.features_left, self.features_right)
+        )
+        return self.with_columns(
+            features_left=left, features_right=right, feature_names=names
+        )
+
+    def without_features(self) -> Comparisons:
+        """Return the rows without their features, so that slicing is cheap."""
+        none = np.empty((len(self), 0))
+        return self.with_columns(
+            features_left=none, features_right=none, feature_names=()
+        )
+
+    def in_contexts(self, contexts: NDArray[Any]) -> Comparisons:
+        """Return the rows with each model replaced by the model in the row's context.
+
+        ``contexts`` has the context of each row. The ``models`` of the result are
+        labels of a context and a model each (``InContext``).
+        """
+        models, left, right = with_contexts(
+            self.models, self.left, self.right, contexts
+        )
+        return self.with_columns(models=models, left=left, right=right)
+
+    def without_order(self, judges: NDArray[Any]) -> Comparisons:
+        """Return the rows; the display order of these judges' rows becomes unknown."""
+        # The appended entries are for the codes -2 and -1, which index from the end.
+        hit = np.append(is_in(self.judges, judges), [False, False])[self.judge]
+        if not self.order[hit].any():
+            return self
+        return self.with_columns(order=np.where(hit, 0.0, self.order))
+
+    def as_preferences(self) -> Comparisons:
+        """Return the rows marked as named: outcomes are preferences in [0, 1]."""
+        return self if self.named else self.with_columns(named=True)

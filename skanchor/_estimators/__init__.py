@@ -1,0 +1,1 @@
+"""The four stages of the pipeline as estimators, thin over the model."""

@@ -1,0 +1,222 @@
+"""Scores of the new models from the comparisons that involve them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import StrOptions
+
+from skanchor._battles import Comparisons, align, usable_features
+from skanchor._battles.labels import label_index
+from skanchor._checks import check_bounds
+from skanchor._estimators.base import ComparisonEstimator
+from skanchor._estimators.pipeline_fit import PipelineFit, carried_by
+from skanchor._model.fit import Fit
+from skanchor._model.sources import SourceRows
+from skanchor._model.steps import fitted, steps_of
+from skanchor._sample.sample import Sample
+from skanchor._sample.source_rows import source_rows, without_columns
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError, BoundWarning
+from skanchor.warning_log import warn
+
+_TOLERANCE = 1e-14
+"""Squared Newton decrement of the last step."""
+
+
+class ArrivalScorer(ComparisonEstimator):
+    """Scores of the new models, with all other parameters held fixed.
+
+    Uses the rows that involve a new model: judge rows, human rows if there are any, and
+    rows between two new models.
+
+    Parameters
+    ----------
+    equation : {"likelihood", "unweighted"}, default="likelihood"
+        The likelihood, which weighs a row by its judge's sensitivity, or the equation
+        that sets the plain sum of each new model's residuals to zero.
+    score_bounds : tuple of (low, high), default=(-15, 15)
+        Bounds of the new scores, in logits.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    new_models_ : ndarray of shape (n_new,)
+        New models.
+    scores_ : Series
+        Score by new model, in logits.
+    at_bound_ : ndarray of shape (n_new,)
+        New models whose score lies on a bound.
+
+    Raises
+    ------
+    BattlesError
+        If a new model has no row that can score it.
+
+    Notes
+    -----
+    Solves eq:arrival-estimation-v2 for all new models at once.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skanchor import ArrivalScorer, BTLRegressor, JudgeCalibrator
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> chain = make_pipeline(BTLRegressor(), JudgeCalibrator(), ArrivalScorer())
+    >>> chain.fit(data.X, data.y)[-1].scores_.index.tolist()
+    ['new-model']
+    """
+
+    scores_: pd.Series
+    _parameter_constraints: ClassVar = {
+        **ComparisonEstimator._parameter_constraints,
+        "equation": [StrOptions({"likelihood", "unweighted"})],
+        "score_bounds": [tuple, list],
+    }
+
+    def __init__(
+        self,
+        *,
+        equation: str = "likelihood",
+        score_bounds: tuple[float, float] = (-15.0, 15.0),
+        unseen: Literal["warn", "raise"] = "warn",
+    ):
+        self.equation = equation
+        self.score_bounds = score_bounds
+        self.unseen = unseen
+
+    def _fit(
+        self, sample: Sample, start: PipelineFit | None = None, seed_offset: int = 0
+    ) -> None:
+        low, high = check_bounds("score_bounds", self.score_bounds)
+        X = sample.X
+        self.new_models_ = X.models[X.is_new]
+        fit, rows = _laid_out(sample) if start is None else (start.fit, start.sources)
+        self._check_rows(X, rows)
+        layout = fit.layout
+        bounds = np.full((2, layout.size), [[-np.inf], [np.inf]])
+        bounds[:, layout.of_scores(layout.is_new)] = [[low], [high]]
+        *_, step = steps_of(
+            layout, is_joint=False, is_unweighted=self.equation == "unweighted"
+        )
+        weights = [part.weight for part in rows]
+        # Maximum of eq:arrival-estimation-v2, within the bounds. A model that won or
+        # lost everything has to arrive at one, where the likelihood is nearly flat.
+        limits = bounds[0], bounds[1]
+        fit, _ = fitted(fit, [step], rows, weights, limits, tolerance=_TOLERANCE)
+        self._take(fit.scores[X.is_new])
+
+    def with_scores(self, models: NDArray[Any], scores: Array) -> Self:
+        """Set scores that were estimated elsewhere; warn of those on the bounds.
+
+        Parameters
+        ----------
+        models : ndarray of shape (n_new,)
+            New models.
+        scores : ndarray of shape (n_new,)
+            Their scores, in logits.
+
+        Returns
+        -------
+        self
+        """
+        self.new_models_ = models
+        self._take(scores)
+        return self
+
+    def _take(self, values: Array) -> None:
+        """Set the scores of the new models; warn of those on the bounds."""
+        low, high = check_bounds("score_bounds", self.score_bounds)
+        margin = 1e-6 * (high - low)
+        self.at_bound_ = (values <= low + margin) | (values >= high - margin)
+        index = label_index(self.new_models_, "model")
+        self.scores_ = pd.Series(values, index=index, name="score")
+        if self.at_bound_.any():
+            names = self.new_models_[self.at_bound_].tolist()
+            warn(
+                BoundWarning(
+                    f"Scores of new models {names} lie on the bounds {(low, high)}: "
+                    "they won or lost every comparison. Their errors are infinite.",
+                    code="new-scores-at-bound",
+                    subject=names,
+                )
+            )
+
+    def _check_rows(self, X: Comparisons, rows: Sequence[SourceRows]) -> None:
+        """Refuse new models that no row places."""
+        new = [part for part in rows if part.is_new]
+        sides = np.concatenate([[], *(part.left for part in new)]).astype(np.intp)
+        sides = np.append(sides, np.concatenate([[], *(part.right for part in new)]))
+        is_met = np.isin(np.arange(len(X.models)), sides)
+        lonely = X.models[X.is_new & ~is_met].tolist()
+        if lonely:
+            raise BattlesError(
+                f"New models {lonely} have no comparison by a calibrated judge or a "
+                "human, so they cannot be placed."
+            )
+
+    def scores_for(self, models: NDArray[Any]) -> Array:
+        """Scores of the given models, in logits.
+
+        Parameters
+        ----------
+        models : ndarray of shape (n,)
+            Labels.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            NaN for a model that is not new.
+        """
+        return np.asarray(align(self.scores_.to_numpy(), self.new_models_, models))
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        known = _known_scores(X)
+        fitted = self.scores_for(X.models)
+        return X.with_columns(scores=np.where(np.isnan(fitted), known, fitted))
+
+    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
+        return X.involves_new
+
+
+def _known_scores(X: Comparisons) -> Array:
+    return np.full(len(X.models), np.nan) if X.scores is None else X.scores
+
+
+def _laid_out(sample: Sample) -> tuple[Fit, list[SourceRows]]:
+    """Parameters that the rows carry, and the rows of new models, by source."""
+    X = sample.X
+    if X.sensitivities is None and (X.judge >= 0).any():
+        raise BattlesError(
+            "These comparisons carry no sensitivities; transform them with a "
+            "fitted JudgeCalibrator first."
+        )
+    slopes = np.zeros(len(X.judges)) if X.sensitivities is None else X.sensitivities
+    # An unknown judge has no sensitivity, and its rows are not read.
+    used = X.involves_new & sample.counts
+    used &= np.append(np.isfinite(slopes), [False, True])[X.judge]
+    if not X.features_complete:
+        X = usable_features(X, used & ~X.is_human)
+    sides, known = np.append(X.left[used], X.right[used]), _known_scores(X)
+    unscored = np.intersect1d(sides, np.flatnonzero(~X.is_new & ~np.isfinite(known)))
+    if len(unscored):
+        lost = np.isin(X.left, unscored) | np.isin(X.right, unscored)
+        raise BattlesError(
+            f"New models meet opponents without a score: "
+            f"{X.models[unscored][:5].tolist()} ({np.sum(used & lost)} rows)."
+        )
+    X = X.with_columns(
+        scores=np.where(X.is_new, 0.0, known),
+        sensitivities=np.nan_to_num(slopes),
+        deviations=None,
+        item_covariance=None,
+    )
+    biases = np.zeros(len(X)) if X.biases is None else X.biases
+    rows = sample.with_battles(X).weighted(np.where(used, sample.weight, 0.0))
+    return carried_by(X), source_rows(rows, without_columns(rows, biases))

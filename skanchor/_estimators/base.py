@@ -1,0 +1,517 @@
+"""What every estimator shares: admission of data, labels, probabilities and tags."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, ClassVar, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, TransformerTags
+from sklearn.utils._param_validation import InvalidParameterError, StrOptions
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from skanchor._battles import Comparisons, Outcomes
+from skanchor._battles.encoding import is_named
+from skanchor._documented import DocumentedMixin
+from skanchor._machine import limited_threads, threads_for
+from skanchor._model.link import log_loss_terms, sigmoid
+from skanchor._model.parameters import count_parameters
+from skanchor._sample.row_rules import RowRules, drops_ties
+from skanchor._sample.sample import Battles, Sample, check_weight
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.warning_log import WarningLog
+
+_ALIKE_NAMES = ("look-alike-models", "look-alike-judges")
+"""Codes of warnings that may say why a fit is refused: two names of one model."""
+
+
+class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
+    """Base of the estimators that read battles.
+
+    A subclass implements the hooks ``_fit``, which learns from an admitted sample and
+    warns through :func:`skanchor.warning_log.warn`, ``_annotate``, which adds what it
+    learned to encoded rows, and ``_scored_rows``. Users fit with ``fit``; an estimator
+    that fits another as its part does so with ``fit_sample``; there is no third way.
+    Outcomes are binary preferences, so the tags are a binary classifier's.
+    """
+
+    # Parameters that may be None or a string, and the estimator this stands for.
+    _stands_for: ClassVar[dict[str, Callable[[Any], Any]]] = {}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "unseen": [StrOptions({"warn", "raise"})]
+    }
+    # Whether it ends in errors, which depend on what weights are.
+    _has_errors: ClassVar[bool] = False
+    # Whether it fits rows that stand for several equal ones.
+    _fits_cells: ClassVar[bool] = False
+    # Whether its errors allow for votes of one rater that depend on each other.
+    _allows_for_raters: ClassVar[bool] = False
+    # Names of the features seen in fit, by which later tables are read.
+    _seen_features: tuple[str, ...] | None = None
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        # Stages are cloned for each fold; to read a signature takes longer than that.
+        return super()._get_param_names()
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of this estimator and of nested estimators.
+
+        If a nested estimator is None or a string, it is first replaced by the estimator
+        that ``fit`` would use for it.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters, such as ``calibrator__bias__alpha=1``.
+
+        Returns
+        -------
+        self
+        """
+        for name in list(params):
+            part, nested, _ = name.partition("__")
+            if nested and part in self._stands_for:
+                params[part] = self._standing_for(
+                    part, params.get(part, getattr(self, part))
+                )
+        super().set_params(**params)
+        return self
+
+    def _part(self, name: str) -> Any:
+        """Estimator in a parameter, or the one that its None or string stands for."""
+        return self._standing_for(name, getattr(self, name))
+
+    def _standing_for(self, name: str, value: Any) -> Any:
+        if value is None or isinstance(value, str):
+            return self._stands_for[name](value)
+        return value
+
+    def _validate_params(self) -> None:
+        """Validate the parameters, those of the parts included, before any work."""
+        super()._validate_params()
+        for name in self._stands_for:
+            part = getattr(self, name)
+            for each in part.values() if isinstance(part, Mapping) else [part]:
+                if hasattr(each, "_parameter_constraints"):
+                    each._validate_params()
+        for name, value in self.get_params().items():
+            if isinstance(value, int) and abs(value) > sys.float_info.max:
+                raise InvalidParameterError(
+                    f"The {name!r} parameter of {type(self).__name__} must be below "
+                    f"{sys.float_info.max:.2g}; got a whole number of "
+                    f"{value.bit_length()} bits."
+                )
+
+    def fit(
+        self,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = "auto",
+    ) -> Self:
+        """Fit on battles.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+        y : array-like of shape (n_rows,)
+            Outcomes: ``model_a``, ``model_b``, ``tie`` and so on, or preferences for
+            ``model_a`` in [0, 1].
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights; rows of weight zero have no influence.
+        groups : array-like of shape (n_rows,), str or None, default="auto"
+            Groups of dependent rows, or the column that holds them, such as the prompt.
+            If an estimator has folds, all rows of a group are in the same fold.
+            By default the values of ``prompt_id``, if they repeat. The errors of
+            :class:`skanchor.AnchorPipeline` and :class:`skanchor.BTLRegressor` then
+            also allow for raters who voted repeatedly (column ``rater``). None treats
+            rows as independent.
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        log = WarningLog()
+        try:
+            self._validate_params()
+            with log:
+                sample = self._admitted(X, y, sample_weight, groups)
+                if not sample.X.named:
+                    # Before the fit: a wrong table is the first fault to name.
+                    validate_data(self, X, skip_check_array=True)
+                rules = RowRules.of(self)
+                self.fit_sample(
+                    rules.apply(
+                        sample,
+                        may_warn=self._has_errors,
+                        lists_rows=not self._fits_cells,
+                    )
+                )
+            self.warnings_ = tuple(log.distinct)
+        except BaseException as error:
+            # An interrupt, too, leaves no half-fitted estimator behind.
+            self._forget()
+            if isinstance(error, BattlesError):
+                # Two spellings of one model may be why.
+                log.issue(codes=_ALIKE_NAMES)
+            raise
+        log.issue()
+        return self
+
+    def _admitted(
+        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
+    ) -> Sample:
+        """Validate and encode what ``fit`` is given."""
+        sample = Sample.admit(X, y, sample_weight, groups)
+        return sample if self._allows_for_raters else sample.without_raters()
+
+    def fit_sample(
+        self, sample: Sample, start: Any = None, seed_offset: int = 0
+    ) -> Self:
+        """Fit on a sample that has been admitted; other estimators call this.
+
+        Parameters
+        ----------
+        sample : Sample
+            Encoded battles, outcomes, weights and groups.
+        start : estimator, optional
+            The same estimator fitted on nearly the same rows, as a starting point.
+        seed_offset : int, default=0
+            Number of the training set, from which learners with a ``random_state``
+            derive their seeds; zero keeps the seeds as they are.
+
+        Returns
+        -------
+        self
+        """
+        self.classes_ = sample.outcomes.classes
+        self.n_features_in_ = sample.X.shape[1]
+        self._first_wins = sample.outcomes.first_wins
+        self._tied_labels = sample.outcomes.tied_labels
+        self._seen_features = sample.X.feature_names if sample.X.named else None
+        with limited_threads(threads_for(self._matrix_size(sample))):
+            self._fit(sample, start, seed_offset)
+        return self
+
+    def _matrix_size(self, sample: Sample) -> int:
+        """Rows of the largest matrix that a fit solves, about."""
+        return count_parameters(len(sample.X.models), len(sample.X.judges))
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has learned."""
+        for name in list(vars(self)):
+            if name.endswith("_") and not name.startswith("_"):
+                delattr(self, name)
+
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        """Learn from a sample; the arguments are those of :meth:`fit_sample`."""
+        raise NotImplementedError
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        """Encoded rows with the columns that this estimator has learned."""
+        raise NotImplementedError
+
+    def _row_logits(self, known: Comparisons) -> Array:
+        """Logits of annotated rows."""
+        return known.logits().copy()
+
+    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
+        """Rows that :meth:`score` averages over."""
+        raise NotImplementedError
+
+    def _encode(self, X: Battles) -> Comparisons:
+        """Read a table by the names of the features that ``fit`` has seen."""
+        check_is_fitted(self)
+        if not isinstance(X, Comparisons) and not is_named(X):
+            # Before the columns are read: a wrong number of them is the first fault.
+            if hasattr(X, "columns"):
+                validate_data(self, X, skip_check_array=True, reset=False)
+            else:
+                X = validate_data(
+                    self, X, dtype=None, ensure_all_finite=False, reset=False
+                )
+        encoded = Comparisons.from_battles(X)
+        seen = self._seen_features
+        return encoded if seen is None else encoded.with_features(seen)
+
+    @overload
+    def transform(  # numpydoc ignore=GL08
+        self, X: Comparisons
+    ) -> Comparisons: ...
+
+    @overload
+    def transform(  # numpydoc ignore=GL08
+        self, X: Battles
+    ) -> Comparisons | Array: ...
+
+    def transform(self, X: Battles) -> Comparisons | Array:
+        """Return the battles with the columns that this stage has estimated.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+
+        Returns
+        -------
+        Comparisons or ndarray of shape (n_rows, 1 + n_features)
+            The rows for the next stage. A bare array, which no later stage can read,
+            becomes numbers: the logit of each row, then its features.
+        """
+        encoded = self._encode(X)
+        if encoded.named or isinstance(X, Comparisons):
+            return self._annotate(encoded)
+        contrast = encoded.features_left - encoded.features_right
+        return np.column_stack([self._logits(encoded), contrast])
+
+    def fit_transform(
+        self,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = "auto",
+    ) -> Comparisons | Array:
+        """Fit, then :meth:`transform` the same rows.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+        y : array-like of shape (n_rows,)
+            Outcomes.
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights.
+        groups : array-like of shape (n_rows,), str or None, default="auto"
+            Groups of dependent rows, or the column that holds them.
+            By default the values of ``prompt_id``, if they repeat; None treats
+            rows as independent.
+
+        Returns
+        -------
+        Comparisons or ndarray of shape (n_rows, 1 + n_features)
+            As :meth:`transform`.
+        """
+        return self.fit(X, y, sample_weight, groups).transform(X)
+
+    def _logits(self, X: Battles) -> Array:
+        encoded = self._encode(X)
+        known = self._annotate(encoded)
+        eta = self._row_logits(known)
+        self_rows = (known.left == known.right) & (known.left >= 0)
+        missing = ~np.isfinite(eta) & ~self_rows
+        if missing.any():
+            self._refuse_unknown_judges(known, missing)
+            _refuse_blanks(known, missing)
+            names = known[missing].unscored_models()
+            message = (
+                f"{missing.sum()} rows involve models without a score ({names[:5]}); "
+                "they are given probability 1/2."
+            )
+            if getattr(self, "unseen", "warn") == "raise":
+                raise BattlesError(message)
+            warnings.warn(
+                DataWarning(message, code="models-without-score", subject=names),
+                stacklevel=4,
+            )
+        if self_rows.any():
+            warnings.warn(
+                DataWarning(
+                    f"{self_rows.sum()} rows compare a model with itself; they are "
+                    "given probability 1/2.",
+                    code="self-comparisons",
+                ),
+                stacklevel=4,
+            )
+        return np.where(missing | self_rows, 0.0, eta)
+
+    def _refuse_unknown_judges(
+        self, X: Comparisons, missing: NDArray[np.bool_]
+    ) -> None:
+        slope = X.sensitivities
+        if slope is None:
+            return
+        unknown = (X.judge >= 0) & np.isnan(np.append(slope, [np.nan] * 2)[X.judge])
+        if (unknown & missing).any():
+            names = X.judges[np.unique(X.judge[unknown & missing])].tolist()
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            raise BattlesError(
+                f"Judges {names[:5]}{more} were not calibrated: fit had no usable "
+                "historical rows of these judges. Drop their rows, or add such rows to "
+                "fit."
+            )
+
+    def win_probability(self, X: Battles) -> Array:
+        """Probability that the row's judge prefers ``model_a``, in any label order.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return sigmoid(self._logits(X))
+
+    def decision_function(self, X: Battles) -> Array:
+        """Logit of the probability of ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        BattlesError
+            If the outcomes of ``fit`` had ties as labels, because a decision function
+            for two classes does not fit three.
+        """
+        eta = self._decision(X)
+        if self._tied_labels:
+            raise BattlesError(
+                "There is no decision function after a fit to outcomes with ties: it "
+                f"would decide between {self.classes_.tolist()} alone. scikit-learn "
+                "treats ties as a third class, but there is no probability of a tie. "
+                "Leave their rows out, or use metrics.log_loss_scorer, which scores "
+                "with ties; win_probability counts a tie as half a win.",
+            )
+        return eta
+
+    def _decision(self, X: Battles) -> Array:
+        eta = self._logits(X)
+        return eta if self._first_wins == 1 else -eta
+
+    def predict_proba(self, X: Battles) -> Array:
+        """Probabilities of the two outcome labels.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            Columns follow ``classes_``.
+        """
+        eta = self._decision(X)
+        return np.column_stack([sigmoid(-eta), sigmoid(eta)])
+
+    def predict(self, X: Battles) -> NDArray[Any]:
+        """More probable outcome label of each row.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        eta = self._decision(X)
+        labels: NDArray[Any] = self.classes_[(eta > 0).astype(int)]
+        return labels
+
+    def _outcome_values(self, X: Comparisons, y: ArrayLike) -> Array:
+        """Preferences for the first side, in the labels of ``fit``."""
+        if X.named:
+            return Outcomes.encode(y, named=True, models=X.models).values
+        labels = np.asarray(y)
+        if labels.dtype.kind in "biuf" and self.classes_.dtype.kind in "biuf":
+            low, high = (float(label) for label in self.classes_)
+            return np.asarray((labels - low) / (high - low), dtype=np.float64)
+        unknown = sorted(set(labels.tolist()) - set(self.classes_.tolist()))
+        if unknown:
+            raise BattlesError(f"y has labels unseen in fit: {unknown[:5]}.")
+        return (labels == self.classes_[1]).astype(np.float64)
+
+    def score(
+        self, X: Battles, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Minus the mean log loss over the rows that this estimator models.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+        y : array-like of shape (n_rows,)
+            Outcomes.
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights.
+
+        Returns
+        -------
+        float
+            Higher is better; nats per row.
+        """
+        known, values, weight = self._score_inputs(X, y, sample_weight)
+        loss = log_loss_terms(values, self._row_logits(known))
+        return -float(np.average(loss, weights=weight))
+
+    def _score_inputs(
+        self, X: Battles, y: ArrayLike, sample_weight: Any
+    ) -> tuple[Comparisons, Array, Array]:
+        encoded = self._encode(X)
+        values = self._outcome_values(encoded, y)
+        check_consistent_length(encoded, values)
+        weight = check_weight(sample_weight, encoded)
+        known = self._annotate(encoded)
+        rows = self._scored_rows(known) & known.is_usable & (weight > 0)
+        if drops_ties(self):
+            rows &= values != 0.5
+        read = rows & np.isfinite(known.logits())
+        if not read.any():
+            _refuse_blanks(known, rows)
+            raise BattlesError(
+                f"{type(self).__name__}.score found no row that it models."
+            )
+        return known[read], values[read], weight[read]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # Stages hand battles on; TransformerMixin would promise arrays and set_output.
+        tags.transformer_tags = TransformerTags(preserves_dtype=[])
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = False
+        return tags
+
+
+def _refuse_blanks(X: Comparisons, missing: NDArray[np.bool_]) -> None:
+    """Refuse rows without a logit, although their models have scores."""
+    blank = missing & np.isfinite(X.score_differences)
+    if not blank.any():
+        return
+    rows = np.flatnonzero(blank)
+    known = np.isfinite(X.features_left[rows]).any(axis=0)
+    names = [X.feature_names[k] for k in np.flatnonzero(~known)]
+    if names:
+        raise BattlesError(
+            f"{len(rows)} rows have NaN, or no columns, for the features {names[:5]} "
+            f"that fit has seen ({names[0] + '_a'!r}, {names[0] + '_b'!r} and so on)."
+        )
+    raise BattlesError(
+        f"{len(rows)} rows have NaN features, the first in row {rows[0]}."
+    )

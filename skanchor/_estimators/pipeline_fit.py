@@ -1,0 +1,364 @@
+"""Fitted stages laid out for the one engine, and its fits as fitted stages again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skanchor._battles import Comparisons
+from skanchor._battles.labels import label_index
+from skanchor._estimators.judges import POSITION_BOUND, JudgeCalibrator
+from skanchor._model.dispersion import NO_DISPERSION, dispersion
+from skanchor._model.expansion import ExpandedRows
+from skanchor._model.fit import Fit
+from skanchor._model.item_effects import inverse_covariance, with_item_effects
+from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.parameters import without_rounding
+from skanchor._model.sources import SourceRows
+from skanchor._model.steps import Step, fitted, steps_of
+from skanchor._sample.sample import Sample
+from skanchor._sample.source_rows import source_rows, spans_of
+from skanchor._typing import Array
+from skanchor.bias.protocol import rejoined
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineFit:
+    """Stages of a pipeline as one vector of parameters, and their rows by source.
+
+    Sources are people and the judges of the rows, by code.
+
+    Attributes
+    ----------
+    sample : Sample
+        Rows that carry what the stages have learned, outcomes, weights and groups.
+    calibrator : JudgeCalibrator
+        Fitted.
+    human_bias : learner or None
+        Fitted bias of people.
+    fit : Fit
+        Values of all parameters.
+    sources : list of SourceRows
+        Rows that count, historical ones and those of new models apart.
+    bounds : tuple of ndarray
+        Lower and upper bounds of all parameters.
+    """
+
+    sample: Sample
+    calibrator: JudgeCalibrator
+    human_bias: Any
+    fit: Fit
+    sources: list[SourceRows]
+    bounds: tuple[Array, Array]
+
+    @classmethod
+    def of(
+        cls,
+        sample: Sample,
+        calibrator: JudgeCalibrator,
+        human_bias: Any = None,
+        *,
+        covariance: Array | None = None,
+        alpha: float = 0.0,
+    ) -> PipelineFit:
+        """Lay out rows, and take over what they carry and what learners have fitted.
+
+        Parameters
+        ----------
+        sample : Sample
+            Rows that carry scores, sensitivities, position and item effects; scores
+            that are not known are taken for zero.
+        calibrator : JudgeCalibrator
+            Fitted.
+        human_bias : learner, optional
+            Fitted bias of people.
+        covariance : ndarray of shape (n_judges, n_judges), optional
+            Covariance of the item effects; None leaves them out.
+        alpha : float
+            Ridge of the historical scores, beside the mean loss of votes.
+
+        Returns
+        -------
+        PipelineFit
+        """
+        X = sample.X
+        judges = X.judges.tolist()
+        learners = [human_bias, *map(calibrator.biases_.get, judges)]
+        spans = spans_of(learners, sample)
+        flags = getattr(calibrator, "has_position_effect_", {})
+        positions = [bool(flags.get(judge, False)) for judge in judges]
+        widths = [len(span.coef) for span in spans]
+        layout = layout_of(X, widths, positions, covariance is not None)
+        bounds = np.full((2, layout.size), [[-np.inf], [np.inf]])
+        if judges:
+            limits = np.array(calibrator.sensitivity_bounds)[:, None]
+            bounds[:, layout.sensitivities] = limits
+        bounds[:, layout.position_effects] = [[-POSITION_BOUND], [POSITION_BOUND]]
+        ridge = np.zeros(layout.size)
+        for source, span in enumerate(spans):
+            ridge[layout.span(source)] = span.ridge
+        votes = sample.counts & X.is_human & ~X.involves_new
+        ridge[layout.of_scores(~X.is_new)] = alpha * sample.weight[votes].sum()
+        fit = carried(X, layout, covariance)
+        for source, span in enumerate(spans):
+            fit.x[layout.span(source)] = span.coef
+        return cls(
+            sample,
+            calibrator,
+            human_bias,
+            replace(fit, precision=fit.precision + np.diag(ridge)),
+            source_rows(sample, spans),
+            (bounds[0], bounds[1]),
+        )
+
+    @property
+    def layout(self) -> Layout:
+        """Where each parameter lies."""
+        return self.fit.layout
+
+    @property
+    def learners(self) -> list[Any]:
+        """Fitted bias of each source, people first; None without a bias."""
+        judges = self.sample.X.judges.tolist()
+        return [self.human_bias, *map(self.calibrator.biases_.get, judges)]
+
+    def moved(self, fit: Fit) -> PipelineFit:
+        """The same rows and learners at another fit."""
+        return replace(self, fit=fit)
+
+    def coefficients(self) -> list[Array]:
+        """Coefficients of the local columns of each source."""
+        return [self.fit.coefficients(m) for m in range(self.layout.n_sources)]
+
+    def by_sums(
+        self, sources: Sequence[ExpandedRows], steps: Sequence[Step]
+    ) -> PipelineFit:
+        """The same rows and learners, fitted to sums in the place of rows."""
+        found: Any = replace(self, sources=list(sources))  # type: ignore[arg-type]
+        return self.moved(found.fitted(steps).fit)
+
+    def distance(self, sources: Sequence[ExpandedRows]) -> float:
+        """Squared distance from the point of sums, in squared standard errors."""
+        return sum(one.distance(self.fit.coefficients(one.source)) for one in sources)
+
+    def with_new_scores(self, X: Comparisons) -> PipelineFit:
+        """The same fit with the new scores that rows carry."""
+        assert X.scores is not None
+        x = self.fit.x.copy()
+        x[self.layout.scores][X.is_new] = np.nan_to_num(X.scores[X.is_new])
+        return self.moved(self.fit.moved(x, self.fit.converged))
+
+    def with_score_bounds(self, bounds: tuple[float, float]) -> PipelineFit:
+        """The same fit, with bounds of the new scores, in logits."""
+        limits, is_new = np.array(self.bounds), self.layout.is_new
+        limits[:, self.layout.of_scores(is_new)] = np.array(bounds)[:, None]
+        return replace(self, bounds=(limits[0], limits[1]))
+
+    def with_item_effects(self, covariance: Array) -> PipelineFit:
+        """The same fit beside item effects of a covariance, which are zero."""
+        fit = with_item_effects(self.fit, covariance)
+        # Item effects, which follow the other parameters, have no bounds.
+        low, high = self.bounds
+        no_bounds = np.full(len(fit.x) - len(low), np.inf)
+        bounds = np.append(low, -no_bounds), np.append(high, no_bounds)
+        return replace(self, fit=fit, bounds=bounds)
+
+    def without_item_effects(self) -> PipelineFit:
+        """The same fit with item effects of zero."""
+        x = self.fit.x.copy()
+        x[self.layout.item_effects] = 0.0
+        return self.moved(self.fit.moved(x, self.fit.converged))
+
+    def dispersions(self, *, without_items: bool) -> Array:
+        """Dispersion of the historical residuals of each source.
+
+        Parameters
+        ----------
+        without_items : bool
+            As in :func:`skanchor._model.dispersion.dispersion`.
+
+        Returns
+        -------
+        ndarray of shape (n_judges + 1,)
+            By judge, people last; one for sources without information.
+        """
+        found = np.ones(self.layout.n_sources)
+        for rows in self.sources:
+            if not rows.is_new:
+                p = self.fit.probabilities(rows)
+                found[rows.source - 1] = dispersion(
+                    rows, p, without_items=without_items
+                )
+        return found
+
+    def over(self, noise: Array) -> PipelineFit:
+        """The same rows with weights divided by the dispersion of their source.
+
+        Parameters
+        ----------
+        noise : ndarray of shape (n_judges + 1,)
+            By judge, people last.
+        """
+        noise = np.where(noise > NO_DISPERSION, noise, 1.0)
+        sources = [
+            replace(rows, weight=rows.weight / noise[rows.source - 1])
+            for rows in self.sources
+        ]
+        scale = np.ones(self.layout.size)
+        for source in range(self.layout.n_sources):
+            scale[self.layout.span(source)] = noise[source - 1]
+        fit = replace(self.fit, precision=self.fit.precision / scale)
+        return replace(self, fit=fit, sources=sources)
+
+    def codes(self, judges: Collection[Any]) -> list[int]:
+        """Codes of judges among the sources."""
+        labels = self.sample.X.judges.tolist()
+        return [1 + labels.index(judge) for judge in judges]
+
+    def steps(
+        self, excluded_judges: Collection[Any] = (), **settings: Any
+    ) -> list[Step]:
+        """List the minimisations, with judges by label; see :func:`steps_of`."""
+        excluded = self.codes(excluded_judges)
+        return steps_of(self.layout, excluded_judges=excluded, **settings)
+
+    def fitted(self, steps: Sequence[Step], tolerance: float = 1e-10) -> PipelineFit:
+        """Fit all rows step by step."""
+        weights = [rows.weight for rows in self.sources]
+        fit, _ = fitted(
+            self.fit, steps, self.sources, weights, self.bounds, tolerance=tolerance
+        )
+        return self.moved(fit)
+
+    @property
+    def has_history(self) -> bool:
+        """Whether any historical row counts."""
+        return any(not rows.is_new for rows in self.sources)
+
+    # -------------------------------------------------------------- back to the stages
+    def annotate(self, X: Comparisons) -> Comparisons:
+        """Rows with the parameters in their learned columns."""
+        layout, x = self.layout, self.fit.x
+        biases = np.zeros(len(X)) if X.biases is None else X.biases.copy()
+        for rows in self.sources:
+            biases[rows.rows] = self.fit.bias(rows)
+        effects = None
+        if layout.has_item_effects:
+            by_model = x[layout.item_effects].reshape(-1, layout.n_models)
+            effects = by_model[:, layout.model]
+        positions = None
+        if X.position_effects is not None:
+            positions = x[layout.position_effects][1:].copy()
+        return X.with_columns(
+            scores=self.fit.scores.copy(),
+            sensitivities=without_rounding(x[layout.sensitivities][1:]),
+            position_effects=positions,
+            biases=biases,
+            deviations=effects,
+        )
+
+    def calibrated(self) -> JudgeCalibrator:
+        """Copy of the calibrator with these parameters of judges."""
+        X, layout, x = self.sample.X, self.layout, self.fit.x
+        found, judges = copy(self.calibrator), label_index(X.judges, "judge")
+        slopes = without_rounding(x[layout.sensitivities][1:])
+        found.sensitivities_ = pd.Series(slopes, judges, name="sensitivity")
+        if X.position_effects is not None:
+            effects = x[layout.position_effects][1:].copy()
+            found.position_effects_ = pd.Series(effects, judges, name="position")
+        found.biases_ = dict(self.calibrator.biases_)
+        for source, judge in enumerate(X.judges.tolist(), start=1):
+            if layout.widths[source]:
+                coef = x[layout.span(source)].copy()
+                found.biases_[judge] = rejoined(found.biases_[judge], coef)
+        return found
+
+    def voters(self) -> Any:
+        """Copy of people's bias with these coefficients; None without a bias."""
+        if not self.layout.widths[PEOPLE]:
+            return self.human_bias
+        return rejoined(self.human_bias, self.fit.x[self.layout.span(PEOPLE)].copy())
+
+
+def layout_of(
+    X: Comparisons,
+    widths: Sequence[int],
+    positions: Sequence[bool],
+    has_item_effects: bool,
+) -> Layout:
+    """Layout of the parameters of rows in their roles.
+
+    Parameters
+    ----------
+    X : Comparisons
+        The rows.
+    widths : sequence of int
+        Number of span columns of each source, people first.
+    positions : sequence of bool
+        Whether each judge has a position effect.
+    has_item_effects : bool
+        Whether judges have item effects.
+
+    Returns
+    -------
+    Layout
+    """
+    items = X.items
+    return Layout(
+        X.is_new,
+        items.context,
+        items.model,
+        tuple(widths),
+        (False, *positions),
+        has_item_effects,
+    )
+
+
+def carried(X: Comparisons, layout: Layout, covariance: Array | None) -> Fit:
+    """Parameters that rows carry, beside the prior of the item effects.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows; what they do not carry is zero, and a sensitivity one.
+    layout : Layout
+        Where each parameter lies. Spans are zero.
+    covariance : ndarray of shape (n_judges, n_judges) or None
+        Covariance of the item effects; None leaves their prior out.
+
+    Returns
+    -------
+    Fit
+    """
+    fit = Fit.start(layout)
+    x, precision = fit.x, fit.precision
+    if X.scores is not None:
+        x[layout.scores] = np.nan_to_num(X.scores)
+    if X.sensitivities is not None:
+        x[layout.sensitivities][1:] = X.sensitivities
+    if X.position_effects is not None:
+        x[layout.position_effects][1:] = X.position_effects
+    at = layout.item_effects
+    if layout.has_item_effects and X.deviations is not None:
+        # The items of a model in several contexts have one effect together.
+        effects = np.zeros((len(X.judges), layout.n_models))
+        effects[:, layout.model] = np.nan_to_num(X.deviations)
+        x[at] = effects.ravel()
+    if covariance is not None:
+        precision[at, at] = np.kron(
+            inverse_covariance(covariance), np.eye(layout.n_models)
+        )
+    return fit
+
+
+def carried_by(X: Comparisons) -> Fit:
+    """Parameters that rows carry, without those of biases."""
+    n_judges, covariance = len(X.judges), X.item_covariance
+    positions = [X.position_effects is not None] * n_judges
+    layout = layout_of(X, [0] * (1 + n_judges), positions, covariance is not None)
+    return carried(X, layout, covariance)

@@ -1,1 +1,0 @@
-"""Pure functions on arrays; estimators carry the state."""

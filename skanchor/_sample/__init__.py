@@ -1,0 +1,1 @@
+"""A table as a fit uses it: rows, roles, weights and groups, validated once."""

@@ -1,0 +1,494 @@
+"""A sample: battles with outcomes, weights and groups, admitted once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+
+from skanchor._battles import (
+    Comparisons,
+    Inputs,
+    Outcomes,
+    as_frame,
+    constant,
+    is_constant,
+)
+from skanchor._battles.checks import check_table
+from skanchor._battles.columns import digest_of
+from skanchor._battles.features import check_scales
+from skanchor._battles.grouping import (
+    FEW_GROUPS,
+    RowGroups,
+    default_raters,
+    effective_number,
+    find_groups,
+)
+from skanchor._battles.labels import to_numpy
+from skanchor._checks import check_unmasked
+from skanchor._machine import available_bytes
+from skanchor._typing import Array
+from skanchor.exceptions import (
+    BattlesError,
+    CountWarning,
+    DataWarning,
+)
+from skanchor.warning_log import warn
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
+__all__ = [
+    "Sample",
+]
+
+
+Battles: TypeAlias = "IntoDataFrame | ArrayLike | Comparisons"
+"""What rows may come in: a table of pandas, polars or pyarrow, an array of two ids and
+features, or encoded battles."""
+
+_BY_ROW = (
+    *("X", "outcomes", "weight", "groups", "left_out"),
+    *("multiplicity", "raters"),
+)
+"""Attributes of a sample that have an entry for each row, where they are not None."""
+
+WEIGHTS = ("importance", "frequency")
+"""What the weight of a row may be: its importance, or a number of equal rows."""
+
+BOTH_BAD_COLUMN = "both_bad"
+"""Column in which tables of tools mark votes that call both responses bad."""
+
+COUNT_COLUMN = "count"
+"""Column in which tables of counts say how often each row occurred."""
+
+COUNTED_BYTES = 64
+"""What a fit needs for a row that is one of many equal ones."""
+
+ROW_BYTES, FEATURE_BYTES = 500, 64
+"""What a fit needs for a row, and for each of its features."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Battles with their outcomes, weights and groups, validated for a fit.
+
+    Attributes
+    ----------
+    X : Comparisons
+        Encoded battles.
+    outcomes : Outcomes
+        Encoded outcomes.
+    weight : ndarray of shape (n_rows,)
+        Row weights; rows of weight zero have no influence.
+    groups : ndarray of shape (n_rows,) or None
+        Group codes of dependent rows.
+    inputs : Inputs
+        Which parts of the user's table were used.
+    left_out : ndarray of shape (n_rows,) or None
+        Ties that are left out; None if there are none.
+    multiplicity : ndarray of shape (n_rows,) or None
+        Number of equal rows of the table that each row represents; ``weight`` is then
+        the sum of their weights. None if each row represents itself.
+    unit : float
+        The user's weight that is one here.
+    raters : ndarray of shape (n_rows,) or None
+        Codes of the raters of votes, -1 in other rows; None if errors do not allow for
+        raters.
+
+    Examples
+    --------
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor._sample.sample import Sample
+    >>> X, y = load_demo(return_X_y=True)
+    >>> sample = Sample.admit(X, y)
+    >>> sample.weight.shape
+    (4000,)
+    """
+
+    X: Comparisons
+    outcomes: Outcomes
+    weight: Array
+    groups: NDArray[np.intp] | None = None
+    inputs: Inputs = field(default_factory=Inputs)
+    left_out: NDArray[np.bool_] | None = None
+    multiplicity: Array | None = None
+    unit: float = 1.0
+    raters: NDArray[np.intp] | None = None
+
+    @classmethod
+    def admit(
+        cls,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | RowGroups | str | None = "auto",
+    ) -> Sample:
+        """Validate and encode the arguments of ``fit``; warn of unusual rows.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+        y : array-like of shape (n_rows,)
+            Outcomes.
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights; None is one for each row.
+        groups : array-like of shape (n_rows,), str or None, default="auto"
+            Groups of dependent rows, or the column that holds them.
+            By default the values of ``prompt_id``, if they repeat; errors then also
+            allow for raters who voted repeatedly. None treats rows as independent.
+
+        Returns
+        -------
+        Sample
+
+        Raises
+        ------
+        BattlesError
+            If battles, outcomes or groups cannot be used.
+        """
+        return cls.admit_with_labels(X, y, sample_weight, groups)[0]
+
+    @classmethod
+    def admit_with_labels(
+        cls,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | RowGroups | str | None,
+    ) -> tuple[Sample, NDArray[Any] | None]:
+        """As :meth:`admit`, with the labels of the groups by code; None without any."""
+        if y is None:
+            raise ValueError(
+                "requires y to be passed, but the target y is None: give the outcomes "
+                "(see split_battles)."
+            )
+        # Encoded rows have no table any more, and have been admitted before. A table is
+        # wrapped once for all that read it.
+        frame = None if isinstance(X, Comparisons) else as_frame(X)
+        X = X if frame is None else frame
+        encoded = Comparisons.from_battles(X)
+        if len(encoded) == 0:
+            raise BattlesError(
+                "Found array with 0 sample(s): the battles table is empty."
+            )
+        outcomes = Outcomes.encode(y, named=encoded.named, models=encoded.models)
+        check_consistent_length(encoded, outcomes.values)
+        weight = check_weight(sample_weight, encoded)
+        if not encoded.named and len(np.unique(outcomes.values[weight > 0])) < 2:
+            # As if the rows of weight zero were not there.
+            raise BattlesError(
+                "Outcomes of positive weight have only one class; both sides must win "
+                "at least once."
+            )
+        outcomes = outcomes.marked(_marked_both_bad(frame))
+        raters = default_raters(groups, X, encoded.is_human & (weight > 0))
+        found = find_groups(groups, X, len(encoded))
+        codes = found.prompts
+        if not isinstance(X, Comparisons):
+            features = encoded.features_left, encoded.features_right
+            check_scales(*features, encoded.feature_names)
+            grouped = codes is not None
+            check_table(frame, encoded, outcomes.values, weight, grouped=grouped)
+            if sample_weight is None:
+                warn_of_unused_counts(frame)
+        named = None if codes is None else found
+        inputs = Inputs.of(X, encoded, named, sample_weight)
+        if raters is not None:
+            enough = effective_number(raters) >= FEW_GROUPS
+            n_raters = len(np.unique(raters[raters >= 0]))
+            inputs = replace(inputs, n_raters=n_raters, by_rater=enough)
+            raters = raters if enough else None
+        sample = cls(encoded, outcomes, weight, codes, inputs, raters=raters)
+        return sample, found.labels
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __getitem__(self, rows: Any) -> Sample:
+        known = {name: getattr(self, name) for name in _BY_ROW}
+        some = {name: own[rows] for name, own in known.items() if own is not None}
+        return replace(self, **some)
+
+    def number(self, rows: NDArray[Any]) -> int:
+        """Number of rows of the table that some rows, or those of a mask, stand for."""
+        if self.multiplicity is not None:
+            return int(self.multiplicity[rows].sum())
+        return int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows)
+
+    def mean(self, values: NDArray[Any], rows: NDArray[np.intp]) -> float:
+        """Mean of the values of some rows over rows of the table; NaN without any."""
+        if not len(rows):
+            return float("nan")
+        return float(np.average(values, weights=self.multiplicity_of(rows)))
+
+    def multiplicity_of(self, rows: Any) -> Array | None:
+        """How many rows of the table some rows stand for; None for one each."""
+        return None if self.multiplicity is None else self.multiplicity[rows]
+
+    @property
+    def y(self) -> Array:
+        """Preference for the first side of each row, in [0, 1]."""
+        return self.outcomes.values
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether rows may depend on each other within groups."""
+        return self.groups is not None
+
+    @property
+    def n_groups(self) -> int | None:
+        """Number of groups of dependent rows; None without groups."""
+        return None if self.groups is None else len(np.unique(self.groups))
+
+    @property
+    def row_groups(self) -> NDArray[np.intp] | RowGroups | None:
+        """Groups to be given to ``fit`` along with these rows."""
+        if self.raters is None:
+            return self.groups
+        return RowGroups(self.groups, self.raters)
+
+    def without_raters(self) -> Sample:
+        """The same sample for errors that do not allow for raters."""
+        if self.raters is None:
+            return self
+        inputs = replace(self.inputs, by_rater=False)
+        return replace(self, raters=None, inputs=inputs)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the rows: labels, features, outcomes, weights and groups.
+
+        The same table has the same digest, whatever kind of table or file it came from.
+        The digest depends on the order of the rows, but not on the roles of the models.
+        """
+        X = self.X
+        labels = [X.models.tolist(), X.judges.tolist(), list(X.feature_names)]
+        columns = (*X.columns, self.y, self.weight, self.groups, self.raters)
+        known = (each for each in columns if each is not None)
+        return digest_of(labels, known)
+
+    @property
+    def counts(self) -> NDArray[np.bool_]:
+        """Rows that count: usable, of positive weight."""
+        return self.X.is_usable & (self.weight > 0)
+
+    @property
+    def tied(self) -> NDArray[np.bool_]:
+        """Rows of ties, also of those that are left out."""
+        tied = (self.y == 0.5) & (self.weight > 0)
+        return tied if self.left_out is None else tied | self.left_out
+
+    @property
+    def both_bad(self) -> NDArray[np.bool_]:
+        """Those of the ties in which both responses were called bad."""
+        bad = self.outcomes.both_bad
+        return np.zeros(len(self), dtype=bool) if bad is None else self.tied & bad
+
+    @property
+    def copies(self) -> NDArray[np.intp]:
+        """Row numbers, each repeated as often as its weight, which must be a count.
+
+        Raises
+        ------
+        BattlesError
+            If a weight is not a count, or if memory is too small for all rows.
+        """
+        width = self.X.features_left.shape[1]
+        self._check_counts(ROW_BYTES + FEATURE_BYTES * width)
+        return np.repeat(np.arange(len(self)), self.weight.astype(np.intp))
+
+    def _check_counts(self, row_bytes: float) -> None:
+        """Refuse weights that are no counts, and more rows than memory has room for."""
+        weight = self.weight
+        odd = weight != np.round(weight)
+        if odd.any():
+            row = int(np.argmax(odd))
+            raise BattlesError(
+                "Weights that count equal rows must be whole numbers: "
+                f"{odd.sum()} are not, the first is {weight[row]:g} in row {row}."
+            )
+        total = float(weight.sum())
+        needed = total * row_bytes
+        if needed > available_bytes():
+            raise BattlesError(
+                f"The counts stand for {total:.3g} rows, for which a fit needs about "
+                f"{needed / 1e9:.3g} GB of memory; {available_bytes() / 1e9:.3g} GB "
+                "are there. Use a larger machine, or a random part of the rows."
+            )
+
+    def counted(self) -> Sample:
+        """The same rows, with the weights as multiplicities.
+
+        The rows are not repeated. Callers must use the multiplicity.
+        """
+        self._check_counts(COUNTED_BYTES)
+        inputs = replace(self.inputs, counted=self.inputs.weights is not None)
+        rows = self[np.flatnonzero(self.weight > 0)]
+        rows = replace(rows, multiplicity=rows.weight, inputs=inputs)
+        # Copies of a vote count as votes of several people.
+        return rows.without_raters()
+
+    def expanded(self) -> Sample:
+        """The rows, each repeated as often as its weight, with weight one.
+
+        A fit to them, and their folds, equal those of a table that lists every row.
+        """
+        inputs = replace(self.inputs, counted=self.inputs.weights is not None)
+        rows = self if (self.weight == 1.0).all() else self[self.copies]
+        rows = replace(rows, weight=constant(1.0, len(rows)), inputs=inputs)
+        # Copies of a vote count as votes of several people.
+        return rows.without_raters()
+
+    @property
+    def listing(self) -> NDArray[Any]:
+        """Row that represents each row of the table, of :meth:`counted` in their order.
+
+        The integers may be narrow.
+        """
+        assert self.multiplicity is not None
+        rows = np.arange(len(self), dtype=np.min_scalar_type(len(self)))
+        return np.repeat(rows, self.multiplicity.astype(np.intp))
+
+    def listed(self) -> Sample:
+        """The rows of the table, one by one. Ties that are left out weigh nothing."""
+        rows = self[self.listing]
+        return replace(rows, weight=rows._weight_of_one, multiplicity=None)
+
+    @property
+    def _weight_of_one(self) -> Array:
+        """Weight of one of the rows of the table that each row stands for."""
+        if self.left_out is None:
+            return constant(1.0, len(self))
+        return np.where(self.left_out, 0.0, 1.0)
+
+    def with_battles(self, X: Comparisons) -> Sample:
+        """The same sample with battles that have other columns or other roles."""
+        return replace(self, X=X)
+
+    def in_contexts(self, contexts: NDArray[Any], name: str) -> Sample:
+        """The same sample, in which each model is a model in one context.
+
+        Parameters
+        ----------
+        contexts : ndarray of shape (n_rows,)
+            Context of each row.
+        name : str
+            Column that holds them.
+
+        Returns
+        -------
+        Sample
+        """
+        inputs = self.inputs.with_context(name)
+        return replace(self, X=self.X.in_contexts(contexts), inputs=inputs)
+
+    def without_features(self) -> Sample:
+        """The same sample for a method that uses no features of responses."""
+        return replace(
+            self, X=self.X.without_features(), inputs=self.inputs.without_features()
+        )
+
+    def weighted(self, weight: Array) -> Sample:
+        """The same rows with other weights."""
+        return replace(self, weight=weight)
+
+    def in_units(self, unit: float) -> Sample:
+        """The same rows, their weights in multiples of ``unit``."""
+        if unit == 1.0:
+            return self
+        return replace(self, weight=self.weight / unit, unit=self.unit * unit)
+
+
+def _marked_both_bad(frame: nw.DataFrame[Any] | None) -> NDArray[np.bool_] | None:
+    """Rows that a table of a tool marks as both bad; its outcomes may be numbers."""
+    if frame is None or BOTH_BAD_COLUMN not in frame.columns:
+        return None
+    marks = frame[BOTH_BAD_COLUMN]
+    if marks.dtype == nw.Object:
+        # As where pandas has put together tables with the column and without.
+        values = pd.Series(to_numpy(marks))
+        known = (values.isin([True, False]) | values.isna()).all()
+        return values.isin([True]).to_numpy() if known else None
+    if not isinstance(marks.dtype, nw.Boolean):
+        return None
+    return np.asarray(marks.fill_null(False).to_numpy(), dtype=bool)
+
+
+def check_weight(sample_weight: Any, X: Comparisons) -> Array:
+    """Validate row weights; None is one for each row."""
+    if sample_weight is None:
+        return constant(1.0, len(X))
+    check_unmasked("sample_weight", sample_weight)
+    if getattr(getattr(sample_weight, "dtype", None), "kind", "f") in "mM":
+        raise TypeError("sample_weight must be numbers, got dates or times.")
+    try:
+        # Array-API dispatch asks for an array here.
+        weight: Array = _check_sample_weight(
+            sample_weight, X.left, dtype=np.float64, ensure_non_negative=True
+        )
+    except OverflowError:
+        raise ValueError(
+            "sample_weight has numbers too large for a float; rescale it."
+        ) from None
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(f"sample_weight must be numbers: {error}.") from None
+    if not weight.any():
+        raise ValueError(
+            "Sample weights must contain at least one non-zero number: every "
+            "sample_weight is zero."
+        )
+    return weight
+
+
+def warn_of_counts(sample: Sample) -> None:
+    """Warn of importance weights that look like counts.
+
+    With groups nothing is lost: a row that counts n times is n rows of one group.
+    """
+    if sample.groups is not None or is_constant(sample.weight):
+        return
+    known = sample.weight[sample.weight > 0]
+    if known.min() == known.max():
+        return
+    if (known == np.round(known)).all():
+        warn(
+            CountWarning(
+                f"All weights are whole numbers, up to {known.max():g}, and are read "
+                "as importance: if they count equal rows, errors are too long and "
+                "item effects are overlooked. If a weight is a number of equal rows, "
+                "set weights='frequency' (on its BTLRegressor if a method has no "
+                "such parameter). Otherwise divide the weights by their mean.",
+                code="weights-like-counts",
+            )
+        )
+
+
+def warn_of_unused_counts(frame: nw.DataFrame[Any] | None) -> None:
+    """Warn of a column of counts that does not weigh the rows."""
+    if frame is None or COUNT_COLUMN not in frame.columns:
+        return
+    # Counts are floats where some are missing.
+    counts = frame[COUNT_COLUMN].drop_nulls()
+    if not counts.dtype.is_numeric() or not len(counts):
+        return
+    most = counts.max()
+    if counts.min() >= 0 and most > 1 and (counts % 1 == 0).all():
+        warn(
+            DataWarning(
+                f"Column {COUNT_COLUMN!r} holds whole numbers, up to {most:.0f}, and "
+                "each row is taken for one comparison. If it is the number of equal "
+                "rows, set weights='frequency', and in Python "
+                "sample_weight=X['count'].",
+                code="counts-not-used",
+                subject=[COUNT_COLUMN],
+            )
+        )
