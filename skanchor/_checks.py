@@ -14,11 +14,18 @@ def is_number(value: Any) -> bool:
 
 def check_level(level: float) -> float:
     """Return a confidence level as a float; raise unless it is in (0, 1)."""
-    if not is_number(level):
-        raise ValueError(f"level must be a number between 0 and 1, got {level!r}.")
-    if not 0.0 < level < 1.0:
+    if not is_number(level) or not 0.0 < level < 1.0:
         raise ValueError(f"level must lie strictly between 0 and 1, got {level!r}.")
     return float(level)
+
+
+def check_whole(name: str, value: Any, low: int, high: int) -> int:
+    """Return a whole number; raise unless it is one from ``low`` to ``high``."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+        raise ValueError(f"{name} must be a whole number, got {value!r}.")
+    if not low <= value <= high:
+        raise ValueError(f"{name} must be from {low} to {high}, got {value!r}.")
+    return int(value)
 
 
 def check_bounds(name: str, bounds: Any) -> tuple[float, float]:

@@ -18,11 +18,7 @@ from typing import Any, Self
 
 from skanchor.exceptions import SkanchorWarning, locate
 
-__all__ = [
-    "WarningLog",
-    "warn",
-    "warn_at_once",
-]
+__all__ = ["WarningLog", "warn", "warn_at_once"]
 
 MANY_ALIKE = 10
 """Warnings of one kind, beyond which the first five stand for the others."""
@@ -116,9 +112,9 @@ def warn(warning: Warning, stacklevel: int = 3) -> None:
     >>> len(log.found)
     1
     """
-    log = _open_log.get()
     if not is_heard(type(warning)):
         return
+    log = _open_log.get()
     if log is None:
         warnings.warn(warning, stacklevel=stacklevel)
     else:
@@ -177,17 +173,6 @@ def warn_at_once(warning: Warning, stacklevel: int = 3) -> None:
     warnings.warn(warning, stacklevel=stacklevel)
 
 
-def warn_of_folds(by_fold: Mapping[int, Iterable[Warning]]) -> None:
-    """Warn of what folds have warned of and the open logs do not hold yet.
-
-    Parameters
-    ----------
-    by_fold : mapping from int to warnings
-        Those of each fold; equal ones are merged and name their folds.
-    """
-    warn_of_parts(by_fold, "In folds {}, not on all rows")
-
-
 def warn_of_parts(
     by_part: Mapping[Any, Iterable[Warning]],
     where: str,
@@ -206,9 +191,8 @@ def warn_of_parts(
         Further warnings that have been issued already.
     """
     log = _open_log.get()
-    seen = {_gist(warning) for warning in known}
-    seen |= {_gist(warning) for warning in (log.known if log is not None else [])}
-    merged: dict[tuple[Any, ...], list[tuple[Any, Warning]]] = {}
+    seen = {_gist(warning) for warning in chain(known, log.known if log else ())}
+    merged: dict[tuple[Any, ...], list[tuple[Any, Any]]] = {}
     for label, warnings_of_part in by_part.items():
         for warning in warnings_of_part:
             if _gist(warning) not in seen:
@@ -229,33 +213,34 @@ def in_short(found: Iterable[Warning]) -> Iterator[Warning]:
     Parameters
     ----------
     found : iterable of Warning
-        Those that say the same of one name after another are of a kind.
+        Those that say the same of one name after another are of a kind: what comes
+        before the name, and the four words after it. Without a subject each is of its
+        own, since only subjects tell which the others are.
 
     Yields
     ------
     Warning
     """
-    kinds: dict[Any, list[Warning]] = {}
+    kinds: dict[Any, list[Any]] = {}
     for warning in found:
-        opening, name, verb = _sentence(warning)
-        code = getattr(warning, "code", "")
-        kind = type(warning), code, _unnumbered(opening), _unnumbered(verb)
-        # Only names tell which the others are.
-        kinds.setdefault(kind if name else warning, []).append(warning)
+        category, opening, *rest = _gist(warning)
+        words = "".join(rest[1:2]).split()[:4]
+        kind = category, getattr(warning, "code", ""), opening, *words
+        has_subject = bool(getattr(warning, "subject", ()))
+        kinds.setdefault(kind if has_subject else warning, []).append(warning)
     for alike in kinds.values():
         if len(alike) <= MANY_ALIKE:
             yield from alike
             continue
         yield from alike[:5]
-        names = [_sentence(warning)[1] for warning in alike[5:]]
-        others = type(alike[0])(
-            f"{_sentence(alike[5])[0]}{', '.join(names[:5])} and {len(names) - 5} "
-            "more: much as in the five warnings before."
+        names = _subjects(alike[5:])
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        yield type(alike[0])(
+            f"{', '.join(map(repr, names[:5]))}{more}: much as in the five warnings "
+            "before.",
+            code=alike[0].code,
+            subject=names,
         )
-        if isinstance(others, SkanchorWarning):
-            others.code = getattr(alike[5], "code", "")
-            others.subject = _subjects(alike[5:])
-        yield others
 
 
 def _subjects(alike: Iterable[Warning]) -> tuple[str, ...]:
@@ -264,19 +249,8 @@ def _subjects(alike: Iterable[Warning]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(subjects)))
 
 
-def _sentence(warning: Warning) -> tuple[str, str, str]:
-    """What a text says up to the first name, that name, and four words after it."""
-    opening, quote, rest = str(warning).partition("'")
-    name, _, after = rest.partition("'")
-    return opening, f"'{name}'" if quote else "", " ".join(after.split()[:4])
-
-
-def _unnumbered(text: str) -> str:
-    return re.sub(r"-?\d[\d.,e+-]*", "#", text)
-
-
 def _gist(warning: Warning) -> tuple[Any, ...]:
     """The text without its numbers; names, in quotes, keep their digits."""
     parts = re.split(r"('[^']*')", str(warning))
-    parts[::2] = map(_unnumbered, parts[::2])
+    parts[::2] = [re.sub(r"-?\d[\d.,e+-]*", "#", part) for part in parts[::2]]
     return type(warning), *parts

@@ -15,7 +15,6 @@ from skanchor.exceptions import (
     locate,
     located,
 )
-from skanchor.warning_log import WarningLog, warn_of_folds
 
 KINDS = [
     getattr(exceptions, name)
@@ -63,14 +62,3 @@ def test_location_goes_before_the_message():
         located("Fold 3"),
     ):
         raise BattlesError("Odd.")
-
-
-def test_merging_leaves_the_warnings_as_they_were():
-    found = DataWarning("Odd.", code="odd-rows", subject=["m"])
-    with WarningLog() as log:
-        warn_of_folds({0: [found], 2: [found]})
-    (merged,) = log.found
-    assert type(merged) is DataWarning
-    assert str(merged) == "In folds [0, 2], not on all rows: Odd."
-    assert (merged.code, merged.subject) == ("odd-rows", ("m",))
-    assert str(found) == "Odd."

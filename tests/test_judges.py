@@ -318,7 +318,7 @@ def test_coefficients_of_feature_maps_and_of_other_learners():
 
 
 # ------------------------------------------------------------------------------- rows
-@pytest.mark.filterwarnings("ignore:.* equal an earlier one in all columns")
+@pytest.mark.filterwarnings("ignore:.* copies of earlier ones")
 def test_rows_that_are_not_used_may_lack_features():
     X, y = make_data(9)
     full = JudgeCalibrator().fit(scored(X, y), y)

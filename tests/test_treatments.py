@@ -14,7 +14,7 @@ from skanchor import (
     JudgeCalibrator,
 )
 from skanchor._crossfit import item_effects as treatments
-from skanchor._crossfit.fit_stages import fit_stages
+from skanchor._crossfit.historical import fit_stages
 from skanchor._crossfit.item_effects import (
     choose_item_effects,
     leaves_items_out,

@@ -11,16 +11,16 @@ from skanchor.exceptions import (
     BoundWarning,
     DataWarning,
     DiagnosticWarning,
-    SkanchorWarning,
     WeakJudgeWarning,
 )
 from skanchor.simulation import simulate_battles
 from skanchor.warning_log import (
     WarningLog,
+    in_short,
     is_heard,
     unheard,
     warn,
-    warn_of_folds,
+    warn_of_parts,
 )
 
 
@@ -32,35 +32,17 @@ def heard(function):
     return [(record.category, str(record.message)) for record in records]
 
 
-def test_without_a_log_a_warning_is_issued_at_once():
+def test_a_warning_goes_to_the_innermost_open_log_else_to_the_user():
     assert heard(lambda: warn(DataWarning("Odd."))) == [(DataWarning, "Odd.")]
-
-
-def test_an_open_log_collects_in_order_and_issues_nothing():
-    def collect():
-        with WarningLog() as log:
-            warn(DataWarning("First."))
-            warn(BoundWarning("Second."))
-        found.extend(log.found)
-
-    found = []
-    assert heard(collect) == []
-    assert [str(warning) for warning in found] == ["First.", "Second."]
-
-
-def test_the_innermost_log_collects_and_the_outer_one_goes_on():
-    with WarningLog() as outer:
+    with pytest.raises(ZeroDivisionError), WarningLog() as outer:
         warn(DataWarning("Before."))
         with WarningLog() as inner:
-            warn(DataWarning("Inside."))
+            warn(BoundWarning("Inside."))
         warn(DataWarning("After."))
+        # An error closes the log.
+        raise ZeroDivisionError
     assert [str(warning) for warning in inner.found] == ["Inside."]
     assert [str(warning) for warning in outer.found] == ["Before.", "After."]
-
-
-def test_an_error_closes_the_log():
-    with pytest.raises(ZeroDivisionError), WarningLog():
-        raise ZeroDivisionError
     assert heard(lambda: warn(DataWarning("Odd."))) == [(DataWarning, "Odd.")]
 
 
@@ -100,78 +82,67 @@ def test_one_issue_per_distinct_warning():
     ]
 
 
-def folds_after(known, by_fold):
+def judge_warning(text, kind=DataWarning):
+    return kind(text, code="odd", subject=[text.split("'")[1]])
+
+
+FIRST = judge_warning("Judge 'judge-1' has 9 rows.")
+OTHER = judge_warning("Judge 'judge-2' has 9 rows.")
+
+
+@pytest.mark.parametrize(
+    ("known", "by_fold", "expected"),
+    [
+        ([], {0: [FIRST], 2: [FIRST, FIRST], 3: []}, f"In folds [0, 2]: {FIRST}"),
+        # Numbers differ between folds; the first fold's stand for all.
+        ([], {1: [FIRST], 4: [judge_warning("Judge 'judge-1' has 6.5 rows.")]},
+         f"In folds [1, 4]: {FIRST}"),
+        ([FIRST], {1: [judge_warning("Judge 'judge-1' has 7 rows.")]}, ""),
+        # Names and categories tell warnings apart.
+        ([FIRST], {0: [OTHER]}, f"In folds [0]: {OTHER}"),
+        ([FIRST], {0: [judge_warning(str(FIRST), BoundWarning)]},
+         f"In folds [0]: {FIRST}"),
+    ],
+)  # fmt: skip
+def test_warnings_of_folds_are_merged_and_name_them(known, by_fold, expected):
     with WarningLog() as log:
         for warning in known:
             warn(warning)
-        warn_of_folds(by_fold)
-    return [str(warning) for warning in log.found[len(known) :]]
-
-
-def test_equal_warnings_of_folds_become_one_that_names_them():
-    odd = DataWarning("Odd.")
-    assert folds_after([], {0: [odd], 2: [odd, odd], 3: []}) == [
-        "In folds [0, 2], not on all rows: Odd."
+        warn_of_parts(by_fold, "In folds {}")
+    assert [str(warning) for warning in log.found[len(known) :]] == [expected][
+        : len(expected)
     ]
     # The fold's own warning is as it was.
-    assert str(odd) == "Odd."
+    assert str(FIRST) == "Judge 'judge-1' has 9 rows."
 
 
-def test_what_all_rows_were_warned_of_is_not_repeated():
-    def message(number):
-        return SkanchorWarning(f"Judge 'judge-1' has {number} rows.")
+def test_merged_warnings_are_about_all_their_subjects():
+    def message(number, *judges):
+        text = f"{number} judges are odd."
+        return DataWarning(text, code="odd-judges", subject=judges)
 
-    # Numbers differ between folds; the first fold's stand for all.
-    assert folds_after([message(9)], {1: [message(7)]}) == []
-    assert folds_after([], {1: [message(7)], 4: [message(6.5)]}) == [
-        "In folds [1, 4], not on all rows: Judge 'judge-1' has 7 rows."
-    ]
-
-
-def test_names_and_categories_tell_warnings_apart():
-    first = DataWarning("Judge 'judge-1' is odd.")
-    assert folds_after([first], {0: [DataWarning("Judge 'judge-2' is odd.")]}) == [
-        "In folds [0], not on all rows: Judge 'judge-2' is odd."
-    ]
-    assert len(folds_after([first], {0: [BoundWarning(str(first))]})) == 1
-
-
-def issued(messages):
-    log = WarningLog()
-    with log:
-        for category, text in messages:
-            warn(category(text))
-    return heard(log.issue)
+    with WarningLog() as log:
+        warn_of_parts({0: [message(2, "a", "b")], 3: [message(2, "b", "c")]}, "In {}")
+    (merged,) = log.found
+    assert type(merged) is DataWarning and str(merged) == "In [0, 3]: 2 judges are odd."
+    assert (merged.code, merged.subject) == ("odd-judges", ("a", "b", "c"))
 
 
 def test_many_warnings_alike_are_told_in_short():
-    def said(n, verb="is weak"):
-        return [
-            (WeakJudgeWarning, f"Judge 'j-{i}' {verb}: {i} errors.") for i in range(n)
-        ]
+    def said(n, code="weak"):
+        names = [f"j-{i}" for i in range(n)]
+        return [WeakJudgeWarning(f"{j!r} is weak.", code=code, subject=[j])
+                for j in names]  # fmt: skip
 
-    other = [(DataWarning, f"Judge 'j-{i}' is weak: odd.") for i in range(3)]
-    # Up to ten each is told.
-    assert issued(said(10)) == said(10)
-    found = issued([*said(17), *other, *said(2, "is strong")])
-    assert found[:5] == said(5)
-    category, text = found[5]
-    assert category is WeakJudgeWarning
-    assert text.startswith(
-        "Judge 'j-5', 'j-6', 'j-7', 'j-8', 'j-9' and 7 more: much as"
-    )
-    # Those of another category, or of other words, are not among them.
-    assert found[6:] == [*other, *said(2, "is strong")]
-    # Nor are those that begin alike and go on to something else.
-    features = [
-        (WeakJudgeWarning, f"Judge 'j-{i}': the features {verb}.")
-        for verb in ("tell models apart", "of new models are rare")
-        for i in range(6)
-    ]
-    assert issued(features) == features
-    # Texts without a name are told as they are, however many.
-    plain = [(DataWarning, f"{i} rows are odd.") for i in range(12)]
-    assert issued(plain) == plain
+    # Up to ten each is told, and any number of those that are about nobody.
+    plain = [DataWarning(f"{i} rows are odd.", code="odd") for i in range(12)]
+    alike, other = said(17), said(10, "strong")
+    found = list(in_short([*alike, *other, *plain]))
+    assert found[:5] == alike[:5] and found[6:] == [*other, *plain]
+    text = "'j-5', 'j-6', 'j-7', 'j-8', 'j-9' and 7 more: much as in the five"
+    assert type(found[5]) is WeakJudgeWarning and str(found[5]).startswith(text)
+    assert found[5].code == "weak"
+    assert found[5].subject == tuple(f"j-{i}" for i in range(5, 17))
 
 
 def test_hundreds_of_judges_are_told_in_short():
@@ -201,32 +172,3 @@ def test_what_nobody_hears_of_is_left_out():
             warn(DataWarning("heard"))
         warn(DiagnosticWarning("heard again"))
     assert [str(each) for each in log.found] == ["heard", "heard again"]
-
-
-def test_merged_warnings_are_about_all_their_subjects():
-    def message(number, *judges):
-        text = f"{number} judges are odd."
-        return DataWarning(text, code="odd-judges", subject=judges)
-
-    with WarningLog() as log:
-        warn_of_folds({0: [message(2, "a", "b")], 3: [message(2, "b", "c")]})
-    (merged,) = log.found
-    assert str(merged) == "In folds [0, 3], not on all rows: 2 judges are odd."
-    assert (merged.code, merged.subject) == ("odd-judges", ("a", "b", "c"))
-
-
-def test_the_warning_about_the_others_has_their_subjects():
-    names = [f"j-{i}" for i in range(12)]
-    log = WarningLog()
-    log.found += [
-        WeakJudgeWarning(f"Judge {name!r} is weak.", code="weak", subject=[name])
-        for name in names
-    ]
-    with pytest.warns(WeakJudgeWarning) as records:
-        log.issue()
-    shown = [record.message for record in records]
-    assert {warning.code for warning in shown} == {"weak"}
-    assert [warning.subject for warning in shown] == [
-        *((name,) for name in names[:5]),
-        tuple(names[5:]),
-    ]

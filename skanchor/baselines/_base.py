@@ -34,27 +34,25 @@ class Baseline(ComparisonEstimator):
         self,
         sample: Sample,
         values: Array,
-        covariance: Array | None = None,
-        unbounded: NDArray[np.bool_] | None = None,
+        *errors: Any,
         open_rows: OpenRows | None = None,
     ) -> None:
-        """Set labels, and the result: values of all models, maybe with their errors."""
-        X = sample.X
+        """Set labels, and the result: values of all models.
+
+        ``errors`` are their covariance and the mask of those that are unbounded.
+        """
+        X, inputs = sample.X, sample.inputs
         self.models_, self.judges_ = X.models, X.judges
         self.new_models_ = X.models[X.is_new]
         labels, counts = (X.models, X.is_new), count_rows(X, sample.weight)
-        if covariance is None or unbounded is None:
+        if not errors:
             check_scores(X, values)
-            self.result_ = PointResult(*labels, values, *counts, sample.inputs)
+            self.result_ = PointResult(*labels, values, *counts, inputs)
             return
+        covariance, unbounded = errors
+        repeat = values[None], covariance[None]
         self.result_ = RankingResult(
-            *labels,
-            values[None],
-            covariance[None],
-            unbounded,
-            *counts,
-            inputs=sample.inputs,
-            open_rows=open_rows,
+            *labels, *repeat, unbounded, *counts, inputs=inputs, open_rows=open_rows
         )
 
     def _annotate(self, X: Comparisons) -> Comparisons:
@@ -102,8 +100,7 @@ class OfVotes(Baseline):
         btl = self._part("btl")
         if btl.bias is not None:
             raise ValueError(
-                "Baselines do not support a bias of people: give a BTLRegressor with "
-                "bias=None. "
+                "Baselines have no bias of people: give a BTLRegressor with bias=None. "
                 "AnchorPipeline(human_bias=...) controls for style."
             )
         self.btl_ = clone(btl).fit_sample(sample, None if start is None else start.btl_)

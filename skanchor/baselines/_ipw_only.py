@@ -108,9 +108,9 @@ class IPWOnly(TwoSteps):
             arrived = np.flatnonzero(rows & X.involves_new)
             if X.features_left.shape[1] and len(arrived):
                 weight[history] *= self._ratios(sample, history, arrived)
-            # Scaled so that the largest is one: squares of tiny weights would be zero.
-            w = weight[history] / weight[history].max(initial=np.finfo(float).tiny)
-            sizes[judge] = w.sum() ** 2 / (w**2).sum() if w.any() else np.nan
+            # Of sum one: squares of tiny weights would be zero.
+            share = weight[history] / (weight[history].sum() or np.nan)
+            sizes[judge] = 1.0 / (share @ share) if len(share) else np.nan
         found = pd.Series(sizes, name="effective_sample_size")
         self.effective_sample_sizes_ = found.rename_axis("judge")
         return weight

@@ -20,12 +20,11 @@ from skanchor.baselines._likelihood import (
     FARTHEST,
     SCORE_BOUND,
     arrivals_of,
-    check_scores,
     in_mean_units,
     laid_out,
     minimum,
-    placed,
     sandwich,
+    with_new_scores,
 )
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import BattlesError, ConvergenceWarning
@@ -99,7 +98,7 @@ class JointBTL(OfVotes, RankingEstimator):  # numpydoc ignore=PR02
             recentre @ self.btl_.scores_.to_numpy(),
             recentre @ covariance @ recentre.T,
             unbounded,
-            self.btl_.open_rows_,
+            open_rows=self.btl_.open_rows_,
         )
 
 
@@ -215,10 +214,7 @@ class JointMLE(OfJudges, RankingEstimator):  # numpydoc ignore=PR02
         X = sample.X
         if start is None:
             # The two-step plug-in, from which the joint likelihood is maximised.
-            known = self._fit_judges(sample, None)
-            scores = placed(known)
-            check_scores(X, scores)
-            known = known.with_battles(known.X.with_columns(scores=scores))
+            known = with_new_scores(self._fit_judges(sample, None))
         else:
             self._fit_votes(sample, start)
             self.calibrator_ = start.calibrator_
@@ -374,29 +370,25 @@ class Oracle(Baseline, RankingEstimator):
         self.unseen = unseen
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
-        names = ("scores", "sensitivities", "bias")
-        if self.truth is None or any(name not in self.truth for name in names):
-            raise BattlesError(
-                "Oracle needs truth= with 'scores', 'sensitivities' and 'bias', as in "
-                "simulate_battles(...).truth."
-            )
         X = decide_roles(sample.X, sample.weight, self.new_models)
         check_ranking(X, self.new_models)
-        old = X.models[~X.is_new].tolist()
-        unknown = [model for model in old if model not in self.truth["scores"]]
-        unknown += [j for j in X.judges.tolist() if j not in self.truth["bias"]]
-        if unknown:
-            raise BattlesError(f"The truth has no score for {unknown[:5]}.")
+        old, judges, truth = X.models[~X.is_new].tolist(), X.judges.tolist(), self.truth
+        needed = {"scores": old, "sensitivities": judges, "bias": judges}
+        for name, labels in needed.items():
+            known = () if truth is None else truth.get(name, ())
+            lacking = [label for label in labels if label not in known]
+            if lacking:
+                raise BattlesError(
+                    f"Oracle needs truth= with {list(needed)}, as in "
+                    f"simulate_battles(...).truth; {name!r} lacks {lacking[:5]}."
+                )
         # Centred over the historical models, like the scores of every method.
         self._scores = self.truth["scores"] - self.truth["scores"].reindex(old).mean()
-        sample = sample.with_battles(self._with_truth(X))
-        scores = placed(sample)
-        check_scores(X, scores)
-        sample = sample.with_battles(sample.X.with_columns(scores=scores))
+        sample = with_new_scores(sample.with_battles(self._with_truth(X)))
         fit, sources = laid_out(arrivals_of(sample))
         covariance, unbounded = sandwich(fit, sources, fit.layout.of_scores(X.is_new))
-        unbounded |= X.is_new & (np.abs(scores) >= SCORE_BOUND)
-        self._conclude(sample, scores, covariance, unbounded)
+        unbounded |= X.is_new & (np.abs(fit.scores) >= SCORE_BOUND)
+        self._conclude(sample, fit.scores, covariance, unbounded)
 
     def _with_truth(self, X: Comparisons) -> Comparisons:
         """Rows with the true scores, sensitivities, biases and item effects."""

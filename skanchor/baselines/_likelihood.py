@@ -22,10 +22,9 @@ from skanchor._model.newton import minimise
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
-from skanchor._sample.source_rows import rows_that_count, source_rows
+from skanchor._sample.source_rows import source_rows, without_columns
 from skanchor._typing import Array
-from skanchor.bias.protocol import LastStage
-from skanchor.exceptions import BattlesError, BoundWarning, DataWarning
+from skanchor.exceptions import BattlesError, BoundWarning
 from skanchor.warning_log import warn
 
 SCORE_BOUND = 15.0
@@ -59,14 +58,9 @@ def with_outcomes(sample: Sample, y: Array) -> Sample:
 
 def laid_out(sample: Sample) -> tuple[Fit, list[SourceRows]]:
     """Parameters that rows carry, and the rows by source, with their bias fixed."""
-    sample, spans = in_mean_units(sample), []
-    biases = sample.X.biases
-    for source in range(1 + len(sample.X.judges)):
-        cut, places = rows_that_count(sample, source)
-        rest = 0.0 if biases is None else biases[cut.rows[places]]
-        empty = np.zeros((len(places), 0))
-        spans.append(LastStage(empty, np.zeros(0), np.zeros(0), rest))
-    return carried_by(sample.X), source_rows(sample, spans)
+    sample, biases = in_mean_units(sample), sample.X.biases
+    fixed = np.zeros(len(sample)) if biases is None else biases
+    return carried_by(sample.X), source_rows(sample, without_columns(sample, fixed))
 
 
 def minimum(
@@ -116,6 +110,13 @@ def placed(sample: Sample, *, is_unweighted: bool = False) -> Array:
     return np.where(layout.is_new & ~met, np.nan, fit.scores)
 
 
+def with_new_scores(sample: Sample) -> Sample:
+    """Rows that carry the scores of new models, too, as :func:`placed` finds them."""
+    scores = placed(sample)
+    check_scores(sample.X, scores)
+    return sample.with_battles(sample.X.with_columns(scores=scores))
+
+
 def check_scores(X: Comparisons, scores: Array) -> None:
     """Raise for new models without a score; warn of scores on the bounds."""
     lost = X.models[X.is_new & ~np.isfinite(scores)].tolist()
@@ -162,15 +163,9 @@ def common_scores(sample: Sample, slopes: Array, btl: BTLRegressor) -> Array:
     ridge = btl.alpha * sum(float(rows.weight.sum()) for rows in sources)
     fit = replace(fit, precision=np.diag(ridge * free))
     fit = minimum(fit, sources, free, btl.score_bound)
-    wins = wins_of(sample, sample.counts)
-    return centred_on_history(fit.scores, wins, layout.is_new)
-
-
-def centred_on_history(scores: Array, wins: Array, is_new: NDArray[np.bool_]) -> Array:
-    """Scores less their historical mean; NaN where no wins join them to the history."""
-    part = components(wins > 0, "weak")
-    scores = np.where(part == part[~is_new][0], scores, np.nan)
-    return np.asarray(scores - scores[~is_new].mean())
+    part, old = components(wins_of(sample, sample.counts) > 0, "weak"), ~layout.is_new
+    scores = np.where(part == part[old][0], fit.scores, np.nan)
+    return np.asarray(scores - scores[old].mean())
 
 
 def sandwich(
@@ -191,7 +186,8 @@ def sandwich(
     -------
     covariance : ndarray of shape (n_models, n_models)
     undetermined : ndarray of shape (n_models,)
-        Scores that the rows do not determine.
+        Scores that the rows do not determine, or of whose error they show nothing:
+        every outcome is what the fit predicts, or residuals cancel within groups.
     """
     layout, grams, squares = fit.layout, [], []
     mixed = np.zeros((layout.size, layout.size))
@@ -215,21 +211,9 @@ def sandwich(
     weights = RieszWeights(fit, values, undetermined)
     # Rows of a group depend on each other: their influences are summed, then squared.
     covariance = influence_of(weights, sources, 0).parts.sum(axis=0)
-    expected = weights.expected_parts(squares).sum(axis=0)
-    # Outcomes that equal their probabilities, or residuals that cancel within each
-    # group, would give errors of almost zero.
-    found, due = covariance.diagonal(), expected.diagonal()
-    if not ((due > 0) & (found <= LEAST_NOISE * due)).any():
-        return covariance, undetermined
-    warn(
-        DataWarning(
-            "The rows show no noise: every outcome is what the fit predicts, or "
-            "residuals cancel within groups. The errors are those that independent "
-            "rows would have.",
-            code="no-noise",
-        )
-    )
-    return expected, undetermined
+    independent = weights.expected_parts(squares).sum(axis=0).diagonal()
+    noiseless = covariance.diagonal() <= LEAST_NOISE * independent
+    return covariance, undetermined | (noiseless & (independent > 0))
 
 
 def wins_of(sample: Sample, rows: NDArray[np.bool_]) -> Array:

@@ -165,8 +165,7 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
         votes = np.flatnonzero(sample.counts & X.is_human & ~X.involves_new)
         # New models against historical ones.
         box = np.ix_(X.is_new, ~X.is_new)
-        total, count = np.zeros((2, np.count_nonzero(X.is_new)))
-        slopes, verdicts = [], []
+        total, count, slopes, verdicts = 0.0, 0, [], []
         for m in range(len(X.judges)):
             wins = wins_of(sample, X.judge == m)
             # One game is added to each pair, half won: a weight is a number of games.
@@ -174,12 +173,11 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
             verdict = logit((wins + 0.5) / (games + 1.0))
             seen = verdict[X.left[votes], X.right[votes]][:, None]
             fit = fit_logistic(seen, sample.y[votes], sample.weight[votes])
-            slope = float(fit.coef[0])
-            slopes.append(slope)
+            slopes.append(float(fit.coef[0]))
             verdicts.append(verdict)
             met = games[box] > 0
-            total += (met * expit(slope * verdict[box])).sum(axis=1)
-            count += met.sum(axis=1)
+            total = total + (met * expit(slopes[-1] * verdict[box])).sum(axis=1)
+            count = count + met.sum(axis=1)
         index = pd.Index(X.judges, name="judge")
         self.slopes_ = pd.Series(slopes, index, name="slope")
         self._verdicts = np.array(verdicts)
@@ -195,11 +193,9 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
         rate = expit(slopes * self._verdicts).mean(axis=0)
         # Tables of logits by judge, then that of people (code -1), then NaN for judges
         # that are not known (code -2); and NaN for models that are not known.
-        none = np.full_like(rate, np.nan)
-        tables = np.array([*self._verdicts, logit(rate), none])
-        tables = np.pad(tables, [(0, 0), (0, 1), (0, 1)], constant_values=np.nan)
-        last, n_models = len(tables) - 1, len(self.models_)
-        judge = np.append(positions(X.judges, self.judges_, last), [last, last - 1])
-        model = np.append(positions(X.models, self.models_, n_models), n_models)
+        tables = np.array([*self._verdicts, logit(rate)])
+        tables = np.pad(tables, [(0, 1)] * 3, constant_values=np.nan)
+        judge = np.append(positions(X.judges, self.judges_), [-1, -2])
+        model = np.append(positions(X.models, self.models_), -1)
         eta = tables[judge[X.judge], model[X.left], model[X.right]]
         return np.asarray(eta - X.score_differences)

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import StrOptions
@@ -104,13 +103,11 @@ class SoftElo(OfVotes, ScoreEstimator):
         known = self._fit_votes(self._admit(sample), start)
         X = known.X
         self.slope_ = self._slope(known)
-        arrived = np.flatnonzero(known.counts & ~X.is_human & X.involves_new)
+        margins = 2.0 * known.y - 1.0
         if self.uses_features:
-            margins = _feature_margins(X, arrived)
-        else:
-            margins = 2.0 * known.y[arrived] - 1.0
-        wins = known.y.copy()
-        wins[arrived] = expit(self.slope_ * margins)
+            margins = _feature_margins(X)
+        is_arrival = known.counts & ~X.is_human & X.involves_new
+        wins = np.where(is_arrival, expit(self.slope_ * margins), known.y)
         # Soft wins are as if by people without a bias.
         X = X.with_columns(sensitivities=np.ones(len(X.judges)))
         self._conclude(known, placed(with_outcomes(known.with_battles(X), wins)))
@@ -118,35 +115,32 @@ class SoftElo(OfVotes, ScoreEstimator):
     def _slope(self, sample: Sample) -> float:
         """Slope of the votes on their margins."""
         X, y = sample.X, sample.y
-        votes = sample.counts & X.is_human & ~X.involves_new
-        rows = np.flatnonzero(votes & (y != 0.5))
         if self.uses_features:
-            x = _feature_margins(X, rows)
+            margins = _feature_margins(X)
         else:
             # Mean verdict of each pair of models, NaN where there is none.
             wins = wins_of(sample, ~X.is_human & ~X.involves_new)
             with np.errstate(invalid="ignore"):
                 means = 2.0 * wins / (wins + wins.T) - 1.0
-            x = means[X.left[rows], X.right[rows]]
+            margins = means[X.left, X.right]
+        votes = sample.counts & X.is_human & ~X.involves_new & (y != 0.5)
         # A margin of zero says nothing about the slope.
-        known = np.isfinite(x) & (x != 0)
-        if not known.any():
+        rows = votes & np.isfinite(margins) & (margins != 0)
+        if not rows.any():
             raise BattlesError(
                 "No vote that is not a tie has a margin: margin='verdict' needs "
                 "verdicts on pairs of models that people have voted on, "
                 "margin='features' features in the rows of people."
             )
-        rows = rows[known]
-        fit = fit_logistic(x[known, None], y[rows], sample.weight[rows])
+        fit = fit_logistic(margins[rows, None], y[rows], sample.weight[rows])
         return float(fit.coef[0])
 
 
-def _feature_margins(X: Comparisons, rows: NDArray[np.intp]) -> Array:
+def _feature_margins(X: Comparisons) -> Array:
     """Mean difference of the features of rows, NaN where one is missing."""
     if not len(X.feature_names):
         raise BattlesError("margin='features' needs features of the responses.")
-    left, right = X.features_left[rows], X.features_right[rows]
-    return np.asarray((left - right).mean(axis=1))
+    return np.asarray((X.features_left - X.features_right).mean(axis=1))
 
 
 class ConformalRanking(AroundMethod, ScoreEstimator):
@@ -238,30 +232,19 @@ class ConformalRanking(AroundMethod, ScoreEstimator):
         k = int(np.ceil((len(distances) + 1) * level - 1e-9))
         if k > len(distances):
             needed = int(np.ceil(level / (1.0 - level) - 1e-9))
-            most = len(distances) / (len(distances) + 1)
             raise BattlesError(
                 f"Conformal intervals at level {level:g} need {needed} historical "
-                f"models with votes, and there are {len(distances)}: ask for a level "
-                f"of at most {np.floor(most * 1000) / 1000:g}."
+                f"models with votes, and there are {len(distances)}: lower the level."
             )
-        scores = self.scores_
-        return pd.DataFrame(
-            {"low": scores - distances[k - 1], "high": scores + distances[k - 1]}
-        )
+        scores, width = self.scores_, distances[k - 1]
+        return pd.DataFrame({"low": scores - width, "high": scores + width})
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
-        method = self._method()
-        # The outcomes of a sample are preferences in [0, 1], no longer labels.
-        rows = sample.X.as_preferences(), sample.y, sample.weight, sample.groups
-        self.estimator_ = clone(method).fit(*rows)
-        X, y, weight, groups = rows
-        self.left_out_ = leave_one_model_out(
-            method, X, y, sample_weight=weight, groups=groups, n_jobs=self.n_jobs
-        )
+        method, rows = self._method(), self._rows(sample)
+        self.estimator_ = clone(method).fit(**rows)
+        self.left_out_ = leave_one_model_out(method, **rows, n_jobs=self.n_jobs)
         inner = self.estimator_.result_
         self.models_, self.new_models_ = inner.models, inner.models[inner.is_new]
         scores = inner.all_scores.to_numpy(dtype=np.float64)
-        counts = inner.n_human, inner.n_judge
-        self.result_ = PointResult(
-            inner.models, inner.is_new, scores, *counts, inner.inputs
-        )
+        labels, counts = (inner.models, inner.is_new), (inner.n_human, inner.n_judge)
+        self.result_ = PointResult(*labels, scores, *counts, inner.inputs)

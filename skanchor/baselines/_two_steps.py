@@ -9,17 +9,14 @@ import numpy as np
 
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
-from skanchor._model.btl import fit_btl
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.baselines._base import OfJudges
 from skanchor.baselines._likelihood import (
     SCORE_BOUND,
-    centred_on_history,
     common_scores,
     mean_residual,
     placed,
-    wins_of,
     with_outcomes,
 )
 from skanchor.results.estimators import ScoreEstimator
@@ -402,9 +399,7 @@ class PerJudgeBTL(TwoSteps):
             else:
                 # A BTL score is in judge logits; division by c_m gives human logits. A
                 # judge of sensitivity zero, which was warned of, gives the score zero.
-                wins = wins_of(rows, rows.counts)
-                fit = fit_btl(wins, alpha=self.btl_.alpha, bound=self.btl_.score_bound)
-                scores = centred_on_history(fit.reported, wins, X.is_new)
+                scores = common_scores(rows, np.ones(len(X.judges)), self.btl_)
                 scores = scores / slope if slope else 0.0 * scores
             by_judge.append(np.clip(scores, -SCORE_BOUND, SCORE_BOUND))
         # Mean over the judges that give a finite score, NaN where none does.

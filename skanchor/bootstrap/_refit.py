@@ -112,6 +112,8 @@ def bootstrap(
                 "Methods of one class cannot be told apart by it; give a dict from "
                 "names to estimators."
             )
+    if not methods:
+        return {}
     with WarningLog() as log:
         # Prompts are drawn, or rows, and raters are not.
         sample = Sample.admit(X, y, sample_weight, groups).without_raters()
@@ -127,19 +129,18 @@ def bootstrap(
         name: clone(method).fit(sample.X, y, sample_weight=sample.weight, **extra)
         for name, method in methods.items()
     }
-    if not fitted:
-        return {}
     new_models = next(iter(fitted.values())).new_models_.tolist()
-    sample = sample.with_battles(decide_roles(sample.X, sample.weight, new_models))
-    sample = sample[_side_by_side(sample)]
+    X = decide_roles(sample.X, sample.weight, new_models).as_preferences()
+    sample = _side_by_side(sample.with_battles(X))
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     resampler = Resampler(sample, seed)
-    # The outcomes of a sample are preferences in [0, 1], no longer labels.
-    rows = sample.with_battles(sample.X.as_preferences())
     starts = range(0, n_resamples, resampler.block)
     blocks = run_plan(
         _run_block,
-        [(rows, fitted, resampler, k, n_resamples - at) for k, at in enumerate(starts)],
+        [
+            (sample, fitted, resampler, block, n_resamples - start)
+            for block, start in enumerate(starts)
+        ],
         n_jobs=n_jobs,
         verbose=verbose,
         description="resamples",
@@ -150,15 +151,12 @@ def bootstrap(
     }
 
 
-def _side_by_side(sample: Sample) -> NDArray[np.intp]:
-    """Order in which rows of a source, and equal pairs within it, are contiguous.
-
-    Rows that are not used are left out.
-    """
+def _side_by_side(sample: Sample) -> Sample:
+    """Rows that are used, those of a source and of a pair within it contiguous."""
     # ``lexsort`` sorts by the last key first.
     X, used = sample.X, np.flatnonzero(sample.counts)
     keys = (X.order, X.right, X.left, X.sources, X.involves_new)
-    return used[np.lexsort([key[used] for key in keys])]
+    return sample[used[np.lexsort([key[used] for key in keys])]]
 
 
 def _run_block(
@@ -170,12 +168,12 @@ def _run_block(
     with warnings.catch_warnings(), unheard(Warning):
         warnings.simplefilter("ignore")
         return {
-            name: np.array([_refit(sample.weighted(w), method) for w in weights])
+            name: np.array([_refitted(sample.weighted(w), method) for w in weights])
             for name, method in fitted.items()
         }
 
 
-def _refit(sample: Sample, fitted: Any) -> Array:
+def _refitted(sample: Sample, fitted: Any) -> Array:
     """Values of a method fitted again, from its fit of all rows; NaN where refused."""
     again = clone(fitted).set_params(new_models=fitted.new_models_.tolist())
     try:
@@ -187,9 +185,8 @@ def _refit(sample: Sample, fitted: Any) -> Array:
 
 def _collected(name: str, fitted: Any, replicates: Array) -> BootstrapResult:
     """Result of one method from its refits; warn of resamples that failed."""
-    models, n = fitted.models_, len(replicates)
-    is_new = np.isin(models, fitted.new_models_)
-    result = BootstrapResult(fitted, models, is_new, values_of(fitted), replicates)
+    labels, n = (fitted.models_, fitted.result_.is_new), len(replicates)
+    result = BootstrapResult(fitted, *labels, values_of(fitted), replicates)
     if n - result.failed < 2:
         raise ValueError(
             f"{name} could not be fitted on any of {n} resamples; some model or judge "
@@ -229,13 +226,11 @@ class Resampler:
     """
 
     def __init__(self, sample: Sample, seed: int):
-        weight, groups = sample.weight, sample.groups
-        self.weight, self.seed = weight, seed
+        self.weight, self.seed = sample.weight, seed
         used = np.flatnonzero(sample.counts)
-        source = sample.X.sources[used]
-        if groups is None:
-            unit, stratum = np.arange(len(used)), source
-        else:
+        source, groups = sample.X.sources[used], sample.groups
+        unit, stratum = np.arange(len(used)), source
+        if groups is not None:
             # spans[g, s]: whether group g has rows of source s. Equal rows of this
             # table are one kind of group.
             _, unit = np.unique(groups[used], return_inverse=True)
@@ -249,7 +244,7 @@ class Resampler:
         self._strata = [np.flatnonzero(stratum == k) for k in np.unique(stratum)]
         # Unit of each row. Rows that are not used have the number n_units, whose count
         # is always zero.
-        self._unit = np.full(len(weight), len(stratum))
+        self._unit = np.full(len(sample), len(stratum))
         self._unit[used] = unit
 
     @property
@@ -273,8 +268,7 @@ class Resampler:
         stream = np.random.SeedSequence(self.seed, spawn_key=(number, 0))
         rng = np.random.default_rng(stream)
         # How often each unit was drawn; the last column, of unused rows, stays zero.
-        n_units = sum(map(len, self._strata))
-        counts = np.zeros((self.block, n_units + 1))
+        counts = np.zeros((self.block, sum(map(len, self._strata)) + 1))
         for members in self._strata:
             # Small integers are drawn faster.
             size = len(members)
@@ -294,9 +288,8 @@ def _pooled(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
     # If the rare kinds are too few even together, the most frequent kind joins them.
     if sizes[rare].sum() < LEAST_STRATUM and rare.any():
         rare[np.argmax(sizes)] = True
-    stratum = np.arange(len(sizes))
     # The common stratum has the number of the first of its kinds.
-    return np.where(rare, np.argmax(rare), stratum)
+    return np.where(rare, np.argmax(rare), np.arange(len(sizes)))
 
 
 _AT_BOUND = 1e-9
@@ -389,12 +382,8 @@ class Bootstrapped(AroundMethod, RankingEstimator):
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         method = self._method()
         (refits,) = bootstrap(
-            {type(method).__name__: method},
-            # The outcomes of a sample are preferences in [0, 1], no longer labels.
-            sample.X.as_preferences(),
-            sample.y,
-            sample_weight=sample.weight,
-            groups=sample.groups,
+            [method],
+            **self._rows(sample),
             weights=self.weights,
             n_resamples=self.n_resamples,
             n_jobs=self.n_jobs,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skanchor._checks import check_level
 from skanchor._typing import Array
-from skanchor.results import PointResult, RankingResult
+from skanchor.results import RankingResult
 
 Kind = Literal["basic", "percentile"]
 KINDS: tuple[Kind, ...] = ("basic", "percentile")
@@ -88,10 +88,7 @@ class BootstrapResult:
         return pd.Series(error, index=self._index, name="standard_error")
 
     def limits(
-        self,
-        targets: Array,
-        level: float = 0.95,
-        kind: Kind = "basic",
+        self, targets: Array, level: float = 0.95, kind: Kind = "basic"
     ) -> tuple[Array, Array]:
         """Confidence limits of linear functions of the values.
 
@@ -120,11 +117,7 @@ class BootstrapResult:
             return low, high
         return 2.0 * estimate - high, 2.0 * estimate - low
 
-    def conf_int(
-        self,
-        level: float = 0.95,
-        kind: Kind = "basic",
-    ) -> pd.DataFrame:
+    def conf_int(self, level: float = 0.95, kind: Kind = "basic") -> pd.DataFrame:
         """Confidence intervals of the new models' values.
 
         Parameters
@@ -174,10 +167,7 @@ class BootstrapResult:
 
 def values_of(fitted: Any) -> Array:
     """Values of all models of a fitted method: scores, or win rates if rank-only."""
-    result = fitted.result_
-    point = isinstance(result, PointResult)
-    values: pd.Series = result.values if point else result.all_scores
-    return values.to_numpy(dtype=np.float64)
+    return np.asarray(fitted.result_.all_scores, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -24,11 +24,6 @@ from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.results import AnchorResult
 
-PARTS = 4_096
-"""Most parts that stand for the rows. More rows are added up in so many random sets,
-with random signs: sums of products stay the same in the mean, and correlations are off
-by about ``1 / sqrt(PARTS)``, or .016."""
-
 
 class DifferenceErrors:
     """Finds the parts of the error of each difference.
@@ -78,9 +73,9 @@ class DifferenceErrors:
         Returns
         -------
         dict
-            ``row_parts``, at most `PARTS` numbers, ``item_parts``, one by judge and
-            model of the sample, in logits; ``item_df``. Empty where the estimator has
-            no influence values, or people have a bias.
+            ``row_parts``, one by row or group, ``item_parts``, one by judge and model
+            of the sample, in logits; ``item_df``. Empty where the estimator has no
+            influence values, or people have a bias.
         """
         result = getattr(fitted, "result_", None)
         debiaser = getattr(fitted, "debiaser_", None)
@@ -115,24 +110,13 @@ class DifferenceErrors:
         }
 
     def _in_parts(self, influence: Array, rows: NDArray[np.intp]) -> Array:
-        """Add influence of rows up by group, and groups in at most `PARTS` sets.
-
-        The shapes are (n_chosen, k) and (n_parts, k).
-        """
-        unit, groups = rows, self.sample.groups
+        """Influence of rows, (n_chosen, k), by row or group of the sample."""
+        unit, groups, size = rows, self.sample.groups, len(self.sample)
         if groups is None:
             # Copies of a row are independent: k of them with influence s together have
             # the square s^2 / k.
             influence = influence / np.sqrt(self._times[rows])[:, None]
         else:
-            unit = groups[rows]
-        n_units = len(self.sample) if groups is None else int(groups.max()) + 1
-        if n_units > PARTS:
-            # The same sets and signs for every model.
-            rng = np.random.default_rng(0)
-            part = rng.integers(PARTS, size=n_units)
-            sign = rng.choice([-1.0, 1.0], size=n_units)
-            influence, unit = influence * sign[unit, None], part[unit]
-        size = min(n_units, PARTS)
+            unit, size = groups[rows], int(groups.max()) + 1
         sums = [np.bincount(unit, column, minlength=size) for column in influence.T]
         return np.asarray(sums, dtype=np.float64).T

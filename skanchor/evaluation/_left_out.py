@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 
 from skanchor._battles import label_list
 from skanchor._battles.labels import positions
@@ -54,9 +53,7 @@ def leave_one_model_out(
     estimator : estimator
         Anything with ``fit``, ``scores_`` and optionally ``standard_errors_``,
         ``conf_int`` and ``rank_sets``; or, without ``scores_``, with ``ranks_``. The
-        table lacks the columns for which the estimator has no numbers. It may be the
-        last step of a scikit-learn ``Pipeline``, whose transformers are then fitted
-        again for each model left out.
+        table lacks the columns for which the estimator has no numbers.
     X : battles table or Comparisons
         One row per comparison.
     y : array-like of shape (n_rows,)
@@ -122,98 +119,110 @@ def leave_one_model_out(
     >>> bool(abs(table.score - table.true_score).iloc[0] < 0.5)
     True
     """
-    table, _ = models_left_out(
-        estimator, X, y, sample_weight, groups, weights, models, level, n_jobs, verbose
-    )
-    return table
-
-
-def models_left_out(
-    estimator: Any,
-    X: Battles,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    groups: ArrayLike | str | None,
-    weights: str | None,
-    models: Sequence[Hashable] | None,
-    level: float,
-    n_jobs: int | None,
-    verbose: int,
-    *,
-    with_errors: bool = False,
-    issued: Iterable[Warning] = (),
-) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
-    """Result of :func:`leave_one_model_out`, whose arguments come first.
-
-    Parameters
-    ----------
-    estimator, X, y, sample_weight, groups, weights, models, level, n_jobs, verbose
-        As there.
-    with_errors : bool
-        Whether to return the parts of the errors.
-    issued : iterable of Warning
-        Warnings of the fit of all rows, which are not issued again.
-
-    Returns
-    -------
-    table : DataFrame
-    parts : list of dict
-        By model, what :meth:`DifferenceErrors.parts` returns; empty without errors.
-    """
-    refuse_contexts(estimator, "leave_one_model_out")
-    with WarningLog() as log:
-        sample = Sample.admit(X, y, sample_weight, groups)
-        rules = RowRules.of(estimator)
-        counted = rules.counts if weights is None else weights == "frequency"
-        if not counted:
-            warn_of_counts(sample)
-        sample = treat_ties(sample, drop=rules.drops_ties)
-        sample, human = _true_scores(sample, counted, _bias_of_truth(estimator))
-    log.issue()
-    voted = human.models_.tolist()
-    models = voted if models is None else label_list("models", models)
-    strangers = [model for model in models if model not in voted]
-    if strangers:
-        raise BattlesError(
-            f"Models {strangers} have no human rows that give them a true score."
-        )
-    errors = None
-    if with_errors and counted == rules.counts:
-        errors = DifferenceErrors(sample, human, counted)
-    table = X if isinstance(estimator, Pipeline) else None
-    left_out = _LeftOut(estimator, table, sample, human, level, errors)
-    done = run_plan(
-        left_out.row,
-        [(model,) for model in models],
-        n_jobs=n_jobs,
-        verbose=verbose,
-        description="models left out",
-    )
-    rows, parts, found = zip(*done, strict=True)
-    # Fits of nearly the same rows warn of the same: each warning is issued once.
-    with WarningLog() as log:
-        by_model = dict(zip(models, found, strict=True))
-        warn_of_parts(by_model, "Leaving out models {}", issued)
-    log.issue()
-    return pd.DataFrame(list(rows), index=pd.Index(models, name="model")), list(parts)
+    study = _Study.of(estimator, X, y, sample_weight, groups, weights)
+    return study.run(models, level, n_jobs, verbose)[0]
 
 
 @dataclass(frozen=True, eq=False)
-class _LeftOut:
-    """What all fits without the votes on a model share.
+class _Study:
+    """Rows of which models are left out in turn.
 
-    ``table`` is what the transformers of a pipeline are fitted to, ``human`` the fit of
-    all votes.
+    Attributes
+    ----------
+    estimator : estimator
+        Unfitted.
+    sample : Sample
+        Rows of models with a true score.
+    human : BTLRegressor
+        The fit of all votes.
+    counted : bool
+        Whether weights are numbers of equal rows.
+    errors : DifferenceErrors or None
+        Finds the parts of the errors.
     """
 
     estimator: Any
-    table: Any
     sample: Sample
     human: BTLRegressor
-    level: float
-    errors: DifferenceErrors | None
+    counted: bool
+    errors: DifferenceErrors | None = None
 
-    def row(self, model: Any) -> tuple[dict[str, Any], dict[str, Any], list[Warning]]:
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | str | None,
+        weights: str | None,
+    ) -> _Study:
+        """Admit rows, and fit their votes; as :func:`leave_one_model_out`."""
+        refuse_contexts(estimator, "leave_one_model_out")
+        if isinstance(estimator, Pipeline):
+            raise TypeError(
+                "leave_one_model_out takes a method, not a Pipeline: transform the "
+                "table first."
+            )
+        with WarningLog() as log:
+            sample = Sample.admit(X, y, sample_weight, groups)
+            rules = RowRules.of(estimator)
+            counted = rules.counts if weights is None else weights == "frequency"
+            if not counted:
+                warn_of_counts(sample)
+            sample = treat_ties(sample, drop=rules.drops_ties)
+            params = estimator.get_params()
+            # Scores at equal style must be compared with human scores at equal style.
+            bias = params.get("human_bias")
+            bias = params.get("btl__bias") if bias is None else bias
+            sample, human = _true_scores(sample, counted, bias)
+        log.issue()
+        return cls(estimator, sample, human, counted)
+
+    def with_errors(self) -> _Study:
+        """The same with parts of errors, where rows count as in the fit of votes."""
+        if self.counted != RowRules.of(self.estimator).counts:
+            return self
+        errors = DifferenceErrors(self.sample, self.human, self.counted)
+        return replace(self, errors=errors)
+
+    def run(
+        self,
+        models: Sequence[Hashable] | None,
+        level: float,
+        n_jobs: int | None,
+        verbose: int,
+        issued: Iterable[Warning] = (),
+    ) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
+        """Table of the models, and the parts of their errors.
+
+        Warnings that have been issued already are not repeated.
+        """
+        voted = self.human.models_.tolist()
+        models = voted if models is None else label_list("models", models)
+        strangers = [model for model in models if model not in voted]
+        if strangers:
+            raise BattlesError(
+                f"Models {strangers} have no human rows that give them a true score."
+            )
+        done = run_plan(
+            self.row,
+            [(model, level) for model in models],
+            n_jobs=n_jobs,
+            verbose=verbose,
+            description="models left out",
+        )
+        rows, parts, found = zip(*done, strict=True)
+        # Fits of nearly the same rows warn of the same: each warning is issued once.
+        with WarningLog() as log:
+            by_model = dict(zip(models, found, strict=True))
+            warn_of_parts(by_model, "Leaving out models {}", issued)
+        log.issue()
+        return pd.DataFrame(list(rows), pd.Index(models, name="model")), list(parts)
+
+    def row(
+        self, model: Any, level: float
+    ) -> tuple[dict[str, Any], dict[str, Any], list[Warning]]:
         """Row of the table of a model, parts of its error, and warnings."""
         human, X = self.human, self.sample.X
         voted = positions(X.models, human.models_) >= 0
@@ -242,11 +251,11 @@ class _LeftOut:
         if hasattr(fitted, "standard_errors_"):
             row["standard_error"] = fitted.standard_errors_[model]
         if hasattr(fitted, "conf_int"):
-            row["low"], row["high"] = fitted.conf_int(self.level).loc[model]
+            row["low"], row["high"] = fitted.conf_int(level).loc[model]
             row["covered"] = bool(row["low"] <= row["true_score"] <= row["high"])
         if "standard_error" in row:
             # Other intervals, such as conformal ones, allow for the human error.
-            row["compatible"] = is_compatible(row, self.level)
+            row["compatible"] = _is_compatible(row, level)
         row["true_rank"] = insertion_rank(human.scores_[model], others)
         if "score" not in row:
             row["rank"] = int(fitted.ranks_[model])
@@ -256,7 +265,7 @@ class _LeftOut:
                 fellows = _without(fitted.result_.all_scores, model)
                 row["fitted_rank"] = insertion_rank(row["score"], fellows)
         if hasattr(fitted, "rank_sets"):
-            sets = fitted.rank_sets(self.level).loc[model]
+            sets = fitted.rank_sets(level).loc[model]
             row["rank_low"], row["rank_high"] = int(sets["low"]), int(sets["high"])
         parts = {}
         if self.errors is not None:
@@ -265,15 +274,9 @@ class _LeftOut:
 
     def _fitted(self, model: Any, rows: NDArray[np.intp]) -> tuple[Any, list[Warning]]:
         """Estimator fitted to some rows with one new model, and its warnings."""
-        chosen, step, battles = self.sample[rows], "", None
-        fitted = clone(self.estimator)
-        if self.table is not None:
-            # The transformers of a pipeline need the table itself; its last step gets
-            # weights, groups and new models by prefixed names.
-            step = f"{fitted.steps[-1][0]}__"
-            battles = _safe_indexing(self.table, rows)
-        if f"{step}new_models" in fitted.get_params():
-            fitted.set_params(**{f"{step}new_models": [model]})
+        chosen, fitted = self.sample[rows], clone(self.estimator)
+        if "new_models" in fitted.get_params():
+            fitted.set_params(new_models=[model])
         with (
             warnings.catch_warnings(record=True) as issued,
             # The table returned here shows what a diagnostic could only suspect.
@@ -283,18 +286,16 @@ class _LeftOut:
             warnings.simplefilter("always")
             # Outcomes are encoded in [0, 1] by now, whatever their labels were.
             fitted.fit(
-                chosen.X.as_preferences() if battles is None else battles,
+                chosen.X.as_preferences(),
                 chosen.y,
-                **{
-                    f"{step}sample_weight": chosen.weight,
-                    f"{step}groups": chosen.row_groups,
-                },
+                sample_weight=chosen.weight,
+                groups=chosen.row_groups,
             )
         found = [each.message for each in issued if isinstance(each.message, Warning)]
-        return fitted if battles is None else fitted[-1], found
+        return fitted, found
 
 
-def is_compatible(row: dict[str, Any], level: float) -> bool:
+def _is_compatible(row: dict[str, Any], level: float) -> bool:
     """Whether two scores differ by no more than their combined error allows."""
     error, quantile = row["standard_error"], ndtri(0.5 + level / 2.0)
     if 0 < error < np.inf:
@@ -302,23 +303,6 @@ def is_compatible(row: dict[str, Any], level: float) -> bool:
         quantile = (row["high"] - row["low"]) / 2.0 / error
     most = quantile * np.hypot(error, row["true_error"])
     return bool(abs(row["score"] - row["true_score"]) <= most)
-
-
-def _bias_of_truth(estimator: Any) -> Any:
-    """Learner of people's bias to fit together with the true scores, None for none.
-
-    Scores at equal style must be compared with human scores at equal style.
-    """
-    staged = isinstance(estimator, Pipeline)
-    params = (estimator.steps[-1][1] if staged else estimator).get_params()
-    bias = params.get("human_bias")
-    bias = params.get("btl__bias") if bias is None else bias
-    if staged and bias is not None:
-        raise ValueError(
-            "leave_one_model_out cannot fit human scores at equal style to a table "
-            "whose features a Pipeline makes: transform the table first."
-        )
-    return bias
 
 
 def _true_scores(
@@ -422,10 +406,9 @@ def check_intervals(
         # As the fitted pipeline reports. Fits of different models run in parallel, so
         # that each fit itself uses one core.
         unfitted.set_params(item_effects=treatment, n_jobs=None, verbose=0)
-    table, parts = models_left_out(
-        unfitted, X, y, sample_weight, groups, weights, models, level, n_jobs, verbose,
-        with_errors=True, issued=[*issued, *getattr(estimator, "warnings_", ())],
-    )  # fmt: skip
+    study = _Study.of(unfitted, X, y, sample_weight, groups, weights).with_errors()
+    issued = [*issued, *getattr(estimator, "warnings_", ())]
+    table, parts = study.run(models, level, n_jobs, verbose, issued)
     if "standard_error" not in table:
         raise TypeError(
             "Intervals can only be tested of a method with standard errors; use "

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import Comparisons
 from skanchor._estimators.base import ComparisonEstimator
+from skanchor._sample.sample import Sample
 from skanchor.results import PointResult, RankingResult
 
 P = ParamSpec("P")
@@ -147,6 +148,12 @@ class AroundMethod(_Scored):
         if self.new_models is not None:
             method.set_params(new_models=self.new_models)
         return method
+
+    def _rows(self, sample: Sample) -> dict[str, Any]:
+        """Arguments of the other estimator's ``fit``."""
+        # The outcomes of a sample are preferences in [0, 1], no longer labels.
+        X, weight = sample.X.as_preferences(), sample.weight
+        return dict(X=X, y=sample.y, sample_weight=weight, groups=sample.groups)
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         annotated: Comparisons = self.estimator_.transform(X)

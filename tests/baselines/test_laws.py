@@ -91,7 +91,7 @@ def test_a_result_names_the_columns_that_it_depends_on(name, data):
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
 @pytest.mark.parametrize("name", sorted(set(BASELINES) - {"Oracle"}))
-@pytest.mark.filterwarnings("ignore:.* equal an earlier one in all columns")
+@pytest.mark.filterwarnings("ignore:.* copies of earlier ones")
 def test_weights_are_repetitions_and_the_row_order_does_not_matter(name, data):
     X, y = with_votes(data) if name == "HumanOnly" else (data.X, data.y)
     method = BASELINES[name]()

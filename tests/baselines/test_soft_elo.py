@@ -118,7 +118,7 @@ def test_conformal_intervals_by_hand(data):
     for level, k in ((4 / 6, 4), (0.7, 5), (5 / 6, 5)):
         low, high = method.conf_int(level).loc[NEW]
         assert_allclose([score - low, high - score], distances[k - 1])
-    with pytest.raises(BattlesError, match=r"need 19 .* there are 5.*0\.833"):
+    with pytest.raises(BattlesError, match="need 19 historical"):
         method.conf_int()
     with pytest.raises(BattlesError, match="need 6 historical models"):
         method.conf_int(0.84)

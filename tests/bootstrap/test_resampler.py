@@ -75,7 +75,7 @@ def test_groups_without_dependence_leave_the_errors():
     assert ((ratio > 0.75) & (ratio < 1.33)).all()
 
 
-@pytest.mark.filterwarnings("ignore:.* equal an earlier one in all columns")
+@pytest.mark.filterwarnings("ignore:.* copies of earlier ones")
 def test_groups_widen_the_errors_of_repeated_rows(data):
     # Each row four times: rows are drawn as if they were independent, groups are not.
     X = pd.concat([data.X] * 4, ignore_index=True)
