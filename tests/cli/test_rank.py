@@ -433,7 +433,10 @@ def test_text_columns(run, battles, tmp_path):
     flags = ["--features", "words", "--text-columns"]
     code, out, err = run("rank", path, *FAST, *flags, "text a, text b")
     assert (code, err) == (0, []) and "\nFeatures: words.\n" in out
-    for given, cause in [("text a", "takes pairs"), ("x,y", "no pair of columns")]:
+    for given, cause in [
+        ("text a", "takes pairs"),
+        ("x,y", "no columns of texts x and y"),
+    ]:
         code, _, err = run("rank", path, *flags, given)
         assert code == 2 and cause in err[0]
 

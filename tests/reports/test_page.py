@@ -199,9 +199,9 @@ def test_warnings_are_listed_once_and_many_alike_in_short(anchor):
     facts = Facts(anchor, earlier=[read, *alike, read])
     assert len(record_of(facts)["warnings"]) == 31
     text = " ".join(Ranking(facts).to_text().split())
-    assert text.count("2 rows hold no verdict.") == 1 and text.count("Judge 'j-") == 6
-    assert "and 20 more: much as in the five warnings before." in text
-    assert Page(render_page(facts)).text.count("Judge 'j-") == 6
+    assert text.count("2 rows hold no verdict.") == 1 and text.count("Judge 'j-") == 5
+    assert "and 20 more" in text
+    assert Page(render_page(facts)).text.count("Judge 'j-") == 5
 
 
 def test_it_is_self_contained_small_and_accessible(anchor, page):
