@@ -425,7 +425,7 @@ class Search:
     def confirm(
         self, refit: Callable[..., AnchorResult | None], has_item_effects: bool
     ) -> Iterator[None]:
-        """Refit without the units that were found, and a few more or fewer.
+        """Refit without the units that were found, if any, and a few more or fewer.
 
         Parameters
         ----------
@@ -440,6 +440,8 @@ class Search:
         None
             Before each refit.
         """
+        if not np.isfinite(self.row["re_solved"]):
+            return
         # The largest number that does not change the statement, the smallest that does,
         # and the smallest that breaks the fit; and margins.
         fewer, low, above, high, below = 0, 0, self.margin, np.inf, np.nan
