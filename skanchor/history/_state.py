@@ -27,8 +27,8 @@ from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
+from skanchor._model.newton import grams_of
 from skanchor._model.sources import SourceRows
-from skanchor._model.steps import grams_of
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity

@@ -18,8 +18,8 @@ from skanchor._crossfit.item_test import (
     _score_test,
     item_test,
 )
-from skanchor._model.dispersion import dispersion
 from skanchor._model.fit import Fit
+from skanchor._model.influence import dispersion
 from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.sources import SourceSums
