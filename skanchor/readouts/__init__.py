@@ -1,11 +1,11 @@
 """What a fit says beyond its scores: sensitivity, worth, outlook, design, fragility."""
 
 from skanchor.readouts._answer import Answer
+from skanchor.readouts._answer import FittedRows as FittedRows
 from skanchor.readouts._design import Design
 from skanchor.readouts._design import design as design
 from skanchor.readouts._exposures import FAVOUR_OF as FAVOUR_OF
 from skanchor.readouts._exposures import Exposures as Exposures
-from skanchor.readouts._fitted import FittedRows as FittedRows
 from skanchor.readouts._fragility import Fragility
 from skanchor.readouts._fragility import fragility as fragility
 from skanchor.readouts._looks import look_multiplier

@@ -1,12 +1,23 @@
-"""``Answer``: a table, and what it says in sentences."""
+"""What all read-outs share: the fit that is asked, its refusals, and an ``Answer``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+
+from skanchor._battles import has_contexts
+from skanchor.exceptions import BattlesError
+
+if TYPE_CHECKING:
+    from skanchor import AnchorResult
+    from skanchor._diagnostics import FitSums
+    from skanchor._estimators.riesz import RieszDebiaser
+    from skanchor._model.fit import Fit
+    from skanchor._model.item_effects import ItemCovariance
+    from skanchor._sample.sample import Sample
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,3 +87,95 @@ def table_by(names: list[str], rows: dict[Any, dict[str, Any]]) -> pd.DataFrame:
         return table.rename_axis(names[0])
     table.index = pd.MultiIndex.from_tuples(list(rows), names=names)
     return table
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRows:
+    """Rows of a fit, its learners, and the Riesz system of all rows.
+
+    Attributes
+    ----------
+    sample : Sample
+        Rows that carry everything the chain learned. Beside a history they are those
+        of the new models.
+    learners : list of learner or None
+        Fitted bias of each source, people first.
+    debiaser : RieszDebiaser or None
+        Solved for all rows, those of a history included; None for a plug-in.
+    items : ItemCovariance or None
+        Covariance of the item effects.
+    fit : Fit or None
+        Parameters that were fitted to all rows; None for a plug-in.
+    sums : FitSums or None
+        Sums over all rows there; None for a plug-in.
+    """
+
+    sample: Sample
+    learners: list[Any]
+    debiaser: RieszDebiaser | None
+    items: ItemCovariance | None
+    fit: Fit | None = None
+    sums: FitSums | None = None
+
+    def served(self, what: str, *, in_closed_form: bool) -> RieszDebiaser:
+        """Refuse methods without a formula for the effect of other rows.
+
+        Parameters
+        ----------
+        what : str
+            What cannot be computed then.
+        in_closed_form : bool
+            Whether the weights must be known of rows that are not there, by a formula.
+
+        Returns
+        -------
+        RieszDebiaser
+        """
+        why = ""
+        if self.debiaser is None:
+            why = "a plug-in, debiaser='passthrough', has no errors"
+        elif has_contexts(self.sample.X):
+            why = "with contexts a row counts for several scores of a model"
+        elif in_closed_form:
+            labels = ["people", *self.sample.X.judges.tolist()]
+            learners = zip(labels, self.debiaser.learners_, strict=True)
+            free = [label for label, one in learners if not one.has_span]
+            if free:
+                why = (
+                    f"the learner of {free[0]} has no linear span, so that the "
+                    "information of further rows is not known"
+                )
+        if why or self.debiaser is None:
+            raise BattlesError(
+                f"{what} cannot be computed: {why}. Fit an AnchorPipeline without it."
+            )
+        return self.debiaser
+
+
+def check_labels(labels: Iterable[Any], known: Sequence[Any], what: str) -> None:
+    """Refuse labels that are none of the known ones."""
+    strangers = [label for label in labels if label not in known]
+    if strangers:
+        raise BattlesError(
+            f"There are no {what} {strangers[:5]!r}; there are {list(known)[:12]!r}."
+        )
+
+
+def determined_models(result: AnchorResult, model: Hashable | None = None) -> list[Any]:
+    """New models whose score is determined: the one that is asked for, or all."""
+    new = result.models[result.is_new].tolist()
+    if not new:
+        raise BattlesError(
+            "There is no new model, whose score the answer is about. Begin with about "
+            "five verdicts on it for each historical model, divided evenly over judges."
+        )
+    asked = new if model is None else [model]
+    check_labels(asked, new, "new models")
+    lost = set(result.models[result.unbounded].tolist())
+    found = [one for one in asked if one not in lost]
+    if not found:
+        raise BattlesError(
+            f"The scores of {asked[:5]} are not determined: their errors are infinite. "
+            "Get verdicts of a judge with historical verdicts on them first."
+        )
+    return found

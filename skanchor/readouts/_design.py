@@ -1,12 +1,20 @@
-"""What to buy next: rows on new models that lower their errors most for the money."""
+"""What to buy next: rows on new models that lower their errors most for the money.
+
+The variance ``f(n) = sum_t l_t' (Q + R + sum_q n_q I_q)^-1 l_t`` is convex in the
+numbers of rows n. Pairwise Frank-Wolfe steps move spend from the worst part of an
+allocation to the best one. The duality gap bounds how far the result is from the
+optimum, so that it is its own certificate.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from skanchor._battles import HUMAN
@@ -14,16 +22,20 @@ from skanchor._checks import check_level, is_number
 from skanchor._model.layout import PEOPLE
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
-from skanchor.readouts._allocation import allocate, round_to_budget
-from skanchor.readouts._answer import Answer
-from skanchor.readouts._fitted import check_labels, determined_models
-from skanchor.readouts._plan import Plan
+from skanchor.readouts._answer import Answer, check_labels, determined_models
+from skanchor.readouts._plan import Plan, Targets
 
 if TYPE_CHECKING:
     from skanchor import AnchorResult
 
 FLOOR = 0.1
 """Least share of each judge in the spend on verdicts where there are item effects."""
+
+
+GAP = 1e-3
+"""Duality gap, as a share of the variance, at which the search stops."""
+
+MOST_STEPS = 500
 
 
 class Design(Answer):
@@ -135,8 +147,7 @@ def design(
     budget = _check_budget(budget, min(prices.values()))
     pairs = _target_pairs(plan, targets)
     models = list(dict.fromkeys(model for model, _ in pairs))
-    judges = [m for m in prices if m != PEOPLE]
-    floor = _check_floor(floor, plan, len(judges))
+    floor = _check_floor(floor, plan, len(prices.keys() - {PEOPLE}))
     wanted, kinds = plan.targets(pairs), plan.kinds
     offered = plan.offered(models, list(prices))
     if not len(offered):
@@ -156,7 +167,7 @@ def design(
         floor,
     )
     rows = round_to_budget(spend, each, budget)
-    bought, now = kinds.information(rows, offered), plan.weights(wanted)
+    bought = kinds.information(rows, offered)
     labels = np.array(plan.models, dtype=object)
     table = pd.DataFrame(
         {
@@ -164,28 +175,16 @@ def design(
             "opponent": labels[kinds.opponent[offered]],
             "rows": rows,
             "spend": rows * each,
-            "gain": kinds.gains(now)[offered],
+            "gain": kinds.gains(plan.weights(wanted))[offered],
         },
         index=pd.Index(labels[kinds.model[offered]], name="model", dtype=object),
     )
     table = table.sort_values("spend", ascending=False, kind="stable")
     table = table[table["rows"] > 0]
-    names = [str(a) if b is None else f"{a} minus {b}" for a, b in pairs]
-    after = {"now": now, "design": plan.weights(wanted, bought)}
-    by_money = {"verdicts": judges, "votes": [PEOPLE]}
-    for way, some in by_money.items():
-        if some and prices.keys() >= set(some):
-            # Information for a unit of money, divided evenly over models and sources.
-            price = len(models) * float(np.mean([prices[m] for m in some]))
-            units = [plan.evenly(one, some) for one in models]
-            after[way] = plan.weights(wanted, budget / price * np.sum(units, axis=0))
-    half = pd.DataFrame(
-        {
-            way: wanted.half_widths(*wanted.variances(w), level)
-            for way, w in after.items()
-        },
-        index=pd.Index(names, name="target"),
-    ).reindex(columns=["now", "design", "verdicts", "votes"])
+    half = _half_widths(plan, wanted, models, prices, budget, bought, level)
+    half.index = pd.Index(
+        [str(a) if b is None else f"{a} minus {b}" for a, b in pairs], name="target"
+    )
     details = {
         "half_widths": half,
         "separation": _separation(plan, models, bought, level),
@@ -199,6 +198,28 @@ def design(
     return Design(table, tuple(_sentences(table, half, budget, level)), details)
 
 
+def _half_widths(
+    plan: Plan,
+    wanted: Targets,
+    models: list[Any],
+    prices: Mapping[int, float],
+    budget: float,
+    bought: Array,
+    level: float,
+) -> pd.DataFrame:
+    """Half widths by target: now, with the design, and with the money spent evenly."""
+    ways = {"now": plan.weights(wanted), "design": plan.weights(wanted, bought)}
+    judges = [m for m in prices if m != PEOPLE]
+    for way, some in (("verdicts", judges), ("votes", [PEOPLE])):
+        if some and prices.keys() >= set(some):
+            # Information for a unit of money, divided evenly over models and sources.
+            price = len(models) * float(np.mean([prices[m] for m in some]))
+            units = [plan.evenly(one, some) for one in models]
+            ways[way] = plan.weights(wanted, budget / price * np.sum(units, axis=0))
+    half = {way: wanted.half_widths(weights, level) for way, weights in ways.items()}
+    return pd.DataFrame(half).reindex(columns=["now", "design", "verdicts", "votes"])
+
+
 def _separation(
     plan: Plan, models: list[Any], bought: Array, level: float
 ) -> pd.DataFrame:
@@ -208,12 +229,13 @@ def _separation(
     pairs = [(model, other) for model in models for other in old]
     targets = plan.targets(pairs)
     size, variance = np.abs(targets.estimate), targets.variance
-    later, items = targets.variances(plan.weights(targets, bought))
-    half = targets.half_widths(later, items, level)
+    after = plan.weights(targets, bought)
+    later, _ = targets.variances(after)
+    half = targets.half_widths(after, level)
     return pd.DataFrame(
         {
             "difference": targets.estimate,
-            "now": size > targets.half_widths(variance, targets.items, level),
+            "now": size > targets.half_widths(plan.weights(targets), level),
             "probability": separation_probability(size, variance, later, half),
         },
         index=pd.MultiIndex.from_tuples(pairs, names=["model", "opponent"]),
@@ -244,6 +266,126 @@ def separation_probability(
     # Nothing bought, nothing changed: a step at the half width.
     step = np.sqrt(np.maximum(variance - later, 1e-12 * variance))
     return np.asarray(ndtr((size - half) / step) + ndtr((-size - half) / step))
+
+
+# -------------------------------------------------------------------------- allocation
+def allocate(
+    solve: Callable[[Array], Array],
+    targets: Array,
+    gains: Callable[[Array], Array],
+    costs: Array,
+    budget: float,
+    group: NDArray[np.intp],
+    floor: float = 0.0,
+    tolerance: float = GAP,
+) -> tuple[Array, float]:
+    """Spend a budget where it lowers the variance most.
+
+    Parameters
+    ----------
+    solve : callable
+        Weights w of the targets at numbers of rows of shape (n_kinds,).
+    targets : ndarray of shape (p, n_targets)
+        L, so that the variance f is the sum of ``l'w``.
+    gains : callable
+        Decrease of f by one row of each kind, of weights.
+    costs : ndarray of shape (n_kinds,)
+        Cost of a row.
+    budget : float
+        What is spent.
+    group : ndarray of shape (n_kinds,)
+        Code of the group of each kind whose share has a floor; -1 for kinds without.
+    floor : float, default=0.0
+        Least share of each group in what is spent on all groups.
+    tolerance : float, default=0.001
+        Gap at which the search stops.
+
+    Returns
+    -------
+    spend : ndarray of shape (n_kinds,)
+    gap : float
+        Bound on ``(f - least f) / f``.
+    """
+    weights = solve(np.zeros(len(costs)))
+    # The allocation is a mixture of parts, each the best one at some gains.
+    parts = [budget * _best_shares(gains(weights) / costs, group, floor)]
+    shares = [1.0]
+    for _ in range(MOST_STEPS):
+        spend: Array = np.asarray(shares) @ np.asarray(parts)
+        weights = solve(spend / costs)
+        rate = gains(weights) / costs
+        towards = budget * _best_shares(rate, group, floor)
+        gap = float((towards - spend) @ rate / np.sum(targets * weights))
+        if gap <= tolerance:
+            break
+        worst = int(np.argmin([part @ rate for part in parts]))
+        moved = towards - parts[worst]
+
+        def slope(t: float, spend: Array = spend, moved: Array = moved) -> float:
+            """Decrease of f by a longer step, to first order."""
+            rows = (spend + t * moved) / costs
+            return float(gains(solve(rows)) / costs @ moved)
+
+        step = shares[worst]
+        if slope(step) < 0.0:
+            step = float(brentq(slope, 0.0, step, xtol=1e-9 * step, rtol=1e-9))
+        shares[worst] -= step
+        same = [k for k, part in enumerate(parts) if np.array_equal(part, towards)]
+        if same:
+            shares[same[0]] += step
+        else:
+            parts.append(towards)
+            shares.append(step)
+        if shares[worst] <= 0.0:
+            del parts[worst], shares[worst]
+    return spend, max(gap, 0.0)
+
+
+def _best_shares(rate: Array, group: NDArray[np.intp], floor: float) -> Array:
+    """Shares of the spend that gain most at fixed gains per unit of money.
+
+    All goes to one kind without a group, or to the groups: the floors to the best kind
+    of each of them, and what is left to the best of these.
+    """
+    options = np.zeros((2, len(rate)))
+    codes = np.unique(group)
+    best = {code: np.where(group == code, rate, -np.inf).argmax() for code in codes}
+    if -1 in best:
+        options[0, best.pop(-1)] = 1.0
+    if best:
+        tops = np.array(list(best.values()))
+        options[1, tops] = floor
+        options[1, tops[rate[tops].argmax()]] += 1.0 - floor * len(tops)
+    of_option = np.where(options.any(axis=1), options @ rate, -np.inf)
+    return np.asarray(options[of_option.argmax()])
+
+
+def round_to_budget(spend: Array, costs: Array, budget: float) -> NDArray[np.intp]:
+    """Whole numbers of rows within a budget, by largest remainders.
+
+    Parameters
+    ----------
+    spend : ndarray of shape (n_kinds,)
+        Spend on each kind.
+    costs : ndarray of shape (n_kinds,)
+        Cost of a row of each.
+    budget : float
+        What may be spent.
+
+    Returns
+    -------
+    ndarray of shape (n_kinds,)
+    """
+    exact = spend / costs
+    # A whole number that rounding has left just below itself stays whole.
+    rows = np.floor(exact + 1e-9).astype(np.intp)
+    left = budget * (1.0 + 1e-12) - float(rows @ costs)
+    # Equal remainders are served in the order of the kinds, rounding or not.
+    for q in np.argsort(np.round(rows - exact, 9), kind="stable").tolist():
+        if exact[q] - rows[q] > 1e-9 and costs[q] <= left:
+            rows[q] += 1
+            left -= costs[q]
+    return rows
 
 
 # --------------------------------------------------------------------------- arguments

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._model.layout import PEOPLE
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity, span_names
-from skanchor.readouts._fitted import FittedRows, check_labels
+from skanchor.readouts._answer import FittedRows, check_labels
 
 KINDS = ("favour", "family")
 """What an unrecorded favour may be."""
@@ -58,21 +59,22 @@ class Exposures:
         """Read exposures off the Riesz system of a fit, whose weights there are."""
         assert fitted.debiaser is not None
         X, solution = fitted.sample.X, fitted.debiaser.solution_
-        none = np.full(len(X.judges), np.nan)
-        position, effects = X.position_effects, X.deviations
-        covariance, old = X.item_covariance, ~X.is_new
-        judges = {
-            "sensitivity": solution.fit.x[solution.layout.sensitivities][1:],
-            "position_effect": none if position is None else np.abs(position),
-            "item_sd": none if covariance is None else np.sqrt(np.diagonal(covariance)),
-            "largest_deviation": none
-            if effects is None
-            else np.abs(effects[:, old]).max(axis=1),
-        }
-        index = pd.Index(X.judges.tolist(), name="judge", dtype=object)
+        table = pd.DataFrame(
+            np.nan,
+            pd.Index(X.judges.tolist(), name="judge", dtype=object),
+            ["sensitivity", "position_effect", "item_sd", "largest_deviation"],
+        )
+        table["sensitivity"] = solution.fit.x[solution.layout.sensitivities][1:]
+        if X.position_effects is not None:
+            table["position_effect"] = np.abs(X.position_effects)
+        if X.item_covariance is not None:
+            table["item_sd"] = np.sqrt(np.diagonal(X.item_covariance))
+        if X.deviations is not None:
+            old = np.abs(X.deviations[:, ~X.is_new])
+            table["largest_deviation"] = old.max(axis=1)
         # In a result the judges come first, and people last.
         favour = np.roll(solution.exposures(), -1, axis=0)
-        return cls(pd.DataFrame(judges, index), favour, *_recorded_favours(fitted))
+        return cls(table, favour, *_recorded_favours(fitted))
 
     def mapped(
         self,
@@ -165,22 +167,22 @@ def _recorded_favours(fitted: FittedRows) -> tuple[Array, tuple[str, ...]]:
     """Mean favours that features give new models by judge, and the features' names."""
     X, fit, sums = fitted.sample.X, fitted.fit, fitted.sums
     assert fit is not None and sums is not None
-    n, means = fit.layout.n_items, []
-    for source, learner in list(enumerate(fitted.learners))[1:]:
-        if learner is None or not X.feature_names:
+    means: dict[int, tuple[list[str], Array]] = {}
+    for source, learner in enumerate(fitted.learners):
+        if source == PEOPLE or learner is None or not X.feature_names:
             continue
         total, bias, span = sums.of_new_models(source)
         coef, names = fit.x[fit.layout.span(source)], []
         if linearity(learner) == "fixed" and len(coef) <= MOST_FEATURES:
-            own = len(learner.coef_)
-            names = span_names(learner, tuple(X.feature_names), own)
-            names += [f"further column {i}" for i in range(len(coef) - own)]
+            names = span_names(learner, tuple(X.feature_names), len(coef))
         favours = np.column_stack([bias, span[:, : len(names)] * coef[: len(names)]])
         mean = np.full(favours.shape, np.nan)
         np.divide(favours, total[:, None], out=mean, where=total[:, None] > 0)
-        means.append((source - 1, names, mean))
-    features = tuple(dict.fromkeys(name for _, names, _ in means for name in names))
-    recorded = np.full((len(X.judges), n, 1 + len(features)), np.nan)
-    for m, names, mean in means:
+        means[source - 1] = names, mean
+    features = tuple(
+        dict.fromkeys(name for names, _ in means.values() for name in names)
+    )
+    recorded = np.full((len(X.judges), fit.layout.n_items, 1 + len(features)), np.nan)
+    for m, (names, mean) in means.items():
         recorded[m][:, [0, *(1 + features.index(name) for name in names)]] = mean
     return recorded, features

@@ -21,8 +21,13 @@ from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import BattlesError
-from skanchor.readouts._answer import Answer, records_of, table_by
-from skanchor.readouts._fitted import check_labels, determined_models
+from skanchor.readouts._answer import (
+    Answer,
+    check_labels,
+    determined_models,
+    records_of,
+    table_by,
+)
 from skanchor.readouts._search import Dropping, Indices, Search
 from skanchor.warning_log import WarningLog
 

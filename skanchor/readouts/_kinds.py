@@ -20,7 +20,7 @@ from skanchor._model.fit import Fit
 from skanchor._model.link import sigmoid
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._typing import Array, Indices
-from skanchor.readouts._fitted import FittedRows
+from skanchor.readouts._answer import FittedRows
 
 DRAWS = 64
 """Responses of each model from which those of an untried pair are drawn."""
@@ -97,16 +97,12 @@ class Kinds:
             mine = self.source == m
             model, opponent = self.model[mine], self.opponent[mine]
             total = number[mine, None, None] * unit
+            items = np.zeros((len(total), n))
+            items[np.arange(len(total)), model] = 1.0
+            items[np.arange(len(total)), opponent] = -1.0
             gram = np.zeros((n + unit.shape[1] - 1,) * 2)
-            for left, right, sign in (
-                (model, model, 1.0),
-                (opponent, opponent, 1.0),
-                (model, opponent, -1.0),
-                (opponent, model, -1.0),
-            ):
-                np.add.at(gram, (left, right), sign * total[:, 0, 0])
-            np.add.at(gram[:n, n:], model, total[:, 0, 1:])
-            np.add.at(gram[:n, n:], opponent, -total[:, 0, 1:])
+            gram[:n, :n] = items.T @ (total[:, 0, :1] * items)
+            gram[:n, n:] = items.T @ total[:, 0, 1:]
             gram[n:, :n] = gram[:n, n:].T
             gram[n:, n:] = total[:, 1:, 1:].sum(axis=0)
             grams.append((m, gram))
@@ -139,13 +135,14 @@ def _seen(fit: Fit, parts: Sequence[SourceRows]) -> dict[tuple[int, int], Array]
         value = part.weight * variance_of(fit.probabilities(part))
         z = np.column_stack([np.ones(len(part)), part.extra])
         # A row between two new models is a row of each.
-        for left, right, sign in (
-            (part.left, part.right, 1),
-            (part.right, part.left, -1),
+        turned = np.append(1.0, np.full(z.shape[1] - 1, -1.0))
+        for pair, columns in (
+            ((part.left, part.right), z),
+            ((part.right, part.left), z * turned),
         ):
-            columns = np.column_stack([z[:, :1], sign * z[:, 1:]])
-            for i, j in np.unique(np.stack([left, right]), axis=1).T.tolist():
-                rows = (left == i) & (right == j)
+            found, at = np.unique(np.stack(pair), axis=1, return_inverse=True)
+            for number, (i, j) in enumerate(found.T.tolist()):
+                rows = at.ravel() == number
                 gram = columns[rows].T @ (value[rows, None] * columns[rows])
                 before = total.get((i, j), (0.0, 0.0))
                 total[i, j] = before[0] + gram, before[1] + part.count[rows].sum()
@@ -164,10 +161,7 @@ def _expected(
         pairs = _drawn_pairs(X, source - 1, model, opponent)
         if pairs is None:
             return None
-        columns = np.asarray(learner.span(pairs))
-        # Columns that are none of the learner's do not favour either side.
-        span = np.zeros((len(pairs), width))
-        span[:, : columns.shape[1]] = columns
+        span = np.asarray(learner.span(pairs))
         bias = np.ravel(fitted.learners[source].contrast(pairs))
     coefficients = fit.coefficients(source)
     logit = coefficients[model] - coefficients[opponent] + bias
@@ -191,10 +185,17 @@ def _drawn_pairs(
     """
     sides = []
     for item in (model, opponent):
-        found = _responses(X, item, X.is_usable & (X.judge == m))
-        if not len(found):
-            found = _responses(X, item, X.is_usable)
-        if not len(found):
+        for rows in (X.is_usable & (X.judge == m), X.is_usable):
+            values = np.concatenate(
+                [
+                    X.features_left[rows & (X.left == item)],
+                    X.features_right[rows & (X.right == item)],
+                ]
+            )
+            found = values[np.isfinite(values).all(axis=1)]
+            if len(found):
+                break
+        else:
             return None
         chosen = np.linspace(0, len(found) - 1, min(DRAWS, len(found))).astype(int)
         # In an order of their own, so that that of the rows does not matter.
@@ -202,12 +203,3 @@ def _drawn_pairs(
     left, right = sides
     tiled = np.tile(right, (len(left), 1))
     return FeaturePairs(np.repeat(left, len(right), axis=0), tiled, X.feature_names)
-
-
-def _responses(X: Comparisons, item: int, rows: NDArray[Any]) -> Array:
-    """Features of a model's responses in some rows; without those that lack some."""
-    values = np.concatenate(
-        [X.features_left[rows & (X.left == item)],
-         X.features_right[rows & (X.right == item)]]
-    )  # fmt: skip
-    return np.asarray(values[np.isfinite(values).all(axis=1)])

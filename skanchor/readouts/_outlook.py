@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +12,7 @@ from skanchor._checks import check_level, is_number
 from skanchor._model.layout import PEOPLE
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
-from skanchor.readouts._answer import Answer, records_of, table_by
-from skanchor.readouts._fitted import determined_models
+from skanchor.readouts._answer import Answer, determined_models, records_of, table_by
 from skanchor.readouts._plan import Targets
 
 if TYPE_CHECKING:
@@ -113,7 +111,10 @@ def outlook(
     rows, limits = {}, {}
     for label in determined_models(result, model):
         target = plan.targets([(label, None)])
-        half = partial(_half_width, target, level)
+
+        def half(weights: Array, target: Targets = target) -> float:
+            return float(target.half_widths(weights, level)[0])
+
         units = {
             "votes": plan.evenly(label, [PEOPLE]),
             "verdicts": plan.evenly(label, plan.judges),
@@ -131,11 +132,6 @@ def outlook(
         tuple(_sentences(known, level)),
         {"limits": known, "level": level},
     )
-
-
-def _half_width(target: Targets, level: float, weights: Array) -> float:
-    """Half width of the interval of a single target."""
-    return float(target.half_widths(*target.variances(weights), level)[0])
 
 
 def _sentences(limits: pd.DataFrame, level: float) -> Iterator[str]:

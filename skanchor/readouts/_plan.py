@@ -24,7 +24,7 @@ from skanchor._model.solution import Solution
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array, Indices
 from skanchor.exceptions import BattlesError
-from skanchor.readouts._fitted import check_labels
+from skanchor.readouts._answer import check_labels
 from skanchor.readouts._kinds import Kinds
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ class Targets:
         sampling, items = self.factors * self.parts(weights)
         return sampling + items, items
 
-    def half_widths(self, variance: Array, items: Array, level: float) -> Array:
-        """Half widths in logits of intervals, by the variances and their item parts."""
-        return self.result.half_widths(variance, items, level)
+    def half_widths(self, weights: Array, level: float) -> Array:
+        """Half widths in logits of the intervals that would be reported."""
+        return self.result.half_widths(*self.variances(weights), level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,14 +191,13 @@ class Plan:
     def targets(self, pairs: Sequence[tuple[Any, Any]]) -> Targets:
         """Scores of models, and differences of two: pairs with None for a score."""
         result, whole = self.result, self.result.models.tolist()
-        coefficients = np.zeros((len(self.models), len(pairs)))
         reported = np.zeros((len(whole), len(pairs)))
         for t, pair in enumerate(pairs):
             for label, sign in zip(pair, (1.0, -1.0), strict=True):
                 if label is not None:
-                    coefficients[self.models.index(label), t] = sign
                     reported[whole.index(label), t] = sign
-
+        # Models that were left out are in no target.
+        coefficients = reported[[whole.index(label) for label in self.models]]
         layout, at = self.solution.layout, self.solution.information.at
         prior, effects = np.zeros((layout.size, layout.size)), layout.item_effects
         prior[effects, effects] = self.fit.precision[effects, effects]

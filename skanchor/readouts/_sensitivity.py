@@ -13,9 +13,8 @@ from skanchor._checks import check_level
 from skanchor._text import printable
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, SkanchorWarning
-from skanchor.readouts._answer import Answer
+from skanchor.readouts._answer import Answer, check_labels, determined_models
 from skanchor.readouts._exposures import Exposures
-from skanchor.readouts._fitted import check_labels, determined_models
 from skanchor.warning_log import warn
 
 if TYPE_CHECKING:

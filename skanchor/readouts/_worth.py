@@ -12,8 +12,7 @@ from skanchor._battles import HUMAN
 from skanchor._model.layout import PEOPLE
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
-from skanchor.readouts._answer import Answer, records_of, table_by
-from skanchor.readouts._fitted import determined_models
+from skanchor.readouts._answer import Answer, determined_models, records_of, table_by
 from skanchor.readouts._plan import EVERY_JUDGE, Plan
 
 if TYPE_CHECKING:

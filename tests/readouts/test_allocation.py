@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from skanchor.readouts._allocation import allocate, round_to_budget
+from skanchor.readouts._design import allocate, round_to_budget
 
 
 def problem(seed, n_kinds=8, size=5):
@@ -76,17 +76,6 @@ def test_the_best_allocation(seed, floor):
         assert spend[group == code].sum() >= floor * on_judges * (1 - 1e-9)
 
 
-def test_one_kind_and_no_group():
-    solve, target, _, gains, costs = problem(0, n_kinds=1)
-    spend, gap = allocate(solve, target, gains, costs, 3.0, np.array([-1]))
-    assert_allclose(spend, [3.0])
-    assert gap == 0.0
-    solve, target, _, gains, costs = problem(1, n_kinds=3)
-    one_judge = np.zeros(3, dtype=int)
-    spend, _ = allocate(solve, target, gains, costs, 3.0, one_judge, 1.0)
-    assert_allclose(spend.sum(), 3.0)
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_whole_rows_within_the_budget(seed):
     rng = np.random.default_rng(seed)
@@ -99,11 +88,3 @@ def test_whole_rows_within_the_budget(seed):
     # Nothing that has a remainder could still be afforded.
     short = (spend / costs - rows) > 1e-6
     assert (costs[short] > budget - rows @ costs - 1e-9).all()
-
-
-def test_whole_numbers_stay_whole():
-    costs = np.array([0.1, 0.1, 0.3])
-    rows = np.array([3, 7, 1])
-    assert round_to_budget(rows * costs, costs, 1.3).tolist() == [3, 7, 1]
-    # Ties are served in order.
-    assert round_to_budget(np.full(4, 0.5), np.ones(4), 2.0).tolist() == [1, 1, 0, 0]

@@ -111,26 +111,6 @@ def test_targets():
     assert score.half_widths.index.tolist() == [new]
 
 
-def test_several_new_models_share_the_budget():
-    anchor = fitted("two new models")
-    design = anchor.design(40, PRICES)
-    assert set(design.table.index) == set(anchor.new_models_)
-    assert design.half_widths.index.tolist() == anchor.new_models_.tolist()
-    one = anchor.design(40, PRICES, targets=[anchor.new_models_[0]])
-    assert set(one.table.index) == {anchor.new_models_[0]}
-    # No row between two new models is offered.
-    assert not set(design.table["opponent"]) & set(anchor.new_models_)
-
-
-def test_what_the_same_money_does_evenly():
-    design = fitted("default").design(50, PRICES)
-    half = design.half_widths.loc["new-model"]
-    assert half["design"] < half["verdicts"] < half["votes"] < half["now"]
-    votes = fitted("default").design(50, {"human": 1.0})
-    assert np.isnan(votes.half_widths.loc["new-model", "verdicts"])
-    assert set(votes.table["source"]) == {"human"}
-
-
 def test_sentences_and_record():
     design = fitted("default").design(10, PRICES)
     first, second, third = design.sentences
@@ -221,14 +201,4 @@ def test_one_price_for_all_judges():
     pd.testing.assert_frame_equal(
         fitted("default").design(50, own).table,
         fitted("default").design(50, PRICES | {"judge-2": 0.5}).table,
-    )
-
-
-def test_dearer_rows_are_bought_less():
-    cheap = fitted("default").design(50, PRICES)
-    dear = fitted("default").design(50, PRICES | {"judge-2": 0.5})
-    assert shares(cheap)["judge-2"] == 1.0
-    assert "judge-2" not in shares(dear)
-    pd.testing.assert_frame_equal(
-        cheap.separation[["difference"]], dear.separation[["difference"]]
     )

@@ -208,28 +208,6 @@ def test_a_row_that_counts_several_can_go_in_part():
     pd.testing.assert_series_equal(cells, others)
 
 
-def test_two_new_models_and_the_difference_of_both():
-    data = simulate_battles(
-        n_historical=2000, n_new_models=2, new_score=[0.2, -0.4], random_state=3
-    )
-    anchor = fitted("two new models")
-    found = anchor.fragility(data.X, data.y, "new-model-2", model="new-model-1")
-    (row,) = found.table.to_dict("records")
-    assert row["confirmed"]
-    arrivals = anchor.fragility(
-        data.X, data.y, "new-model-2", model="new-model-1", rows="arrival"
-    )
-    new = data.X[["model_a", "model_b"]].isin(["new-model-1", "new-model-2"])
-    assert arrivals.table["allowed"].iloc[0] == new.any(axis=1).sum()
-    assert arrivals.rows("new-model-1")[["model_a", "model_b"]].isin(
-        ["new-model-1", "new-model-2"]
-    ).any(axis=1).all()  # fmt: skip
-    everything = anchor.fragility(data.X, data.y, max_seconds=0.0)
-    assert set(everything.table.index.get_level_values("model")) == {
-        "new-model-1", "new-model-2",
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -271,18 +249,6 @@ def test_breaking_is_not_flipping(paper, table, monkeypatch):
     assert row["re_solved"] < row["k"] == np.inf
 
 
-def test_time_is_up(paper, table):
-    """What was found is there, and marked as not confirmed."""
-    X, y = table
-    found = paper.fragility(X, y, max_seconds=0)
-    assert not found.finished
-    assert set(found.table["status"]) == {"stopped"}
-    assert found.table["first_order"].notna().all()
-    assert found.table["k"].isna().all()
-    assert not found.table["confirmed"].any()
-    assert all("the search was stopped" in line for line in found.sentences)
-
-
 def test_an_interrupt_returns_what_was_found(paper, table, monkeypatch):
     X, y = table
     calls = []
@@ -298,6 +264,9 @@ def test_an_interrupt_returns_what_was_found(paper, table, monkeypatch):
     assert row["status"] == "stopped" and not row["confirmed"]
     assert row["k"] == row["re_solved"] == len(found.rows(NEW))
     assert "stopped before a refit confirmed it" in found.sentences[0]
+    none = paper.fragility(X, y, max_seconds=0)
+    assert not none.finished and set(none.table["status"]) == {"stopped"}
+    assert none.table["first_order"].notna().all() and none.table["k"].isna().all()
 
 
 # ------------------------------------------------------------------------- bad input

@@ -25,9 +25,7 @@ def test_the_width_is_reached_with_so_many_rows(name):
                 assert limit >= width
                 continue
             weights = found.weights(target, row[way] * unit)
-            assert_allclose(
-                target.half_widths(*target.variances(weights), 0.95), width, rtol=1e-6
-            )
+            assert_allclose(target.half_widths(weights, 0.95), width, rtol=1e-6)
             assert limit < width < outlook.limits.loc[model, "now"]
 
 

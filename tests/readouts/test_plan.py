@@ -215,30 +215,3 @@ def test_a_judge_that_has_not_seen_the_model_can_be_asked(with_gaps):
     assert set(design.table["source"]) == {"judge-1"}
     half = design.half_widths.loc["new-model"]
     assert half["design"] < half["now"]
-
-
-@pytest.mark.parametrize("name", ["items", "default"])
-def test_votes_are_known_exactly(name):
-    """p (1 - p) at the plug-in scores, whatever the display order."""
-    found = plan(name)
-    kinds, scores = found.kinds, found.fit.scores
-    for q in np.flatnonzero(kinds.source == 0)[::3]:
-        model, opponent = kinds.model[q], kinds.opponent[q]
-        p = expit(scores[model] - scores[opponent])
-        unit = kinds.information(np.arange(len(kinds)) == q)
-        assert_allclose(unit[model, model], p * (1 - p))
-        assert_allclose(unit[model, opponent], -p * (1 - p))
-
-
-def test_draws_do_not_depend_on_the_order_of_the_rows():
-    data = simulate_battles(n_models=4, n_new=300, n_historical=1200, random_state=1)
-    X, y = data.X, np.asarray(data.y)
-    order = np.random.default_rng(0).permutation(len(y))
-    fold = np.arange(len(y)) % 3
-    found = []
-    for rows in (np.arange(len(y)), order):
-        plan = [np.flatnonzero(fold[rows] == k) for k in range(3)]
-        cv = [(np.setdiff1d(rows, test), test) for test in plan]
-        anchor = AnchorPipeline(cv=cv, item_effects="none", human_bias="linear")
-        found.append(anchor.fit(X.iloc[rows].reset_index(drop=True), y[rows]).worth())
-    assert_allclose(found[1].table, found[0].table, rtol=1e-6)

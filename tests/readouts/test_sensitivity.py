@@ -10,12 +10,9 @@ from scipy.stats import norm, t
 
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator, RieszDebiaser
 from skanchor.exceptions import BattlesError, SkanchorWarning
-from skanchor.large import fit_history
 from skanchor.results.intervals import (
     bias_aware_quantile,
-    half_width_to_zero,
     largest_bias,
-    limits_on_log_scale,
     t_quantile,
 )
 from skanchor.simulation import simulate_battles
@@ -63,7 +60,7 @@ def two():
 
 
 def by_rows(anchor):
-    """Exposures row by row, people last, and the rows themselves."""
+    """Exposures row by row, people last."""
     sample = anchor._distinct_sample
     X, weights = sample.X, anchor.debiaser_.weights(sample.X)
     eta, n = X.logits(), len(X.models)
@@ -73,18 +70,7 @@ def by_rows(anchor):
     favour = np.zeros((len(X.judges) + 1, n, n))
     for side, sign in ((X.left, 1.0), (X.right, -1.0)):
         np.add.at(favour, (X.judge, side), sign * moved)
-    return favour, sample
-
-
-def influences(anchor, shift):
-    """``sum a V shift`` over all rows, for each score, row by row."""
-    sample = anchor._distinct_sample
-    X = sample.X
-    eta = X.logits()
-    p = 1 / (1 + np.exp(-eta))
-    used = sample.counts & np.isfinite(eta)
-    moved = np.where(used, sample.weight * p * (1 - p) * shift(X), 0.0)
-    return moved @ anchor.debiaser_.weights(X)
+    return favour
 
 
 # --------------------------------------------------------------------- identities
@@ -109,17 +95,8 @@ def test_votes_on_the_new_model_take_their_share(two):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_exposures_of_sums_are_those_of_rows(fits, name):
     anchor = fits[name]
-    found, (slow, sample) = anchor.result_.exposures, by_rows(anchor)
+    found, slow = anchor.result_.exposures, by_rows(anchor)
     assert_allclose(found.favour, slow, atol=1e-13)
-    X = sample.X
-    for m in range(len(X.judges)):
-        new = np.flatnonzero(X.is_new)[0]
-
-        def favoured(X, m=m, new=new):
-            sign = (X.left == new).astype(float) - (X.right == new)
-            return np.where(X.judge == m, sign, 0.0)
-
-        assert_allclose(influences(anchor, favoured), found.favour[m, new], atol=1e-13)
 
 
 def test_item_part_of_the_variance_is_that_of_exposures(fits):
@@ -134,15 +111,10 @@ def test_item_part_of_the_variance_is_that_of_exposures(fits):
         assert due.max() > 1e-4
 
 
-def test_a_bias_of_people_is_served_by_sums():
-    data = small(item_sd=0.0)
-    anchor = fit(data.X, data.y, human_bias="linear")
-    found, (slow, _) = anchor.result_.exposures, by_rows(anchor)
-    assert_allclose(found.favour, slow, atol=1e-13)
-
-
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
-@pytest.mark.parametrize("kind", ["counts", "importance", "groups", "votes of judges"])
+@pytest.mark.parametrize(
+    "kind", ["counts", "importance", "groups", "people", "repeats"]
+)
 def test_weights_counts_and_groups_are_in_the_sums(kind, rng):
     data = small(item_sd=0.0)
     X, y = data.X, data.y
@@ -154,13 +126,15 @@ def test_weights_counts_and_groups_are_in_the_sums(kind, rng):
         weight = rng.exponential(size=len(X))
     elif kind == "groups":
         groups = rng.integers(0, 400, len(X))
-    else:
+    elif kind == "repeats":
         settings = {"disagreement": "ignore", "n_repeats": 2}
+    else:
+        settings = {"human_bias": "linear"}
     anchor = AnchorPipeline(cv=3, random_state=0, **settings)
     anchor.fit(X, y, sample_weight=weight, groups=groups)
     marks = anchor.benchmarks()
     assert_allclose((marks["sensitivity"] * marks["exposure"]).sum(), 1, atol=1e-12)
-    slow = by_rows(anchor)[0]
+    slow = by_rows(anchor)
     assert_allclose(anchor.result_.exposures.favour, slow, atol=1e-13)
     table = anchor.sensitivity(0.0).table.droplevel("gamma")
     assert (table["low"] == anchor.contrasts()["low"]).all()
@@ -199,17 +173,6 @@ def test_placed_arrivals_have_the_record_of_all_rows():
     assert placed.benchmarks().shape == fitted.benchmarks().shape
 
 
-def test_large_data_sets_have_the_record():
-    data = simulate_battles(item_sd=0.2, random_state=0)
-    late = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1)
-    table = data.X.assign(winner=data.y)[~late]
-    found = fit_history([table], AnchorPipeline(cv=3, random_state=0))
-    placed = found.place(data.X[late], data.y[late])
-    marks = placed.benchmarks()
-    assert_allclose((marks["sensitivity"] * marks["exposure"]).sum(), 1, atol=1e-9)
-    assert (placed.breakdown()["gamma_sign"] > 0).all()
-
-
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
 def test_exposures_are_mixed_as_scores_are():
     data = small(item_sd=0.0)
@@ -245,18 +208,6 @@ def test_biased_quantiles_cover_exactly_and_have_an_inverse(rng):
             back = largest_bias(k, level, wide)
             assert_allclose(back[2:], bias[2:], atol=1e-7)
             assert largest_bias(0.9 * k[:1], level, wide[:1]) == 0.0
-
-
-def test_half_width_to_zero_is_that_of_the_reported_limit(rng):
-    estimate, error = rng.normal(size=20), rng.uniform(0.05, 0.3, 20)
-    for scale_z in (4.0, 20.0, np.inf):
-        half = half_width_to_zero(estimate, error, 0.95, scale_z)
-        if scale_z == np.inf:
-            assert_allclose(half, np.abs(estimate))
-            continue
-        low, high = limits_on_log_scale(estimate, error, half, 0.95, scale_z)
-        far = half > norm.ppf(0.975) * error
-        assert_allclose(np.where(estimate > 0, low, high)[far], 0, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["favour", "family"])
@@ -312,25 +263,6 @@ def test_breakdown_is_where_the_reported_limit_reaches_zero(fits, name):
     assert (table["gamma_interval"] > 0).sum() >= 2
 
 
-def test_a_bias_of_the_breakdown_is_the_difference(fits):
-    """The exposures of the judges add up, each with its worst sign."""
-    result = fits["items"].result_
-    models = result.models.tolist()
-    exposures = result.exposures.favour[:-1, models.index(NEW)]
-    for (model, opponent), row in result.breakdown().iterrows():
-        pair = exposures[:, models.index(model)] - exposures[:, models.index(opponent)]
-        bias = row["gamma_sign"] * np.abs(pair).sum()
-        assert_allclose(bias, abs(row["difference"]), rtol=1e-9)
-
-
-def test_of_two_new_models_the_first_is_favoured(two):
-    table = two.breakdown()
-    one, other = two.new_models_.tolist()
-    forward, backward = table.loc[(one, other)], table.loc[(other, one)]
-    assert forward["difference"] == -backward["difference"]
-    assert forward["gamma_sign"] != backward["gamma_sign"]
-
-
 def test_judges_that_may_favour(fits):
     anchor = fits["default"]
     every = anchor.breakdown()
@@ -383,35 +315,6 @@ def test_a_favour_in_the_verdicts_moves_the_score_by_the_exposure():
     assert_allclose(scores[1] - scores[0], due, rtol=0.05)
 
 
-@pytest.fixture(scope="module")
-def noiseless():
-    """Scores where verdicts are the probabilities of a fit, with shifted log-odds."""
-    data = small(item_sd=0.0, new_score=1.5)
-    X = fit(data.X, data.y, **PAPER)._sample.X
-
-    def fitted(shift, **settings):
-        p = 1 / (1 + np.exp(-(X.logits() + shift)))
-        y = np.where(X.judge >= 0, p, data.y)
-        return fit(data.X, y, cv=10, **settings)
-
-    return X, fitted
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
-@pytest.mark.parametrize("settings", [PAPER, {"item_effects": "none"}])
-def test_a_favour_for_a_family_moves_all_scores_by_their_exposures(noiseless, settings):
-    X, fitted = noiseless
-    family = ["model-01", NEW]
-    member = np.isin(X.models, family).astype(float)
-    shift = np.where(X.judge >= 0, 0.1 * (member[X.left] - member[X.right]), 0.0)
-    before, after = fitted(0.0, **settings), fitted(shift, **settings)
-    moved = after.result_.all_scores - before.result_.all_scores
-    liked = np.isin(after.models_, family)
-    due = 0.1 * after.result_.exposures.favour[:-1][:, liked].sum(axis=(0, 1))
-    assert_allclose(moved, due, atol=2.5e-3)
-    assert moved[NEW] > 0.03
-
-
 # ------------------------------------------------------------------- S0, benchmarks
 @pytest.fixture(scope="module")
 def reference():
@@ -440,15 +343,6 @@ def test_reference_exposures(reference):
         exposed = abs(row["difference"]) / row["gamma_sign"]
         assert_allclose(exposed, 0.787, atol=0.004)
     assert_allclose(table.loc[(NEW, "model-10"), "gamma_interval"], 0.357, atol=5e-4)
-
-
-def test_reference_rank_sets_grow_at_these_sizes(reference):
-    table = reference.sensitivity(np.arange(0, 1.21, 0.02), method="holm").table
-    own = table.loc[(NEW, "model-01")]
-    sets = own[["rank_low", "rank_high"]].drop_duplicates()
-    assert sets.to_numpy().tolist() == [[4, 6], [3, 6], [3, 7], [3, 8], [2, 8], [1, 8]]
-    # Published .214, .374, .521, .793 and 1.147, with other folds.
-    assert_allclose(sets.index[1:], [0.214, 0.374, 0.521, 0.793, 1.147], atol=0.03)
 
 
 def test_benchmarks_by_hand(fits):
@@ -539,12 +433,3 @@ def test_models_that_are_not_determined():
     alone = ~X["model_a"].eq("new-model-1") & ~X["model_b"].eq("new-model-1")
     with pytest.raises(BattlesError, match="not determined"):
         fit(X[alone], y[alone]).breakdown()
-
-
-def test_a_history_without_new_models_has_nothing_to_favour():
-    data = small()
-    X, y = data.X, np.asarray(data.y)
-    old = ~(X["model_a"].str.startswith("new") | X["model_b"].str.startswith("new"))
-    anchor = fit(X[old], y[old], new_models=[])
-    with pytest.raises(BattlesError, match="no new model"):
-        anchor.sensitivity()
