@@ -5,15 +5,13 @@
 ``SKANCHOR_DOCS_OFFLINE=1`` it looks for no documentation of other packages.
 
 The Markdown pages of this folder are the source. ``generated`` and ``auto_examples``
-hold what each build makes anew: pages of the public names, of the commands and of the
-settings, copies of the pages in the root of the repository, and the gallery.
+hold what each build makes anew: pages of the public names, and the gallery.
 """
 
 import os
 import sys
 import tomllib
 import urllib.request
-from fnmatch import fnmatch
 from importlib.util import find_spec
 from inspect import isroutine, unwrap
 from pathlib import Path
@@ -22,11 +20,10 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 sys.path.insert(0, str(DOCS / "_ext"))
 
-from command_pages import command_pages  # noqa: E402
-from markdown_links import COPIES, ROOT_PAGES, contents, in_site, rewritten  # noqa: E402
-from name_pages import class_pages, write_pages  # noqa: E402
 from numpydoc.xref import DEFAULT_LINKS  # noqa: E402
-from setting_pages import setting_pages  # noqa: E402
+from site_pages import page_of_the_site  # noqa: E402
+
+import skanchor  # noqa: E402
 
 with open(ROOT / "pyproject.toml", "rb") as file:
     _metadata = tomllib.load(file)["project"]
@@ -41,6 +38,7 @@ extensions = [
     "mathml",
     "myst_parser",
     "numpydoc",
+    "sphinxarg.ext",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
@@ -60,14 +58,18 @@ myst_dmath_double_inline = True
 
 # Reference
 autosummary_generate = True
+autosummary_ignore_module_all = False
+autosummary_imported_members = True
+# What `skanchor` itself offers has its page there alone.
+autosummary_context = {"top": skanchor.__all__}
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
-# Types of parameters lead to the pages of our classes, and to those of pandas if they
-# can be reached; numpydoc's own links to Python and NumPy are switched off.
+# Types of parameters lead to the pages of pandas if they can be reached; numpydoc's own
+# links to Python and NumPy are switched off.
 numpydoc_xref_param_type = True
 numpydoc_xref_ignore = "all"
-numpydoc_xref_aliases = {name: name for name in DEFAULT_LINKS} | class_pages()
+numpydoc_xref_aliases = {name: name for name in DEFAULT_LINKS}
 
 # Formulas, without a script or a network
 html_math_renderer = "mathml"
@@ -104,11 +106,7 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-# Pages without others below them have nothing to navigate.
-_single = (
-    "index start install command_line glossary development policy generated/root/*"
-)
-html_sidebars = {page: [] for page in _single.split()}
+html_sidebars = {"index": []}
 
 
 def _inventories() -> dict[str, tuple[str, None]]:
@@ -138,50 +136,12 @@ if "pandas" in intersphinx_mapping:
     numpydoc_xref_aliases |= {one: f"pandas.{one}" for one in ("DataFrame", "Series")}
 
 
-def _write(path: Path, text: str) -> None:
-    """Write a page where it has changed, so that others are not read again."""
-    if not path.exists() or path.read_text("utf-8") != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-
-
-def _write_pages() -> None:
-    """Write the pages that are made before the build."""
-    pages = {**write_pages(), **command_pages(), **setting_pages()}
-    for name in ROOT_PAGES:
-        if (ROOT / name).exists():
-            pages[f"{COPIES}/{name}".removeprefix("docs/")] = (ROOT / name).read_text(
-                "utf-8"
-            )
-    for path, text in pages.items():
-        _write(DOCS / path, text)
-
-
 def _adapt(app, docname, source):
     """Make a Markdown page of the repository one of the site."""
     path = Path(app.env.doc2path(docname))
     if path.suffix == ".md":
-        page = f"docs/{docname}.md"
-        page = page.removeprefix(f"{COPIES}/")
-        text = rewritten(
-            source[0],
-            lambda target: in_site(target, page, ROOT, f"{_repository}/blob/main"),
-        )
-        pages = contents(text)
-        if pages:
-            known = app.env.found_docs
-            entries = "\n".join(
-                one
-                for one in pages
-                if not one.endswith("*") or any(fnmatch(name, one) for name in known)
-            )
-            text += f"\n```{{toctree}}\n:hidden:\n:glob:\n\n{entries}\n```\n"
-        source[0] = text
-    elif docname == "auto_examples/index" and not _has_matplotlib:
-        source[0] += (
-            "\n\n.. note:: The scripts were not run, because matplotlib is missing; "
-            "``pip install 'skanchor[docs]'`` brings it.\n"
-        )
+        page = f"{docname}.md"
+        source[0] = page_of_the_site(source[0], page, f"{_repository}/blob/main")
 
 
 def _skip(app, what, name, member, skip, options):
@@ -193,7 +153,6 @@ def _skip(app, what, name, member, skip, options):
 
 
 def setup(app):
-    """Write the generated pages, and connect what changes others."""
-    _write_pages()
+    """Connect what changes pages and members."""
     app.connect("source-read", _adapt)
     app.connect("autodoc-skip-member", _skip)

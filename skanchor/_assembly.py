@@ -15,23 +15,21 @@ from skanchor._battles import Comparisons, Inputs, count_rows
 from skanchor._cells import Cells
 from skanchor._crossfit.cross_fit import (
     FARTHEST,
-    STEADY,
-    CrossFit,
-    FullFit,
+    Repeat,
     RowInfluence,
     cross_fit,
+    undetermined_scores,
 )
-from skanchor._crossfit.fit_stages import fit_stages
-from skanchor._crossfit.fold_fits import FoldFits
-from skanchor._crossfit.folds import FoldPlan, HeldOutShares
+from skanchor._crossfit.folds import FoldPlan
+from skanchor._crossfit.historical import fit_stages
 from skanchor._crossfit.item_effects import ItemChoice, judges_of_arrivals
-from skanchor._crossfit.stages import FittedStages, Stages
+from skanchor._crossfit.stages import FittedStages, FullFit, Stages
 from skanchor._crossfit.votes_alone import likelihood_fit
 from skanchor._diagnostics import FitSums, ItemCheck, check_arrivals, diagnose
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._open_models import with_open_rows
 from skanchor._sample.sample import Sample
-from skanchor._typing import Array
+from skanchor._typing import Array, InfluenceSource
 from skanchor.exceptions import InstabilityWarning
 from skanchor.readouts import FittedRows
 from skanchor.results import AnchorResult, ContextResult
@@ -59,8 +57,8 @@ class Inference:
         Whether item effects enter the fit, and why.
     fold_plan : list of FoldPlan
         Folds of the rows of the table in each repeat.
-    shares : list of HeldOutShares
-        Folds of the cells in each repeat.
+    folds : list of FoldPlan
+        The same with the cells, in each repeat.
     n_jobs, verbose
         As in :class:`skanchor.AnchorPipeline`.
     mix : mapping of label to float or None
@@ -75,7 +73,7 @@ class Inference:
     check: ItemCheck
     choice: ItemChoice
     fold_plan: list[FoldPlan]
-    shares: list[HeldOutShares]
+    folds: list[FoldPlan]
     n_jobs: int | None
     verbose: int
     mix: Mapping[Any, float] | None = None
@@ -110,38 +108,13 @@ class Inference:
         return board_of(self.stages, self.everyone, self.admitted)
 
     def _cross_fit(self, full: FullFit) -> AnchorResult:
-        if self.shares:
-            fits, shares, tested = self.fold_fits(full)
-            found = cross_fit(full, fits, shares, tested, self.n_jobs, self.verbose)
-            assert isinstance(found.influence, RowInfluence)
-            influence = replace(
-                found.influence,
-                sample=fits.tested,
-                cell=None if fits.tested.multiplicity is None else self.cells.cell,
-                learners=full.chain.learners,
-            )
-            found = replace(found, influence=influence)
+        influence: InfluenceSource
+        if self.folds:
+            repeats, influence = cross_fit(full, self.folds, self.n_jobs, self.verbose)
         else:
-            found = likelihood_fit(full, self.cells.cell)
-        return assemble(full, found, sums_of(full), self.check, self.fold_plan)
-
-    def fold_fits(
-        self, full: FullFit
-    ) -> tuple[FoldFits, list[HeldOutShares], list[HeldOutShares]]:
-        """Fit of all rows from which the one engine fits folds.
-
-        Returns
-        -------
-        fits : FoldFits
-            Of the cells. Rows of the table are held out one by one where cells have
-            several groups.
-        shares, test_shares : list of HeldOutShares
-            By repeat, what folds hold out: of what is fitted, and of what is tested.
-        """
-        stages, plugged, chain = self.stages, full.plugged, full.chain
-        cells = full.sample.with_battles(chain.X)
-        fits, shares = FoldFits.of(stages, plugged, chain, cells), self.shares
-        return fits, shares, shares
+            repeats, influence = likelihood_fit(full, self.cells.cell)
+        sums, plan = sums_of(full), self.fold_plan
+        return assemble(full, repeats, influence, sums, self.check, plan)
 
     def _refit(self, full: FullFit, admitted: Sample) -> AnchorResult:
         """Result of the same rows and folds with fewer new models than ``full`` has."""
@@ -170,7 +143,7 @@ class Inference:
             np.full((1, n_models, n_models), np.nan),
             np.zeros(n_models, dtype=bool),
             *count_rows(X, full.sample.weight, full.sample.multiplicity),
-            rows=RowInfluence(full.sample, cell=self.cells.cell),
+            rows=RowInfluence(self.cells.rows_of(full.sample)),
             part_covariances=np.full((1, 4, n_models, n_models), np.nan),
             lower_bound=np.full(n_models, np.nan),
             plug_in=scores,
@@ -249,13 +222,7 @@ def _only_about(names: list[Any], warning: Warning) -> Warning:
     """A warning of scores that are not determined, about these models alone."""
     if not isinstance(warning, InstabilityWarning):
         return warning
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return InstabilityWarning(
-        f"The scores of {names[:5]}{more} are not determined. They keep the plug-in "
-        f"score, with an infinite error. {STEADY}",
-        code=warning.code,
-        subject=names,
-    )
+    return undetermined_scores(names)
 
 
 Board = tuple[pd.Series, NDArray[np.intp], NDArray[np.intp]]
@@ -312,7 +279,8 @@ def scores_of_everyone(stages: Stages, everyone: Sample) -> pd.Series:
 
 def assemble(
     full: FullFit,
-    found: CrossFit,
+    repeats: list[Repeat],
+    influence: InfluenceSource,
     sums: FitSums,
     check: ItemCheck,
     fold_plan: list[FoldPlan],
@@ -323,8 +291,10 @@ def assemble(
     ----------
     full : FullFit
         The fit of all rows; its sample holds those at hand.
-    found : CrossFit
-        What its folds add up to.
+    repeats : list of Repeat
+        What the folds of each add up to.
+    influence : InfluenceSource
+        Influence of each row on each score.
     sums : FitSums
         Over all rows.
     check : ItemCheck
@@ -341,7 +311,7 @@ def assemble(
     assert debiaser is not None
 
     def stacked(name: str) -> Any:
-        return np.array([getattr(repeat, name) for repeat in found.repeats])
+        return np.array([getattr(repeat, name) for repeat in repeats])
 
     plug_in = stacked("plug_in")
     fit = debiaser.solution_.fit if chain.fit is None else chain.fit.fit
@@ -365,9 +335,9 @@ def assemble(
         # A judge whose verdicts seem free of noise may disagree beyond measure.
         lost | hidden | (variance > FARTHEST**2).any(axis=0),
         *sums.counts,
-        None if items is None else stacked("item_part") * square,
+        None if items is None else stacked("part_covariances")[:, 3] * square,
         np.inf if items is None else items.df,
-        rows=found.influence,
+        rows=influence,
         part_covariances=stacked("part_covariances") * square,
         lower_bound=debiaser.solution_.lower_bound,
         plug_in=plug_in,

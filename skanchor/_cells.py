@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from skanchor._battles.columns import EqualRows, is_constant, look_up, number_rows
 from skanchor._battles.comparisons import Comparisons
-from skanchor._crossfit.folds import FoldPlan, HeldOutShares
+from skanchor._crossfit.folds import FoldPlan
 from skanchor._sample.sample import Sample
 
 MOST_SHARE = 0.5
@@ -105,10 +105,12 @@ class Cells:
         """The rows of the table, in the roles of the cells of a sample."""
         return self.rows.with_battles(self.to_rows(sample.X))
 
-    def shares(self, plans: Sequence[FoldPlan]) -> list[HeldOutShares]:
-        """What the folds of each repeat hold out of the sample."""
-        number = self.sample.multiplicity
-        return [HeldOutShares.of(plan, self.cell, number) for plan in plans]
+    def folds(self, plans: Sequence[FoldPlan]) -> list[FoldPlan]:
+        """Folds of each repeat, with the cells that the rows were merged into."""
+        if self.cell is None:
+            return list(plans)
+        size = self.sample.multiplicity
+        return [replace(plan, cell=self.cell, size=size) for plan in plans]
 
 
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._battles import Comparisons
-from skanchor._crossfit.cross_fit import FullFit
+from skanchor._crossfit.stages import FullFit
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.one_sided import OpenRows, dispersion_of
 from skanchor._sample.sample import Sample

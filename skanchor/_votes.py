@@ -14,8 +14,8 @@ from skanchor._battles import is_constant
 from skanchor._model.btl import VoteCells
 from skanchor._model.btl_errors import ScoreErrors
 from skanchor._model.graph import Connectivity, in_braces
+from skanchor._model.influence import group_matrix
 from skanchor._model.one_sided import OpenRows
-from skanchor._sample.groups import group_matrix
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.exceptions import (

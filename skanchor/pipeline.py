@@ -18,8 +18,8 @@ from skanchor._assembly import Inference
 from skanchor._battles import Comparisons, has_contexts, read_contexts
 from skanchor._cells import Cells
 from skanchor._contexts import context_mix
-from skanchor._crossfit.fit_stages import fit_stages
-from skanchor._crossfit.folds import FoldPlan, check_training_sets
+from skanchor._crossfit.folds import FoldPlan, check_training_sets, make_plans
+from skanchor._crossfit.historical import fit_stages
 from skanchor._crossfit.item_effects import (
     NAMES,
     choose_item_effects,
@@ -28,7 +28,6 @@ from skanchor._crossfit.item_effects import (
     run_item_test,
 )
 from skanchor._crossfit.item_test import ItemTest
-from skanchor._crossfit.plans import are_drawn, make_plans
 from skanchor._crossfit.stages import FittedStages, Stages
 from skanchor._diagnostics import ItemCheck, judge_table
 from skanchor._estimators.arrivals import ArrivalScorer
@@ -36,9 +35,8 @@ from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.riesz import RieszDebiaser
 from skanchor._sample.admission import admit_to_inference, warn_of_no_judges
-from skanchor._sample.row_rules import TIES
+from skanchor._sample.row_rules import TIES, check_weights_and_groups, mean_weight
 from skanchor._sample.sample import WEIGHTS, Battles, Sample
-from skanchor._sample.weights import check_weights_and_groups, mean_weight
 from skanchor._typing import Array, Split, Splitter
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
@@ -434,9 +432,9 @@ class AnchorPipeline(RankingEstimator):
         plans: list[FoldPlan] = []
         if is_stored or not stages.is_likelihood(admitted.X):
             plans = self._plans(cells, admitted)
-        shares = cells.shares(plans)
-        for repeat in shares:
-            check_training_sets(admitted, repeat)
+        folds = cells.folds(plans)
+        for plan in folds:
+            check_training_sets(admitted, plan)
         plugged = fit_stages(stages, admitted)
         # A joint fit would absorb a part of the item effects.
         known = plugged.two_step if plugged.is_joint else plugged
@@ -450,7 +448,7 @@ class AnchorPipeline(RankingEstimator):
         )
         check = ItemCheck.of(test, plugged.X.judges.tolist())
         return Inference(
-            stages, cells, everyone, admitted, plugged, check, choice, plans, shares,
+            stages, cells, everyone, admitted, plugged, check, choice, plans, folds,
             self.n_jobs, self.verbose, mix,
         )  # fmt: skip
 
@@ -478,9 +476,8 @@ class AnchorPipeline(RankingEstimator):
     def _plans(self, cells: Cells, admitted: Sample) -> list[FoldPlan]:
         """Folds of each repeat, of the rows of the table."""
         drawn, cell = admitted, cells.cell
-        is_read = isinstance(self.cv, Integral) or are_drawn(self.cv, admitted, cell)
-        if cell is not None and not is_read:
-            # Other splitters see the rows of the table.
+        if cell is not None and not isinstance(self.cv, Integral):
+            # Splitters see the rows of the table, and plans number them.
             drawn, cell = cells.rows_of(admitted), None
         return make_plans(self.cv, self.n_repeats, drawn, self.random_state, cell)
 

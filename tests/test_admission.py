@@ -14,13 +14,13 @@ from skanchor._sample.admission import (
     check_ranking,
     leave_out_separated,
 )
+from skanchor._sample.row_rules import check_weights_and_groups, mean_weight
 from skanchor._sample.sample import Sample
 from skanchor._sample.usable_judges import (
     leave_out_feature_separated,
     leave_out_judges,
     leave_out_little_history,
 )
-from skanchor._sample.weights import check_weights_and_groups, mean_weight
 from skanchor.bias import LinearBias
 from skanchor.exceptions import (
     BattlesError,

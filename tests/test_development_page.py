@@ -85,7 +85,7 @@ def test_no_circle_of_imports():
     TopologicalSorter(graph).prepare()
 
 
-def test_files_names_and_links_of_the_page_exist():
+def test_files_and_names_of_the_page_exist():
     text = PAGE.read_text(encoding="utf-8")
     for file in re.findall(r"`(\w+/[\w/]+\.py)`", text):
         if not re.search(r"my|_x\.|_x\b", file):  # those that a reader will write
@@ -93,8 +93,6 @@ def test_files_names_and_links_of_the_page_exist():
     words = set()
     for path in PACKAGE.rglob("*.py"):
         words.update(re.findall(r"\w+", path.read_text(encoding="utf-8")))
-    sure = text.split("\n## Recipes")[0]
+    sure = text.split("\n## Tests, checks")[0]
     for name in re.findall(r"`(?:\w+\.)?(\w+)(?:\(.*?\))?`", sure):
         assert name in words or (PACKAGE / name).exists() or name == "py", name
-    for link in re.findall(r"\]\(([^)#]+)", text):
-        assert (PAGE.parent / link).exists(), link

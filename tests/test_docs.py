@@ -30,20 +30,15 @@ BLOCK = re.compile(
     r"^(<!-- slow -->\n)?```(python|console)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?",
     re.S | re.M,
 )
-# Pages of which every block runs.
+# Pages with code, all of which runs. The page of formats names files of the reader.
 PAGES = [
     "../README.md",
-    "check.md",
-    "contexts.md",
-    "design.md",
-    "fragility.md",
-    "history.md",
-    "plots.md",
-    "sensitivity.md",
-    "style.md",
-    "start.md",
-    *(f"{page.parent.name}/{page.name}" for page in sorted(DOCS.glob("howto/*.md"))),
-    *(f"{page.parent.name}/{page.name}" for page in sorted(DOCS.glob("guide/*.md"))),
+    *(
+        page.relative_to(DOCS).as_posix()
+        for page in sorted(DOCS.rglob("*.md"))
+        if not {"generated", "auto_examples", "_build"} & {*page.parts}
+        if page.name != "formats.md" and BLOCK.search(page.read_text("utf-8"))
+    ),
 ]
 # Pages that fetch real battles.
 NEEDS_DATA = ["start.md"]
@@ -128,7 +123,7 @@ def test_pictures_of_the_guide_show_what_the_text_says(draw):
     assert [ax.get_title() for ax in figure.axes] == [
         f"{name}:\n{count} of 2 hold" for name, count in hits.items()
     ]
-    # intervals.md: two orders of the same table.
+    # new_models.md: two orders of the same table.
     with pytest.warns(DiagnosticWarning, match="One row carries"):
         _, anchor = draw.overlap()
     board = anchor.leaderboard()

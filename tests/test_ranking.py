@@ -171,21 +171,19 @@ def test_comparisons_print_in_one_line(data, anchor):
 
 
 # ------------------------------------------------------------------------- the page
-def names_listed(text):
-    """First column of the tables in a part of the page, without the arguments."""
-    cells = re.findall(r"^\| (`.+?) \|", text, re.M)
-    return {name for cell in cells for name in re.findall(r"`([\w.]+)", cell)}
+def names_in(pattern):
+    """Names of attributes and classes in a part of the page of the reference."""
+    page = (Path(__file__).parents[1] / "docs" / "reference.md").read_text("utf-8")
+    [part] = re.findall(pattern, page, re.S)
+    return set(re.findall(r"`([\w.]+)`", part))
 
 
 def test_the_page_lists_what_each_kind_of_method_has(data, anchor, bootstrapped):
-    page = (Path(__file__).parents[1] / "docs" / "api.md").read_text("utf-8")
-    _, _, page = page.partition("Every fitted method with standard errors has")
-    page, _, _ = page.partition("Every estimator has")
-    intro, _, rest = page.partition("| name |")
-    shared, _, alone = rest.partition("`AnchorPipeline` has these as well")
-    shared, alone = names_listed(shared), names_listed(alone)
+    shared = names_in(r"Every fitted method with standard errors has (.*?):")
+    alone = names_in(r"`AnchorPipeline` alone has (.*?)\n\n")
     assert {"scores_", "contrasts", "leaderboard"} < shared
     assert {"variance_", "influence_", "fold_plan_", "summary"} < alone
+    shared -= {"intervals", "inputs"}  # those of the result
     for name in shared | alone:
         attrgetter(name)(anchor)
     for name in shared:
@@ -193,8 +191,8 @@ def test_the_page_lists_what_each_kind_of_method_has(data, anchor, bootstrapped)
     for name in alone:
         with pytest.raises(AttributeError):
             attrgetter(name)(bootstrapped)
-    with_errors = re.findall(r"`(\w+)`", intro.partition("Other baselines")[0])
+    with_errors = names_in(r"`intervals` and `inputs`:(.*?)Other\s")
     known = {n for n, kind in BASELINES.items() if issubclass(kind, RankingEstimator)}
-    assert set(with_errors) == known | {"AnchorPipeline", "Bootstrapped"}
+    assert with_errors == known | {"AnchorPipeline", "Bootstrapped"}
     for kind, name in ((ScoreEstimator, "scores_"), (RankOnlyEstimator, "win_rates_")):
         assert {name, "ranks_", "leaderboard"} <= set(dir(kind))

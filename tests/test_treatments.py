@@ -14,7 +14,7 @@ from skanchor import (
     JudgeCalibrator,
 )
 from skanchor._crossfit import item_effects as treatments
-from skanchor._crossfit.fit_stages import fit_stages
+from skanchor._crossfit.historical import fit_stages
 from skanchor._crossfit.item_effects import (
     choose_item_effects,
     leaves_items_out,
@@ -27,7 +27,7 @@ from skanchor._sample.admission import admit_to_ranking
 from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError, SlowWarning
 from skanchor.reports.facts import Facts
-from skanchor.reports.page import ranking_text
+from skanchor.reports.text import Ranking
 from skanchor.simulation import simulate_battles
 from skanchor.warning_log import WarningLog
 
@@ -71,7 +71,7 @@ def test_few_models_get_an_interval_that_rests_on_the_prior(n_models):
         vague = AnchorPipeline(cv=3, random_state=0, item_prior=(0.6, 1.0))
         vague.fit(X, data.y)
     assert anchor.item_effects_ == "random"
-    assert "rests on a prior" in " ".join(ranking_text(Facts(anchor)).split())
+    assert "rests on a prior" in " ".join(Ranking(Facts(anchor)).to_text().split())
     assert anchor.variance_["items"].iloc[0] > 0.0
     # Fewer degrees of freedom make it longer, and so does a larger deviation.
     half = [one.conf_int().diff(axis=1)["high"].iloc[0] for one in (anchor, vague)]

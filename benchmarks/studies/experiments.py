@@ -1,4 +1,4 @@
-"""Experiments of the paper's simulation study, as ``docs/simulation.md`` reads it."""
+"""The paper's simulation experiments, as ``docs/evidence/paper.md`` reads them."""
 
 from __future__ import annotations
 

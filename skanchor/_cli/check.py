@@ -6,26 +6,21 @@ import argparse
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Command, Flags
-from skanchor._cli.fit import Task, add_fit, check_flags, load_task
-from skanchor._cli.output import Output, add_output, deliver
+from skanchor._cli.battles import Rows
+from skanchor._cli.fit import check_flags, load
+from skanchor._cli.output import deliver
 from skanchor._cli.streams import is_watched
-from skanchor._cli.table import add_table
+from skanchor._cli.values import BadInputError
 
 if TYPE_CHECKING:
     from skanchor.pipeline import AnchorPipeline
 
 
-def add_models(flags: Flags) -> None:
-    """Add the flag that names the models to leave out."""
-    flags.names("--models", "MODEL", "models to leave out in turn (default: all)")
-
-
-def left_out_settings(task: Task, options: argparse.Namespace) -> dict[str, Any]:
+def left_out_settings(rows: Rows, options: argparse.Namespace) -> dict[str, Any]:
     """Arguments by which models with votes, or ``--models``, are left out in turn."""
     return {
-        **task.rows,
-        "weights": task.pipeline.weights,
+        **rows.arguments,
+        "weights": rows.weights,
         "models": options.models,
         "level": options.level,
         "n_jobs": options.n_jobs,
@@ -33,37 +28,40 @@ def left_out_settings(task: Task, options: argparse.Namespace) -> dict[str, Any]
     }
 
 
-def load_judged(options: argparse.Namespace) -> Task:
+def load_judged(options: argparse.Namespace) -> tuple[AnchorPipeline, Rows]:
     """Read the battles of models that are left out in turn, which need a judge."""
     from skanchor._battles import HUMAN
 
-    task = load_task(options)
-    if "judge" not in task.X or (task.X["judge"] == HUMAN).all():
+    pipeline, rows = load(options)
+    if "judge" not in rows.X or (rows.X["judge"] == HUMAN).all():
         raise BadInputError("without rows of judges, no model is placed without votes")
-    return task
+    return pipeline, rows
 
 
-def _check(options: argparse.Namespace) -> None:
+def check(options: argparse.Namespace) -> None:
     check_flags(options)
-    task = load_judged(options)
-    fitted = _as_ranked(task)
+    fitted, rows = load_judged(options)
+    _fit_as_ranked(fitted, rows)
 
     from skanchor.evaluation import check_intervals
     from skanchor.reports.sentences import check_record, interval_verdict
+    from skanchor.reports.text import Readout
     from skanchor.reports.views import check_table
 
-    found = check_intervals(fitted, **left_out_settings(task, options))
+    found = check_intervals(fitted, **left_out_settings(rows, options))
     verdict = interval_verdict(found)
-    lines = [f"- {line}" for line in verdict.findings]
-    lines += [verdict.advice] if verdict.advice else []
-    tables = [("", check_table(found))]
-    output = Output.of(
-        "check", found.table, check_record(found), tables, [verdict.statement, *lines]
+    findings = [f"- {line}" for line in verdict.findings]
+    readout = Readout(
+        "check",
+        found.table,
+        check_record(found),
+        [check_table(found)],
+        [verdict.statement, *findings, *filter(None, [verdict.advice])],
     )
-    deliver(output, options)
+    deliver(readout, options)
 
 
-def _as_ranked(task: Task) -> AnchorPipeline:
+def _fit_as_ranked(pipeline: AnchorPipeline, rows: Rows) -> None:
     """Fit all rows as ``skanchor rank`` does, or the historical models alone.
 
     The fit decides the treatment of the item effects, and issues its warnings once.
@@ -73,33 +71,11 @@ def _as_ranked(task: Task) -> AnchorPipeline:
     from skanchor.warning_log import WarningLog
 
     with WarningLog():
-        X = Sample.admit(task.X, task.y, task.weight, task.groups).X
+        X = Sample.admit(rows.X, rows.y, rows.sample_weight, rows.groups).X
     voted = set(X.left[X.is_human].tolist()) | set(X.right[X.is_human].tolist())
-    pipeline = task.pipeline
     if len(voted - {-1}) == len(X.models):
         pipeline.set_params(new_models=[])
     with warnings.catch_warnings():
         # What they say concerns the intervals of the new models, which rank shows.
         warnings.simplefilter("ignore", DiagnosticWarning)
-        return pipeline.fit(**task.rows)
-
-
-def _add_arguments(flags: Flags) -> None:
-    add_table(flags)
-    add_fit(flags)
-    add_models(flags)
-    add_output(flags)
-
-
-CHECK = Command(
-    name="check",
-    help="test whether the intervals hold on this table",
-    more="Each model with votes is placed in turn without them, and compared with what "
-    "they say. It takes as long as ranking once for each model.",
-    examples=(
-        ("before you rely on an interval", "battles.csv"),
-        ("on all cores", "battles.csv --n-jobs -1"),
-    ),
-    arguments=_add_arguments,
-    run=_check,
-)
+        pipeline.fit(**rows.arguments)

@@ -7,17 +7,17 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.check import add_models, left_out_settings, load_judged
-from skanchor._cli.command import BadInputError, Command, Flags, near_names
-from skanchor._cli.fit import Task, add_fit, check_flags, settings_of
-from skanchor._cli.output import Output, add_output, deliver
-from skanchor._cli.table import add_table
+from skanchor._cli.battles import Rows
+from skanchor._cli.check import left_out_settings, load_judged
+from skanchor._cli.fit import check_flags, near_names
+from skanchor._cli.output import deliver
+from skanchor._cli.values import BadInputError, by_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LEAST_RESAMPLES = 20
-"""Smallest number of refits from which intervals are computed."""
+    from skanchor.pipeline import AnchorPipeline
+    from skanchor.reports.text import Readout
 
 ANCHOR = "AnchorPipeline"
 # Listed here, since importing the methods is slow. Baselines that need true scores or
@@ -34,58 +34,49 @@ _SHARED = ("new_models", "ties", "weights", "calibrator")
 """Parameters of the pipeline that other methods get."""
 
 
-def _compare(options: argparse.Namespace) -> None:
+def compare(options: argparse.Namespace) -> None:
     check_flags(options)
-    names = options.methods or list(_DEFAULT)
-    names = list(METHODS) if names == ["all"] else names
-    _check_methods(names, options)
-    task = load_judged(options)
+    chosen = options.methods or list(_DEFAULT)
+    chosen = list(METHODS) if chosen == ["all"] else chosen
+    _check_methods(chosen, options)
+    pipeline, rows = load_judged(options)
 
     from skanchor.evaluation import leave_one_model_out
 
     new: dict[str, dict[str, str]] = {}
     accuracy: dict[str, dict[str, float]] = {}
-    for name in names:
-        method = _method(name, task, options.n_resamples)
+    for name in chosen:
+        method = _method(name, pipeline, options.n_resamples)
         # Without new models, methods are compared on historical models only.
-        new[name] = {} if options.no_new else _ranks(method, task, options.level)
-        left_out = leave_one_model_out(method, **left_out_settings(task, options))
+        new[name] = {} if options.no_new else _ranks(method, rows, options.level)
+        left_out = leave_one_model_out(method, **left_out_settings(rows, options))
         accuracy[name] = _accuracy(left_out)
-    deliver(_output(accuracy, new, options.n_resamples), options)
+    deliver(_readout(accuracy, new, options.n_resamples), options)
 
 
-def _check_methods(names: Sequence[str], options: argparse.Namespace) -> None:
+def _check_methods(chosen: Sequence[str], options: argparse.Namespace) -> None:
     """Refuse unknown names, names that occur twice, and settings that none reads."""
-    for name in names:
+    for name in chosen:
         if name not in METHODS:
             raise BadInputError(
                 f"there is no method {name!r}; {near_names(name, METHODS)}"
             )
-    twice = sorted({name for name in names if list(names).count(name) > 1})
-    if twice:
-        raise BadInputError(f"{twice[0]} is named twice")
-    unread = [
-        name for name in settings_of(options) if name.split("__")[0] not in _SHARED
-    ]
-    if ANCHOR not in names and unread:
+    by_name("--methods", [(name, None) for name in chosen])
+    settings = by_name("--set", options.set)
+    unread = [name for name in settings if name.split("__")[0] not in _SHARED]
+    if ANCHOR not in chosen and unread:
         raise BadInputError(
-            f"{', '.join(names)} would not read --set {', '.join(unread)}: leave that "
+            f"{', '.join(chosen)} would not read --set {', '.join(unread)}: leave that "
             f"out, or name {ANCHOR}, too"
         )
-    if options.n_resamples is not None and options.n_resamples < LEAST_RESAMPLES:
-        raise BadInputError(
-            f"--n-resamples must be at least {LEAST_RESAMPLES}, got "
-            f"{options.n_resamples}: limits need more refits"
-        )
 
 
-def _method(name: str, task: Task, n_resamples: int | None) -> Any:
+def _method(name: str, pipeline: AnchorPipeline, n_resamples: int | None) -> Any:
     """Make a method with the settings that it shares with the pipeline.
 
     With ``n_resamples``, methods that have scores but no intervals get intervals from
     refits.
     """
-    pipeline = task.pipeline
     if name == ANCHOR:
         return pipeline
     from skanchor._estimators.btl import BTLRegressor
@@ -111,7 +102,7 @@ def _method(name: str, task: Task, n_resamples: int | None) -> Any:
     )
 
 
-def _ranks(method: Any, task: Task, level: float) -> dict[str, str]:
+def _ranks(method: Any, rows: Rows, level: float) -> dict[str, str]:
     """Rank that a method gives each new model, with the rank set if it has one."""
     from sklearn.base import clone
 
@@ -119,7 +110,7 @@ def _ranks(method: Any, task: Task, level: float) -> dict[str, str]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiagnosticWarning)
-        fitted = clone(method).fit(**task.rows)
+        fitted = clone(method).fit(**rows.arguments)
     ranks = {str(model): str(rank) for model, rank in fitted.ranks_.items()}
     if hasattr(fitted, "rank_sets"):
         for model, row in fitted.rank_sets(level).iterrows():
@@ -150,62 +141,27 @@ def _accuracy(left_out: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def _output(
+def _readout(
     accuracy: dict[str, Any], new: dict[str, dict[str, str]], refits: int | None
-) -> Output:
-    """Forms of the accuracies of the methods, and of the ranks of new models."""
+) -> Readout:
+    """Accuracies of the methods, and ranks of the new models."""
     import pandas as pd
 
-    from skanchor.reports.tables import Cell, Heading, Table, label, table_of, word
+    from skanchor.reports.tables import Table, table_of
+    from skanchor.reports.text import Readout
 
     table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")
-    ranks = pd.DataFrame.from_dict(new, "index").rename_axis("method")
-    tables = [
-        ("On models with votes, each left out in turn", table_of("methods", table))
-    ]
+    ranks = pd.DataFrame.from_dict(new, "index").rename_axis("Method")
+    tables = [table_of("methods", table, "On models with votes, each left out in turn")]
     if len(ranks.columns):
-        headings = [Heading("", "Method", False)]
-        headings += [Heading(str(name), label(name), False) for name in ranks]
-        rows: list[list[Cell]] = [
-            [word(name), *map(word, row)]
-            for name, row in zip(ranks.index, ranks.to_numpy(), strict=True)
-        ]
-        shown = Table("ranks", "Ranks of the new models", headings, rows)
-        tables.append(("Where each method places the new models (rank set)", shown))
-    record = {
-        "methods": [
-            {"method": name, **found, "new_models": new[name]}
-            for name, found in accuracy.items()
-        ],
-        "bootstrap": refits,
-    }
-    return Output.of("compare", table.join(ranks), record, tables, refits=refits)
-
-
-def _add_arguments(flags: Flags) -> None:
-    add_table(flags)
-    add_fit(flags)
-    group = flags.group("methods")
-    group.names("--methods", "NAME", f"of {', '.join(METHODS)}, or all")
-    group.value(
-        "--n-resamples",
-        "N",
-        "refits that give intervals to methods that have none, as in 200",
-        type=int,
+        caption = "Where each method places the new models (rank set)"
+        words = [False] * (1 + len(ranks.columns))
+        tables.append(Table("ranks", caption, ranks.reset_index(), words))
+    methods = [
+        {"method": name, **found, "new_models": new[name]}
+        for name, found in accuracy.items()
+    ]
+    record = {"methods": methods, "bootstrap": refits}
+    return Readout(
+        "compare", table.join(ranks), record, tables, values={"refits": refits}
     )
-    add_models(group)
-    add_output(flags)
-
-
-COMPARE = Command(
-    name="compare",
-    help="compare methods by models whose votes are known",
-    more="Each method places every model with votes in turn without them.",
-    examples=(
-        ("ANCHOR and simpler methods", "battles.csv"),
-        ("two of them", "battles.csv --methods AnchorPipeline SoftElo"),
-        ("every method", "battles.csv --methods all --n-jobs -1"),
-    ),
-    arguments=_add_arguments,
-    run=_compare,
-)

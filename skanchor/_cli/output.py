@@ -7,92 +7,54 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skanchor._cli.command import BadInputError, Flags, require_package
 from skanchor._cli.signals import raise_if_stopped
 from skanchor._cli.streams import check_stdout, print_result
+from skanchor._cli.values import BadInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from skanchor.reports.tables import Table
+    from skanchor.reports.text import Ranking, Readout
 
-FORMS = {
-    "": "text",
-    ".txt": "text",
-    ".json": "json",
-    ".csv": "data",
-    ".tsv": "data",
-    ".parquet": "data",
-    ".xlsx": "data",
-    ".md": "table",
-    ".tex": "table",
-}
-"""Form that is written to a file with this suffix."""
+FORMS = (".txt", ".json", ".csv", ".tsv", ".parquet", ".xlsx", ".md", ".tex")
+"""Suffixes of the files that any result can be written to."""
 
-OF_RANKINGS = {".html": "page", ".png": "picture", ".svg": "picture", ".pdf": "picture"}
-"""Further forms of a ranking."""
+PAGE, PICTURES = ".html", (".png", ".svg", ".pdf")
+"""Further suffixes of a ranking."""
 
-# What a suffix, or a form, needs: a package, and the extra that brings it.
+# What a suffix needs: a package, and the extra that brings it.
 _NEEDED = {
     ".xlsx": ("openpyxl", "excel"),
     ".md": ("tabulate", "report"),
-    "picture": ("matplotlib", "plot"),
+    **dict.fromkeys(PICTURES, ("matplotlib", "plot")),
 }
 
 
-# ---------------------------------------------------------------------------- flags
-def add_output(flags: Flags, more: str = "") -> None:
-    """Add the flags of a result that can be written in several forms."""
-    group = flags.group("output")
-    listed = " ".join(suffix for suffix in FORMS if suffix) + more
-    add_file(group, f"write to FILE; its suffix is the form: {listed}")
-    add_force(group)
-    add_json(group)
-
-
-def add_json(flags: Flags) -> None:
-    """Add the flag of results as JSON."""
-    flags.switch("--json", "print the whole result as JSON")
-
-
-def add_file(flags: Flags, says: str, **more: Any) -> None:
-    """Add the flag that names the file to write; ``says`` is its help."""
-    flags.value("-o --output", "FILE", says, **more)
-
-
-def add_force(flags: Flags) -> None:
-    """Add the flag that allows an existing file to be overwritten."""
-    flags.switch("--force", "write over a file that exists")
-
-
 # --------------------------------------------------------------------------- checks
-def check_output(options: argparse.Namespace, known: Iterable[str] = FORMS) -> None:
-    """Refuse an output that could not be written after the work, or is an input.
-
-    ``known`` are the suffixes that the result may have.
-    """
+def check_output(
+    options: argparse.Namespace, suffixes: Sequence[str] = FORMS, *inputs: str
+) -> None:
+    """Refuse an output that could not be written after the work, or is an input."""
     if not goes_to_file(options):
         check_stdout()
         return
-    suffix = check_suffix(options.output, known)
+    suffix = check_suffix(options.output, ("", *suffixes))
     if options.json and suffix not in (".json", ""):
         raise BadInputError(
             f"--json does not go with --output {options.output}; drop one, or choose a "
             "name that ends in .json"
         )
-    for key in (suffix, (FORMS | OF_RANKINGS)[suffix]):
-        if key in _NEEDED:
-            package, extra = _NEEDED[key]
-            require_package(
-                package,
-                f"--output {options.output} needs {package} (pip install "
-                f"'skanchor[{extra}]'); .csv needs nothing",
-            )
-    check_file(options, options.battles)
+    package, extra = _NEEDED.get(suffix, ("json", ""))
+    if find_spec(package) is None:
+        raise BadInputError(
+            f"--output {options.output} needs {package} (pip install "
+            f"'skanchor[{extra}]'); .csv needs nothing"
+        )
+    check_file(options, *options.battles, *inputs)
 
 
 def check_suffix(path: str, known: Iterable[str]) -> str:
@@ -104,13 +66,14 @@ def check_suffix(path: str, known: Iterable[str]) -> str:
     return suffix
 
 
-def check_file(options: argparse.Namespace, inputs: Sequence[str] = ()) -> None:
+def check_file(options: argparse.Namespace, *inputs: str) -> None:
     """Refuse a file that is an input, cannot be written, or exists without --force."""
     from skanchor.io.atomic import check_writable
 
     path = Path(options.output)
     for one in inputs:
-        if is_same_file(one, path) or _is_inside(path, one):
+        is_inside = path.exists() and Path(one).resolve() in path.resolve().parents
+        if is_same_file(one, path) or is_inside:
             raise BadInputError(f"--output {path} is a file that is read")
     if not path.parent.is_dir():
         raise BadInputError(f"{path}: there is no directory {path.parent}")
@@ -127,110 +90,49 @@ def is_same_file(one: str | Path, other: str | Path) -> bool:
     )
 
 
-def _is_inside(path: Path, folder: str) -> bool:
-    """Whether an existing file lies in a folder that is read."""
-    is_there = os.path.isdir(folder) and path.exists()
-    return is_there and Path(folder).resolve() in path.resolve().parents
-
-
 def goes_to_file(options: argparse.Namespace) -> bool:
     """Whether the result goes to a file; ``-`` is standard output."""
     return options.output not in (None, "-")
 
 
 # ------------------------------------------------------------------------------ use
-@dataclass(frozen=True, slots=True)
-class Output:
-    """A result in several forms, each of which is computed when it is asked for.
+def deliver(
+    result: Ranking | Readout,
+    options: argparse.Namespace,
+    special: Callable[[str], str | bytes] | None = None,
+) -> None:
+    """Print a result, or write it to the file of ``--output``.
 
-    Attributes
-    ----------
-    text : callable
-        Function that returns the text for a ``width`` and for a ``terminal`` or not.
-    record : callable
-        Function that returns a dict for JSON; numbers that it lacks are replaced.
-    frame : callable
-        Function that returns the numbers, a DataFrame whose index names the rows.
-    tables : callable
-        Function that returns the tables that people read.
-    page : callable, optional
-        Function that returns a report in HTML.
-    picture : callable, optional
-        Function that returns a picture in the format of a suffix.
+    ``special`` makes the content of files whose suffix is not in `FORMS`.
     """
-
-    text: Callable[..., str]
-    record: Callable[[], Any]
-    frame: Callable[[], pd.DataFrame]
-    tables: Callable[[], Sequence[Table]]
-    page: Callable[[], str] | None = None
-    picture: Callable[[str], bytes] | None = None
-
-    @classmethod
-    def of(
-        cls,
-        kind: str,
-        frame: pd.DataFrame,
-        record: dict[str, Any],
-        tables: Sequence[tuple[Any, Table]],
-        lines: Iterable[str] = (),
-        **values: Any,
-    ) -> Output:
-        """Output of sentences and tables with titles; ``kind`` names its note."""
-        from skanchor.reports.document import SCHEMA_VERSION
-        from skanchor.reports.page import render_text
-        from skanchor.reports.tables import label
-
-        def text(**screen: Any) -> str:
-            shown = [(title, one) for title, one in tables if one.rows]
-            found = {"kind": kind, "lines": list(lines), "tables": shown, **values}
-            return render_text("readout", **found, **screen)
-
-        return cls(
-            text,
-            lambda: {"schema_version": SCHEMA_VERSION, **record},
-            lambda: frame,
-            lambda: [
-                one if one.caption else replace(one, caption=label(title))
-                for title, one in tables
-            ],
-        )
-
-
-def deliver(output: Output, options: argparse.Namespace) -> None:
-    """Print a result, or write it to the file of ``--output``."""
     suffix = Path(options.output).suffix.lower() if goes_to_file(options) else ""
-    form = "json" if options.json else (FORMS | OF_RANKINGS)[suffix]
     content: str | bytes
-    if form == "json":
-        content = json_text(output.record())
-    elif form == "data":
-        frame = output.frame()
-        frame = frame.reset_index(names=frame.index.name or "model")
-        content = file_content(frame, suffix)
-    elif form == "table":
+    if options.json or suffix == ".json":
+        content = json_text(result.to_dict())
+    elif suffix in (".md", ".tex"):
         is_latex = suffix == ".tex"
-        tables = output.tables()
-        texts = [one.to_latex() if is_latex else one.to_markdown() for one in tables]
+        texts = [
+            one.to_latex() if is_latex else one.to_markdown() for one in result.tables
+        ]
         content = "\n".join(texts)
-    elif form == "page":
-        assert output.page is not None
-        content = output.page()
-    elif form == "picture":
-        assert output.picture is not None
-        content = output.picture(suffix)
+    elif suffix in FORMS and suffix != ".txt":
+        frame = result.frame.reset_index(names=result.frame.index.name or "model")
+        content = file_content(frame, suffix)
+    elif suffix not in ("", ".txt"):
+        assert special is not None
+        content = special(suffix)
     elif goes_to_file(options) or not sys.stdout.isatty():
-        content = output.text()
+        content = result.to_text()
     else:
         from rich.console import Console
 
-        content = output.text(width=Console().width, terminal=True)
+        content = result.to_text(width=Console().width, terminal=True)
     write(content, options)
 
 
 def json_text(record: Any) -> str:
     """Text of a record as JSON, in which numbers that it lacks are text or null."""
-    from skanchor.reports.document import as_json_value
+    from skanchor.reports.record import as_json_value
 
     return json.dumps(as_json_value(record), indent=2, allow_nan=False) + "\n"
 

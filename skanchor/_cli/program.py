@@ -9,58 +9,17 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any, NoReturn
 
-from skanchor._cli.check import CHECK
-from skanchor._cli.command import (
-    BadInputError,
-    Command,
-    Flags,
-    Parser,
-    examples_text,
-)
-from skanchor._cli.compare import COMPARE
-from skanchor._cli.fetch import FETCH
-from skanchor._cli.history import HISTORY
-from skanchor._cli.inspect import INSPECT
-from skanchor._cli.plan import PLAN
-from skanchor._cli.rank import RANK
-from skanchor._cli.sensitivity import SENSITIVITY
+from skanchor._cli.parser import make_parser, run
 from skanchor._cli.signals import exit_code, raised_as_interrupts
-from skanchor._cli.streams import (
-    drop_stdout,
-    print_error,
-    print_line,
-    print_result,
-    show_own_warnings,
-)
+from skanchor._cli.streams import drop_stdout, print_line, show_own_warnings
+from skanchor._cli.values import BadInputError
 
-COMMANDS: tuple[Command, ...] = (
-    RANK,
-    INSPECT,
-    CHECK,
-    COMPARE,
-    SENSITIVITY,
-    PLAN,
-    HISTORY,
-    FETCH,
-)
-"""All commands, in the order of the help."""
-
-_FIRST_STEPS = (
-    ("see what comes out", "skanchor rank --demo"),
-    ("rank your own, and write a page", "skanchor rank battles.csv -o report.html"),
-    ("before you rely on an interval", "skanchor check battles.csv"),
-    ("flags of a command, with examples", "skanchor rank --help"),
-)
-_EXIT_CODE = "Exit code: 0 on success, 2 on bad input. The cause is then one line."
-_MORE_FLAGS = "More flags of files: skanchor inspect --help. "
-
-_NEW = frozenset(("--new", "--no-new", "--hide-votes-of"))
-_ABSENT = {"check": _NEW, "history": _NEW}
-"""Flags of files that a command does not take."""
-
-_USAGE = {"history": "ACTION ... [flags]", "fetch": "NAME [flags]"}
+# Values of flags that some commands do not take.
+_ABSENT = {
+    **{"new": None, "no_new": False, "hide_votes_of": None},
+    **{"set": None, "n_jobs": None, "tools": None, "level": 0.95},
+}
 
 _BAD_INPUT = 2
 _FRESH_OBJECTS = 50_000  # that are made before Python looks for some to free
@@ -71,9 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit code: 0, or 2 on bad input."""
     try:
         with raised_as_interrupts(), _rare_collections():
-            cause = _run(argv)
+            cause = _run(sys.argv[1:] if argv is None else argv)
         if cause is not None:
-            print_error(cause)
+            print_line(f"error: {cause}")
         return 0 if cause is None else _BAD_INPUT
     except SystemExit as stop:  # --help and --version
         return int(stop.code or 0)
@@ -100,19 +59,15 @@ def _rare_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _run(argv: Sequence[str] | None) -> str | None:
+def _run(typed: Sequence[str]) -> str | None:
     """Run a command; return None on success, and on bad input the error message."""
     try:
-        typed = list(sys.argv[1:] if argv is None else argv)
-        if not typed:
-            # Without arguments, print the help.
-            print_result(make_parser().format_help())
-            return None
-        options = make_parser(typed).parse_args(typed)
-        options.typed = typed
+        # Without arguments, print the help.
+        known = argparse.Namespace(typed=typed, **_ABSENT)
+        options = make_parser().parse_args(list(typed) or ["--help"], known)
         with warnings.catch_warnings():
             options.warned = show_own_warnings()
-            options.run(options)
+            run(options)
     except BrokenPipeError:
         raise
     except BadInputError as error:
@@ -136,51 +91,3 @@ def _run(argv: Sequence[str] | None) -> str | None:
             raise
         return str(error)
     return None
-
-
-def make_parser(typed: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """Make the parser of all commands.
-
-    Flags are many and take time: with the words that a user has ``typed``, only the
-    command among them gets its flags.
-    """
-    parser = Parser(
-        prog="skanchor",
-        usage="skanchor COMMAND [flags]",
-        description="Rank new language models on the human scale from LLM judges.\n\n"
-        + examples_text(_FIRST_STEPS),
-        epilog=_EXIT_CODE,
-    )
-    parser.add_argument("--version", action=_Version)
-    commands = parser.add_subparsers(
-        dest="command", required=True, metavar="COMMAND", parser_class=Parser
-    )
-    for command in COMMANDS:
-        takes_files = command.name not in ("inspect", "fetch")
-        usage = _USAGE.get(command.name, "FILE ... [flags]")
-        made = commands.add_parser(
-            command.name,
-            prog=f"skanchor {command.name}",
-            usage=f"skanchor {command.name} {usage}",
-            help=command.help,
-            description=command.description,
-            epilog=f"{_MORE_FLAGS if takes_files else ''}{_EXIT_CODE}",
-        )
-        if typed is None or command.name in typed:
-            absent = _ABSENT.get(command.name, frozenset())
-            command.arguments(Flags(made, absent, not takes_files))
-        made.set_defaults(run=command.run)
-    return parser
-
-
-class _Version(argparse.Action):
-    """Print the version, which is looked up only when asked for."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str):
-        super().__init__(option_strings, dest, nargs=0, help="print the version")
-
-    def __call__(self, parser: argparse.ArgumentParser, *args: Any) -> NoReturn:
-        from importlib.metadata import version
-
-        print_result(f"skanchor {version('skanchor')}\n")
-        parser.exit()

@@ -5,70 +5,37 @@ from __future__ import annotations
 import argparse
 import shlex
 from io import BytesIO
-from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from skanchor._cli.command import Command, Flags
-from skanchor._cli.fit import add_fit, check_flags, fit_rows
-from skanchor._cli.output import FORMS, OF_RANKINGS, Output, add_output, deliver
-from skanchor._cli.pairs import numbers_of
-from skanchor._cli.table import add_table
+from skanchor._cli.fit import check_flags, fit_rows
+from skanchor._cli.output import PAGE, PICTURES, deliver
 
-if TYPE_CHECKING:
+
+def deliver_ranking(fitted: Any, options: argparse.Namespace) -> None:
+    """Print or write a fitted pipeline, or models that a history has placed."""
     from skanchor.reports.facts import Facts
-
-
-def add_scale(flags: Flags) -> None:
-    """Add the flags of the scale."""
-    group = flags.group("scale")
-    group.value(
-        "--scale",
-        "UNIT",
-        "of scores: logit (log-odds of a vote, the default) or elo (points)",
-        choices=["logit", "elo"],
-        default="logit",
-    )
-    group.value(
-        "--anchor",
-        "MODEL=SCORE",
-        "measure scores from this model, as in gpt-4=1000",
-    )
-
-
-def scale_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Arguments of `AnchorPipeline.leaderboard`, except for the level."""
-    anchor = None
-    if options.anchor is not None:
-        takes = "--anchor takes MODEL=SCORE, as in gpt-4=1000"
-        anchor = numbers_of([options.anchor], takes, isfinite)
-    return {"scale": options.scale, "anchor": anchor}
-
-
-def ranking_output(fitted: Any, options: argparse.Namespace) -> Output:
-    """Forms of a fitted pipeline, or of models that a history has placed."""
-    from skanchor.reports.document import document
-    from skanchor.reports.facts import Facts
-    from skanchor.reports.page import ranking_text, render_page
-    from skanchor.reports.views import board_table
+    from skanchor.reports.text import Ranking
 
     facts = Facts(
         fitted,
         options.level,
         earlier=options.warned,
         command=shlex.join(["skanchor", *options.typed]),
-        **scale_of(options),
-    )
-    return Output(
-        text=lambda **screen: ranking_text(facts, **screen),
-        record=lambda: document(facts),
-        frame=lambda: facts.board,
-        tables=lambda: [board_table(facts)],
-        page=lambda: render_page(facts),
-        picture=lambda suffix: _picture(facts, suffix),
+        scale=options.scale,
+        anchor=None if options.anchor is None else dict([options.anchor]),
     )
 
+    def special(suffix: str) -> str | bytes:
+        if suffix != PAGE:
+            return _picture(facts, suffix)
+        from skanchor.reports.page import render_page
 
-def _picture(facts: Facts, suffix: str) -> bytes:
+        return render_page(facts)
+
+    deliver(Ranking(facts), options, special)
+
+
+def _picture(facts: Any, suffix: str) -> bytes:
     """The leaderboard as a picture in the format of a suffix."""
     import matplotlib
 
@@ -84,29 +51,6 @@ def _picture(facts: Facts, suffix: str) -> bytes:
     return content.getvalue()
 
 
-def _rank(options: argparse.Namespace) -> None:
-    scale_of(options)
-    check_flags(options, FORMS | OF_RANKINGS)
-    deliver(ranking_output(fit_rows(options), options), options)
-
-
-def _add_arguments(flags: Flags) -> None:
-    add_table(flags)
-    add_fit(flags)
-    add_scale(flags)
-    add_output(flags, " .html (a page) .png .svg .pdf (the plot)")
-
-
-RANK = Command(
-    name="rank",
-    help="rank the models of a table, new ones by the judges alone",
-    examples=(
-        ("a bundled table", "--demo"),
-        ("votes and verdicts", "votes.csv gpt-4.jsonl"),
-        ("a page to hand on", "battles.csv -o report.html"),
-        ("the plot", "battles.csv -o board.png"),
-        ("any parameter", "battles.csv --set cv=5 ties=drop"),
-    ),
-    arguments=_add_arguments,
-    run=_rank,
-)
+def rank(options: argparse.Namespace) -> None:
+    check_flags(options, PAGE, *PICTURES)
+    deliver_ranking(fit_rows(options), options)

@@ -11,8 +11,8 @@ import warnings
 from contextlib import suppress
 from typing import Any
 
-from skanchor._cli.command import BadInputError
 from skanchor._cli.signals import raise_if_stopped
+from skanchor._cli.values import BadInputError
 from skanchor._text import brief, printable
 
 

@@ -1,19 +1,28 @@
-"""Folds: which of the rows each holds out, and the row weights of its training set."""
+"""Folds: how they are drawn or given, and which rows each trains on and holds out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
+from skanchor._battles import look_up
+from skanchor._battles.grouping import RowGroups
+from skanchor._crossfit.source_kfold import SourceKFold
+from skanchor._model.graph import count_components
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array, Split
 from skanchor.exceptions import located
+
+MOST_DRAWS = 20
+"""Most times that folds are drawn to keep the human votes of each model apart."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -31,11 +40,15 @@ class FoldPlan(Sequence[Split]):
         Number of folds.
     idle : ndarray of shape (n_folds, n_rows), optional
         Rows that a given plan neither trains on nor holds out.
+    cell, size : ndarray, optional
+        Where equal rows were merged: cell of each row, and number of rows of each cell.
     """
 
     fold: NDArray[Any]
     n_folds: int
     idle: NDArray[np.bool_] | None = None
+    cell: NDArray[Any] | None = None
+    size: Array | None = None
 
     def __len__(self) -> int:
         return self.n_folds
@@ -43,163 +56,134 @@ class FoldPlan(Sequence[Split]):
     def __getitem__(self, number: Any) -> Any:
         if isinstance(number, slice):
             return [self[k] for k in range(self.n_folds)[number]]
-        k, fold = range(self.n_folds)[number], self.fold
-        train = (fold != k) & (fold >= 0)
+        k = range(self.n_folds)[number]
+        train = (self.fold != k) & (self.fold >= 0)
         if self.idle is not None:
             train &= ~self.idle[k]
-        return np.flatnonzero(train), np.flatnonzero(fold == k)
+        return np.flatnonzero(train), np.flatnonzero(self.fold == k)
 
     def __iter__(self) -> Iterator[Split]:
         return (self[k] for k in range(self.n_folds))
 
-    def numbers(self, cell: NDArray[Any], n_cells: int) -> NDArray[np.intp]:
-        """How many of the rows that each cell stands for each fold holds out.
+    def held_out(self, number: int) -> Array:
+        """Share of each row, or cell, that a fold holds out."""
+        return self._share(self.fold == number)
 
-        Parameters
-        ----------
-        cell : ndarray of shape (n_rows,)
-            Cell of each row.
-        n_cells : int
-            Number of cells.
+    def trained(self, number: int) -> Array:
+        """Share of each row, or cell, that a fold trains on."""
+        share = 1.0 - self.held_out(number)
+        return share if self.idle is None else share - self._share(self.idle[number])
 
-        Returns
-        -------
-        ndarray of shape (n_folds, n_cells)
-        """
-        # All folds at once: rows that count for nothing fall before the first.
-        size = self.n_folds + 1
-        at = cell.astype(np.intp) * size + self.fold + 1
-        return np.bincount(at, minlength=n_cells * size).reshape(n_cells, size).T[1:]
+    def _share(self, rows: NDArray[np.bool_]) -> Array:
+        if self.cell is None or self.size is None:
+            return rows.astype(np.float64)
+        n_cells = len(self.size)
+        return np.bincount(self.cell[rows], minlength=n_cells) / self.size
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class HeldOutShares(Sequence[Array]):
-    """Share of each row that each fold holds out: none or all, or of equal rows some.
-
-    Attributes
-    ----------
-    plan : FoldPlan
-        Folds of the rows of the table.
-    of_cells : ndarray of shape (n_folds, n_cells), optional
-        The shares, where each row of a sample stands for several of the table.
-    idle : ndarray of shape (n_folds, n_cells), optional
-        Likewise the shares that are neither held out nor trained on. Of the rows of the
-        table the plan itself knows them.
-    """
-
-    plan: FoldPlan
-    of_cells: Array | None = None
-    idle: NDArray[Any] | None = None
-
-    @classmethod
-    def of(
-        cls, plan: FoldPlan, cell: NDArray[Any] | None, multiplicity: Array | None
-    ) -> HeldOutShares:
-        """Shares of the rows of a sample, which may be the cells of a table."""
-        if cell is None or multiplicity is None:
-            return cls(plan)
-        size, idle = len(multiplicity), None
-        if plan.idle is not None:
-            number = [np.bincount(cell, rows, size) for rows in plan.idle]
-            idle = np.array(number) / multiplicity
-        return cls(plan, plan.numbers(cell, size) / multiplicity, idle)
-
-    def __len__(self) -> int:
-        return self.plan.n_folds
-
-    def __getitem__(self, number: Any) -> Any:
-        if self.of_cells is not None:
-            return self.of_cells[number]
-        return (self.plan.fold == number).astype(np.float64)
-
-    def kept(self, number: int) -> Array:
-        """Share of each row that a fold trains on."""
-        idle = self.plan.idle if self.of_cells is None else self.idle
-        return np.asarray(1.0 - self[number] - (0.0 if idle is None else idle[number]))
-
-
-def training_set(sample: Sample, kept: Array) -> Sample:
-    """The sample with the weights of a training set that stands for all rows.
-
-    They are ``weight * omega`` on what is kept for training, with omega the ratio of a
-    source's whole weight to its weight in training. A source of a new model that leaves
-    the training set is done without as long as another one places that model.
+# ------------------------------------------------------------- folds, drawn or given
+def make_plans(
+    cv: Any,
+    n_repeats: int,
+    sample: Sample,
+    random_state: Any,
+    cell: NDArray[np.intp] | None = None,
+) -> list[FoldPlan]:
+    """Folds of each repeat.
 
     Parameters
     ----------
+    cv : int, splitter, list of splits or list of such lists
+        As in :class:`skanchor.AnchorPipeline`.
+    n_repeats : int
+        Repeats to draw, where ``cv`` does not bring its own.
     sample : Sample
         Rows whose roles are decided.
-    kept : ndarray of shape (n_rows,)
-        Share of each row that is trained on.
+    random_state : int, RandomState or None
+        Seed of the folds.
+    cell : ndarray of shape (n_rows,), optional
+        Row of the sample that each row of the table was merged into, where ``cv`` is a
+        number: folds are of the rows of the table.
 
     Returns
     -------
-    Sample
-
-    Raises
-    ------
-    ValueError
-        If the training set keeps no row of another source.
+    list of FoldPlan
     """
-    weight = sample.weight * kept
-    # Rows that no stage can use fall into the first bin.
-    bins, size = sample.X.sources + 1, len(sample.X.source_keys) + 1
-    whole, left = (np.bincount(bins, w, size)[1:] for w in (sample.weight, weight))
-    _check_sources(sample, whole, left)
-    omega = np.zeros(size)
-    np.divide(whole, left, out=omega[1:], where=left > 0)
-    return sample.weighted(weight * omega[bins])
+    if isinstance(cv, Integral):
+        random = check_random_state(random_state)
+        # True is an integer to Python, but no size to numpy.
+        seeds = random.randint(np.iinfo(np.int32).max, size=int(n_repeats))
+        return [_draw_plan(sample, int(cv), seed, cell) for seed in seeds.tolist()]
+    if hasattr(cv, "split"):
+        splits = (cv.split(sample.X, sample.y, sample.groups) for _ in range(n_repeats))
+        plans = [_check_plan(one, sample) for one in splits]
+        if n_repeats > 1 and np.array_equal(plans[0].fold, plans[1].fold):
+            raise ValueError(
+                f"cv gives the same folds each time, so that n_repeats={n_repeats} "
+                "repeats nothing: leave its random_state at None, or give cv a number "
+                "of folds."
+            )
+        return plans
+    is_nested = len(cv) > 0 and not _is_split(cv[0])
+    return [_check_plan(plan, sample) for plan in (cv if is_nested else [cv])]
 
 
-def check_training_sets(sample: Sample, shares: HeldOutShares) -> None:
-    """Refuse folds that keep no row of a source, before anything is fitted.
+def _draw_plan(
+    sample: Sample, n_folds: int, seed: int, cell: NDArray[np.intp] | None
+) -> FoldPlan:
+    """Assign folds, again where a training set would lose what joins its models."""
+    # Rows that have no influence take no place in a fold.
+    is_counted, part, part_cell = sample.counts, sample.X, cell
+    if cell is not None:
+        is_counted = look_up(is_counted, cell)
+    counted: Any = slice(None)
+    if not is_counted.all():
+        counted = np.flatnonzero(is_counted)
+        if cell is None:
+            part = part.without_features()[counted]
+        else:
+            part_cell = cell[counted]
+    groups = None if sample.groups is None else RowGroups(sample.groups[counted])
+    # A generator, unlike its seed, gives other folds each time.
+    splitter = SourceKFold(n_folds, random_state=np.random.RandomState(seed))
+    # Narrow integers, as a table may have many rows.
+    fold = np.full(len(is_counted), -1, dtype=np.min_scalar_type(-n_folds))
+    for _ in range(MOST_DRAWS):
+        fold[counted] = splitter.assign_folds(part, groups, part_cell)
+        plan = FoldPlan(fold, n_folds)
+        if _keeps_scale(sample, plan, cell):
+            break
+    return plan
 
-    Raises
-    ------
-    ValueError
-        As :func:`training_set`, with the number of the fold.
-    """
-    for number in range(len(shares)):
-        with located(f"Fold {number}"):
-            training_set(sample, shares.kept(number))
+
+def _keeps_scale(sample: Sample, plan: FoldPlan, cell: NDArray[np.intp] | None) -> bool:
+    """Whether every training set's human votes join the models as all votes do."""
+    plan = replace(plan, cell=cell, size=sample.multiplicity)
+    counts = sample.counts.astype(np.float64)
+    whole = count_components(wins_of_votes(sample, counts))
+    kept = (counts * plan.trained(k) for k in range(plan.n_folds))
+    return all(count_components(wins_of_votes(sample, one)) == whole for one in kept)
 
 
-def rows_held_out(sources: Sequence[SourceRows], share: Array) -> list[SourceRows]:
-    """Rows by source that a fold holds out, with the part of them that it does.
-
-    Parameters
-    ----------
-    sources : sequence of SourceRows
-        All rows.
-    share : ndarray of shape (n_rows,)
-        Share of each row of their sample that is held out.
+def wins_of_votes(sample: Sample, weight: Array) -> Array:
+    """One where a vote of positive weight prefers a model to another, else zero.
 
     Returns
     -------
-    list of SourceRows
+    ndarray of shape (n_models, n_models)
+        First by the preferred model. Votes on new models are left out.
     """
-    found = []
-    for rows in sources:
-        test = rows[share[rows.rows] > 0]
-        part = share[test.rows]
-        found.append(replace(test, weight=test.weight * part, count=test.count * part))
-    return found
+    X, size = sample.X, len(sample.X.models)
+    votes = np.flatnonzero(X.is_human & ~X.involves_new & X.is_usable & (weight > 0))
+    left, right, y = X.left[votes], X.right[votes], sample.y[votes]
+    wins = np.zeros((size, size))
+    wins[left[y > 0], right[y > 0]] = 1.0
+    wins[right[y < 1], left[y < 1]] = 1.0
+    return wins
 
 
-def check_plan(plan: Any, sample: Sample) -> FoldPlan:
-    """Refuse a plan that does not hold out every row that counts exactly once.
-
-    Parameters
-    ----------
-    plan : iterable of (train, test)
-        Row numbers, or masks.
-    sample : Sample
-        The rows, and the groups that no fold may tear apart.
-
-    Returns
-    -------
-    FoldPlan
-    """
+def _check_plan(plan: Any, sample: Sample) -> FoldPlan:
+    """Refuse a plan that does not hold out every row that counts exactly once."""
     rows, n_rows = np.flatnonzero(sample.counts), len(sample)
     listed = ""
     if sample.inputs.counted:
@@ -207,11 +191,10 @@ def check_plan(plan: Any, sample: Sample) -> FoldPlan:
             f" Weights count rows here: cv numbers the {n_rows} rows of the table that "
             "lists each row as often as its weight says."
         )
-    times = np.zeros(n_rows, dtype=int)
-    fold = np.full(n_rows, -1)
+    times, fold = np.zeros(n_rows, dtype=int), np.full(n_rows, -1)
     number, idle = -1, []
     for number, split in enumerate(plan):
-        if not is_split(split):
+        if not _is_split(split):
             raise ValueError(
                 f"Split {number} of cv must be a pair (train, test) of row numbers."
             )
@@ -244,7 +227,7 @@ def check_plan(plan: Any, sample: Sample) -> FoldPlan:
     return FoldPlan(fold, number + 1, np.array(idle) if is_idle else None)
 
 
-def is_split(split: Any) -> bool:
+def _is_split(split: Any) -> bool:
     """Whether this is a pair of row-number arrays, not a list of such pairs."""
     return (
         isinstance(split, (tuple, list))
@@ -268,23 +251,92 @@ def _row_mask(rows: Any, n_rows: int, number: int, listed: str) -> NDArray[np.bo
     return mask
 
 
+# --------------------------------------------------------- training sets and the rest
+def training_set(sample: Sample, trained: Array) -> Sample:
+    """The sample with the weights of a training set that stands for all rows.
+
+    They are ``weight * omega`` on what is trained on, with omega the ratio of a
+    source's whole weight to its weight in training.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows whose roles are decided.
+    trained : ndarray of shape (n_rows,)
+        Share of each row that is trained on.
+
+    Returns
+    -------
+    Sample
+    """
+    weight, bins = sample.weight * trained, sample.X.sources + 1
+    whole, left = _weight_of_sources(sample, sample.weight, weight)
+    omega = np.zeros(len(whole) + 1)
+    np.divide(whole, left, out=omega[1:], where=left > 0)
+    return sample.weighted(weight * omega[bins])
+
+
+def _weight_of_sources(sample: Sample, *weights: Array) -> list[NDArray[Any]]:
+    """Summed weights by source; rows that no stage can use fall before the first."""
+    bins, size = sample.X.sources + 1, len(sample.X.source_keys) + 1
+    return [np.bincount(bins, weight, size)[1:] for weight in weights]
+
+
+def rows_held_out(sources: Sequence[SourceRows], share: Array) -> list[SourceRows]:
+    """Rows by source that a fold holds out, with the part of them that it does.
+
+    Parameters
+    ----------
+    sources : sequence of SourceRows
+        All rows.
+    share : ndarray of shape (n_rows,)
+        Share of each row of their sample that is held out.
+
+    Returns
+    -------
+    list of SourceRows
+    """
+    found = []
+    for rows in sources:
+        test = rows[share[rows.rows] > 0]
+        part = share[test.rows]
+        found.append(replace(test, weight=test.weight * part, count=test.count * part))
+    return found
+
+
+def check_training_sets(sample: Sample, plan: FoldPlan) -> None:
+    """Refuse folds that keep no row of a source, before anything is fitted.
+
+    A source of a new model that leaves a training set is done without as long as
+    another one places that model.
+
+    Raises
+    ------
+    ValueError
+        With the number of the fold.
+    """
+    for number in range(plan.n_folds):
+        kept = sample.weight * plan.trained(number)
+        with located(f"Fold {number}"):
+            _check_sources(sample, *_weight_of_sources(sample, sample.weight, kept))
+
+
 def _check_sources(sample: Sample, whole: NDArray[Any], kept: NDArray[Any]) -> None:
     """Refuse a training set that keeps no row of a source that it needs."""
     keys = sample.X.source_keys
     empty = (whole > 0) & (kept == 0)
-    if empty.any():
-        # What a judge has said in one context, it has said in others.
-        told = [(who, sides) for who, sides, _ in keys]
-        elsewhere = {told[i] for i in np.flatnonzero(kept > 0).tolist()}
-        empty &= [each not in elsewhere for each in told]
-    if empty.any():
-        new = sample.X.models[sample.X.is_new].tolist()
-        involved = np.array([[model in sides for model in new] for _, sides, _ in keys])
-        involved = involved.reshape(len(keys), len(new)).astype(bool)
-        placed = involved[kept > 0].any(axis=0)
-        empty &= ~involved.any(axis=1) | (involved & ~placed).any(axis=1)
-    if empty.any():
-        lost = [_describe_source(*keys[i]) for i in np.flatnonzero(empty).tolist()]
+    if not empty.any():
+        return
+    # What a judge has said in one context, it has said in others.
+    elsewhere = {keys[i][:2] for i in np.flatnonzero(kept > 0).tolist()}
+    empty &= [key[:2] not in elsewhere for key in keys]
+    placed = frozenset().union(*(sides for _, sides in elsewhere))
+    lost = [
+        _describe_source(*keys[i])
+        for i in np.flatnonzero(empty).tolist()
+        if not keys[i][1] or keys[i][1] - placed
+    ]
+    if lost:
         raise ValueError(
             f"A training set keeps no row of {', '.join(lost[:5])}; use fewer folds or "
             "add rows."

@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from typing import Any
 
-from joblib import Parallel, cpu_count, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
-
-from skanchor._machine import limited_threads
 
 
 def run_plan(*args: Any, **kwargs: Any) -> list[Any]:
@@ -47,39 +44,26 @@ def stream_plan(
     object
         What each call returns.
     """
-    backend = get_active_backend()[0]
-    with _few_threads(backend, effective_n_jobs(n_jobs)):
-        # Not every backend can hand over results as they come.
-        results: Any = Parallel(
-            n_jobs=n_jobs,
-            return_as="generator" if backend.supports_return_generator else "list",
-        )(delayed(_run_with_warnings)(os.getpid(), task, job) for job in jobs)
-        if verbose > 0:
-            from rich.console import Console
-            from rich.progress import track
+    # Not every backend can hand over results as they come.
+    streams = get_active_backend()[0].supports_return_generator
+    results: Any = Parallel(n_jobs=n_jobs, return_as="generator" if streams else "list")
+    results = results(delayed(_run_with_warnings)(os.getpid(), task, j) for j in jobs)
+    if verbose > 0:
+        from rich.console import Console
+        from rich.progress import track
 
-            console = Console(stderr=True)
-            results = track(
-                results, description, len(jobs), console=console, transient=True
-            )
-        issued = set()
-        for result, caught in results:
-            for warning in caught:
-                key = (type(warning), str(warning))
-                if key not in issued:
-                    issued.add(key)
-                    warnings.warn(warning, stacklevel=3)
-            yield result
-
-
-def _few_threads(backend: Any, n_workers: int) -> Any:
-    """Leave each worker that is a thread its share of the cores for BLAS.
-
-    For worker processes joblib sets the limit itself.
-    """
-    if n_workers == 1 or not getattr(backend, "uses_threads", False):
-        return nullcontext()
-    return limited_threads(max(1, cpu_count() // n_workers))
+        console = Console(stderr=True)
+        results = track(
+            results, description, len(jobs), console=console, transient=True
+        )
+    issued = set()
+    for result, caught in results:
+        for warning in caught:
+            key = (type(warning), str(warning))
+            if key not in issued:
+                issued.add(key)
+                warnings.warn(warning, stacklevel=3)
+        yield result
 
 
 def _run_with_warnings(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -130,20 +131,19 @@ class SourceKFold(BaseCrossValidator):
         groups : array-like of shape (n_rows,) or str, optional
             Overrides the constructor's ``groups``.
         cell : ndarray of shape (n_rows,), optional
-            Used if X has only the different rows of a table: for each row of the table,
-            the number of the equal row of X.
+            Used if X has only the different rows of a table, and without groups: for
+            each row of the table, the number of the equal row of X.
 
         Returns
         -------
         ndarray of shape (n_rows,)
             Numbers from zero, in narrow integers if ``cell`` is given.
         """
-        if isinstance(self.n_splits, bool) or not isinstance(
-            self.n_splits, (int, np.integer)
-        ):
-            raise ValueError(f"n_splits must be an integer, got {self.n_splits!r}.")
-        if self.n_splits < 2:
-            raise ValueError(f"n_splits must be at least 2, got {self.n_splits}.")
+        is_integer = isinstance(self.n_splits, Integral)
+        if not is_integer or isinstance(self.n_splits, bool) or self.n_splits < 2:
+            raise ValueError(
+                f"n_splits must be an integer of at least 2, got {self.n_splits!r}."
+            )
         encoded = Comparisons.from_battles(X)
         n_rows = len(encoded) if cell is None else len(cell)
         if n_rows < self.n_splits:
@@ -180,9 +180,9 @@ def _assign_folds(
     within it, and assigned to the folds in turn: every stratum is divided evenly. The
     order is that of the rows alone, so that names decide nothing.
     """
-    first = None if cell is None else first_rows(cell, len(X))
-    source = _in_row_order(X.sources, first)
     if groups is None:
+        first = None if cell is None else first_rows(cell, len(X))
+        source = _in_row_order(X.sources, first)
         n_models = len(X.models) + 1
         low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
         # Rows of one source and one pair of models, whichever side is first, are one
@@ -198,15 +198,10 @@ def _assign_folds(
         random.shuffle(turn)
         folds = np.arange(n_splits, dtype=np.min_scalar_type(n_splits))
         return _deal(folds, kind, turn)
-    groups = _in_row_order(groups)
-    n_groups = int(groups.max()) + 1
+    groups, source = _in_row_order(groups), _in_row_order(X.sources)
+    n_groups, n_sources = int(groups.max()) + 1, int(source.max()) + 1
     # Groups that hold the same number of rows of each source are alike.
-    n_sources, known = int(source.max()) + 1, X.is_usable
-    if cell is not None:
-        source, known = source.take(cell), known.take(cell)
-    at = groups * n_sources
-    at += source
-    at = at if known.all() else at[known]
+    at = (groups * n_sources + source)[X.is_usable]
     table = np.bincount(at, minlength=n_groups * n_sources).reshape(n_groups, -1)
     turn = random.permutation(n_groups)
     # Assigned in rounds, each in an order of its own: groups may all differ, and then

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from skanchor._crossfit.engine import FoldResult
 from skanchor._crossfit.held_out import FoldGroups, HeldOut
+from skanchor._crossfit.one_fold import FoldResult
 from skanchor._model.fit import Fit
 from skanchor._model.influence import Influence, influence_of
 from skanchor._model.layout import PEOPLE, Layout
@@ -24,6 +25,9 @@ from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
 from skanchor._model.steps import NEW_TOLERANCE, FitOfAllRows, grams_of, steps_of
 from skanchor._typing import Array
+
+Grams = dict[int, Array]
+"""Information of the rows of each source, by local column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +69,18 @@ class StoredSource:
             np.array(list(map(_triangle, outers))),
         )
 
+    def among(self, columns: NDArray[np.intp], size: int) -> tuple[Array, Array, Array]:
+        """Whole matrices and vectors among more columns, where these are at places."""
+        score = np.zeros((len(self.score), size))
+        score[:, columns] = self.score
+        gram, outer = (
+            np.zeros((len(entries), size, size)) for entries in (self.gram, self.outer)
+        )
+        row, column = (columns[at] for at in _upper(len(columns)))
+        for matrix, entries in ((gram, self.gram), (outer, self.outer)):
+            matrix[:, row, column] = matrix[:, column, row] = entries
+        return gram, score, outer
+
 
 @dataclass(frozen=True, eq=False)
 class PlacedFit:
@@ -74,8 +90,8 @@ class PlacedFit:
     ----------
     fit : Fit
         Of all rows.
-    grams : list of ndarray of shape (n_columns, n_columns)
-        Information of all rows of each source, people first.
+    grams : dict of int to ndarray of shape (n_columns, n_columns)
+        Information of all rows of each source.
     prior : ndarray of shape (size, size)
         Precision of the prior of the item effects, and ridges of spans.
     folds : list of FoldResult
@@ -83,49 +99,9 @@ class PlacedFit:
     """
 
     fit: Fit
-    grams: list[Array]
+    grams: Grams
     prior: Array
     folds: list[FoldResult]
-
-
-@dataclass(frozen=True, eq=False)
-class TrainedFold:
-    """Fit of the training rows of a fold, and their information by source."""
-
-    fit: Fit
-    grams: dict[int, Array]
-
-    @classmethod
-    def of(cls, full: FitOfAllRows, training: Sequence[Array]) -> TrainedFold:
-        """Fit rows with these weights, from the fit of all rows."""
-        fit = full.refitted(training)
-        return cls(fit, dict(grams_of(fit, full.sources, training)))
-
-    def moved(self, full: Fit, rows: Sequence[SourceRows]) -> TrainedFold:
-        """Move information that was taken at the fit of all rows to that of the fold.
-
-        The variances of outcomes differ between the two by one part in the root of the
-        number of rows, which some rows that stand for all tell well enough.
-
-        Parameters
-        ----------
-        full : Fit
-            Fit of all rows.
-        rows : sequence of SourceRows
-            The rows.
-
-        Returns
-        -------
-        TrainedFold
-        """
-        grams = dict(self.grams)
-        for one in rows:
-            there, here = (
-                one.information(one.weight, fit.probabilities(one))
-                for fit in (self.fit, full)
-            )
-            grams[one.source] = grams[one.source] + (there - here)
-        return TrainedFold(self.fit, grams)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,47 +138,18 @@ class StoredFits:
     def of(
         cls,
         full: FitOfAllRows,
-        folds: Iterable[tuple[Sequence[Array], Sequence[SourceRows]]],
-        *,
-        is_grouped: bool,
-    ) -> StoredFits:
-        """Fit every fold, and sum up its rows.
-
-        Parameters
-        ----------
-        full : FitOfAllRows
-            The fit of all rows, from which folds start.
-        folds : iterable of (training, held_out)
-            Weights of the rows of each source in training, and rows held out.
-        is_grouped : bool
-            Whether rows may depend on each other by group.
-
-        Returns
-        -------
-        StoredFits
-        """
-        trained, tests = [], []
-        for training, held_out in folds:
-            trained.append(TrainedFold.of(full, training))
-            tests.append(HeldOut.of(trained[-1].fit, held_out, is_grouped=is_grouped))
-        return cls.stacked(full, trained, tests)
-
-    @classmethod
-    def stacked(
-        cls,
-        full: FitOfAllRows,
-        trained: Sequence[TrainedFold],
-        tests: list[HeldOut],
-    ) -> StoredFits:
+        trained: Sequence[tuple[Fit, Grams]],
+        tests: Sequence[HeldOut],
+    ) -> Self:
         """Stack what folds have fitted, and the sums of the rows that they hold out.
 
         Parameters
         ----------
         full : FitOfAllRows
-            As in :meth:`of`.
-        trained : sequence of TrainedFold
-            Fits of the folds.
-        tests : list of HeldOut
+            The fit of all rows.
+        trained : sequence of (fit, grams)
+            Fit to the training rows of each fold, and their information.
+        tests : sequence of HeldOut
             Sums of the rows that each fold holds out; their groups are emptied, to make
             room.
 
@@ -210,37 +157,33 @@ class StoredFits:
         -------
         StoredFits
         """
-        layout, whole = full.fit.layout, full.fit
-        zeros = [np.zeros((layout.n_items + 1 + width,) * 2) for width in layout.widths]
-        weights = [part.weight for part in full.sources]
-        grams = [dict(grams_of(whole, full.sources, weights))]
-        grams += [fold.grams for fold in trained]
-        sources = []
-        for source, zero in enumerate(zeros):
+        layout = full.fit.layout
+        weights = [rows.weight for rows in full.sources]
+        whole = full.fit, dict(grams_of(full.fit, full.sources, weights))
+        fits, grams = zip(whole, *trained, strict=True)
+        sources, nothing = [], []
+        for source, width in enumerate(layout.widths):
+            zero = np.zeros((layout.n_items + 1 + width,) * 2)
             pairs = [one.scores.get(source, (zero[0], zero)) for one in tests]
             scores, outers = zip(*pairs, strict=True)
             fitted = [one.get(source, zero) for one in grams]
             sources.append(StoredSource.of(source, fitted, scores, outers))
+            nothing.append((np.zeros(0, dtype=np.int64), csr_array(zero[:0])))
         groups = None
         if tests[0].groups is not None:
-            none = [
-                (np.zeros(0, dtype=np.int64), csr_array(zero[:0])) for zero in zeros
-            ]
             groups = tuple(
                 FoldGroups.of(
-                    [(one.groups or {}).get(m, [part]) for m, part in enumerate(none)]
+                    [(one.groups or {}).get(m, [no]) for m, no in enumerate(nothing)]
                 )
                 for one in tests
             )
-        at, n = layout.item_effects, layout.n_models
-        shape = layout.n_sources - 1, n, layout.n_sources - 1, n
-        precision = np.zeros((shape[0], shape[0]))
+        at, n, n_judges = layout.item_effects, layout.n_models, layout.n_sources - 1
+        precision = np.zeros((n_judges, n_judges))
         if layout.has_item_effects:
             # The precision is the same for all models.
-            precision = full.prior[at, at].reshape(shape)[:, 0, :, 0]
+            precision = full.prior[at, at][::n, ::n]
         ridge = full.prior.diagonal().copy()
         ridge[at] = 0.0
-        fits = [whole, *(fold.fit for fold in trained)]
         return cls(
             layout,
             np.array([fit.x for fit in fits]),
@@ -250,11 +193,6 @@ class StoredFits:
             tuple(sources),
             groups,
         )
-
-    def gram(self, number: int, source: int) -> Array:
-        """Information of the rows of a source in one of the fits, by local column."""
-        size = self.layout.n_items + 1 + self.layout.widths[source]
-        return _full(self.sources[source].gram[number], size)
 
     def place(
         self,
@@ -281,28 +219,45 @@ class StoredFits:
         -------
         PlacedFit
         """
+        n_items, items = len(is_new), np.flatnonzero(~is_new)
         layout = replace(
             self.layout,
             is_new=is_new,
-            context=np.zeros(len(is_new), dtype=np.intp),
-            model=np.arange(len(is_new)),
+            context=np.zeros(n_items, dtype=np.intp),
+            model=np.arange(n_items),
         )
-        among = _Among.of(self, layout)
-        step = steps_of(layout, is_joint=True)[-1]
+        x, prior = self._among(layout, items)
+        columns = [
+            np.append(items, np.arange(n_items, n_items + 1 + width))
+            for width in layout.widths
+        ]
+        known = [
+            one.among(at, n_items + 1 + width)
+            for one, at, width in zip(self.sources, columns, layout.widths, strict=True)
+        ]
+
+        def grams(number: int, fit: Fit, weights: Sequence[Array]) -> Grams:
+            found = {m: gram[number].copy() for m, (gram, *_) in enumerate(known)}
+            for source, gram in grams_of(fit, rows, weights):
+                found[source] += gram
+            return found
+
+        free = steps_of(layout, is_joint=True)[-1].free
         limits = np.full((2, layout.size), [[-np.inf], [np.inf]])
         limits[:, layout.scores] = np.array(bounds)[:, None]
         low, high = limits
         whole = [part.weight for part in rows]
         first, hessian = minimise(
-            among.fit(0), rows, whole, step.free, bounds=(low, high)
+            Fit(layout, x[0], prior), rows, whole, free, bounds=(low, high)
         )
         results = []
         for number, (weights, test) in enumerate(folds):
+            start = np.where(free, first.x, x[1 + number])
             fit, _ = minimise(
-                among.fit(1 + number, first.x),
+                Fit(layout, start, prior),
                 rows,
                 weights,
-                step.free,
+                free,
                 bounds=(low, high),
                 hessian=hessian,
                 tolerance=NEW_TOLERANCE,
@@ -310,118 +265,71 @@ class StoredFits:
             # A fold whose historical rows were not fitted gives no score.
             is_whole = fit.converged and bool(self.converged[1 + number])
             fit = fit.moved(fit.x, is_whole)
-            grams = among.grams(1 + number, fit, rows, weights)
-            riesz = RieszWeights.solve(fit, list(enumerate(grams)), among.precision)
+            of_fold = grams(1 + number, fit, weights)
+            riesz = RieszWeights.solve(fit, of_fold.items(), prior)
+            local = [riesz.local(source) for source in range(layout.n_sources)]
+            influence = _influence(
+                [(score[number], outer[number]) for _, score, outer in known], local
+            )
+            by_group = self._by_group(number, local, columns)
+            influence = influence_of(riesz, test, 0, by_group) + influence
             results.append(
                 FoldResult(
                     layout.targets.T @ fit.x,
                     riesz,
-                    self._influence(number, among, riesz, test),
-                    riesz.expected_parts(enumerate(grams)),
+                    influence,
+                    riesz.expected_parts(of_fold.items()),
                 )
             )
-        grams = among.grams(0, first, rows, whole)
-        return PlacedFit(first, grams, among.precision, results)
+        return PlacedFit(first, grams(0, first, whole), prior, results)
 
-    def _influence(
-        self,
-        number: int,
-        among: _Among,
-        weights: RieszWeights,
-        test: Sequence[SourceRows],
-    ) -> Influence:
-        """Influence of the rows that a fold holds out, historical and new ones."""
-        n_items = among.layout.n_items
-        local = [
-            weights.local(source)[columns]
-            for source, columns in enumerate(among.columns)
-        ]
-        total, parts = np.zeros(n_items), np.zeros((3, n_items, n_items))
-        for sums, weight in zip(self.sources, local, strict=True):
-            total += sums.score[number] @ weight
-            outer = _full(sums.outer[number], len(weight))
-            parts[0 if sums.source == PEOPLE else 1] += weight.T @ outer @ weight
-        nothing = np.zeros((n_items, n_items))
-        historical = Influence(total, parts, nothing[:0], nothing, nothing[0])
-        groups: list[tuple[NDArray[np.int64], Array]] = []
-        if self.groups is not None:
-            known = self.groups[number]
-            by_judge = np.concatenate([nothing[:0], *local[1:]])
-            groups = [
-                (known.codes, known.people @ local[PEOPLE]),
-                (known.codes, known.judges @ by_judge),
-            ]
-        return influence_of(weights, test, 0, groups) + historical
-
-
-@dataclass(frozen=True, eq=False)
-class _Among:
-    """Fits and sums of a history among the items of new rows.
-
-    Attributes
-    ----------
-    history : StoredFits
-        The history.
-    layout : Layout
-        Of historical and new items.
-    x : ndarray of shape (1 + n_folds, size)
-        Parameters of all fits; those of new items are zero.
-    precision : ndarray of shape (size, size)
-        Of the prior of the item effects, and ridges of spans.
-    columns : list of ndarray
-        Where the local columns of each source lie.
-    """
-
-    history: StoredFits
-    layout: Layout
-    x: Array
-    precision: Array
-    columns: list[NDArray[np.intp]]
-
-    @classmethod
-    def of(cls, history: StoredFits, layout: Layout) -> _Among:
-        """Find the places of the historical items."""
-        items, index = np.flatnonzero(~layout.is_new), np.arange(layout.size)
+    def _among(self, layout: Layout, items: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Parameters of all fits and the prior, with those of new items at zero."""
+        index = np.arange(layout.size)
         of_sources = index[layout.sensitivities.start : layout.item_effects.start]
         effects = index[layout.item_effects].reshape(-1, layout.n_items)[:, items]
         places = np.concatenate([items, of_sources, effects.ravel()])
-        x, ridge = np.zeros((len(history.x), layout.size)), np.zeros(layout.size)
-        x[:, places], ridge[places] = history.x, history.ridge
-        precision, at = np.diag(ridge), layout.item_effects
+        x, ridge = np.zeros((len(self.x), layout.size)), np.zeros(layout.size)
+        x[:, places], ridge[places] = self.x, self.ridge
+        prior, at = np.diag(ridge), layout.item_effects
         if layout.has_item_effects:
-            precision[at, at] = np.kron(history.item_precision, np.eye(layout.n_items))
-        columns = [
-            np.concatenate([items, layout.n_items + np.arange(1 + width)])
-            for width in layout.widths
+            prior[at, at] = np.kron(self.item_precision, np.eye(layout.n_items))
+        return x, prior
+
+    def _by_group(
+        self, number: int, local: list[Array], columns: list[NDArray[np.intp]]
+    ) -> list[tuple[NDArray[np.int64], Array]]:
+        """Influence of the historical rows that a fold holds out, by their group."""
+        if self.groups is None:
+            return []
+        known, weights = (
+            self.groups[number],
+            [one[at] for one, at in zip(local, columns, strict=True)],
+        )
+        by_judge = np.concatenate([weights[PEOPLE][:0], *weights[1:]])
+        return [
+            (known.codes, known.people @ weights[PEOPLE]),
+            (known.codes, known.judges @ by_judge),
         ]
-        return cls(history, layout, x, precision, columns)
 
-    def fit(self, number: int, near: Array | None = None) -> Fit:
-        """One of the fits, new scores and item effects as in ``near``."""
-        x, layout = self.x[number].copy(), self.layout
-        if near is not None:
-            new = layout.of_scores(layout.is_new)
-            new |= layout.of_item_effects(layout.is_new)
-            x[new] = near[new]
-        return Fit(layout, x, self.precision)
 
-    def grams(
-        self,
-        number: int,
-        fit: Fit,
-        rows: Sequence[SourceRows],
-        weights: Sequence[Array],
-    ) -> list[Array]:
-        """Information of each source, of historical and of new rows."""
-        grams = []
-        for source, columns in enumerate(self.columns):
-            size = self.layout.n_items + 1 + self.layout.widths[source]
-            gram = np.zeros((size, size))
-            gram[columns[:, None], columns] = self.history.gram(number, source)
-            grams.append(gram)
-        for part, weight in zip(rows, weights, strict=True):
-            grams[part.source] += part.information(weight, fit.probabilities(part))
-        return grams
+def _influence(sums: list[tuple[Array, Array]], local: list[Array]) -> Influence:
+    """Influence of rows in no group, from their summed scores and products of scores.
+
+    Parameters
+    ----------
+    sums : list of (score, outer)
+        Of each source.
+    local : list of ndarray of shape (n_columns, n_items)
+        Riesz weights by local column, of each source.
+    """
+    n_items = local[PEOPLE].shape[1]
+    total, parts = np.zeros(n_items), np.zeros((3, n_items, n_items))
+    for source, ((score, outer), weight) in enumerate(zip(sums, local, strict=True)):
+        total += score @ weight
+        parts[0 if source == PEOPLE else 1] += weight.T @ outer @ weight
+    nothing = np.zeros((n_items, n_items))
+    return Influence(total, parts, nothing[:0], nothing, nothing[0])
 
 
 @lru_cache
@@ -433,10 +341,3 @@ def _upper(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 def _triangle(matrix: Array) -> Array:
     """Entries of the upper triangle of a symmetric matrix."""
     return np.asarray(matrix[_upper(len(matrix))])
-
-
-def _full(entries: Array, size: int) -> Array:
-    """The symmetric matrix with these entries in its upper triangle."""
-    matrix, (row, column) = np.empty((size, size)), _upper(size)
-    matrix[row, column] = matrix[column, row] = entries
-    return matrix

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor._crossfit.cross_fit import CrossFit, FullFit, Repeat
+from skanchor._crossfit.cross_fit import Repeat
+from skanchor._crossfit.stages import FullFit
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.human_bias import Scale, VoteFit
-from skanchor._model.influence import residuals, row_influence
-from skanchor._sample.groups import group_matrix
+from skanchor._model.influence import group_matrix, residuals, row_influence
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 
@@ -75,7 +75,9 @@ def _centred(values: Array, centre: Array, sample: Sample) -> Array:
     return np.asarray(values - values @ shares.T)
 
 
-def likelihood_fit(full: FullFit, cell: NDArray[np.intp] | None) -> CrossFit:
+def likelihood_fit(
+    full: FullFit, cell: NDArray[np.intp] | None
+) -> tuple[list[Repeat], VoteInfluence]:
     """Put the fit of the votes in the place of a cross-fit.
 
     At the maximum of the likelihood the influence of the votes adds up to zero: there
@@ -91,8 +93,9 @@ def likelihood_fit(full: FullFit, cell: NDArray[np.intp] | None) -> CrossFit:
 
     Returns
     -------
-    CrossFit
-        Of one repeat.
+    repeats : list of Repeat
+        One.
+    influence : VoteInfluence
     """
     btl, sample, X = full.chain.btl, full.sample, full.sample.X
     if X.is_new.any():
@@ -116,10 +119,8 @@ def likelihood_fit(full: FullFit, cell: NDArray[np.intp] | None) -> CrossFit:
         plug_in=scores,
         estimate=scores,
         covariance=covariance,
-        item_part=nothing,
         part_covariances=np.stack([covariance, nothing, nothing, nothing]),
         largest=rows.largest() if X.is_new.any() else np.zeros(size),
         undetermined=debiaser.undetermined_ | is_lost,
-        instability=None,
     )
-    return CrossFit([repeat], rows)
+    return [repeat], rows

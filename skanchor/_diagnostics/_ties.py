@@ -13,9 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._battles.checks import graded_in_part, shares_on_old_and_new
+from skanchor._model.influence import group_matrix
 from skanchor._model.link import sigmoid
 from skanchor._model.logistic import fit_logistic
-from skanchor._sample.groups import group_matrix
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 

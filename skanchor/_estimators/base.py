@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, ClassVar, Self, overload
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, TransformerTags
-from sklearn.utils._param_validation import InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
@@ -21,11 +20,10 @@ from sklearn.utils.validation import (
 
 from skanchor._battles import Comparisons, Outcomes
 from skanchor._battles.encoding import is_named
-from skanchor._documented import DocumentedMixin
 from skanchor._machine import limited_threads, threads_for
 from skanchor._model.link import log_loss_terms, sigmoid
 from skanchor._model.parameters import count_parameters
-from skanchor._sample.row_rules import RowRules, drops_ties
+from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample, check_weight
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
@@ -35,7 +33,7 @@ _ALIKE_NAMES = ("look-alike-models", "look-alike-judges")
 """Codes of warnings that may say why a fit is refused: two names of one model."""
 
 
-class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
+class ComparisonEstimator(ClassifierMixin, BaseEstimator):
     """Base of the estimators that read battles.
 
     A subclass implements the hooks ``_fit``, which learns from an admitted sample and
@@ -106,13 +104,6 @@ class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
             for each in part.values() if isinstance(part, Mapping) else [part]:
                 if hasattr(each, "_parameter_constraints"):
                     each._validate_params()
-        for name, value in self.get_params().items():
-            if isinstance(value, int) and abs(value) > sys.float_info.max:
-                raise InvalidParameterError(
-                    f"The {name!r} parameter of {type(self).__name__} must be below "
-                    f"{sys.float_info.max:.2g}; got a whole number of "
-                    f"{value.bit_length()} bits."
-                )
 
     def fit(
         self,
@@ -248,17 +239,7 @@ class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
         seen = self._seen_features
         return encoded if seen is None else encoded.with_features(seen)
 
-    @overload
-    def transform(  # numpydoc ignore=GL08
-        self, X: Comparisons
-    ) -> Comparisons: ...
-
-    @overload
-    def transform(  # numpydoc ignore=GL08
-        self, X: Battles
-    ) -> Comparisons | Array: ...
-
-    def transform(self, X: Battles) -> Comparisons | Array:
+    def transform(self, X: Battles) -> Any:
         """Return the battles with the columns that this stage has estimated.
 
         Parameters
@@ -465,20 +446,13 @@ class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
         float
             Higher is better; nats per row.
         """
-        known, values, weight = self._score_inputs(X, y, sample_weight)
-        loss = log_loss_terms(values, self._row_logits(known))
-        return -float(np.average(loss, weights=weight))
-
-    def _score_inputs(
-        self, X: Battles, y: ArrayLike, sample_weight: Any
-    ) -> tuple[Comparisons, Array, Array]:
         encoded = self._encode(X)
         values = self._outcome_values(encoded, y)
         check_consistent_length(encoded, values)
         weight = check_weight(sample_weight, encoded)
         known = self._annotate(encoded)
         rows = self._scored_rows(known) & known.is_usable & (weight > 0)
-        if drops_ties(self):
+        if RowRules.of(self).drops_ties:
             rows &= values != 0.5
         read = rows & np.isfinite(known.logits())
         if not read.any():
@@ -486,7 +460,8 @@ class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
             raise BattlesError(
                 f"{type(self).__name__}.score found no row that it models."
             )
-        return known[read], values[read], weight[read]
+        loss = log_loss_terms(values[read], self._row_logits(known[read]))
+        return -float(np.average(loss, weights=weight[read]))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -26,7 +26,7 @@ from skanchor._model.separation import separation_of
 from skanchor._model.sources import SourceRows
 from skanchor._model.steps import grams_of
 from skanchor._sample.sample import Sample
-from skanchor._sample.source_rows import source_rows, spans_of
+from skanchor._sample.source_rows import biases_of, source_rows, spans_of
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import TrainingRows, fit_learner
@@ -82,11 +82,7 @@ def vote_biases(bias: Any, X: Comparisons) -> Array:
     """
     biases = np.zeros(len(X)) if X.biases is None else X.biases.copy()
     cut = X.by_judge(PEOPLE - 1)
-    sides = np.hstack([cut.pairs.left, cut.pairs.right])
-    finite = np.flatnonzero(np.isfinite(sides).all(axis=1))
-    biases[cut.rows] = np.nan
-    if len(finite):
-        biases[cut.rows[finite]] = bias.contrast(cut.pairs[finite])
+    biases[cut.rows] = biases_of(bias, cut.pairs, "people")
     return biases
 
 

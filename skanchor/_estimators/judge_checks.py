@@ -1,8 +1,8 @@
-"""What is checked in the rows and in the fit of a judge, as one table of warnings."""
+"""What is checked in the rows and in the fit of a judge."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from skanchor._battles import FeaturePairs, JudgeRows
+from skanchor._battles import JudgeRows
 from skanchor._model.graph import count_components
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.link import sigmoid
-from skanchor._model.separation import Separation, separation_of
+from skanchor._model.separation import separation_of
 from skanchor._typing import Array
 from skanchor.bias.fitting import TrainingRows
 from skanchor.bias.protocol import last_stage, linearity, span_names
@@ -28,7 +28,6 @@ from skanchor.exceptions import (
     SkanchorWarning,
     WeakJudgeWarning,
 )
-from skanchor.warning_log import warn
 
 ONE_SIDED = 10
 """Rows from which a judge that always prefers one display side is warned of."""
@@ -44,7 +43,7 @@ SWAP = (
 
 @dataclass(frozen=True, eq=False)
 class JudgeFit:
-    """Rows of a judge, what its learner is fitted on, and what the fit shows.
+    """Rows of a judge, what its learner is fitted on, and the fitted learner.
 
     Attributes
     ----------
@@ -83,27 +82,15 @@ class JudgeFit:
         rows = replace(self.rows, parametric=columns, bounds=(low, high))
         return replace(self, rows=rows, is_chosen=is_chosen)
 
-    def warn(self, level: float, *, is_auto: bool) -> None:
-        """Warn of what the table of checks finds.
-
-        A position effect that is left out is tested at ``level``. ``is_auto`` says that
-        it is left out because the rows do not show it.
-        """
-        for code, category, holds, sentence in CHECKS:
-            if holds(self, level, is_auto):
-                text = sentence.format(fit=self, judge=self.judge)
-                warn(category(text, code=code, subject=[self.judge]))
-
-    # ------------------------------------------------------------------ display order
-    @cached_property
-    def historical(self) -> NDArray[np.bool_]:
-        """Rows that the learner is fitted on."""
-        return self.rows.weight > 0
-
     @property
-    def has_order(self) -> bool:
-        """Whether the display order of any historical row is known."""
-        return bool(np.logical_and(self.cut.order, self.historical).any())
+    def coef(self) -> Array:
+        """Sensitivity, and the position effect where there is one."""
+        return np.asarray(self.learner.parametric_coef_)
+
+    @cached_property
+    def shown(self) -> NDArray[np.bool_]:
+        """Historical rows whose display order is known."""
+        return (self.rows.weight > 0) & (self.cut.order != 0)
 
     @property
     def order_of_arrivals(self) -> Array:
@@ -118,29 +105,21 @@ class JudgeFit:
 
         A ranking has no cycle, so that each model is a component of its own.
         """
-        cut = self.cut
-        known = self.historical & (cut.order != 0)
-        ahead = cut.order[known] > 0
-        left, right = cut.left[known], cut.right[known]
+        cut, ahead = self.cut, self.cut.order[self.shown] > 0
+        left, right = cut.left[self.shown], cut.right[self.shown]
         # first[i, j]: some row shows model i before model j, (n_models, n_models).
         first = np.zeros((cut.n_models, cut.n_models), dtype=bool)
         first[np.where(ahead, left, right), np.where(ahead, right, left)] = True
         return count_components(first)[1] < cut.n_models
 
-    @property
-    def is_order_lost(self) -> bool:
-        """Whether rows report an order, other than that of the columns, in vain."""
-        is_other = (self.cut.order[self.counted] != 1).any()
-        return bool(is_other and (self.has_order or self.order_of_arrivals.any()))
-
     def check_orders(self) -> None:
         """Refuse a position effect that the historical rows cannot tell apart."""
-        cut, seen = self.cut, self.order_of_arrivals
+        cut, arrivals = self.cut, self.order_of_arrivals
         # A display order that depends on the pair alone shows one sign, if it is turned
         # so that the earlier label comes first.
-        turned = np.where(cut.left < cut.right, cut.order, -cut.order)[self.historical]
-        n_orders = len(np.unique(turned[turned != 0]))
-        one_sided = len(np.unique(seen)) == 1 and seen[0] != 0
+        turned = np.where(cut.left < cut.right, cut.order, -cut.order)[self.shown]
+        n_orders = len(np.unique(turned))
+        one_sided = len(np.unique(arrivals)) == 1 and arrivals[0] != 0
         if n_orders == 0 or (one_sided and n_orders < 2):
             alike = ", while every arrival row has the same order" if one_sided else ""
             raise BattlesError(
@@ -152,165 +131,126 @@ class JudgeFit:
         """Number of rows of the table in a mask."""
         return int(rows.sum() if self.times is None else self.times[rows].sum())
 
-    @cached_property
-    def one_side(self) -> str:
-        """The display side that all historical rows prefer, and their number."""
-        known = self.historical & (self.cut.order != 0)
-        shown = np.where(self.cut.order > 0, self.rows.y, 1.0 - self.rows.y)[known]
-        number = self.number(known)
-        if number < ONE_SIDED or len(np.unique(shown)) != 1 or shown[0] == 0.5:
-            return ""
-        side = "first" if shown[0] > 0.5 else "second"
-        return f"{side} in all of its historical rows ({number})"
 
-    @cached_property
-    def favour(self) -> tuple[float, float]:
-        """Effect and p-value of a position effect that the fit leaves out."""
-        return favour_of_a_side(self.learner, self.rows, self.cut.order, self.times)
+Finding = tuple[str, type[SkanchorWarning], str]
+"""Code, category and sentence of a warning."""
 
-    @property
-    def favoured(self) -> str:
-        """The side that it favours, by how much, and how sure that is."""
-        effect, p = self.favour
-        side = "first" if effect > 0 else "second"
-        return f"{side} by about {abs(effect):.2g} logits (p = {p:.1g})"
 
-    # ------------------------------------------------------------------ coefficients
-    @property
-    def coef(self) -> Array:
-        """Sensitivity, and the position effect where there is one."""
-        return np.asarray(self.learner.parametric_coef_)
+def findings(fit: JudgeFit, level: float, *, is_auto: bool) -> Iterator[Finding]:
+    """List what a fit is warned of.
 
-    @property
-    def at_bound(self) -> NDArray[np.bool_]:
-        """Which of these lie on their bound."""
-        free = np.zeros(len(self.coef), dtype=bool)
-        return np.asarray(getattr(self.learner, "at_bound_", free))
-
-    @property
-    def is_converged(self) -> bool:
-        """Whether the fit converged."""
-        return bool(getattr(self.learner, "converged_", True))
-
-    @property
-    def weakness(self) -> str:
-        """How weak the sensitivity is, and what this means."""
-        kind = "negative" if self.coef[0] < 0 else "close to zero"
-        is_small = self.coef[0] >= -WEAK_SENSITIVITY
-        meaning = "carry little of" if is_small else "run against"
-        return f"{kind} ({self.coef[0]:.3g}): its verdicts {meaning} the human ranking."
-
-    # -------------------------------------------------------------------- separation
-    def span(self, pairs: FeaturePairs) -> Array:
-        """Columns that features fix; none without features or for other learners."""
-        if linearity(self.learner) == "fixed" and pairs.n_features:
-            return np.asarray(self.learner.span(pairs))
-        return np.zeros((len(pairs), 0))
-
-    @cached_property
-    def separation(self) -> Separation | None:
-        """What separates the verdicts of a fit without an end, if anything does."""
-        if self.is_converged and not self.at_bound[0]:
-            return None
-        design = np.hstack([self.rows.parametric, self.span(self.rows.pairs)])
-        used = self.historical
-        times = None if self.times is None else self.times[used]
-        found = separation_of(design[used], self.rows.y[used], times)
-        return found if len(found.columns) else None
-
-    @property
-    def separating(self) -> str:
-        """The columns that separate the verdicts, and in how many rows."""
-        assert self.separation is not None
-        pairs, columns = self.rows.pairs, self.separation.columns
-        names = ["the score difference", "the display order"][: len(self.coef)]
-        width = self.span(pairs[:1]).shape[1]
-        found = span_names(self.learner, pairs.names, width) if width else []
-        names += [f"feature {name!r}" for name in found]
-        what = ", ".join(names[i] for i in columns[:5])
-        if not self.separation.alone:
-            what = f"a combination of {len(columns)} columns, among them {what}"
-        n_rows = self.number(self.historical)
-        return (
-            f"{what} in the {self.separation.n_rows} of its {n_rows} historical rows "
-            "that differ in it"
+    A position effect that is left out is tested at ``level``. ``is_auto`` says that it
+    is left out because the rows do not show it.
+    """
+    yield from _of_display(fit, level, is_auto)
+    judge, coef = f"judge {fit.judge!r}", fit.coef
+    at_bound = np.asarray(getattr(fit.learner, "at_bound_", np.zeros(len(coef)) > 0))
+    is_converged = bool(getattr(fit.learner, "converged_", True))
+    separating = "" if is_converged and not at_bound[0] else _separating(fit)
+    if separating:
+        yield (
+            "separated-judge",
+            SeparationWarning,
+            f"The verdicts of {judge} are separated by {separating}: no finite fit "
+            "exists, and these rows carry next to no information. What the others say "
+            "of the scores is unaffected. If a feature is made from the outcome, drop "
+            f"it (drop_features); else drop the judge (without=[{fit.judge!r}]), or "
+            "set a ridge penalty, such as LinearBias(alpha=0.01).",
+        )
+    if at_bound[0]:
+        yield (
+            "sensitivity-at-bound",
+            WeakJudgeWarning,
+            f"Sensitivity of {judge} lies on its bound, {coef[0]:.3g}; intervals that "
+            "use this judge are not valid.",
+        )
+    elif coef[0] < WEAK_SENSITIVITY and not separating:
+        kind = "negative" if coef[0] < 0 else "close to zero"
+        meaning = "carry little of" if coef[0] >= -WEAK_SENSITIVITY else "run against"
+        yield (
+            "weak-sensitivity",
+            WeakJudgeWarning,
+            f"Sensitivity of {judge} is {kind} ({coef[0]:.3g}): its verdicts {meaning} "
+            "the human ranking.",
+        )
+    if at_bound[1:].any():
+        yield (
+            "position-effect-at-bound",
+            WeakJudgeWarning,
+            f"The position effect of {judge} lies on its bound, {coef[1]:.3g}: its "
+            "verdicts follow the display order and say next to nothing of the models.",
+        )
+    if not is_converged and not separating:
+        yield (
+            "judge-not-converged",
+            ConvergenceWarning,
+            f"The fit of {judge} did not converge; its verdicts may be nearly "
+            "separated. Set a ridge penalty, such as LinearBias(alpha=0.01).",
         )
 
 
-Condition = Callable[[JudgeFit, float, bool], Any]
+def _of_display(fit: JudgeFit, level: float, is_auto: bool) -> Iterator[Finding]:
+    """What is warned of where the display order is left out."""
+    if len(fit.coef) > 1:
+        return
+    judge, order = f"judge {fit.judge!r}", fit.cut.order
+    is_known = fit.shown.any() or fit.order_of_arrivals.any()
+    # Rows report an order, other than that of the columns, in vain.
+    if is_auto and fit.is_chosen and is_known and (order[fit.counted] != 1).any():
+        yield (
+            "position-effect-not-shown",
+            DataWarning,
+            f"The position effect of {judge} is left out: its historical rows do not "
+            "show models in both orders. If it favours a side, its verdicts mislead "
+            f"where that is not shared evenly. {SWAP}",
+        )
+    preferred = np.where(order > 0, fit.rows.y, 1.0 - fit.rows.y)[fit.shown]
+    n_shown = fit.number(fit.shown)
+    if n_shown >= ONE_SIDED and preferred[0] != 0.5 and np.ptp(preferred) == 0.0:
+        yield (
+            "one-sided-judge",
+            WeakJudgeWarning,
+            f"Judge {fit.judge!r} prefers the side shown "
+            f"{'first' if preferred[0] > 0.5 else 'second'} in all of its historical "
+            f"rows ({n_shown}), whatever the models. If the columns are not in display "
+            "order, add 'shown_first'; else drop the judge, or set "
+            "position_effect='auto'.",
+        )
+    elif fit.is_chosen and fit.is_varied:
+        effect, p = favour_of_a_side(fit.learner, fit.rows, order, fit.times)
+        if p < level:
+            side = "first" if effect > 0 else "second"
+            yield (
+                "position-effect-left-out",
+                DiagnosticWarning,
+                f"Judge {fit.judge!r} favours the side shown {side} by about "
+                f"{abs(effect):.2g} logits (p = {p:.1g}), which is left out. Set "
+                "position_effect='auto'.",
+            )
 
-CHECKS: tuple[tuple[str, type[SkanchorWarning], Condition, str], ...] = (
-    (
-        "position-effect-not-shown",
-        DataWarning,
-        lambda fit, _, is_auto: is_auto and fit.is_chosen and fit.is_order_lost,
-        "The position effect of judge {judge!r} is left out: its historical rows do "
-        "not show models in both orders. If it favours a side, its verdicts mislead "
-        f"where that is not shared evenly. {SWAP}",
-    ),
-    (
-        "one-sided-judge",
-        WeakJudgeWarning,
-        lambda fit, *_: len(fit.coef) == 1 and fit.one_side,
-        "Judge {judge!r} prefers the side shown {fit.one_side}, whatever the models. "
-        "If the columns are not in display order, add 'shown_first'; else drop the "
-        "judge, or set position_effect='auto'.",
-    ),
-    (
-        "position-effect-left-out",
-        DiagnosticWarning,
-        lambda fit, level, _: (
-            fit.is_chosen
-            and fit.is_varied
-            and not fit.one_side
-            and fit.favour[1] < level
-        ),
-        "Judge {judge!r} favours the side shown {fit.favoured}, which is left out. "
-        "Set position_effect='auto'.",
-    ),
-    (
-        "separated-judge",
-        SeparationWarning,
-        lambda fit, *_: fit.separation is not None,
-        "The verdicts of judge {judge!r} are separated by {fit.separating}: no finite "
-        "fit exists, and these rows carry next to no information. What the others say "
-        "of the scores is unaffected. If a feature is made from the outcome, drop it "
-        "(drop_features); else drop the judge (without=[{judge!r}]), or set a ridge "
-        "penalty, such as LinearBias(alpha=0.01).",
-    ),
-    (
-        "sensitivity-at-bound",
-        WeakJudgeWarning,
-        lambda fit, *_: fit.at_bound[0],
-        "Sensitivity of judge {judge!r} lies on its bound, {fit.coef[0]:.3g}; "
-        "intervals that use this judge are not valid.",
-    ),
-    (
-        "weak-sensitivity",
-        WeakJudgeWarning,
-        lambda fit, *_: (
-            fit.coef[0] < WEAK_SENSITIVITY
-            and not fit.at_bound[0]
-            and fit.separation is None
-        ),
-        "Sensitivity of judge {judge!r} is {fit.weakness}",
-    ),
-    (
-        "position-effect-at-bound",
-        WeakJudgeWarning,
-        lambda fit, *_: fit.at_bound[1:].any(),
-        "The position effect of judge {judge!r} lies on its bound, {fit.coef[1]:.3g}: "
-        "its verdicts follow the display order and say next to nothing of the models.",
-    ),
-    (
-        "judge-not-converged",
-        ConvergenceWarning,
-        lambda fit, *_: not fit.is_converged and fit.separation is None,
-        "The fit of judge {judge!r} did not converge; its verdicts may be nearly "
-        "separated. Set a ridge penalty, such as LinearBias(alpha=0.01).",
-    ),
-)
-"""What a fit is warned of: code, category, condition and sentence."""
+
+def _separating(fit: JudgeFit) -> str:
+    """The columns that separate the verdicts, and in how many rows; "" if none do."""
+    pairs, used, learner = fit.rows.pairs, fit.rows.weight > 0, fit.learner
+    design, names = fit.rows.parametric, ["the score difference", "the display order"]
+    names = names[: design.shape[1]]
+    if linearity(learner) == "fixed" and pairs.n_features:
+        span = np.asarray(learner.span(pairs))
+        found = span_names(learner, pairs.names, span.shape[1])
+        names += [f"feature {name!r}" for name in found]
+        design = np.hstack([design, span])
+    times = None if fit.times is None else fit.times[used]
+    separation = separation_of(design[used], fit.rows.y[used], times)
+    columns = separation.columns
+    if not len(columns):
+        return ""
+    what = ", ".join(names[i] for i in columns[:5])
+    if not separation.alone:
+        what = f"a combination of {len(columns)} columns, among them {what}"
+    return (
+        f"{what} in the {separation.n_rows} of its {fit.number(used)} historical rows "
+        "that differ in it"
+    )
 
 
 def favour_of_a_side(

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 
-from skanchor._battles import Comparisons, JudgeRows, align, usable_features
+from skanchor._battles import Comparisons, align, usable_features
 from skanchor._battles.labels import label_index
 from skanchor._checks import check_bounds
 from skanchor._estimators.base import ComparisonEstimator
-from skanchor._estimators.judge_checks import JudgeFit
+from skanchor._estimators.judge_checks import JudgeFit, findings
 from skanchor._model.parameters import without_rounding
 from skanchor._sample.sample import Sample
-from skanchor._typing import Array
+from skanchor._sample.source_rows import biases_of
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import TrainingRows, fit_learner, same_settings
 from skanchor.bias.protocol import (
@@ -29,6 +29,7 @@ from skanchor.bias.protocol import (
 )
 from skanchor.bias.registry import LEARNER_CONSTRAINT, learner_for, make_learner
 from skanchor.exceptions import BattlesError, LearnerError
+from skanchor.warning_log import warn
 
 FAVOUR = 0.01
 """P-value, among all judges, of a favour for one side that is warned of."""
@@ -164,7 +165,9 @@ class JudgeCalibrator(ComparisonEstimator):
             learner = self._learner(judge, X, near)
             fit_learner(learner, fit.rows, judge, start=near, seed_offset=seed_offset)
             if isinstance(learner, AutoBias):
-                choices[judge] = _choice(learner)
+                losses = {f"loss {k}": v for k, v in learner.losses_.items()}
+                gaps = {f"gap {k}": v for k, v in learner.gap_error_.items()}
+                choices[judge] = {"picked": learner.picked_, **losses, **gaps}
                 learner = learner.learner_
             _check_fitted(judge, learner, fit.rows.parametric.shape[1])
             fits.append(replace(fit, learner=learner))
@@ -176,8 +179,10 @@ class JudgeCalibrator(ComparisonEstimator):
         self._keep(fits, X)
         table = pd.DataFrame.from_dict(choices, orient="index").rename_axis("judge")
         self.choices_: pd.DataFrame = table if start is None else start.choices_
+        level, is_auto = FAVOUR / len(fits), self.position_effect == "auto"
         for fit in fits:
-            fit.warn(FAVOUR / len(fits), is_auto=self.position_effect == "auto")
+            for code, category, text in findings(fit, level, is_auto=is_auto):
+                warn(category(text, code=code, subject=[fit.judge]))
 
     def _has_position_effect(
         self, fit: JudgeFit, start: JudgeCalibrator | None
@@ -189,7 +194,7 @@ class JudgeCalibrator(ComparisonEstimator):
             return bool(self.position_effect)
         if start is not None and fit.judge in start.biases_:
             # Decided once, on all rows.
-            return bool(start.has_position_effect_[fit.judge]) and fit.has_order
+            return bool(start.has_position_effect_[fit.judge] and fit.shown.any())
         return fit.is_varied
 
     def _learner(self, judge: Any, X: Comparisons, near: BiasLearner | None) -> Any:
@@ -267,8 +272,8 @@ class JudgeCalibrator(ComparisonEstimator):
             biases[X.is_human] = X.biases[X.is_human]
         for m, judge in enumerate(X.judges.tolist()):
             if judge in self.biases_ and X.features_left.shape[1]:
-                cut = X.by_judge(m)
-                biases[cut.rows] = self._contrast(judge, cut)
+                cut, whose = X.by_judge(m), f"judge {judge!r}"
+                biases[cut.rows] = biases_of(self.biases_[judge], cut.pairs, whose)
         slopes, positions = (
             np.asarray(align(values.to_numpy(float), self.judges_, X.judges))
             for values in (self.sensitivities_, self.position_effects_)
@@ -297,30 +302,6 @@ class JudgeCalibrator(ComparisonEstimator):
             return X.without_order(self.judges_[~displayed])
         return X
 
-    def _contrast(self, judge: Any, cut: JudgeRows) -> Array:
-        """Bias of rows of a judge; NaN, and so no logit, for rows without a feature."""
-        values, learner, pairs = (
-            np.full(len(cut), np.nan),
-            self.biases_[judge],
-            cut.pairs,
-        )
-        finite = np.isfinite(np.hstack([pairs.left, pairs.right])).all(axis=1)
-        n_rows = int(finite.sum())
-        if n_rows:
-            pairs = pairs if finite.all() else pairs[np.flatnonzero(finite)]
-            contrast = np.asarray(learner.contrast(pairs))
-            fault = f"shape {contrast.shape} for {n_rows} rows"
-            if contrast.shape == (n_rows,):
-                n_faults = n_rows - int(np.isfinite(contrast).sum())
-                fault = f"{n_faults} values that are not finite" if n_faults else ""
-            if fault:
-                raise LearnerError(
-                    f"The bias learner of judge {judge!r}, {type(learner).__name__}, "
-                    f"returned {fault} from contrast()."
-                )
-            values[finite] = contrast
-        return values
-
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         return (X.judge >= 0) & ~X.involves_new
 
@@ -331,12 +312,6 @@ class NoJudges(JudgeCalibrator):
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         self._keep([], sample.X)
         self.choices_ = pd.DataFrame().rename_axis("judge")
-
-
-def _choice(auto: AutoBias) -> dict[str, Any]:
-    losses = {f"loss {name}": value for name, value in auto.losses_.items()}
-    gaps = {f"gap {name}": value for name, value in auto.gap_error_.items()}
-    return {"picked": auto.picked_, **losses, **gaps}
 
 
 def _check_fitted(judge: Any, learner: Any, n_parametric: int) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import positive_part
@@ -165,3 +165,21 @@ def _aligned(
         _sums_by(codes[:stop], joined[0][1], len(groups)),
         _sums_by(codes[stop:], joined[1][1], len(groups)),
     )
+
+
+def group_matrix(codes: NDArray[np.intp]) -> csc_array:
+    """The sparse (n_groups, n_rows) matrix that sums values of rows by group.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows,)
+        Code of the group of each row; -1 for a row that is in none.
+
+    Returns
+    -------
+    csc_array
+    """
+    place = np.unique(codes, return_inverse=True)[1]
+    inside = (codes >= 0).astype(np.float64)
+    shape = int(place.max(initial=-1)) + 1, len(codes)
+    return csc_array((inside, place, np.arange(len(codes) + 1)), shape)

@@ -94,7 +94,8 @@ def admit_to_inference(
     if sample.groups is not None and len(battles.judges) > 1:
         group = np.unique(sample.groups, return_inverse=True)[1]
         warn_of_runs(battles, sample.y, group)
-    _look_at_grades(everyone)
+    grades = battles, sample.y, sample.multiplicity, everyone.counts
+    warn_of_other_grades(battles.judges, *shares_on_old_and_new(*grades))
     if btl.bias is not None:
         # Before anything is fitted: those of new models are no votes of the BTL.
         usable_features(battles, everyone.counts & battles.is_human)
@@ -103,17 +104,17 @@ def admit_to_inference(
     else:
         bounded = leave_out_separated(everyone, btl)
     check_contexts(everyone, bounded.X)
-    _check_votes_left(bounded)
+    X = bounded.X
+    if not (bounded.counts & X.is_human & ~X.involves_new).any():
+        raise BattlesError(
+            "No human row is left between two of the "
+            f"{np.count_nonzero(~X.is_new)} historical models "
+            f"{X.models[~X.is_new].tolist()[:5]}, so human votes do not determine "
+            "their scores. Add votes between them."
+        )
     known = leave_out_little_history(leave_out_judges(bounded))
     warn_of_thin_judges(known)
     return everyone, leave_out_feature_separated(known, bias)
-
-
-def _look_at_grades(sample: Sample) -> None:
-    """Warn of judges who graded the verdicts on old models or on new ones alone."""
-    X = sample.X
-    shares = shares_on_old_and_new(X, sample.y, sample.multiplicity, sample.counts)
-    warn_of_other_grades(X.judges, *shares)
 
 
 def warn_of_no_judges(sample: Sample) -> None:
@@ -163,18 +164,6 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
             f"{what}: {counts[code]}; at least two are needed for a scale. Add rows of "
             "others."
         )
-
-
-def _check_votes_left(sample: Sample) -> None:
-    """Refuse rows whose votes say nothing of the models that are kept."""
-    X = sample.X
-    if (sample.counts & X.is_human & ~X.involves_new).any():
-        return
-    raise BattlesError(
-        f"No human row is left between two of the {np.count_nonzero(~X.is_new)} "
-        f"historical models {X.models[~X.is_new].tolist()[:5]}, so human votes do not "
-        f"determine their scores. Add votes between them."
-    )
 
 
 def leave_out_separated(sample: Sample, btl: Any) -> Sample:

@@ -9,12 +9,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._battles import JudgeRows
+from skanchor._battles import FeaturePairs, JudgeRows
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage
 from skanchor.exceptions import LearnerError
+
+
+def biases_of(learner: Any, pairs: FeaturePairs, whose: str) -> Array:
+    """Bias of each row, (n_rows,); NaN where a feature is missing.
+
+    ``whose`` names the learner in the refusal of what it returns.
+    """
+    values = np.full(len(pairs), np.nan)
+    at = np.flatnonzero(np.isfinite(np.hstack([pairs.left, pairs.right])).all(axis=1))
+    if not len(at):
+        return values
+    some = pairs if len(at) == len(values) else pairs[at]
+    found = np.asarray(learner.contrast(some))
+    fault = f"shape {found.shape} for {len(at)} rows"
+    if found.shape == (len(at),):
+        n_faults = len(at) - int(np.isfinite(found).sum())
+        fault = f"{n_faults} values that are not finite" if n_faults else ""
+    if fault:
+        raise LearnerError(
+            f"The bias learner of {whose}, {type(learner).__name__}, returned {fault} "
+            "from contrast()."
+        )
+    values[at] = found
+    return values
 
 
 def spans_of(learners: Sequence[Any], sample: Sample) -> list[LastStage]:
@@ -35,11 +59,6 @@ def spans_of(learners: Sequence[Any], sample: Sample) -> list[LastStage]:
                 span = replace(span, rest=learner.contrast(pairs))
             else:
                 span = replace(stage, ridge=old.sum() * stage.ridge)
-            if not np.isfinite(span.rest).all():
-                raise LearnerError(
-                    f"The bias learner {type(learner).__name__} returned values that "
-                    "are not finite."
-                )
         found.append(span)
     return found
 

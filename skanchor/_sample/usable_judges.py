@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,40 +30,13 @@ PILOT_ROWS = 2000
 
 SEVERAL_JUDGES, ROWS_OF_SENSITIVITY = 5, 60
 """Judges, and historical rows of each, below which one sensitivity for all of them is
-as good as one for each, or better: see docs/item_effects.md."""
-
-
-def warn_of_thin_judges(sample: Sample) -> None:
-    """Warn of several judges with too few historical rows to learn what each is worth.
-
-    Parameters
-    ----------
-    sample : Sample
-        Rows in their roles.
-    """
-    history = _JudgeHistory.of(sample)
-    if len(history.judges) < SEVERAL_JUDGES:
-        return
-    middle = int(np.median([n for _, n, _ in history.judges]))
-    if middle < ROWS_OF_SENSITIVITY:
-        warn(
-            DataWarning(
-                f"The {len(history.judges):,} judges have {middle} verdicts each on "
-                f"historical models, in the median. Fewer than {ROWS_OF_SENSITIVITY} "
-                "hardly show the sensitivity of a judge, so intervals are likely "
-                "very wide. If they are alike, such as seeds or prompts of one "
-                "model, fit them as one: pool='judges'.",
-                code="thin-judges",
-                subject=[judge for judge, _, _ in history.judges],
-            )
-        )
+as good as one for each, or better: see docs/evidence/coverage.md."""
 
 
 def leave_out_judges(sample: Sample) -> Sample:
     """Leave out judges without history; refuse new models that nothing else places."""
-    history = _JudgeHistory.of(sample)
-    unused = history.with_fewer_rows_than(1)
-    history.warn_of(unused, 1)
+    unused = _with_fewer_rows(sample, 1)
+    _warn_of_left_out(sample, unused, 1)
     battles = _without_judges(sample.X, unused)
     if unused and not len(battles.judges):
         raise BattlesError(
@@ -84,61 +56,95 @@ def leave_out_judges(sample: Sample) -> Sample:
 
 def leave_out_little_history(sample: Sample) -> Sample:
     """Leave out judges with too little history, where others place every new model."""
-    X = sample.X
-    needed = ROWS_PER_PARAMETER * (1 + X.features_left.shape[1])
-    history = _JudgeHistory.of(sample)
-    few = history.with_fewer_rows_than(needed)
-    battles = _without_judges(X, few)
+    needed = ROWS_PER_PARAMETER * (1 + sample.X.features_left.shape[1])
+    few = _with_fewer_rows(sample, needed)
+    battles = _without_judges(sample.X, few)
     if not few or not len(battles.judges) or _unplaced(battles, sample.weight):
         return sample
-    history.warn_of(few, needed)
+    _warn_of_left_out(sample, few, needed)
     return sample.with_battles(battles)
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureSeparation:
-    """What settles the verdicts of a judge.
+def warn_of_thin_judges(sample: Sample) -> None:
+    """Warn of several judges with too few historical rows for a sensitivity each."""
+    judges = sample.X.judges.tolist()
+    if len(judges) < SEVERAL_JUDGES:
+        return
+    middle = int(np.median(_rows_by_judge(sample, historical=True)))
+    if middle < ROWS_OF_SENSITIVITY:
+        warn(
+            DataWarning(
+                f"The {len(judges):,} judges have {middle} verdicts each on "
+                f"historical models, in the median. Fewer than {ROWS_OF_SENSITIVITY} "
+                "hardly show the sensitivity of a judge, so intervals are likely "
+                "very wide. If they are alike, such as seeds or prompts of one "
+                "model, fit them as one: pool='judges'.",
+                code="thin-judges",
+                subject=judges,
+            )
+        )
 
-    Attributes
-    ----------
-    judge : hashable
-        Label.
-    columns : list of str
-        Names of the features that separate the verdicts.
-    alone : bool
-        Whether each of them does so alone.
-    """
 
-    judge: Any
-    columns: list[str]
-    alone: bool
-
-
-def feature_separated_judges(sample: Sample, bias: Any) -> list[FeatureSeparation]:
-    """Judges half of whose historical verdicts features separate, or more.
-
-    Their bias has no finite fit, and beside it their sensitivity has none: where a fit
-    stops on its way to infinity is rounding, and so is what such rows then say of the
-    models. That there is such a way is a matter of the features alone, and needs no
-    score. Columns with a ridge have none.
+def leave_out_feature_separated(sample: Sample, bias: Any) -> Sample:
+    """Leave out judges whose verdicts features settle, whatever the models.
 
     Parameters
     ----------
     sample : Sample
         Rows in their roles.
     bias : str, learner or dict
-        As the parameter of :class:`skanchor.JudgeCalibrator`.
+        Of the judges' calibrator.
 
     Returns
     -------
-    list of FeatureSeparation
+    Sample
+
+    Raises
+    ------
+    BattlesError
+        If no other judge places a new model, or none is left.
     """
-    X, found = sample.X, []
+    X = sample.X
+    separated = list(_feature_separated(sample, bias))
+    if not separated:
+        return sample
+    kept = _without_judges(X, [judge for judge, *_ in separated])
+    lost = _unplaced(kept, sample.weight)
+    if lost or not len(kept.judges):
+        what = f"places new model {lost[0]!r}" if lost else "is left"
+        _, fault, advice = separated[0]
+        raise BattlesError(
+            f"{fault}, whatever the models, and no other judge {what}. {advice}"
+        )
+    n_rows = _rows_by_judge(sample)
+    for judge, fault, advice in separated:
+        n = n_rows[X.judges.tolist().index(judge)]
+        warn(
+            SeparationWarning(
+                f"{fault}: no finite fit exists, and its rows say almost nothing "
+                f"about the models. All {n} are left out. This happens if a feature "
+                f"is made from the outcome. {advice}",
+                code="separated-by-features",
+                subject=[judge],
+            )
+        )
+    return sample.with_battles(kept)
+
+
+def _feature_separated(sample: Sample, bias: Any) -> Iterator[tuple[Any, str, str]]:
+    """Judges half of whose historical verdicts features separate, what, and advice.
+
+    Their bias has no finite fit, and beside it their sensitivity has none: where a fit
+    stops on its way to infinity is rounding, and so is what such rows then say of the
+    models. That there is such a way is a matter of the features alone, and needs no
+    score. Columns with a ridge have none.
+    """
+    X = sample.X
     for m, judge in enumerate(X.judges.tolist() if X.feature_names else ()):
         learner: Any = clone(learner_for(bias, judge))
         cut = X.by_judge(m)
-        historical = X.is_historical_judge_row[cut.rows] & X.is_usable[cut.rows]
-        used = np.flatnonzero(historical & (sample.weight[cut.rows] > 0))
+        historical = X.is_historical_judge_row[cut.rows] & sample.counts[cut.rows]
+        used = np.flatnonzero(historical)
         if not (hasattr(learner, "fit_span") and len(used)):
             continue
         rows, weight = cut.rows[used], np.ones(len(used))
@@ -153,80 +159,23 @@ def feature_separated_judges(sample: Sample, bias: Any) -> list[FeatureSeparatio
             continue
         span = learner.span(pairs)
         split = separation_of(span[:, free], y, sample.multiplicity_of(rows))
-        if len(split.columns) and 2 * split.n_rows >= sample.number(rows):
-            names = span_names(learner, tuple(X.feature_names), span.shape[1])
-            separating = [names[free[k]] for k in split.columns]
-            found.append(FeatureSeparation(judge, separating, split.alone))
-    return found
-
-
-def leave_out_feature_separated(
-    sample: Sample, bias: Any, n_rows: Mapping[Any, int] | None = None
-) -> Sample:
-    """Leave out judges whose verdicts features settle, whatever the models.
-
-    Parameters
-    ----------
-    sample : Sample
-        Rows in their roles.
-    bias : str, learner or dict
-        Of the judges' calibrator.
-    n_rows : mapping of label to int, optional
-        By judge the number of all rows, where the sample holds some of them.
-
-    Returns
-    -------
-    Sample
-
-    Raises
-    ------
-    BattlesError
-        If no other judge places a new model, or none is left.
-    """
-    X = sample.X
-    separated = feature_separated_judges(sample, bias)
-    if not separated:
-        return sample
-    kept = _without_judges(X, [found.judge for found in separated])
-    lost = _unplaced(kept, sample.weight)
-    if lost or not len(kept.judges):
-        what = f"places new model {lost[0]!r}" if lost else "is left"
-        raise BattlesError(
-            f"{_separated_by(separated[0])}, whatever the models, and no other judge "
-            f"{what}. {_against_features(separated[0])}"
+        if not len(split.columns) or 2 * split.n_rows < sample.number(rows):
+            continue
+        names = span_names(learner, tuple(X.feature_names), span.shape[1])
+        names = [f"feature {names[free[k]]!r}" for k in split.columns]
+        what, feature = (
+            ", ".join(names[:MANY_JUDGES]),
+            "the feature (drop_features) or ",
         )
-    for found in separated:
-        own = X.by_judge(X.judges.tolist().index(found.judge)).rows
-        n = sample.number(own[sample.weight[own] > 0])
-        n = n if n_rows is None else int(n_rows[found.judge])
-        warn(
-            SeparationWarning(
-                f"{_separated_by(found)}: no finite fit exists, and its rows say "
-                f"almost nothing about the models. All {n} are left out. This happens "
-                f"if a feature is made from the outcome. {_against_features(found)}",
-                code="separated-by-features",
-                subject=[found.judge],
-            )
+        if not split.alone:
+            what = f"a combination of {len(names)} columns, among them {what}"
+            feature = ""
+        yield (
+            judge,
+            f"The verdicts of judge {judge!r} are separated by {what}",
+            f"Drop {feature}the judge (without=[{judge!r}]), or set a ridge penalty, "
+            "such as LinearBias(alpha=0.01).",
         )
-    return sample.with_battles(kept)
-
-
-def _separated_by(found: FeatureSeparation) -> str:
-    """Say what separates the verdicts of a judge."""
-    what = ", ".join(f"feature {name!r}" for name in found.columns[:MANY_JUDGES])
-    if not found.alone:
-        n = len(found.columns)
-        what = f"a combination of {n} columns, among them {what}"
-    return f"The verdicts of judge {found.judge!r} are separated by {what}"
-
-
-def _against_features(found: FeatureSeparation) -> str:
-    """Say what to do about them."""
-    feature = "the feature (drop_features) or " if found.alone else ""
-    return (
-        f"Drop {feature}the judge (without=[{found.judge!r}]), or set a ridge penalty, "
-        "such as LinearBias(alpha=0.01)."
-    )
 
 
 def _unplaced(X: Comparisons, weight: Array) -> list[Any]:
@@ -235,57 +184,60 @@ def _unplaced(X: Comparisons, weight: Array) -> list[Any]:
     return X.models[X.is_new & ~seen].tolist()
 
 
-@dataclass(frozen=True, slots=True)
-class _JudgeHistory:
-    """Each judge, how many historical rows it has, and how many rows."""
+def _rows_by_judge(sample: Sample, *, historical: bool = False) -> list[int]:
+    """Number of rows of the table by each judge, of all or of the historical ones."""
+    X = sample.X
+    rows = sample.counts & (X.judge >= 0)
+    if historical:
+        rows &= ~X.involves_new
+    times = sample.multiplicity_of(rows)
+    return np.bincount(X.judge[rows], times, len(X.judges)).astype(int).tolist()
 
-    judges: list[tuple[Any, int, int]]
 
-    @classmethod
-    def of(cls, sample: Sample) -> _JudgeHistory:
-        X = sample.X
-        rows = sample.counts & (X.judge >= 0)
-        historical, every = (
-            np.bincount(X.judge[which], sample.multiplicity_of(which), len(X.judges))
-            .astype(int)
-            .tolist()
-            for which in (rows & ~X.involves_new, rows)
+def _with_fewer_rows(sample: Sample, needed: int) -> list[Any]:
+    """Judges with fewer historical rows."""
+    counts = _rows_by_judge(sample, historical=True)
+    pairs = zip(sample.X.judges.tolist(), counts, strict=True)
+    return [judge for judge, n in pairs if n < needed]
+
+
+def _warn_of_left_out(sample: Sample, judges: list[Any], needed: int) -> None:
+    """Warn of judges with too little history: one by one if they are few."""
+    known = [
+        (judge, n, n_rows)
+        for judge, n, n_rows in zip(
+            sample.X.judges.tolist(),
+            _rows_by_judge(sample, historical=True),
+            _rows_by_judge(sample),
+            strict=True,
         )
-        return cls(list(zip(X.judges.tolist(), historical, every, strict=True)))
-
-    def with_fewer_rows_than(self, needed: int) -> list[Any]:
-        """Judges with too few historical rows."""
-        return [judge for judge, n, _ in self.judges if n < needed]
-
-    def warn_of(self, left_out: list[Any], needed: int) -> None:
-        """Warn of the judges whose rows are left out: one by one if they are few."""
-        lost = set(left_out)
-        known = [each for each in self.judges if each[0] in lost]
-        if len(known) > MANY_JUDGES:
-            listed = ", ".join(repr(judge) for judge, _, _ in known[:MANY_JUDGES])
-            what = "no historical row" if needed == 1 else "fewer historical rows"
-            why = "" if needed == 1 else f" than the {needed} that features ask for"
-            warn(
-                DataWarning(
-                    f"{len(known)} judges have {what} to calibrate them{why}: {listed} "
-                    f"and {len(known) - MANY_JUDGES} more; their "
-                    f"{sum(every for _, _, every in known)} rows are left out.",
-                    code="uncalibrated-judge",
-                    subject=[judge for judge, _, _ in known],
-                )
+        if judge in judges
+    ]
+    if len(known) > MANY_JUDGES:
+        listed = ", ".join(map(repr, judges[:MANY_JUDGES]))
+        what = "no historical row" if needed == 1 else "fewer historical rows"
+        why = "" if needed == 1 else f" than the {needed} that features ask for"
+        warn(
+            DataWarning(
+                f"{len(known)} judges have {what} to calibrate them{why}: {listed} "
+                f"and {len(known) - MANY_JUDGES} more; their "
+                f"{sum(n_rows for *_, n_rows in known)} rows are left out.",
+                code="uncalibrated-judge",
+                subject=judges,
             )
-            return
-        for judge, n, every in known:
-            what = "no historical row" if n == 0 else f"{n} historical rows"
-            why = f", fewer than the {needed} that its features ask for" if n else ""
-            warn(
-                DataWarning(
-                    f"Judge {judge!r} has {what} to calibrate it{why}; its {every} "
-                    "rows are left out.",
-                    code="uncalibrated-judge",
-                    subject=[judge],
-                )
+        )
+        return
+    for judge, n, n_rows in known:
+        what = "no historical row" if n == 0 else f"{n} historical rows"
+        why = f", fewer than the {needed} that its features ask for" if n else ""
+        warn(
+            DataWarning(
+                f"Judge {judge!r} has {what} to calibrate it{why}; its {n_rows} "
+                "rows are left out.",
+                code="uncalibrated-judge",
+                subject=[judge],
             )
+        )
 
 
 def _without_judges(X: Comparisons, judges: list[Any]) -> Comparisons:

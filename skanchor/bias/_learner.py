@@ -15,7 +15,6 @@ from sklearn.utils.validation import (
 )
 
 from skanchor._battles import FeaturePairs
-from skanchor._documented import DocumentedMixin
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.link import log_loss_terms
 from skanchor._model.logistic import LogisticFit, fit_logistic
@@ -28,7 +27,7 @@ LINEAR_RIDGE = 1e-4
 beside the mean weighted loss."""
 
 
-class PairsLearner(DocumentedMixin, ContrastMixin, BaseEstimator):
+class PairsLearner(ContrastMixin, BaseEstimator):
     """Learner whose ``_fit`` gets checked rows."""
 
     def fit(

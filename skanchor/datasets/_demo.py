@@ -1,4 +1,4 @@
-"""A small simulated battles table, bundled with the package."""
+"""A small simulated battles table, and the forms that loaders return."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 import pandas as pd
-
-from skanchor.datasets.bunch import as_bunch
+from sklearn.utils import Bunch
 
 SCORES = {
     "amber-otter": 0.9,
@@ -68,4 +67,47 @@ def load_demo(*, return_X_y: bool = False, as_frame: bool = True) -> Any:
         new_models=list(NEW_SCORES),
         true_scores=pd.Series(SCORES | NEW_SCORES, name="score"),
         true_sensitivities=pd.Series(SENSITIVITIES, name="sensitivity"),
+    )
+
+
+def as_bunch(
+    frame: pd.DataFrame, return_X_y: bool, as_frame: bool, name: str, **more: Any
+) -> Any:
+    """Return a table in the form that the caller of a loader asks for.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Battles with their outcome, ``winner``.
+    return_X_y : bool
+        Whether to give ``(data, target)`` instead of a Bunch.
+    as_frame : bool
+        Whether data is a DataFrame and target a Series; otherwise both are arrays, data
+        of dtype object.
+    name : str
+        Name of the set, whose description is in a file.
+    **more
+        Further entries of the Bunch.
+
+    Returns
+    -------
+    Bunch or tuple
+        With entries ``data``, ``target``, ``frame`` (None if not `as_frame`),
+        ``feature_names``, ``target_names`` and those given.
+    """
+    data: Any = frame.drop(columns="winner")
+    target: Any = frame["winner"]
+    columns = list(data.columns)
+    if not as_frame:
+        data, target = data.to_numpy(dtype=object), target.to_numpy(dtype=object)
+    if return_X_y:
+        return data, target
+    return Bunch(
+        data=data,
+        target=target,
+        frame=frame if as_frame else None,
+        feature_names=columns,
+        target_names=["winner"],
+        DESCR=(files(__package__) / "data" / f"{name}.rst").read_text("utf-8"),
+        **more,
     )

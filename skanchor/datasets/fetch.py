@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from skanchor.datasets.bunch import as_bunch
+from skanchor.datasets._demo import as_bunch
 from skanchor.datasets.published import published_files, read_json_lines
-from skanchor.datasets.surface import add_features, add_texts
+from skanchor.datasets.surface import with_responses
 
 _COLUMNS = ["prompt_id", "model_a", "model_b", "judge", "winner"]
 _LLMFAO = {
@@ -67,11 +67,13 @@ def fetch_arena(
     >>> X, y = fetch_arena(return_X_y=True)  # doctest: +SKIP
     """
     paths = published_files("arena", data_home, download_if_missing)
-    parts = []
-    for name, path in paths.items():
-        rows = pd.DataFrame(read_json_lines(path))
-        parts.append(rows.assign(judge=name.removesuffix(".json")))
-    rows = pd.concat(parts, ignore_index=True)
+    rows = pd.concat(
+        [
+            pd.DataFrame(read_json_lines(path)).assign(judge=name.removesuffix(".json"))
+            for name, path in paths.items()
+        ],
+        ignore_index=True,
+    )
     # Ids of questions repeat, so the number of the battle is the prompt id.
     frame = rows.assign(
         prompt_id=rows["num"],
@@ -151,14 +153,12 @@ def fetch_mt_bench(
         for answer in read_json_lines(path)
         for prompt, text in _by_turn(answer, answer["choices"][0]["turns"])
     }
-    frame = add_features(rows, texts)
-    if with_texts:
-        prompts = {
-            prompt: text
-            for question in read_json_lines(paths["question.jsonl"])
-            for prompt, text in _by_turn(question, question["turns"])
-        }
-        frame = add_texts(frame, prompts, texts)
+    prompts = {
+        prompt: text
+        for question in read_json_lines(paths["question.jsonl"])
+        for prompt, text in _by_turn(question, question["turns"])
+    }
+    frame = with_responses(rows, texts, prompts if with_texts else None)
     return as_bunch(frame, return_X_y, as_frame, "mt_bench")
 
 
@@ -241,8 +241,6 @@ def fetch_llmfao(
         (result["slug"], result["name"]): result["result"]
         for result in read_json_lines(paths["results.jsonl"])
     }
-    frame = add_features(rows, texts)
-    if with_texts:
-        prompt_texts = {prompt["slug"]: prompt["text"] for prompt in prompts}
-        frame = add_texts(frame, prompt_texts, texts)
+    prompt_texts = {prompt["slug"]: prompt["text"] for prompt in prompts}
+    frame = with_responses(rows, texts, prompt_texts if with_texts else None)
     return as_bunch(frame, return_X_y, as_frame, "llmfao")

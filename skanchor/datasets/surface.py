@@ -13,27 +13,27 @@ from typing import Any
 import pandas as pd
 
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_PARAGRAPHS = re.compile(r"\n\s*\n")
-_SENTENCE_ENDS = re.compile(r"[.!?](?:\s|$)")
-_BULLET = re.compile(r"^\s*[-*•]\s", re.MULTILINE)
-_NUMBER = re.compile(r"^\s*\d+[.)] ", re.MULTILINE)
-_HEADER = re.compile(r"^\s{0,3}#{1,6}\s", re.MULTILINE)
-_BOLD = re.compile(r"\*\*[^*\n]+\*\*|__[^_\n]+__")
+_IN_TEXT = {
+    "n_sentences": re.compile(r"[.!?](?:\s|$)"),
+    "n_bullets": re.compile(r"^\s*[-*•]\s", re.MULTILINE),
+    "n_numbered": re.compile(r"^\s*\d+[.)] ", re.MULTILINE),
+}
+_OUTSIDE_CODE = {
+    "n_headers": re.compile(r"^\s{0,3}#{1,6}\s", re.MULTILINE),
+    "n_bold": re.compile(r"\*\*[^*\n]+\*\*|__[^_\n]+__"),
+}
 
 
 def _features(text: str) -> dict[str, float]:
     words = text.split()
-    without_code = _CODE.sub("", text)
+    code_free = _CODE.sub("", text)
     return {
         "n_chars": len(text),
         "n_words": len(words),
         "n_lines": sum(bool(line.strip()) for line in text.splitlines()),
-        "n_paragraphs": sum(bool(part.strip()) for part in _PARAGRAPHS.split(text)),
-        "n_sentences": len(_SENTENCE_ENDS.findall(text)),
-        "n_bullets": len(_BULLET.findall(text)),
-        "n_numbered": len(_NUMBER.findall(text)),
-        "n_headers": len(_HEADER.findall(without_code)),
-        "n_bold": len(_BOLD.findall(without_code)),
+        "n_paragraphs": sum(bool(p.strip()) for p in re.split(r"\n\s*\n", text)),
+        **{name: len(form.findall(text)) for name, form in _IN_TEXT.items()},
+        **{name: len(form.findall(code_free)) for name, form in _OUTSIDE_CODE.items()},
         # Rounded up, so that a block that is never closed is counted.
         "n_code_blocks": (text.count("```") + 1) // 2,
         "n_digits": sum(char.isdigit() for char in text),
@@ -44,10 +44,12 @@ def _features(text: str) -> dict[str, float]:
     }
 
 
-def add_features(
-    battles: pd.DataFrame, texts: Mapping[tuple[Any, Any], str]
+def with_responses(
+    battles: pd.DataFrame,
+    texts: Mapping[tuple[Any, Any], str],
+    prompts: Mapping[Any, str] | None,
 ) -> pd.DataFrame:
-    """Add the features of both responses to each battle.
+    """Add the features of both responses to each battle, and texts if asked for.
 
     Parameters
     ----------
@@ -55,6 +57,9 @@ def add_features(
         With columns ``prompt_id``, ``model_a`` and ``model_b``.
     texts : mapping
         Response by prompt and model.
+    prompts : mapping or None
+        Text by prompt; with it, the columns ``prompt``, ``response_a`` and
+        ``response_b`` are added, too.
 
     Returns
     -------
@@ -67,42 +72,19 @@ def add_features(
         {key: _features(text) for key, text in texts.items()}, orient="index"
     )
     table.index = pd.MultiIndex.from_tuples(table.index)
-    sides = [
-        table.reindex(_response_keys(battles, side))
-        .add_suffix(f"_{side}")
-        .set_index(battles.index)
+    keys = {
+        side: list(zip(battles["prompt_id"], battles[f"model_{side}"], strict=True))
+        for side in "ab"
+    }
+    found = [battles] + [
+        table.reindex(keys[side]).add_suffix(f"_{side}").set_index(battles.index)
         for side in "ab"
     ]
-    return pd.concat([battles, *sides], axis=1)
-
-
-def add_texts(
-    battles: pd.DataFrame,
-    prompts: Mapping[Any, str],
-    texts: Mapping[tuple[Any, Any], str],
-) -> pd.DataFrame:
-    """Add prompt and both responses to each battle.
-
-    Parameters
-    ----------
-    battles : DataFrame
-        With columns ``prompt_id``, ``model_a`` and ``model_b``.
-    prompts : mapping
-        Text by prompt.
-    texts : mapping
-        Response by prompt and model.
-
-    Returns
-    -------
-    DataFrame
-        The battles with columns ``prompt``, ``response_a`` and ``response_b``.
-    """
-    return battles.assign(
-        prompt=[prompts[key] for key in battles["prompt_id"]],
-        response_a=[texts[key] for key in _response_keys(battles, "a")],
-        response_b=[texts[key] for key in _response_keys(battles, "b")],
+    frame = pd.concat(found, axis=1)
+    if prompts is None:
+        return frame
+    return frame.assign(
+        prompt=battles["prompt_id"].map(prompts),
+        response_a=[texts[key] for key in keys["a"]],
+        response_b=[texts[key] for key in keys["b"]],
     )
-
-
-def _response_keys(battles: pd.DataFrame, side: str) -> list[tuple[Any, Any]]:
-    return list(zip(battles["prompt_id"], battles[f"model_{side}"], strict=True))

@@ -17,7 +17,6 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._crossfit.parallel import run_plan
-from skanchor._documented import DocumentedMixin
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.features.sources import (
@@ -30,7 +29,7 @@ from skanchor.features.sources import (
 from skanchor.warning_log import warn
 
 
-class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
+class TextTransformer(TransformerMixin, BaseEstimator):
     """Base of the transformers of texts.
 
     A subclass learns from distinct texts in ``_learn`` and computes their features in

@@ -74,7 +74,7 @@ class AnchorHistory(BaseEstimator):
 
     Notes
     -----
-    The page "A history in a file" explains what the file holds, which results are
+    The page "Rank every day" explains what the file holds, which results are
     exact, and what to consider when new models are ranked every day.
 
     Examples
@@ -400,7 +400,7 @@ class AnchorHistory(BaseEstimator):
         -------
         AnchorResult
             The result ``AnchorPipeline.result_`` of all rows. Its influence values and
-            fold plan cover the arrivals only; see the page "A history in a file".
+            fold plan cover the arrivals only; see the page "Rank every day".
 
         Raises
         ------

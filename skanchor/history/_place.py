@@ -12,23 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from skanchor._assembly import assemble, set_undetermined_apart
 from skanchor._battles import Comparisons, count_rows
-from skanchor._crossfit.cross_fit import (
-    CrossFit,
-    FullFit,
-    RowInfluence,
-    collect_folds,
-    warn_of_fold,
-)
-from skanchor._crossfit.fold_fits import sources_of
+from skanchor._crossfit.cross_fit import Repeat, RowInfluence, collect_folds
 from skanchor._crossfit.folds import (
     FoldPlan,
-    HeldOutShares,
+    check_training_sets,
+    make_plans,
     rows_held_out,
     training_set,
 )
 from skanchor._crossfit.item_effects import judges_of_arrivals
-from skanchor._crossfit.plans import make_plans
-from skanchor._crossfit.stages import FittedStages, Stages
+from skanchor._crossfit.one_fold import warn_of_fold
+from skanchor._crossfit.stages import FittedStages, FullFit, Stages
 from skanchor._crossfit.state import PlacedFit
 from skanchor._diagnostics import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit
@@ -38,6 +32,7 @@ from skanchor._model.solution import Solution
 from skanchor._model.sources import SourceRows
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample
+from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor.exceptions import located
 from skanchor.history._arrivals import (
     admit_arrivals,
@@ -128,16 +123,16 @@ def _placed(
     """
 
     def first() -> tuple[AnchorResult, FullFit]:
-        full, folds = _fit_arrivals(state, stages, admitted, plans, codes)
+        full, folds, influence = _fit_arrivals(state, stages, admitted, plans, codes)
         # Sums over the arrivals are added to those of the history.
         chain, arrivals = full.chain, full.sample
         assert chain.debiaser is not None
         fit = chain.debiaser.solution_.fit
-        rows, noise = sources_of(chain.learners, arrivals), state.sums.noise
-        late = FitSums.of(fit, rows, arrivals.X.order, noise)
+        rows = source_rows(arrivals, spans_of(chain.learners, arrivals))
+        late = FitSums.of(fit, rows, arrivals.X.order, state.sums.noise)
         old = np.flatnonzero(~chain.X.is_new)
         sums = state.sums.among(old, len(chain.X.models)) + late
-        return assemble(full, folds, sums, state.check, plans), full
+        return assemble(full, folds, influence, sums, state.check, plans), full
 
     return set_undetermined_apart(
         first, lambda others: _placed(state, stages, others, plans, codes)
@@ -150,7 +145,7 @@ def _fit_arrivals(
     arrivals: Sample,
     plans: list[FoldPlan],
     codes: NDArray[np.int64] | None,
-) -> tuple[FullFit, CrossFit]:
+) -> tuple[FullFit, list[Repeat], RowInfluence]:
     """Fit new models in all folds of a history.
 
     The fit of all rows has the arrivals as its rows, in the vocabulary of all models;
@@ -158,13 +153,13 @@ def _fit_arrivals(
     """
     X = arrivals.X
     learners = [None, *state.learners]
-    rows = with_codes(sources_of(learners, arrivals), arrivals, codes)
-    shares, folds = [HeldOutShares(plan) for plan in plans], []
-    for repeat in shares:
-        for number in range(len(repeat)):
-            with located(f"Fold {number}"):
-                weight = training_set(arrivals, repeat.kept(number)).weight
-            test = rows_held_out(rows, repeat[number])
+    rows = source_rows(arrivals, spans_of(learners, arrivals))
+    rows, folds = with_codes(rows, arrivals, codes), []
+    for plan in plans:
+        check_training_sets(arrivals, plan)
+        for number in range(plan.n_folds):
+            weight = training_set(arrivals, plan.trained(number)).weight
+            test = rows_held_out(rows, plan.held_out(number))
             folds.append(([weight[part.rows] for part in rows], test))
     placed = state.fits.place(X.is_new, rows, folds, stages.arrival.score_bounds)
     items = state.items
@@ -177,12 +172,8 @@ def _fit_arrivals(
     for number, one in zip(numbers, placed.folds, strict=True):
         with located(f"Fold {number}"), WarningLog() as log:
             warn_of_fold(one.weights, X.models)
-        done.append((one, one.weights, log.found))
-    result = collect_folds(full, shares, done)
-    assert isinstance(result.influence, RowInfluence)
-    return full, replace(
-        result, influence=replace(result.influence, learners=chain.learners)
-    )
+        done.append(replace(one, warnings=log.found))
+    return full, *collect_folds(full, plans, done)
 
 
 def _fitted(
@@ -231,7 +222,7 @@ def _debiaser(
         has_span = at.stop > at.start
         known = WeightFunctions(learner, ridge[at]) if has_span else learners[0]
         learners.append(known)
-    solution = Solution.of_grams(fit, dict(enumerate(placed.grams)), placed.prior)
+    solution = Solution.of_grams(fit, placed.grams, placed.prior)
     weighing = Weighing(tuple(learners))
     assert stages.debiaser is not None
     return stages.debiaser.with_solution(X.models, X.judges, weighing, solution)

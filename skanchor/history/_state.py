@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,17 +21,18 @@ from skanchor._battles.checks import (
 )
 from skanchor._battles.grouping import label_codes
 from skanchor._battles.labels import is_in, label_index
-from skanchor._crossfit.cross_fit import FullFit
-from skanchor._crossfit.fold_fits import FoldFits
-from skanchor._crossfit.folds import HeldOutShares, rows_held_out
+from skanchor._crossfit.folds import FoldPlan, rows_held_out, training_set
+from skanchor._crossfit.held_out import HeldOut
 from skanchor._crossfit.item_test import ItemTest
-from skanchor._crossfit.stages import Stages
+from skanchor._crossfit.one_fold import FoldStart, fit_training_set
+from skanchor._crossfit.stages import FullFit, Stages
 from skanchor._crossfit.state import StoredFits
 from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.sources import SourceRows
+from skanchor._model.steps import grams_of
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
@@ -84,7 +85,7 @@ class HistoryState:
     sums : FitSums
         Sums over all historical rows, for diagnostics.
     tests : ndarray of shape (n_judges, 6)
-        Tests for item effects of each judge, by the columns of :class:`ItemCheck`.
+        Tests for item effects of each judge, by the columns of ``ItemCheck``.
     p_value : float
         Of the test for item effects over all judges.
     treatment : str
@@ -167,15 +168,12 @@ class HistoryState:
             If sums cannot stand for the rows of a learner.
         """
         full = inference.fit()
-        fits, *folds = inference.fold_fits(full)
-        check_linear(full, fits)
+        start = FoldStart.of(full)
+        check_linear(start)
         codes = None if group_labels is None else label_codes(group_labels, "groups")
-        stored = StoredFits.of(
-            # With the parameters that arrivals will be given, to the last digit.
-            replace(fits.full, fit=full.chain.fit.fit),
-            _parts(full, fits, codes, *folds),
-            is_grouped=fits.tested.groups is not None,
-        )
+        # With the parameters that arrivals will be given, to the last digit.
+        start = replace(start, fit=replace(start.fit, fit=full.chain.fit.fit))
+        stored = _stored_fits(start, inference.folds, codes)
         # ``stored`` adds the ranges, and some contrasts, of the features of each judge.
         sums = sums_of(full).stored(full.sample.with_battles(full.chain.X))
         return cls.assembled(
@@ -186,7 +184,7 @@ class HistoryState:
             inference.check,
             items=full.items,
             treatment=inference.choice.item_effects,
-            repeats=tuple(map(len, folds[0])),
+            repeats=tuple(map(len, inference.folds)),
             fingerprints=dict(fingerprints),
             counts=RowCounts.of(
                 inference.everyone, inference.cells.cell, inference.fold_plan
@@ -339,9 +337,9 @@ class HistoryState:
         return btl
 
 
-def check_linear(full: FullFit, fits: FoldFits) -> None:
+def check_linear(start: FoldStart) -> None:
     """Refuse learners under which sums cannot stand for rows."""
-    chain = full.chain
+    chain = start.full.chain
     judges, biases = chain.X.judges.tolist(), chain.calibrator.biases_
     flexible = [one for one in judges if linearity(biases.get(one)) != "fixed"]
     assert chain.debiaser is not None
@@ -351,31 +349,28 @@ def check_linear(full: FullFit, fits: FoldFits) -> None:
             "sums can stand for their rows. Keep a linear learner, bias='linear' or "
             "LinearBias(feature_map=...), or fit AnchorPipeline on all rows.",
         )
-    if not fits.is_shared:
+    if not start.is_shared:
         raise LearnerError(
             "The Riesz weights of a history must have the learner of the bias: set "
             "the debiaser's learner to 'calibrator'."
         )
 
 
-def _parts(
-    full: FullFit,
-    fits: FoldFits,
-    codes: NDArray[np.int64] | None,
-    shares: list[HeldOutShares],
-    test_shares: list[HeldOutShares],
-) -> Iterator[tuple[list[Array], list[SourceRows]]]:
-    """Training weights and held-out rows of each fold of all repeats."""
-    tested = fits.tested
-    for fitted, held_out in zip(shares, test_shares, strict=True):
-        for number in range(len(fitted)):
+def _stored_fits(
+    start: FoldStart, plans: list[FoldPlan], codes: NDArray[np.int64] | None
+) -> StoredFits:
+    """Fit every fold of all repeats, and sum up its rows."""
+    sample, sources, trained, tests = start.sample, start.fit.sources, [], []
+    for plan in plans:
+        for number in range(plan.n_folds):
             with located(f"Fold {number}"):
-                training = fits.training(fitted.kept(number))
-                test = rows_held_out(fits.test_sources, held_out[number])
-                yield (
-                    [training.weight[part.rows] for part in fits.full.sources],
-                    with_codes(test, tested, codes),
-                )
+                training = training_set(sample, plan.trained(number))
+                weights, fit = fit_training_set(start.full, start.fit, training)
+            trained.append((fit, dict(grams_of(fit, sources, weights))))
+            test = rows_held_out(sources, plan.held_out(number))
+            test = with_codes(test, sample, codes)
+            tests.append(HeldOut.of(fit, test, is_grouped=sample.groups is not None))
+    return StoredFits.of(start.fit, trained, tests)
 
 
 def with_codes(

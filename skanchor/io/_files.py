@@ -1,31 +1,51 @@
-"""Files become tables as they are: CSV, JSON, Parquet and Feather."""
+"""Files become tables as they are: CSV, JSON, Parquet and Feather, packed or not."""
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
-import re
+import os
+import stat
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import zipfile
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from skanchor.exceptions import BattlesError, DataWarning, located
-from skanchor.io._bytes import Source, encoding_of, require_encoding
 from skanchor.io.spreadsheet import unmarked
 from skanchor.warning_log import warn
 
-if TYPE_CHECKING:
-    from pyarrow.parquet import ParquetFile
+STDIN = "-"
+"""The path that means standard input."""
 
-# A block must hold a whole row: if one does not, the next size is tried.
-_BLOCKS = (1 << 20, 1 << 26)
-_DELIMITERS = ",\t;|"
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+LIMIT, TIMES = 1 << 30, 100
+"""A packed file may unpack to 1 GiB, or to 100 times its own size if that is more."""
+
+BLOCK = 1 << 23
+"""Most bytes of a row of text with separators."""
+
+_HEAD = 1 << 16  # bytes by which the kind and the encoding of a file are recognised
+_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bz2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+}
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_PACKED = {".gz", ".bz2", ".zst", ".zip"}
+_TEXT, _JSON = {".csv", ".tsv", ".txt"}, {".json", ".jsonl", ".ndjson"}
+_SUFFIXES = {*_PACKED, *_TEXT, *_JSON, ".parquet", ".pq", ".feather", ".arrow"}
 _ENVELOPES = ("matches", "battles", "data", "records", "comparisons", "rows")
+_MISSING = ["", "NA", "N/A", "nan", "NaN", "null", "None"]
 
 
 def read_file(
@@ -38,7 +58,7 @@ def read_file(
 
     With ``coded``, columns of text of which a Parquet file holds codes are categories.
     """
-    source = Source.of(path)
+    source = Source(path)
     with located(source.label):
         try:
             frame = _read(source, encoding, drop_invalid, coded)
@@ -74,10 +94,162 @@ def _read(
             return _to_pandas(feather.read_table(pa.BufferReader(file.read())))
     encoding = encoding_of(head, encoding)
     start = head.decode(encoding, "ignore").lstrip("\ufeff \r\n\t")[:1]
-    is_json = source.suffix in (".json", ".jsonl", ".ndjson")
-    if is_json or (start in "[{" and source.suffix not in (".csv", ".tsv", ".txt")):
+    if source.suffix in _JSON or (start in "[{" and source.suffix not in _TEXT):
         return _read_json(source, encoding, drop_invalid)
     return _read_separated(source, head, encoding, drop_invalid)
+
+
+# ------------------------------------------------------------------------------- bytes
+class _Limited(io.RawIOBase):
+    """Decompressed bytes, refused once they are more than a limit."""
+
+    def __init__(self, file: Any, packed: Any, limit: int):
+        self._file, self._packed = file, packed
+        self._left = self._limit = limit
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._file.read(len(buffer))
+        self._left -= len(found)
+        if self._left < 0:
+            raise ValueError(
+                f"it unpacks to more than {self._limit} bytes; unpack it yourself, and "
+                "look at what it holds."
+            )
+        buffer[: len(found)] = found
+        return len(found)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+            self._packed.close()
+        super().close()
+
+
+class Source:
+    """A file, a pipe or standard input, decompressed when it is opened."""
+
+    def __init__(self, path: Any):
+        self.path = os.fspath(path)
+        self.label = "standard input" if self.path == STDIN else self.path
+        # Standard input and pipes can be read only once.
+        self._content: bytes | None = None
+        if self.path == STDIN:
+            if sys.stdin is None:
+                raise OSError(9, "standard input is closed")
+            self._content = sys.stdin.buffer.read()
+            return
+        mode = os.stat(self.path).st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            # It may have no end, as /dev/zero.
+            raise ValueError(f"{self.path}: is a device, not a file.")
+        if stat.S_ISFIFO(mode):
+            self._content = Path(self.path).read_bytes()
+
+    @property
+    def suffix(self) -> str:
+        """The last suffix that is not one of compression."""
+        found = [s.lower() for s in Path(self.path).suffixes]
+        return next((s for s in reversed(found) if s not in _PACKED), "")
+
+    def open(self) -> IO[bytes]:
+        """Open the decompressed bytes."""
+        # A file of Python's: Arrow may read its own ahead after it is closed.
+        raw: Any = open(self.path, "rb") if self._content is None else io.BytesIO(
+            self._content)  # fmt: skip
+        start = raw.read(4)
+        size = raw.seek(0, os.SEEK_END)
+        raw.seek(0)
+        packing = next((v for k, v in _MAGIC.items() if start.startswith(k)), None)
+        if packing is None:
+            return raw
+        try:
+            opened = _only_member(raw) if packing == "zip" else pa.input_stream(
+                raw, compression=packing)  # fmt: skip
+        except BaseException:
+            raw.close()
+            raise
+        limited = _Limited(opened, raw, max(LIMIT, TIMES * size))
+        return io.BufferedReader(limited, 1 << 20)
+
+    def head(self) -> bytes:
+        """Return the first decompressed bytes."""
+        with self.open() as file:
+            found = file.read(_HEAD)
+        if found.startswith(tuple(_MAGIC)):
+            raise ValueError("it is an archive inside another one; unpack it.")
+        return found
+
+
+def stem_of(path: str) -> str:
+    """Name of a file up to the first suffix of a format."""
+    name = Path(path)
+    while name.suffix.lower() in _SUFFIXES:
+        name = name.with_suffix("")
+    return "standard input" if path == STDIN else name.name
+
+
+def _only_member(raw: Any) -> IO[bytes]:
+    """Open the only file of an archive; folders and macOS's additions do not count."""
+    try:
+        archive = zipfile.ZipFile(raw)
+        names = [
+            name
+            for name in archive.namelist()
+            if not name.endswith("/") and not name.startswith("__MACOSX/")
+        ]
+        if "xl/workbook.xml" in names:
+            raise ValueError("it is a workbook; save its table as CSV.")
+        if len(names) != 1:
+            raise ValueError(
+                f"the archive holds {len(names)} files, {names[:5]}, not one."
+            )
+        parts = PurePosixPath(names[0].replace("\\", "/"))
+        if parts.is_absolute() or ".." in parts.parts or ":" in parts.parts[0]:
+            raise ValueError(f"the file {names[0]!r} of the archive leaves its folder.")
+        return archive.open(names[0])
+    # zipfile raises RuntimeError for a password or an unknown compression.
+    except (zipfile.BadZipFile, RuntimeError) as error:
+        raise ValueError(f"no file can be read from the archive: {error}.") from None
+
+
+def encoding_of(head: bytes, encoding: str | None) -> str:
+    """Encoding of a text: the user's, else by its first bytes."""
+    if encoding is not None:
+        try:
+            # Python also has codecs that decode to bytes, and punycode reads no buffer.
+            codecs.decode(pa.py_buffer(b"aa"), encoding, "ignore").encode()
+            return codecs.lookup(encoding).name
+        except (LookupError, ValueError, AttributeError, TypeError):
+            raise ValueError(f"{encoding!r} is no encoding that is known.") from None
+    for mark, name in _MARKS.items():
+        if head.startswith(mark):
+            return name
+    # In UTF-16 without a mark, plain letters have a zero byte each.
+    for name, at in (("utf-16-le", 1), ("utf-16-be", 0)):
+        if 4 * head[at::2].count(0) > len(head) and not head[1 - at :: 2].count(0):
+            return name
+    return "utf-8"
+
+
+def require_encoding(source: Source, encoding: str) -> None:
+    """Refuse a text in another encoding, and name its first line that shows it."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    n_lines = 1
+    with source.open() as file:
+        try:
+            while block := file.read(1 << 20):
+                decoder.decode(block)
+                n_lines += block.count(b"\n")
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError as error:
+            n_lines += error.object.count(b"\n", 0, error.start)
+            raise ValueError(
+                f"line {n_lines} is not {encoding}; give its encoding, such as cp1252 "
+                "in the west of Europe or gb18030 in China."
+            ) from None
 
 
 # -------------------------------------------------------------------------------- text
@@ -89,23 +261,23 @@ def _read_separated(
     skipped = 0
     while lines[skipped].startswith("#") and skipped + 1 < len(lines):
         skipped += 1
-    header = _QUOTED.sub("", lines[skipped])
+    # Every second part is quoted.
+    header = "".join(lines[skipped].split('"')[::2])
     usual = "\t" if source.suffix == ".tsv" else ","
-    separator = max(usual + _DELIMITERS, key=header.count)
-    for size in _BLOCKS:
-        try:
-            table, bad = _read_rows(source, separator, encoding, skipped, size)
-            break
-        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-            if "straddling" not in str(error):
-                require_encoding(source, encoding)
-                raise
-            if size == _BLOCKS[-1]:
-                raise ValueError(f"a row has more than {size} bytes.") from None
-    texts = [f"has {row.actual_columns} cells for {row.expected_columns} columns"
-             for row in bad[:1]]  # fmt: skip
-    numbers = [row.number for row in bad]
-    _refuse_lines(source, numbers, texts, table.num_rows, drop_invalid)
+    separator = max(usual + ",\t;|", key=header.count)
+    try:
+        table, bad = _read_rows(source, separator, encoding, skipped, threads=True)
+        if bad:
+            # With several threads pyarrow does not give the numbers of rows.
+            table, bad = _read_rows(source, separator, encoding, skipped, threads=False)
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        if "straddling" in str(error):
+            raise ValueError(f"a row has more than {BLOCK} bytes.") from None
+        require_encoding(source, encoding)
+        raise
+    first = "".join(f"has {row.actual_columns} cells for {row.expected_columns} columns"
+                    for row in bad[:1])  # fmt: skip
+    _refuse_lines(source, [row.number for row in bad], first, len(table), drop_invalid)
     names = [name.strip() for name in table.column_names]
     frame = _to_pandas(table.rename_columns([f"{i}" for i in range(len(names))]))
     # Spreadsheets write empty columns without a name for cells that were used once.
@@ -117,7 +289,7 @@ def _read_separated(
 
 
 def _read_rows(
-    source: Source, separator: str, encoding: str, skipped: int, size: int
+    source: Source, separator: str, encoding: str, skipped: int, threads: bool
 ) -> tuple[pa.Table, list[Any]]:
     """Table of text, and ragged rows."""
     from pyarrow import csv
@@ -133,7 +305,9 @@ def _read_rows(
     )
     # pyarrow drops the byte order mark of UTF-8 itself.
     name = "utf8" if encoding in ("utf-8", "utf-8-sig") else encoding
-    read = csv.ReadOptions(encoding=name, block_size=size, skip_rows=skipped)
+    read = csv.ReadOptions(
+        encoding=name, block_size=BLOCK, skip_rows=skipped, use_threads=threads
+    )
     with source.open() as file, csv.open_csv(file, read, parse) as opened:
         names = opened.schema.names
     # All columns are text: pyarrow would guess types from the first block.
@@ -143,26 +317,20 @@ def _read_rows(
     bad.clear()
     with source.open() as file:
         table = csv.read_csv(file, read, parse, text)
-    if bad:
-        # With several threads pyarrow does not give the numbers of rows.
-        bad.clear()
-        read.use_threads = False
-        with source.open() as file:
-            table = csv.read_csv(file, read, parse, text)
     return pa.Table.from_arrays([unmarked(one) for one in table.columns], names), bad
 
 
 def _refuse_lines(
-    source: Source, numbers: list[int], what: Sequence[str], good: int, drop: bool
+    source: Source, numbers: list[int], first: str, n_read: int, drop_invalid: bool
 ) -> None:
     """Refuse lines that cannot be read, or warn that they are left out."""
     if not numbers:
         return
     said = (
-        f"line {numbers[0]} {what[0]}; {len(numbers)} of {good + len(numbers)} lines "
+        f"line {numbers[0]} {first}; {len(numbers)} of {n_read + len(numbers)} lines "
         "cannot be read"
     )
-    if not (drop and good):
+    if not (drop_invalid and n_read):
         raise ValueError(f"{said}. Correct them, or leave them out with drop_invalid.")
     said = f"{source.label}: {said} and are left out."
     warn(DataWarning(said, code="lines-left-out"), stacklevel=6)
@@ -182,9 +350,21 @@ def _read_json(source: Source, encoding: str, drop_invalid: bool) -> pd.DataFram
         records = _records(source, text, drop_invalid)
     except RecursionError:
         raise ValueError("it is nested too deeply.") from None
-    if _SURROGATE.search(text):
-        for row, record in enumerate(records):
-            _refuse_surrogates(record, row)
+    has_surrogates = "\\ud" in text or "\\uD" in text
+    for row, record in enumerate(records):
+        if not isinstance(record, dict):
+            raise ValueError(
+                f"record {row} is {json.dumps(record)[:40]}, not an object; write one "
+                "object for each comparison."
+            )
+        try:
+            if has_surrogates:
+                json.dumps(record, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            # No file can be written with it.
+            raise ValueError(
+                f"row {row} holds half a character (a lone surrogate)."
+            ) from None
     names = list(dict.fromkeys(name for record in records for name in record))
     columns = {name: _column([r.get(name) for r in records]) for name in names}
     return pd.DataFrame(columns)
@@ -200,66 +380,37 @@ def _column(values: list[Any]) -> pd.Series:
     return column if large else inferred
 
 
-def _records(source: Source, text: str, drop_invalid: bool) -> list[dict[str, Any]]:
-    """Records of a text."""
-    records: Any
+def _records(source: Source, text: str, drop_invalid: bool) -> list[Any]:
+    """Records of a text; lines that are no JSON are refused or left out."""
     try:
-        records = _loaded(text)
+        whole = json.loads(text)
     except ValueError as error:
         if text.lstrip()[:1] == "[":
             raise
-        records = _lines(source, text, drop_invalid, str(error))
-    if isinstance(records, dict):
-        records = _of_object(records)
-    for number, record in enumerate(records):
-        if not isinstance(record, dict):
-            raise ValueError(
-                f"record {number} is {json.dumps(record)[:40]}, not an object; write "
-                "one object for each comparison."
-            )
-    return records
-
-
-def _loaded(text: str) -> Any:
-    """Parse one JSON text."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        raise
-    except ValueError:
-        digits = sys.get_int_max_str_digits()
-        raise ValueError(
-            f"it holds a whole number of more than {digits} digits."
-        ) from None
-
-
-def _lines(source: Source, text: str, drop_invalid: bool, whole: str) -> list[Any]:
-    """Records of all lines; those that are no JSON are refused or left out."""
+        first = str(error)
+    else:
+        if isinstance(whole, dict):
+            return _of_object(whole)
+        return whole if isinstance(whole, list) else [whole]
     records: list[Any] = []
     bad: list[int] = []
-    first = whole
     # ``splitlines`` would also split at U+2028 and similar characters in a string.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
-                records.append(_loaded(line))
+                records.append(json.loads(line))
             except ValueError as error:
                 first = first if bad else f"is no JSON ({error})"
                 bad.append(number)
-    _refuse_lines(source, bad, [first], len(records), drop_invalid)
+    _refuse_lines(source, bad, first, len(records), drop_invalid)
     return records
 
 
 def _of_object(record: dict[str, Any]) -> list[Any]:
-    """Records of an object: its list of records, or the object itself."""
-    lists = {
-        name: rows
-        for name, rows in record.items()
-        if name in _ENVELOPES and isinstance(rows, list)
-    }
-    for rows in lists.values() if len(lists) == 1 else ():
-        beside = {k: v for k, v in record.items() if isinstance(v, str)}
-        return [{**beside, **row} if isinstance(row, dict) else row for row in rows]
+    """Records of an object: its only list of records, or the object itself."""
+    lists = [record[name] for name in _ENVELOPES if isinstance(record.get(name), list)]
+    if len(lists) == 1:
+        return list(lists[0])
     if all(isinstance(value, (dict, list)) for value in record.values()):
         listed = ", ".join(f"{name!r}" for name in record)
         raise ValueError(
@@ -269,51 +420,33 @@ def _of_object(record: dict[str, Any]) -> list[Any]:
     return [record]
 
 
-def _refuse_surrogates(record: dict[str, Any], row: int) -> None:
-    """Refuse half a character, which no file can be written with."""
-    for name, value in record.items():
-        try:
-            f"{name}{value}".encode()
-        except UnicodeEncodeError:
-            raise ValueError(
-                f"row {row} holds half a character (a lone surrogate) in column "
-                f"{name!a}: {ascii(value)[:60]}."
-            ) from None
-
-
 # ------------------------------------------------------------------------------- Arrow
 def _read_parquet(source: Source, coded: bool) -> pd.DataFrame:
-    """Read Parquet; names of folders do not become columns."""
+    """Read Parquet; names of folders do not become columns.
+
+    Columns of text that the file holds mostly as codes of a dictionary are read as
+    codes, in a fifth of the time; those of texts that all differ would take longer.
+    """
     from pyarrow import parquet
 
     with source.open() as opened, parquet.ParquetFile(opened) as file:
-        names = _coded_texts(file)
+        size = {
+            field.name: 0
+            for field in file.schema_arrow
+            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+        }
+        for number in range(file.num_row_groups):
+            group = file.metadata.row_group(number)
+            for column in map(group.column, range(group.num_columns)):
+                if column.path_in_schema in size:
+                    size[column.path_in_schema] += column.total_uncompressed_size
+        # Each text in full takes four bytes for its length alone.
+        n_rows = file.metadata.num_rows
+        names = [name for name, taken in size.items() if taken < 4 * n_rows]
         reader = parquet.ParquetFile(
             opened, metadata=file.metadata, read_dictionary=names
         )
         return _to_pandas(reader.read(), coded)
-
-
-def _coded_texts(file: ParquetFile) -> list[str]:
-    """Names of columns of text that the file holds mostly as codes of a dictionary.
-
-    Read as codes, they take a fifth of the time; columns of texts that are all
-    different would take longer.
-    """
-    kinds = (pa.types.is_string, pa.types.is_large_string)
-    size = {
-        field.name: 0
-        for field in file.schema_arrow
-        if any(is_text(field.type) for is_text in kinds)
-    }
-    for number in range(file.num_row_groups):
-        group = file.metadata.row_group(number)
-        for at in range(group.num_columns):
-            column = group.column(at)
-            if column.path_in_schema in size:
-                size[column.path_in_schema] += column.total_uncompressed_size
-    # Each text in full takes four bytes for its length alone.
-    return [name for name, taken in size.items() if taken < 4 * file.metadata.num_rows]
 
 
 def _to_pandas(table: pa.Table, coded: bool = False) -> pd.DataFrame:
@@ -323,13 +456,14 @@ def _to_pandas(table: pa.Table, coded: bool = False) -> pd.DataFrame:
     columns = []
     for _ in names:
         column = rest.pop()
-        if pa.types.is_dictionary(column.type) and not coded:
-            column = column.cast(column.type.value_type)
-        # Whole numbers in a column with nulls would become floats.
-        large = pa.types.is_integer(column.type) and bool(column.null_count)
-        columns.append(column.unify_dictionaries().to_pandas(integer_object_nulls=large)
-                       if pa.types.is_dictionary(column.type)
-                       else column.to_pandas(integer_object_nulls=large))  # fmt: skip
+        if not pa.types.is_dictionary(column.type):
+            # Whole numbers in a column with nulls would become floats.
+            large = pa.types.is_integer(column.type) and bool(column.null_count)
+            columns.append(column.to_pandas(integer_object_nulls=large))
+        elif coded:
+            columns.append(column.unify_dictionaries().to_pandas())
+        else:
+            columns.append(column.cast(column.type.value_type).to_pandas())
     pa.default_memory_pool().release_unused()
     frame = pd.concat(columns, axis=1) if columns else pd.DataFrame()
     return frame.set_axis(names, axis=1)
@@ -338,14 +472,12 @@ def _to_pandas(table: pa.Table, coded: bool = False) -> pd.DataFrame:
 def numbers_of(column: pd.Series) -> pd.Series | None:
     """Numbers of a column of text; None if it holds others. Decimal commas count."""
     texts = pa.array(column, type=pa.string(), from_pandas=True)
-    missing = pc.is_in(texts, value_set=pa.array(["", "NA", "N/A", "nan", "NaN",
-                                                  "null", "None"]))  # fmt: skip
+    missing = pc.is_in(texts, value_set=pa.array(_MISSING))
     texts = pc.if_else(missing, pa.scalar(None, pa.string()), texts)
     # Arrow would also parse hexadecimal numbers, which are text here.
     if pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
         return None
-    head = texts.slice(0, 100)
-    if pc.any(pc.match_substring_regex(head, r"^-?\d+,\d")).as_py():
+    if pc.any(pc.match_substring(texts.slice(0, 100), ",")).as_py():
         if not pc.all(pc.match_substring_regex(texts, r"^-?\d+(,\d+)?$")).as_py():
             return None
         # A comma before three digits may mark thousands.

@@ -3,36 +3,81 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
 from skanchor.io import _words as words
-from skanchor.io._decision import UNCLEAR, Decision
 from skanchor.io._tables import FILE, Table
-from skanchor.io._words import FAILED, TIE, A, B, has_role, name_key, outcome_key
+from skanchor.io._words import FAILED, name_key, outcome_key, value_key
 
-STANDARD = ("model_a", "model_b", "winner", "judge", "rater", "prompt_id")
+UNCLEAR = "?"
+"""In place of a meaning that is not known."""
+
 OUTCOMES = ("winner", "winner_swapped", "loser", "verdict", "result")
 """Roles of columns that hold outcomes."""
+
+MODELS = ("model_a", "model_b", "model", "better", "worse")
+"""Roles of columns that hold names of models."""
 
 FEW = 20
 """Most values of a column that has few."""
 
-KIND_WORDS = words.words_of(words.KINDS)
+KINDS = words.words_of(words.KINDS)
+_FLAGS = words.words_of(words.FLAGS)
+_STANDARD = ("model_a", "model_b", "winner", "judge", "rater", "prompt_id",
+             "shown_first")  # fmt: skip
 _LONG, _HEAD = 80, 1000
-_FLAGS = words.YES | words.NO
 _WHY = {
     "winner": "winner, winner_swapped if it is about a game that showed model_b first, "
-    "loser, or ignored",
+    "loser, verdict if its name is that of a judge, or ignored",
     "swapped": "could turn outcomes round: swapped if they are about the order shown, "
     "swapped_order if about the columns, or ignored",
     "tie": "may say which rows are ties: tie, or ignored",
     "votes": "may count votes (wins_a, wins_b), or the larger number wins (score_a, "
     "score_b)",
+    "count": "may count comparisons: ties, ignored, or keep",
+    "model": "names the models once more: model_a, model_b, or ignored",
+    "unnamed": "shares its labels with another column: model_a, model_b, better, or "
+    "worse",
+    "judge": "a name of who decided",
+    "one": "a name of models",
+    "number": "a name of {}s",
+    "verdict": "outcomes by the judge of its name",
+    "battle": "rows of one battle are compared",
+    "prompt": "rows of one prompt depend on each other",
 }
+
+
+class Decision(NamedTuple):
+    """What a column, an outcome or a judge is taken for, and why.
+
+    Parameters
+    ----------
+    meaning : str or float
+        What it is taken for; ``"?"`` if that is not known.
+    reason : str
+        Why.
+    rows : int, optional
+        Number of rows that hold it.
+
+    Examples
+    --------
+    >>> from skanchor.io import Decision
+    >>> Decision("?", "a word of no table", 12).is_open
+    True
+    """
+
+    meaning: Any
+    reason: str = "by the mapping"
+    rows: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the meaning is not known."""
+        return self.meaning == UNCLEAR
 
 
 class RoleFinder:
@@ -41,26 +86,41 @@ class RoleFinder:
     def __init__(self, table: Table):
         self.table, self.frame = table, table.frame
         self.columns: dict[str, Decision] = {}
-        self.outcomes: dict[str, Decision] = {}  # those that a name decides
         self.open_outcomes: list[str] = []  # columns that may hold outcomes
-        self.layout = ""
+        self.layout = "pairs"
         self.has_sides = True
 
     def find(self) -> None:
         """Find all roles, in the order in which one follows from another."""
-        self._set_aside()
+        self.set_aside()
         self._find_standard()
         self._find_who()
         self._find_models()
-        self._find_layout()
+        if self.named("model_a") and self.named("model_b"):
+            finders = [self._as_counts, self._as_judges, self._as_pairs,
+                       self._as_scores, self._as_candidates]  # fmt: skip
+        else:
+            finders = [self._as_winner_and_loser, self._as_battles, self._as_ratings,
+                       self._as_unnamed]  # fmt: skip
+        if not any(find() for find in finders):
+            names = [name for name in self.frame.columns if name != FILE][:20]
+            raise BattlesError(
+                f"{self.table.files}: no columns are known to hold two models and who "
+                f"won. Its columns are {names}. If their names are unusual, give "
+                "--columns NAME=ROLE; the page 'Reshape your file' has shapes that are "
+                "read."
+            )
         self._find_others()
 
     # ------------------------------------------------------------------------- helpers
     def set(self, name: str, role: str, reason: str) -> None:
-        """Decide a column, or leave it open."""
+        """Decide a column."""
         self.columns[name] = Decision(role, reason)
-        if role == UNCLEAR and reason == _WHY["winner"]:
-            self.open_outcomes.append(name)
+
+    def ask(self, name: str, about: str) -> None:
+        """Leave a column open."""
+        self.set(name, UNCLEAR, _WHY[about])
+        self.open_outcomes += [name] * (about == "winner")
 
     def free(self) -> list[str]:
         """Columns that are not decided."""
@@ -72,28 +132,27 @@ class RoleFinder:
 
     def called(self, role: str) -> list[str]:
         """Free columns whose names may have a role, the usual names first."""
-        names = [name for name in self.free() if has_role(name_key(name), role)]
-        return sorted(names, key=lambda name: words.rank_of(name, role))
+        return words.names_in_role(self.free(), role)
 
-    def sides(self, role: str) -> dict[str, str]:
-        """Free columns of a role by their side."""
-        found: dict[str, str] = {}
-        patterns: set[str] = set()
+    def sides(self, role: str, numeric: bool = False) -> dict[str, str]:
+        """The two free columns of a role by their side, or nothing."""
+        found: dict[str, dict[str, str]] = {}
         for name in self.free():
             pattern, side = words.side_of(name)
-            if has_role(pattern, role) and patterns <= {pattern}:
-                patterns.add(pattern)
-                found.setdefault(side, name)
-        return found
+            if words.rank_in_role(pattern, role) is not None:
+                found.setdefault(pattern, {}).setdefault(side, name)
+        both = [sides for sides in found.values() if len(sides) == 2]
+        fits = both and (not numeric or all(map(self.is_number, both[0].values())))
+        return both[0] if fits else {}
 
-    def values(self, name: str, key: Any = outcome_key) -> dict[str, int]:
+    def values(self, name: str) -> dict[str, int]:
         """Distinct values of a column and their rows, in the order of the table."""
         codes, labels = pd.factorize(self.frame[name])
         n = np.bincount(codes + 1, minlength=len(labels) + 1)
         found: dict[str, int] = {"": int(n[0])} if n[0] else {}
+        key = value_key if self.columns.get(name, [""])[0] == "judge" else outcome_key
         for label, rows in zip(labels, n[1:], strict=True):
-            text = key(label).strip(words.BLANKS)
-            found[text] = found.get(text, 0) + int(rows)
+            found[key(label)] = found.get(key(label), 0) + int(rows)
         return found
 
     def few(self, name: str) -> dict[str, int]:
@@ -114,18 +173,18 @@ class RoleFinder:
     @cached_property
     def models(self) -> dict[str, str]:
         """Names of the models as they are written, by the names without case."""
-        names = self.named("model_a", "model_b", "model", "better", "worse")
-        labels = (label for name in names for label in self.values(name) if label)
         found: dict[str, str] = {}
-        for label in labels:
-            found.setdefault(label.casefold(), label)
+        for name in self.named(*MODELS):
+            for label in self.values(name):
+                found.setdefault(label.casefold(), label)
+        found.pop("", None)
         return found
 
     def is_verdict(self, name: str) -> bool:
         """Whether a column holds outcomes in words, of which one is a side."""
         known = [words.outcome_of(value) for value in self.few(name) if value]
         meanings = {one[0] for one in known if one and one[0] != FAILED}
-        sides = meanings - {TIE, words.BAD}
+        sides = meanings - {words.TIE, words.BAD}
         return None not in known and len(meanings) > 1 and bool(sides)
 
     def holds_outcomes(self, name: str) -> bool:
@@ -139,17 +198,16 @@ class RoleFinder:
         others = [v for v in found if v not in names and not words.outcome_of(v)]
         return len(names) > 1 and not others
 
-    def refused(self, what: str) -> BattlesError:
-        """Error for a table of no known shape."""
-        names = [name for name in self.frame.columns if name != FILE][:20]
-        return BattlesError(
-            f"{self.table.files}: {what} Its columns are {names}. If their names are "
-            "unusual, give --columns NAME=ROLE; the page 'Reshape your file' has "
-            "shapes that are read."
+    def is_kind(self, name: str) -> bool:
+        """Whether all cells say people or judge."""
+        found = [*map(name_key, self.few(name))]
+        flags = words.rank_in_role(name_key(name), "kind") is not None
+        return bool(found) and all(
+            one in KINDS and (flags or one not in _FLAGS) for one in found
         )
 
     # ---------------------------------------------------------------------------- steps
-    def _set_aside(self) -> None:
+    def set_aside(self) -> None:
         """Lists, objects and long texts are no names, outcomes or labels."""
         nested = (list, dict, tuple, set, np.ndarray)
         for name in self.free():
@@ -164,11 +222,11 @@ class RoleFinder:
 
     def _find_standard(self) -> None:
         """Columns with standard names."""
-        for name in (*STANDARD, "shown_first"):
-            found = [n for n in self.free() if n.strip().casefold() == name]
+        for role in _STANDARD:
+            found = [n for n in self.free() if n.strip().casefold() == role]
             # Without judges, raters are asked about: they may be people or not.
-            if found and not (name == "rater" and not self.named("judge")):
-                self.set(found[0], name, "the standard name")
+            if found and not (role == "rater" and not self.named("judge")):
+                self.set(found[0], role, "the standard name")
         if "count" in self.free():
             self.set("count", "keep", "the standard name")
 
@@ -184,100 +242,66 @@ class RoleFinder:
             self.set(kinds[0], role, "says whether people or a judge decided")
         for name in names:
             role = "rater" if self.named("judge") else "judge"
-            self.set(
-                name, "keep" if self.named(role) else role, "a name of who decided"
-            )
+            self.set(name, "keep" if self.named(role) else role, _WHY["judge"])
         if FILE in self.free():
             why = "the name of the file: no column says who decided"
             self.set(FILE, "judge", why)
-
-    def is_kind(self, name: str) -> bool:
-        """Whether all cells say people or judge."""
-        found = [*map(name_key, self.few(name))]
-        flags = has_role(name_key(name), "kind")
-        return bool(found) and all(
-            one in KIND_WORDS and (flags or one not in _FLAGS) for one in found
-        )
 
     def _find_models(self) -> None:
         """The two columns of models, or one and its opponent."""
         if self.named("model_a") and self.named("model_b"):
             return
-        sides = self.sides("model")
-        if len(sides) == 2:
-            for side, name in sides.items():
-                self.set(name, f"model_{side}", "a name of models")
-        elif self.called("opponent") and self.called("only model"):
-            self.set(self.called("only model")[0], "model_a", "a name of models")
-            self.set(self.called("opponent")[0], "model_b", "a name of opponents")
+        for side, name in self.sides("model").items():
+            self.set(name, f"model_{side}", _WHY["one"])
+        one, other = self.called("only model"), self.called("opponent")
+        if one and other and not self.named("model_a"):
+            self.set(one[0], "model_a", _WHY["one"])
+            self.set(other[0], "model_b", _WHY["one"])
             self.has_sides = False
-
-    def _find_layout(self) -> None:
-        """How rows hold comparisons, and the columns of their outcomes."""
-        if self.named("model_a") and self.named("model_b"):
-            finders = [
-                self._as_counts,
-                self._as_judges,
-                self._as_pairs,
-                self._as_scores,
-            ]
-            finders.append(self._as_candidates)
-        else:
-            finders = [self._as_winner_and_loser, self._as_battles, self._as_ratings]
-            finders.append(self._as_unnamed)
-        if any(find() for find in finders):
-            return
-        if self.named("model_a"):
-            raise self.refused("no column is known to hold who won.")
-        if any(name.startswith(("response", "output")) for name in self.frame.columns):
-            raise self.refused("it holds responses, but not the models that gave them.")
-        raise self.refused("no columns are known to hold two models and who won.")
 
     def _as_counts(self) -> bool:
         """Wins of either side, or wins and losses of the first."""
-        sides = self.sides("wins")
-        if len(sides) < 2 and self.called("only wins") and self.called("losses"):
-            sides = {"a": self.called("only wins")[0], "b": self.called("losses")[0]}
-        if self.named("winner") or len(sides) < 2:
-            return False
-        if not all(map(self.is_number, sides.values())):
+        counts, votes = self.sides("wins", True), self.sides("votes", True)
+        wins, losses = self.called("only wins"), self.called("losses")
+        if not counts and wins and losses:
+            counts = {"a": wins[0], "b": losses[0]}
+        if self.named("winner") or not (counts or votes):
             return False
         self.layout = "counts"
-        if any("votes" in name_key(name) for name in sides.values()):
-            for name in sides.values():
-                self.set(name, UNCLEAR, _WHY["votes"])
-            return True
-        for side, name in sides.items():
-            self.set(name, f"wins_{side}", "counts of wins")
-        for name in [name for name in self.called("tie") if self.is_number(name)][:1]:
-            self.set(name, "ties", "counts of ties")
-        counted = self.frame[self.named("wins_a", "wins_b", "ties")]
-        total = counted.apply(pd.to_numeric, errors="coerce").sum(axis=1)
-        for name in self.called("total"):
-            same = pd.to_numeric(self.frame[name], errors="coerce").eq(total).all()
-            role = "ignored" if same else UNCLEAR
-            self.set(name, role, f"is {'' if same else 'not '}the sum of the counts")
+        for side, name in counts.items():
+            self.set(name, f"wins_{side}", _WHY["number"].format("win"))
+        for name in {} if counts else votes.values():
+            self.ask(name, "votes")
+        for name in self.called("tie")[:1]:
+            self.set(name, "ties", _WHY["number"].format("tie"))
+        named = self.frame[self.named("wins_a", "wins_b", "ties")]
+        total = named.apply(pd.to_numeric, errors="coerce").sum(axis=1)
+        self._find_prompts()
+        self._find_features()
+        for name in filter(self.is_number, self.free()):
+            if pd.to_numeric(self.frame[name], errors="coerce").eq(total).all():
+                self.set(name, "ignored", "is the sum of the counts")
+            else:
+                self.ask(name, "count")
         return True
 
     def _as_judges(self) -> bool:
         """Several columns of outcomes, each named after a judge."""
-        if self.named(*OUTCOMES):
-            return False
-        names = [name for name in self.free() if self._is_judged(name)]
-        known = [name for name in names if words.who_is(judge_name(name))]
-        has_judge = any(name != FILE for name in self.named("judge"))
-        if len(names) < 2 or (len(known) < len(names) and has_judge):
-            return False
-        if not known and len(names) < 3:
+        names = known = self.named("verdict")
+        if not known and not self.named(*OUTCOMES):
+            names = [name for name in self.free() if self._is_judged(name)]
+            known = [name for name in names if words.who_is(judge_name(name))]
+            has_judge = any(name != FILE for name in self.named("judge"))
+            known = [] if len(known) < len(names) and has_judge else known
+        if not known or len(names) < 2:
             return False
         self.layout = "judges"
         for name in names:
             # Two columns of a judge may be about two orders.
-            in_order = name_key(name).split()[-1] in ("ab", "ba")
-            role, why = ("verdict", "outcomes by the judge of its name")
-            self.set(
-                name, UNCLEAR if in_order else role, _WHY["winner"] if in_order else why
-            )
+            if name_key(name).split()[-1] in ("ab", "ba"):
+                self.ask(name, "winner")
+            else:
+                self.set(name, "verdict", _WHY["verdict"])
         if FILE in self.columns:
             self.set(FILE, "ignored", "columns are named after judges")
         return True
@@ -286,81 +310,50 @@ class RoleFinder:
         """Whether a column holds outcomes of the judge that it is named after."""
         if self.holds_outcomes(name):
             return True
-        found = self.few(name)
-        numbers = all(
-            value == "" or words.number_of(value) is not None for value in found
-        )
+        found = [value for value in self.few(name) if value]
+        numbers = all(words.number_of(value) is not None for value in found)
         return bool(words.who_is(judge_name(name))) and 0 < len(found) < 6 and numbers
 
     def _as_pairs(self) -> bool:
         """One outcome in each row."""
         if not self.named("winner", "loser", "winner_swapped"):
-            winners = self.called("winner")
             valued = [name for name in self.free() if self.holds_outcomes(name)]
-            losers = [] if winners else self.called("loser")
-            names = losers or winners[:1] if len(valued) < 2 else winners or valued
-            names = names or valued
-            if len(names) == 1:
-                role = "loser" if losers else "winner"
-                self.set(names[0], role, f"a name of the {role}, or its values")
-            for name in names if len(names) > 1 else ():
-                self.set(name, UNCLEAR, _WHY["winner"])
-            if not names and not self._is_flagged():
-                return False
-        self.layout = "pairs"
+            for role in ("winner", "loser"):
+                if not self.named("winner") and self.called(role):
+                    self.set(self.called(role)[0], role, f"a name of the {role}")
+            if not self.named("winner", "loser"):
+                if not valued:
+                    return False
+                if len(valued) == 1:
+                    self.set(valued[0], "winner", "its values are outcomes")
         for name in self.free():
-            key = name_key(name)
-            if has_role(key, "swapped") and self.few(name):
-                self.set(name, UNCLEAR, _WHY["swapped"])
-            elif has_role(key, "tie") and self.few(name):
-                self.set(name, UNCLEAR, _WHY["tie"])
+            turns = [role for role in ("swapped", "tie") if name in self.called(role)]
+            if turns and self.few(name):
+                self.ask(name, turns[0])
             elif self.holds_outcomes(name):
-                self.set(name, UNCLEAR, _WHY["winner"])
-        return True
-
-    def _is_flagged(self) -> bool:
-        """Whether one column says of one side whether it won, or lost."""
-        flags = [
-            (name, (side == "a") == (role == "won"))
-            for role in ("won", "lost")
-            for side, name in self.sides(role).items()
-            if self.few(name)
-            and all(name_key(value) in _FLAGS for value in self.few(name))
-        ]
-        if len(flags) != 1:
-            return False
-        ((name, a_won),) = flags
-        self.set(name, "winner", "says of one side whether it won")
-        for value, rows in self.values(name).items():
-            meaning = A if a_won == (name_key(value) in words.YES) else B
-            self.outcomes[value] = Decision(meaning, f"by the name {name!r}", rows)
+                self.ask(name, "winner")
         return True
 
     def _as_scores(self) -> bool:
         """A number for each side: the larger score wins, or the smaller rank."""
         for role in ("score", "rank"):
-            sides = self.sides(role)
-            if len(sides) == 2 and all(map(self.is_number, sides.values())):
+            for side, name in self.sides(role, True).items():
                 self.layout = "scores"
-                for side, name in sides.items():
-                    self.set(name, f"{role}_{side}", f"a name of {role}s")
-                return True
-        return False
+                self.set(name, f"{role}_{side}", _WHY["number"].format(role))
+        return self.layout == "scores"
 
     def _as_candidates(self) -> bool:
         """Columns that may hold the outcome, by the number of their values."""
-        patterns = [words.side_of(name)[0] for name in self.free()]
+        self._find_prompts()
+        self._find_features()
         names = [
             name
             for name in self.free()
             if (self.few(name) or self.is_number(name))
-            and patterns.count(words.side_of(name)[0] or name) < 2
-            and not any(has_role(name_key(name), r) for r in ("prompt_id", "total"))
             and self.frame[name].nunique() > 1
         ]
-        self.layout = "pairs"
         for name in names:
-            self.set(name, UNCLEAR, _WHY["winner"])
+            self.ask(name, "winner")
         return 0 < len(names) < 6
 
     def _as_winner_and_loser(self) -> bool:
@@ -375,7 +368,7 @@ class RoleFinder:
         self.set(better[0], "better", "a name of the model that won")
         self.set(worse[0], "worse", "a name of the model that lost")
         for name in self.called("tie"):
-            self.set(name, UNCLEAR, _WHY["tie"])
+            self.ask(name, "tie")
         return True
 
     def _as_battles(self) -> bool:
@@ -391,7 +384,7 @@ class RoleFinder:
             return False
         self.layout = "battles"
         for role, names in found.items():
-            self.set(names[0], role, "rows of one battle are compared")
+            self.set(names[0], role, _WHY["battle"])
         return True
 
     def _as_ratings(self) -> bool:
@@ -399,22 +392,13 @@ class RoleFinder:
         model = self.named("model") or self.called("only model")
         prompt = self.named("prompt_id") or self.called("prompt_id")
         scores = self.named("score", "rank") or self.called("only score")[:1]
-        if not model or not (prompt or scores):
-            return False
-        if not prompt:
-            raise self.refused("it holds a score of each model, and no comparisons.")
         if not scores:
-            scores = [
-                name
-                for name in self.free()
-                if words.who_is(judge_name(name)) and self.is_number(name)
-            ]
-        if not scores:
+            scores = [name for name in self.free() if words.who_is(judge_name(name))]
+            scores = list(filter(self.is_number, scores))
+        if not (model and prompt and scores):
             return False
-        if len(self.values(model[0])) < 2:
-            raise self.refused("it holds ratings of one model only.")
         self.layout = "ratings"
-        self.set(model[0], "model", "a name of models")
+        self.set(model[0], "model", _WHY["one"])
         self.set(prompt[0], "prompt_id", "ratings of one prompt are compared")
         for name in scores:
             if name not in self.columns:
@@ -425,39 +409,48 @@ class RoleFinder:
 
     def _as_unnamed(self) -> bool:
         """The only two columns of text that share their labels."""
-        names = [
-            name
+        values = {
+            name: {*self.values(name)}
             for name in [*self.named("winner"), *self.free()]
             if self.frame[name].dtype == "str"
             and 1 < self.frame[name].nunique() < 500
             and not self.is_number(name)
-        ]
-        values = {name: {*self.values(name)} for name in names}
+        }
         found = [
             (one, two)
-            for at, one in enumerate(names)
-            for two in names[at + 1 :]
+            for at, one in enumerate(values)
+            for two in [*values][at + 1 :]
             if 2 * len(values[one] & values[two]) > len(values[one])
         ]
         if len(found) != 1 or self.named("ignored"):
             return False
-        self.layout = "pairs"
-        for name, role in zip(found[0], ("model_a, or better", "model_b, or worse"),
-                              strict=True):  # fmt: skip
-            self.set(name, UNCLEAR, f"shares its labels with another column: {role}?")
+        for name in found[0]:
+            self.ask(name, "unnamed")
         for name in self.called("winner")[:1]:
             self.set(name, "winner", "a name of outcomes")
         return True
 
+    # --------------------------------------------------------------------------- others
     def _find_others(self) -> None:
         """Prompts, pairs of features, and all other columns."""
         for name in self.free():
-            labels = self.few(name) if has_role(words.side_of(name)[0], "model") else {}
+            is_model = words.rank_in_role(words.side_of(name)[0], "model") is not None
+            labels = self.few(name) if is_model else {}
             if labels and all(label.casefold() in self.models for label in labels):
-                self.set(name, UNCLEAR, "names the models once more: model_a, model_b?")
+                self.ask(name, "model")
+        self._find_prompts()
+        self._find_features()
+        for name in self.free():
+            self.set(name, "keep", "a further column")
+
+    def _find_prompts(self) -> None:
+        """The column of prompts."""
         if not self.named("prompt_id"):
             for name in self.called("prompt_id")[:1]:
-                self.set(name, "prompt_id", "rows of one prompt depend on each other")
+                self.set(name, "prompt_id", _WHY["prompt"])
+
+    def _find_features(self) -> None:
+        """Pairs of numeric columns, which get standard names."""
         pairs: dict[str, dict[str, str]] = {}
         for name in self.free():
             pattern, side = words.side_of(name)
@@ -469,12 +462,11 @@ class RoleFinder:
                 as_is = name.endswith(("_a", "_b"))
                 role = "keep" if as_is else f"keep as {stem}_{side}"
                 self.set(name, role, "a feature of either side")
-        for name in self.free():
-            self.set(name, "keep", "a further column")
 
 
 def judge_name(column: str) -> str:
     """Name of a judge in the name of a column, without words of outcomes."""
     found = name_key(column).split()
-    rest = [word for word in found if not has_role(word, "winner") and word != "by"]
+    rest = [word for word in found if word != "by"
+            and words.rank_in_role(word, "winner") is None]  # fmt: skip
     return " ".join(rest or found)

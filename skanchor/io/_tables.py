@@ -10,7 +10,7 @@ import pandas as pd
 
 from skanchor._battles import as_frame
 from skanchor.io._tools import tool_of, without_failures
-from skanchor.io._words import has_role, name_key
+from skanchor.io._words import names_in_role
 
 FILE = "(file)"
 """Column of the names of files, of rows whose file has no column of judges."""
@@ -31,13 +31,9 @@ class Table:
     format : str
         Name of the tool that wrote it, or "table".
     trusted : bool
-        Whether numbers among the outcomes are preferences for the first side.
-    file_names : set of str
-        Names of files without a column of judges.
-    file_judges : set of str
-        Names of files that are those of judges, as a tool wrote them.
-    file_twice : set of str
-        Names that several files have.
+        Whether it is a tool's, with standard names and outcomes.
+    twice : set of str
+        Names that several of its files have.
     drop_invalid : bool
         Whether failed verdicts are left out unasked.
     is_text : bool
@@ -51,9 +47,7 @@ class Table:
     stem: str = "table"
     format: str = "table"
     trusted: bool = False
-    file_names: frozenset[str] = frozenset()
-    file_judges: frozenset[str] = frozenset()
-    file_twice: frozenset[str] = frozenset()
+    twice: frozenset[str] = frozenset()
     drop_invalid: bool = False
     is_text: bool = False
     counted: bool = False
@@ -63,14 +57,15 @@ class Table:
         """Its files, for messages."""
         return self.source.partition(" --")[0]
 
-    @property
-    def file_column(self) -> str:
-        """Name of the column of files."""
-        return FILE
 
-
-def as_table(frame: Any, format: str = "auto") -> Table:
-    """A table in memory."""
+def as_table(
+    frame: Any,
+    format: str = "auto",
+    label: str = "the table",
+    stem: str = "table",
+    **more: Any,
+) -> Table:
+    """A table as it was read; what a tool wrote gets standard names."""
     opened = as_frame(frame)
     if opened is None:
         raise TypeError(
@@ -81,16 +76,13 @@ def as_table(frame: Any, format: str = "auto") -> Table:
     raw = raw.set_axis(list(map(str, raw.columns)), axis=1).reset_index(drop=True)
     tool = tool_of(raw, format)
     if tool is not None:
-        raw = without_failures(tool.read(raw), "the table")
-    if not names_judges(raw):
-        raw = raw.assign(**{FILE: constant("table", len(raw))})
-    return Table(raw, format=tool.name if tool else "table", trusted=tool is not None)
-
-
-def names_judges(frame: pd.DataFrame) -> bool:
-    """Whether a column may name who decided."""
-    keys = list(map(name_key, frame.columns))
-    return any(has_role(key, role) for key in keys for role in ("judge", "kind"))
+        raw = without_failures(tool.read(raw), label)
+    if not any(names_in_role(raw.columns, role) for role in ("judge", "kind")):
+        # The name of a tool's file is that of its judge.
+        is_judge = tool is not None and tool.who == "judge" and label != "the table"
+        raw = raw.assign(**{"judge" if is_judge else FILE: constant(stem, len(raw))})
+    name = "table" if tool is None else tool.name
+    return Table(raw, stem=stem, format=name, trusted=tool is not None, **more)
 
 
 def constant(label: str, n: int) -> Any:
@@ -105,15 +97,10 @@ def join_tables(frames: list[pd.DataFrame]) -> pd.DataFrame:
     # Where a table lacks a column, its rows have what the lack of it means: the first
     # model was shown first, a row is one comparison, no tie was a bad one.
     lacks: dict[str, Any] = {"shown_first": "model_a", "count": 1, "both_bad": False}
-    for name, value in lacks.items():
-        if any(name in frame for frame in frames):
-            frames = [
-                frame.assign(**{name: frame.get(name, value)}) for frame in frames
-            ]
-    texts = [
-        {name: frame[name].astype(object) for name in frame.columns
-         if isinstance(frame[name].dtype, pd.CategoricalDtype)}
-        for frame in frames
-    ]  # fmt: skip
-    pairs = zip(frames, texts, strict=True)
-    return pd.concat([f.assign(**columns) for f, columns in pairs], ignore_index=True)
+    lacks = {n: value for n, value in lacks.items() if any(n in f for f in frames)}
+    parts = []
+    for frame in frames:
+        part = frame.assign(**{n: frame.get(n, value) for n, value in lacks.items()})
+        coded = part.select_dtypes("category").columns
+        parts.append(part.astype(dict.fromkeys(coded, object)))
+    return pd.concat(parts, ignore_index=True)

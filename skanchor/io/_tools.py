@@ -18,8 +18,16 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.io._ratings import paired
-from skanchor.io._words import BAD, FAILED, TIE, A, B, outcome_of, value_key
+from skanchor.io._words import (
+    BAD,
+    TIE,
+    A,
+    B,
+    is_failed,
+    names_in_role,
+    outcome_of,
+    value_key,
+)
 from skanchor.warning_log import warn
 
 _HUMAN = "human"
@@ -47,26 +55,23 @@ def _standard(
 def _labels(column: pd.Series, meanings: Mapping[str, Any]) -> pd.Series:
     """Outcomes by the labels of a tool; null where there is no verdict."""
     codes, found = pd.factorize(column)
-    meant = []
-    for value in found:
-        known = outcome_of(value)
-        key = value_key(value).strip().casefold()
-        if key not in meanings and not (known and known[0] == FAILED):
+    keys = [value_key(value).casefold() for value in found]
+    for value, key in zip(found, keys, strict=True):
+        if key not in meanings and not is_failed(value):
             raise BattlesError(
                 f"holds {value!r} in column {column.name!r}, which this tool does not "
                 f"write; it writes {sorted(meanings)}."
             )
-        meant.append(meanings.get(key))
     # The last value, None, is that of empty cells, whose code is -1.
-    values = np.array([*meant, None], dtype=object)
+    values = np.array([*map(meanings.get, keys), None], dtype=object)
     return pd.Series(values[codes], index=column.index, name="winner")
 
 
 def _numbers(column: pd.Series, low: float, high: float) -> pd.Series:
     """Numbers of a column within limits; NaN where there is no verdict."""
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
-    failed = column.map(lambda cell: (outcome_of(cell) or (0,))[0] == FAILED)
-    odd = ~numbers.between(low, high) & ~(numbers.isna() & (failed | column.isna()))
+    failed = numbers.isna() & (column.isna() | column.map(is_failed))
+    odd = ~numbers.between(low, high) & ~failed
     if odd.any():
         raise BattlesError(
             f"holds {value_key(column[odd].iloc[0])} in column {column.name!r}, which "
@@ -75,13 +80,18 @@ def _numbers(column: pd.Series, low: float, high: float) -> pd.Series:
     return numbers
 
 
-def grade(verdict: Any, mirrored: bool = False) -> float | None:
-    """Preference for A that a graded verdict means; None if it is no verdict."""
-    known = outcome_of(verdict) if isinstance(verdict, str) else None
-    if known is None or known[0] == FAILED:
-        return None
-    value = {A: 0.75, B: 0.25, TIE: 0.5, BAD: 0.5}.get(known[0], known[0])
-    return 1.0 - value if mirrored else value
+def _grade(game: Any) -> float:
+    """Preference for A that a graded game means; NaN if it holds no verdict."""
+    score = game.get("score") if isinstance(game, dict) else None
+    meaning = outcome_of(score) if isinstance(score, str) else None
+    if meaning is None or is_failed(score):
+        return np.nan
+    return float({A: 0.75, B: 0.25, TIE: 0.5, BAD: 0.5}.get(meaning[0], meaning[0]))
+
+
+def _flags(column: pd.Series) -> pd.Series:
+    """Which cells of a column of yes and no, or of 1 and 0, say yes."""
+    return column.map(value_key).str.casefold().isin(["true", "1"])
 
 
 def _first(cell: Any) -> Any:
@@ -91,23 +101,24 @@ def _first(cell: Any) -> Any:
 
 def _spoken(conversation: Any, role: str, turns: Any = None) -> str | None:
     """Text of one role in a conversation: messages, texts, JSON of them, or text."""
-    if isinstance(conversation, str) and conversation.lstrip().startswith("["):
+    if isinstance(conversation, str):
+        if not conversation.lstrip().startswith("["):
+            return conversation
         try:
             conversation = json.loads(conversation)
         except ValueError:
-            return conversation
+            return str(conversation)
     if not isinstance(conversation, (list, tuple, np.ndarray)):
-        return conversation if isinstance(conversation, str) else None
+        return None
     texts = []
     for message in conversation:
         if isinstance(message, dict):
-            if message.get("role") != role:
-                continue
             content = message.get("content")
             if isinstance(content, (list, np.ndarray)):
                 parts = (p.get("text") for p in content if isinstance(p, dict))
                 content = "\n".join(part for part in parts if part)
-            texts.append(content or "")
+            if message.get("role") == role:
+                texts.append(content or "")
         elif message is not None:
             texts.append(str(message))
     return "\n".join(texts if turns is None else texts[: int(turns)])
@@ -116,25 +127,21 @@ def _spoken(conversation: Any, role: str, turns: Any = None) -> str | None:
 def _texts(raw: pd.DataFrame) -> dict[str, Any]:
     """Prompt and responses as plain text, as far as a file has them."""
     made: dict[str, Any] = {}
+    turns = raw.get("turn", [None] * len(raw))
     for side in "ab":
-        for name in (f"conversation_{side}", f"response_{side}"):
+        for name in (f"response_{side}", f"conversation_{side}"):
             if name in raw:
-                turns = raw["turn"] if "turn" in raw and len(raw) else None
-                cells = (
-                    raw[name] if turns is None else zip(raw[name], turns, strict=True)
-                )
                 made[f"response_{side}"] = [
-                    _spoken(c, "assistant") if turns is None else
-                    _spoken(c[0], "assistant", c[1]) for c in cells]  # fmt: skip
-                break
-    for name in ("prompt", "conversation_a"):
+                    _spoken(cell, "assistant", n)
+                    for cell, n in zip(raw[name], turns, strict=True)
+                ]
+    for name in ("conversation_a", "prompt"):
         if name in raw:
-            made["prompt"] = raw[name].map(lambda c: _spoken(c, "user"))
-            break
+            made["prompt"] = [_spoken(cell, "user") for cell in raw[name]]
     return made
 
 
-def prompt_key(text: Any) -> str | None:
+def _prompt_key(text: Any) -> str | None:
     """Name of a prompt: a hash of its text, without regard to case and blanks."""
     if not isinstance(text, str):
         return None
@@ -148,38 +155,39 @@ def _games(*tables: pd.DataFrame) -> pd.DataFrame:
 
 
 # --------------------------------------------------------------------------- functions
-_VOTES = {A: A, B: B, "tie": TIE, "tie (bothbad)": "tie (bothbad)", BAD: BAD}
+_VOTES = {A: A, B: B, "tie": TIE, "tie (bothbad)": BAD, BAD: BAD}
 _ONE_HOT = {"winner_model_a": A, "winner_model_b": B, "winner_tie": TIE}
 
 
-def _votes(raw: pd.DataFrame, prompt: str, rater: str | None = None) -> pd.DataFrame:
-    """Votes of people on the arena."""
-    names = {"prompt_id": prompt}
+def _votes(raw: pd.DataFrame, prompt: str, rater: str = "") -> pd.DataFrame:
+    """Votes of people on the arena, or of one-hot columns without raters."""
+    made: dict[str, Any] = {"judge": _HUMAN}
     if "winner" in raw:
-        winner = _labels(raw["winner"], _VOTES)
-    elif "both_equal" in raw:
-        # ComparIA: the name of the chosen model, or a flag of ties.
-        names |= {"model_a": "model_a_name", "model_b": "model_b_name"}
-        chosen, one, two = (raw[n] for n in ("chosen_model_name", "model_a_name",
-                                             "model_b_name"))  # fmt: skip
-        winner = pd.Series(None, index=raw.index, dtype=object)
-        winner[chosen == one] = A
-        winner[(chosen == two) & (one != two)] = B
-        winner[raw["both_equal"].map(value_key).str.casefold().isin(["true", "1"])] = (
-            TIE
-        )
+        made["winner"] = _labels(raw["winner"], _VOTES)
+        made["both_bad"] = made["winner"] == BAD
+        made |= {"rater": raw[rater]} if rater in raw else {}
     else:
-        marks = pd.DataFrame({n: _numbers(raw[n], 0, 1) for n in _ONE_HOT})
-        winner = (
-            marks.fillna(0).idxmax(axis=1).map(_ONE_HOT).where(marks.sum(axis=1) == 1)
-        )
-    made = {"rater": raw[rater]} if rater in raw else {}
-    used = (*_ONE_HOT, "winner", "chosen_model_name", "both_equal", "conversation_a",
-            "conversation_b", "full_conversation")  # fmt: skip
-    made |= {"both_bad": winner.isin(["tie (bothbad)", BAD])} if "winner" in raw else {}
-    return _standard(
-        raw, names, used, judge=_HUMAN, winner=winner, **made, **_texts(raw)
-    )
+        marks = pd.DataFrame({n: _numbers(raw[n], 0, 1) for n in _ONE_HOT}).fillna(0)
+        won = marks.idxmax(axis=1).map(_ONE_HOT)
+        made["winner"] = won.where(marks.sum(axis=1) == 1)
+    used = (*_ONE_HOT, "conversation_a", "conversation_b", "full_conversation")
+    return _standard(raw, {"prompt_id": prompt}, used, **made, **_texts(raw))
+
+
+def _comparia(raw: pd.DataFrame) -> pd.DataFrame:
+    """ComparIA: the name of the chosen model, or a flag of ties."""
+    names = {
+        "prompt_id": "conversation_pair_id", "rater": "visitor_id",
+        "model_a": "model_a_name", "model_b": "model_b_name",
+    }  # fmt: skip
+    chosen, one, two = (raw[n] for n in ("chosen_model_name", "model_a_name",
+                                         "model_b_name"))  # fmt: skip
+    winner = pd.Series(None, index=raw.index, dtype=object)
+    winner[chosen == one] = A
+    winner[(chosen == two) & (one != two)] = B
+    winner[_flags(raw["both_equal"])] = TIE
+    used = ("chosen_model_name", "both_equal", "conversation_a", "conversation_b")
+    return _standard(raw, names, used, judge=_HUMAN, winner=winner, **_texts(raw))
 
 
 _PERSON = r"(?:expert|author)_\d+$"
@@ -188,15 +196,12 @@ _PERSON = r"(?:expert|author)_\d+$"
 def _mt_bench(raw: pd.DataFrame) -> pd.DataFrame:
     """MT-Bench: people and a judge whose verdict covers both orders."""
     people = raw["judge"].str.match(_PERSON)
-    flips = ("tie (inconsistent)", "inconsistent")
-    winner = _labels(raw["winner"], {**_VOTES, **dict.fromkeys(flips, TIE)})
-    made: dict[str, Any] = {"rater": raw["judge"].where(people)} if people.any() else {}
-    if not people.all():
-        made["inconsistent"] = raw["winner"].isin(flips)
+    flips = dict.fromkeys(("tie (inconsistent)", "inconsistent"), TIE)
+    made = {"rater": raw["judge"].where(people)} if people.any() else {}
     return _standard(
         raw, {"prompt_id": "question_id"}, ("conversation_a", "conversation_b"),
-        judge=raw["judge"].mask(people, _HUMAN), winner=winner, shown_first=None,
-        **made, **_texts(raw),
+        judge=raw["judge"].mask(people, _HUMAN), shown_first=None,
+        winner=_labels(raw["winner"], {**_VOTES, **flips}), **made, **_texts(raw),
     )  # fmt: skip
 
 
@@ -216,34 +221,35 @@ def _mt_bench_pairs(raw: pd.DataFrame) -> pd.DataFrame:
 
 def _scores(raw: pd.DataFrame) -> pd.DataFrame:
     """Points of single answers; in MT-Bench -1 where the judge failed."""
-    prompt = "prompt_id" if "prompt_id" in raw else "question_id"
     score = _numbers(raw["score"], -np.inf, np.inf)
-    columns = {
-        "prompt_id": raw[prompt],
-        "model": raw["model"],
-        "score": score.mask(score == -1.0) if "judgment" in raw else score,
-    }
+    score = score.mask(score == -1.0) if "judgment" in raw else score
+    prompt = raw["prompt_id"] if "prompt_id" in raw else raw["question_id"]
+    used = ("turn", "category", "response", "output")
+    columns = {name: raw[name] for name in used if name in raw}
     if "judge" in raw:
         columns["judge"] = raw["judge"].map(_first)
-    more = ("turn", "category", "response", "output")
-    rated = pd.DataFrame(columns | {name: raw[name] for name in more if name in raw})
-    return paired(without_failures(rated, "the scores"), "the scores")
+    rated = pd.DataFrame({"prompt_id": prompt, "model": raw["model"], "score": score})
+    return paired(without_failures(rated.assign(**columns), "the scores"), "the scores")
 
 
-def _preferences(raw: pd.DataFrame, tool: str) -> pd.DataFrame:
-    """AlpacaEval (1 to 2) and JudgeArena (0 to 1): larger numbers favour the second."""
-    if tool == "alpaca_eval":
-        worth = _numbers(raw["preference"], 0, 2)
-        # Old files write a tie as 0.
-        worth = 2.0 - worth.mask(worth == 0.0, 1.5)
-        names = {"model_a": "generator_1", "model_b": "generator_2",
-                 "judge": "annotator", "prompt": "instruction",
-                 "response_a": "output_1", "response_b": "output_2"}  # fmt: skip
-        made: dict[str, Any] = {"shown_first": None}
-        if "instruction" in raw:
-            made["prompt_id"] = raw["instruction"].map(prompt_key)
-        used = ["preference", *(n for n in raw.columns if n.endswith("_completion"))]
-        return _standard(raw, names, used, winner=worth, **made)
+def _alpaca_eval(raw: pd.DataFrame) -> pd.DataFrame:
+    """AlpacaEval: numbers from 1 to 2, of which larger ones favour the second."""
+    worth = _numbers(raw["preference"], 0, 2)
+    names = {
+        "model_a": "generator_1", "model_b": "generator_2", "judge": "annotator",
+        "prompt": "instruction", "response_a": "output_1", "response_b": "output_2",
+    }  # fmt: skip
+    made = {}
+    if "instruction" in raw:
+        made["prompt_id"] = raw["instruction"].map(_prompt_key)
+    used = ["preference", *(n for n in raw.columns if n.endswith("_completion"))]
+    # Old files write a tie as 0.
+    worth = 2.0 - worth.mask(worth == 0.0, 1.5)
+    return _standard(raw, names, used, winner=worth, shown_first=None, **made)
+
+
+def _judge_arena(raw: pd.DataFrame) -> pd.DataFrame:
+    """JudgeArena: numbers from 0 to 1, of which larger ones favour the second."""
     column = next((n for n in ("preference", "pref") if n in raw), None)
     if column is None:
         raise BattlesError(
@@ -251,77 +257,69 @@ def _preferences(raw: pd.DataFrame, tool: str) -> pd.DataFrame:
             "verdicts that JudgeArena read from it."
         )
     worth = 1.0 - _numbers(raw[column], 0, 1)
-    prompt = next(n for n in ("question_id", "instruction_index") if n in raw)
+    prompt = "question_id" if "question_id" in raw else "instruction_index"
     if "swapped" in raw:
         # Models are named in the order shown, preferences are about the first order.
-        swapped = raw["swapped"].map(value_key).str.casefold().isin(["true", "1"])
-        worth = worth.mask(swapped, 1.0 - worth)
+        worth = worth.mask(_flags(raw["swapped"]), 1.0 - worth)
     else:
-        by = [prompt, *(n for n in ("judge", "turn") if n in raw)]
-        shown = raw[[*by, "model_A", "model_B"]]
+        by = [n for n in (prompt, "judge", "turn") if n in raw]
+        shown = raw[[*by, "model_A", "model_B"]].drop_duplicates()
         turned = shown.rename(columns={"model_A": "model_B", "model_B": "model_A"})
-        if len(shown.merge(turned.drop_duplicates(), how="inner")):
+        if len(shown.merge(turned, how="inner")):
             raise BattlesError(
                 "shows models in both orders, and no column 'swapped' tells which "
                 "rows hold preferences about the other order; add it."
             )
-    names = {"prompt_id": prompt, "model_a": "model_A", "model_b": "model_B",
-             "response_a": "completion_A", "response_b": "completion_B"}  # fmt: skip
+    names = {
+        "prompt_id": prompt, "model_a": "model_A", "model_b": "model_B",
+        "response_a": "completion_A", "response_b": "completion_B",
+    }  # fmt: skip
     used = [column, "swapped", "judge_completion", "judge_input"]
     return _standard(raw, names, used, winner=worth, shown_first=A)
 
 
-def _graded(raw: pd.DataFrame, tool: str) -> pd.DataFrame:
-    """Arena-Hard (two games with a baseline) and WildBench (a winner and how clear)."""
-    if tool == "arena_hard":
-        prompt = "uid" if "uid" in raw else "question_id"
-        names = {"prompt_id": prompt, "model_a": "model", "model_b": "baseline"}
+def _arena_hard(raw: pd.DataFrame) -> pd.DataFrame:
+    """Arena-Hard: game 0 shows the baseline as A, game 1 the model."""
+    prompt = "uid" if "uid" in raw else "question_id"
+    names = {"prompt_id": prompt, "model_a": "model", "model_b": "baseline"}
+    grades = np.array([
+        [_grade(game) for game in [*(() if games is None else games), None, None][:2]]
+        for games in raw["games"]
+    ])  # fmt: skip
+    return _games(
+        _standard(raw, names, ["games"], winner=1.0 - grades[:, 0], shown_first=B),
+        _standard(raw, names, ["games"], winner=grades[:, 1], shown_first=A),
+    )
 
-        def verdicts(number: int) -> list[float | None]:
-            # Game 0 showed the baseline as A, game 1 the model.
-            found = [
-                games[number].get("score")
-                if games is not None and len(games) > number
-                and isinstance(games[number], dict) else None
-                for games in raw["games"]
-            ]  # fmt: skip
-            return [grade(verdict, mirrored=number == 0) for verdict in found]
 
-        return _games(*(
-            _standard(raw, names, ["games"], winner=pd.Series(verdicts(n), raw.index,
-                      dtype=float), shown_first=shown)
-            for n, shown in ((0, B), (1, A))
-        ))  # fmt: skip
-    extent = _numbers(raw["extent"], 0, 2)
-    winner: list[float] = []
-    shown: list[str | None] = []
-    responses: tuple[list[Any], list[Any]] = ([], [])
-    cells = zip(
-        raw["model_A"], raw["model_B"], raw["winner"], extent,
-        raw.get("assignment", [None] * len(raw)),
-        raw.get("model_outputs", [None] * len(raw)), strict=True,
-    )  # fmt: skip
-    for one, two, name, much, order, texts in cells:
-        known = outcome_of(name)
-        if name not in (one, two) and (known is None or known[0] not in (TIE, FAILED)):
-            raise BattlesError(
-                f"holds the winner {name!r}, which is none of {(one, two)}."
-            )
-        gain = {1.0: 0.25, 2.0: 0.5}.get(much, np.nan) if name in (one, two) else 0.0
-        failed = known is not None and known[0] == FAILED
-        worth = 0.5 + (gain if name == one else -gain)
-        winner.append(np.nan if failed else worth)
-        first = order.get("A") if isinstance(order, dict) else None
-        shown.append({one: A, two: B}.get(first))
-        for side, model in zip(responses, (one, two), strict=True):
-            side.append(texts.get(model) if isinstance(texts, dict) else None)
-    made = dict(zip(("response_a", "response_b"), responses, strict=True))
-    return _standard(
-        raw, {"prompt_id": "session_id", "model_a": "model_A", "model_b": "model_B"},
-        ("extent", "assignment", "model_outputs"), shown_first=shown,
-        winner=pd.Series(winner, raw.index, dtype=float),
-        **(made if "model_outputs" in raw else {}),
-    )  # fmt: skip
+def _wildbench(raw: pd.DataFrame) -> pd.DataFrame:
+    """WildBench: the name of the winner, and how clearly it won."""
+    one, two, won = raw["model_A"], raw["model_B"], raw["winner"]
+    failed = won.map(is_failed)
+    tied = won.map(lambda name: (outcome_of(name) or (0,))[0] == TIE)
+    odd = ~((won == one) | (won == two) | tied | failed)
+    if odd.any():
+        row = int(np.argmax(odd))
+        raise BattlesError(
+            f"holds the winner {won[row]!r}, which is none of {(one[row], two[row])}."
+        )
+    gain = _numbers(raw["extent"], 0, 2).map({1.0: 0.25, 2.0: 0.5})
+    worth = (0.5 + gain).where(won == one, 0.5 - gain).mask(tied, 0.5).mask(failed)
+
+    def cells(column: str, keys: Iterable[Any]) -> list[Any]:
+        rows = zip(raw[column], keys, strict=True)
+        return [cell.get(key) if isinstance(cell, dict) else None for cell, key in rows]
+
+    made: dict[str, Any] = {"winner": worth, "shown_first": None}
+    if "assignment" in raw:
+        first = pd.Series(cells("assignment", ["A"] * len(raw)), raw.index)
+        sides = pd.Series(A, raw.index).where(first == one, B)
+        made["shown_first"] = sides.where((first == one) | (first == two), None)
+    if "model_outputs" in raw:
+        made["response_a"] = cells("model_outputs", one)
+        made["response_b"] = cells("model_outputs", two)
+    names = {"prompt_id": "session_id", "model_a": "model_A", "model_b": "model_B"}
+    return _standard(raw, names, ("extent", "assignment", "model_outputs"), **made)
 
 
 # ------------------------------------------------------------------------------- table
@@ -335,7 +333,19 @@ class Tool:
     knows: str
     read: Callable[[pd.DataFrame], pd.DataFrame]
     judges: str = ""  # a pattern that all labels of judges have
-    of_judges: bool = True  # whether files without a column of judges are a judge's
+    who: str = "judge"  # who decided where no column says so; "" if that is unknown
+
+    def wrote(self, raw: pd.DataFrame) -> frozenset[str]:
+        """The marks of the tool that a table has; none if another one wrote it."""
+        names = {str(name) for name in raw.columns}
+        found = max((marks for marks in self.marks if marks <= names), key=len,
+                    default=frozenset[str]())  # fmt: skip
+        if self.judges:
+            of_tool = found and raw["judge"].map(str).str.match(self.judges).all()
+            return found if of_tool else frozenset()
+        # Where all rows are people's, no other column says who decided.
+        is_other = self.who == "people" and names_in_role(names - found, "judge")
+        return frozenset() if is_other else found
 
 
 def _tool(name: str, files: str, marks: str, read: Any, knows: str, *more: Any) -> Tool:
@@ -351,20 +361,22 @@ TOOLS = (
           partial(_votes, prompt="question_id", rater="judge"),
           "All rows are people's; `judge` is the rater.", r"arena_user"),
     _tool("arena_55k", "`arena-human-preference-55k`, `train.csv` of Kaggle",
-          "winner_model_a winner_model_b winner_tie id", partial(_votes, prompt="id"),
-          "All rows are people's; 'both bad' is among the ties."),
+          "winner_model_a winner_model_b winner_tie id prompt",
+          partial(_votes, prompt="id"),
+          "All rows are people's; 'both bad' is among the ties.", "", "people"),
     _tool("arena_100k", "`arena-human-preference-100k`",
           "judge_hash winner model_a model_b",
           partial(_votes, prompt="question_id", rater="judge_hash"),
-          "All rows are people's; `judge_hash` is the rater."),
+          "All rows are people's; `judge_hash` is the rater.", "", "people"),
     _tool("arena_140k", "`arena-human-preference-140k`, `arena-expert-5k`",
           "evaluation_session_id winner model_a model_b id|"
           "occupational_tags winner model_a model_b id",
           partial(_votes, prompt="id", rater="evaluation_session_id"),
-          "All rows are people's; a session is one rater's."),
+          "All rows are people's; a session is one rater's.", "", "people"),
     _tool("comparia", "ComparIA votes", "model_a_name chosen_model_name both_equal",
-          partial(_votes, prompt="conversation_pair_id", rater="visitor_id"),
-          "All rows are people's; a vote for neither model that is no tie has failed."),
+          _comparia,
+          "All rows are people's; a vote for neither model that is no tie has failed.",
+          "", "people"),
     _tool("mt_bench", "`mt_bench_human_judgments`, both splits",
           "question_id turn winner judge model_a model_b", _mt_bench,
           "`expert_` and `author_` are people; a judge's flip is a tie; the order "
@@ -377,51 +389,43 @@ TOOLS = (
           "-1 has failed; a higher score is better; equal ones are ties."),
     _tool("scores", "point scores of any tool", "prompt_id model score|"
           "question_id model score", _scores,
-          "A higher score is better; equal ones are ties.", "", False),
+          "A higher score is better; equal ones are ties.", "", ""),
     _tool("alpaca_eval", "AlpacaEval `annotations.json`",
-          "generator_1 generator_2 preference",
-          partial(_preferences, tool="alpaca_eval"),
+          "generator_1 generator_2 preference", _alpaca_eval,
           "1 is `output_1`, 2 is `output_2`, 0 is a tie of old files; the order shown "
           "was not saved."),
     _tool("arena_hard", "Arena-Hard-Auto 0.1 and 2", "games model baseline",
-          partial(_graded, tool="arena_hard"),
+          _arena_hard,
           "Game 1 shows the baseline as A, game 2 the model; `>>` is a grade."),
     _tool("wildbench", "WildBench pairwise v2",
-          "extent model_A model_B winner session_id",
-          partial(_graded, tool="wildbench"),
+          "extent model_A model_B winner session_id", _wildbench,
           "`winner` is a model's name, `extent` how clearly it won."),
     _tool("judge_arena", "JudgeArena `*-annotations.csv`",
           "model_A model_B judge_completion|model_A model_B swapped preference",
-          partial(_preferences, tool="judge_arena"),
+          _judge_arena,
           "0 is A, 1 is B; in rows marked `swapped` preferences are about the other "
           "order."),
 )  # fmt: skip
 """Tools whose files are read; all others are tables whose columns are looked up."""
 
 
-def tool_of(raw: pd.DataFrame, told: str = "auto") -> Tool | None:
-    """The tool that wrote a table, told by name or recognised; None for a plain one."""
-    names = {str(name) for name in raw.columns}
-    if told == "table":
+def tool_of(raw: pd.DataFrame, name: str = "auto") -> Tool | None:
+    """The tool that wrote a table, by its name or its columns; None for a plain one."""
+    if name == "table":
         return None
-    if told != "auto":
-        key = told.strip().casefold().replace("-", "_")
+    if name != "auto":
+        key = name.strip().casefold().replace("-", "_")
         tool = next((tool for tool in TOOLS if tool.name == key), None)
         if tool is None:
             listed = ", ".join(tool.name for tool in TOOLS)
             raise BattlesError(
-                f"Unknown format {told!r}; the formats are auto, table, {listed}."
+                f"Unknown format {name!r}; the formats are auto, table, {listed}."
             )
-        lacking = min((marks - names for marks in tool.marks), key=len)
+        lacking = min((marks - {*raw.columns} for marks in tool.marks), key=len)
         if lacking:
             raise BattlesError(f"is no file of {key!r}: it lacks {sorted(lacking)}.")
         return tool
-    found = {
-        tool: max(complete, key=len)
-        for tool in TOOLS
-        if (complete := [marks for marks in tool.marks if marks <= names])
-        and (not tool.judges or raw["judge"].astype(str).str.match(tool.judges).all())
-    }
+    found = {tool: marks for tool in TOOLS if (marks := tool.wrote(raw))}
     best = [
         t for t, marks in found.items() if not any(marks < m for m in found.values())
     ]
@@ -431,10 +435,38 @@ def tool_of(raw: pd.DataFrame, told: str = "auto") -> Tool | None:
     return best[0] if best else None
 
 
+# ---------------------------------------------------------------------- pairs and rows
+def paired(rated: pd.DataFrame, where: str) -> pd.DataFrame:
+    """All pairs of responses to a prompt that one judge has rated.
+
+    Each row of ``rated`` is a rating, with ``model``, ``score`` (a larger one is
+    better), ``prompt_id`` and, if known, who rated.
+    """
+    rated = rated.dropna(subset=["score"])
+    rated = rated.assign(at=np.arange(len(rated)))
+    keys = [n for n in ("prompt_id", "judge", "rater", "turn") if n in rated]
+    sides = ["model", "score", "at", *(n for n in ("response", "output") if n in rated)]
+    pairs = rated.merge(rated[[*keys, *sides]], on=keys, suffixes=("_a", "_b"))
+    once = (pairs["at_a"] < pairs["at_b"]) & (pairs["model_a"] != pairs["model_b"])
+    pairs = pairs[once]
+    if not len(pairs):
+        raise BattlesError(
+            f"{where}: no two ratings can be compared: none are of two models by the "
+            f"same {' and '.join(keys)}."
+        )
+    alone = len(rated) - len({*pairs["at_a"], *pairs["at_b"]})
+    if alone:
+        said = f"{where}: {alone} of {len(rated)} ratings are compared with no other."
+        warn(DataWarning(said, code="lone-ratings"), stacklevel=5)
+    gap = pairs["score_a"] - pairs["score_b"]
+    won = np.select([gap > 0, gap < 0], [A, B], TIE)
+    pairs = pairs.drop(columns=["at_a", "at_b", "score_a", "score_b"])
+    return pairs.assign(winner=won, shown_first=None).reset_index(drop=True)
+
+
 def without_failures(table: pd.DataFrame, where: str) -> pd.DataFrame:
     """Leave out rows without a verdict, and count them by judge and model."""
-    column = "winner" if "winner" in table else "score"
-    failed = table[column].isna()
+    failed = table["winner" if "winner" in table else "score"].isna()
     if not failed.any():
         return table
     if failed.all():

@@ -23,12 +23,11 @@ ROLES = {
     "model": "model _ | _ model | _ | model _ name | model _ id | system _ | _ system |"
     " system _ name | assistant _ | bot _ | llm _ | player _ | agent _ | option _ |"
     " candidate _ | generator _ | answer _ model | response _ model",
-    "wins": "wins _ | _ wins | winner model _ | votes _ | votes for _",
+    "wins": "wins _ | _ wins | winner model _",
+    "votes": "votes _ | votes for _",
     "score": "score _ | _ score | model _ score | score model _ | score system _ |"
     " system _ score | rating _ | points _ | mark _",
     "rank": "rank _ | _ rank | model _ rank | place _",
-    "won": "_ won | _ wins match | model _ won | _ is better",
-    "lost": "_ lost | model _ lost | _ is worse",
     # One column.
     "winner": "winner | verdict | outcome | result | vote | choice | preference |"
     " preferred | pref | label | decision | judgment | judgement | winning model |"
@@ -46,8 +45,7 @@ ROLES = {
     "judge": "judge | judge name | judge model | judge id | evaluator | grader |"
     " annotator | annotator id | rater | rater id | rater model | reviewer | assessor |"
     " source | arbiter | referee | evaluated by | judged by | who judged | done by |"
-    " by | who |"
-    " voter | worker | worker id | user | user id",
+    " by | who | voter | worker | worker id | user | user id",
     "kind": "judge type | judge kind | rater type | annotator type | kind | type |"
     " by type | is human | from human | human",
     "prompt_id": "prompt id | question id | prompt | question | task id | task |"
@@ -59,7 +57,6 @@ ROLES = {
     " reversed | order | presentation order | shown order | display order | position",
     "tie": "tie | is tie | ties | tied | draw | draws | is draw | both equal |"
     " no winner | winner tie | n ties",
-    "total": "games | comparisons | total | matches | n | n games | n comparisons",
     "losses": "losses | lost | n losses",
     "only wins": "wins | n wins",
     "result": "won | win | is winner | result | outcome | winner | result of model",
@@ -92,23 +89,17 @@ GRADES = {"a>>b": 1.0, "a>b": 0.75, "b>a": 0.25, "b>>a": 0.0} | {
     "b<<a": 1.0, "b<a": 0.75, "a<b": 0.25, "a<<b": 0.0}  # fmt: skip
 """Graded verdicts and what they are worth; without a strong one, a weak one is 1."""
 
-DEGREES = ("much", "significantly", "clearly", "far", "strongly")
-WEAKER = ("slightly", "somewhat", "a bit", "marginally", "a little")
-"""Words of degree: "A is much better" is worth 1, "A is slightly better" 0.75."""
-
 RESULTS = {
-    1.0: "win | won | wins | winner | true | yes | w | 1",
-    0.0: "loss | lost | lose | loses | loser | false | no | l | 0",
-    0.5: "tie | draw | tied | equal | d | 0 5",
+    A: "win | won | wins | winner | true | yes | w | 1",
+    B: "loss | lost | lose | loses | loser | false | no | l | 0",
+    TIE: "tie | draw | tied | equal | d | 0 5",
 }
-"""Words of the result of one model in a battle."""
+"""Words of the result of one model in a battle, with that model as the first one."""
 
-YES = frozenset(
-    ("true", "yes", "y", "1", "t", "ba", "b first", "model b", "b", "swapped")
-)
-NO = frozenset(
-    ("false", "no", "n", "0", "f", "ab", "a first", "model a", "a", "original", "")
-)
+FLAGS = {
+    True: "true | yes | y | 1 | t | ba | b first | model b | b | swapped",
+    False: "false | no | n | 0 | f | ab | a first | model a | a | original | ",
+}
 """Cells of a column that says of each row whether something holds."""
 
 PEOPLE = re.compile(
@@ -126,12 +117,8 @@ LLMS = re.compile(
 )
 """Labels of judges that mean language models."""
 
-NO_NAMES = frozenset(
-    "pairwise judge judges llm llms ai model auto machine verdict verdicts battles "
-    "table data results result annotations output outputs comparisons preferences "
-    "judgments votes".split()
-)
-"""Names of files that do not say who the judge was."""
+NO_NAMES = frozenset(("ai", "auto", "judge", "llm", "machine"))
+"""Labels of judges that do not say which one, if they are names of files."""
 
 KINDS = {
     "people": "human | person | people | crowdworker | crowd worker | volunteer |"
@@ -143,11 +130,12 @@ KINDS = {
 
 def words_of(table: dict[Any, str]) -> dict[str, Any]:
     """Each word of a table, with what it means."""
-    return {
-        word.strip(): meaning
-        for meaning, row in table.items()
-        for word in row.split("|")
-    }
+    return {word.strip(): meaning for meaning, row in table.items()
+            for word in row.split("|")}  # fmt: skip
+
+
+_ROLES = {role: [*words_of({0: row})] for role, row in ROLES.items()}
+_WORDS = words_of(WORDS)
 
 
 def name_key(name: Any) -> str:
@@ -164,29 +152,29 @@ def side_of(name: Any) -> tuple[str, str]:
     at = [n for n, word in enumerate(words) if word in SIDES]
     if len(at) != 1:
         return "", ""
-    pattern = " ".join("_" if n == at[0] else word for n, word in enumerate(words))
-    return pattern, SIDES[words[at[0]]]
+    side = SIDES[words[at[0]]]
+    words[at[0]] = "_"
+    return " ".join(words), side
 
 
-_ROLES = {role: frozenset(words_of({0: row})) for role, row in ROLES.items()}
-_WORDS = words_of(WORDS)
+def rank_in_role(pattern: str, role: str) -> int | None:
+    """Place of a name in the list of a role; None if it is not there.
+
+    The name is in the form of `name_key`, or a pattern of `side_of`.
+    """
+    return _ROLES[role].index(pattern) if pattern in _ROLES[role] else None
 
 
-def has_role(pattern: str, role: str) -> bool:
-    """Whether a name, in the form of `name_key`, may have a role."""
-    return pattern in _ROLES[role]
+def names_in_role(names: Iterable[Any], role: str) -> list[Any]:
+    """Names that may have a role, the usual ones first."""
+    ranks = {name: rank_in_role(name_key(name), role) for name in names}
+    found = {name: rank for name, rank in ranks.items() if rank is not None}
+    return sorted(found, key=found.__getitem__)
 
 
 def may_be_swapped(names: Iterable[Any]) -> list[Any]:
     """Names that may say in which rows the models were shown swapped."""
-    return [name for name in names if has_role(name_key(name), "swapped")]
-
-
-def rank_of(name: Any, role: str) -> int:
-    """Place of a name in the list of a role, by which the first one is taken."""
-    row = [word.strip() for word in ROLES[role].split("|")]
-    key = name_key(name)
-    return row.index(key) if key in row else len(row)
+    return names_in_role(names, "swapped")
 
 
 BLANKS = " \u00a0"
@@ -208,12 +196,12 @@ def value_key(value: Any) -> str:
         return ""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return value if isinstance(value, str) else str(value)
+    return str(value).strip(BLANKS)
 
 
 def outcome_key(value: Any) -> str:
     """Text of an outcome: numbers that are whole are written so, also in text files."""
-    text = value_key(value).strip(BLANKS)
+    text = value_key(value)
     return text[:-2] if re.fullmatch(r"-?\d+\.0", text) else text
 
 
@@ -226,22 +214,22 @@ def outcome_of(value: Any) -> tuple[Any, str] | None:
     text = " ".join(text.replace("_", " ").split())
     if text in _WORDS:
         return _WORDS[text], "a word of outcomes"
-    packed = text.replace(" ", "")
-    if packed in GRADES:
-        return GRADES[packed], "a graded verdict"
-    for degrees, worth in ((DEGREES, 1.0), (WEAKER, 0.75)):
-        for degree in degrees:
-            plain = outcome_of(text.replace(degree, " ")) if degree in text else None
-            if plain and plain[0] in (A, B):
-                return (worth if plain[0] == A else 1.0 - worth), "a degree"
+    if text.replace(" ", "") in GRADES:
+        return GRADES[text.replace(" ", "")], "a graded verdict"
     tokens = name_key(text).split()
     rest = " ".join(word for word in tokens if word not in FILLERS)
     if len(rest.split()) == len(tokens):
         return None
     if rest in SIDES:
         return (A if SIDES[rest] == "a" else B), "names a side"
-    known = _WORDS.get(rest, FAILED)
-    return None if known == FAILED else (known, "a word of outcomes")
+    meaning = _WORDS.get(rest, FAILED)
+    return None if meaning == FAILED else (meaning, "a word of outcomes")
+
+
+def is_failed(value: Any) -> bool:
+    """Whether an outcome means that there is no verdict."""
+    meaning = outcome_of(value)
+    return meaning is not None and meaning[0] == FAILED
 
 
 def who_is(label: Any) -> str | None:

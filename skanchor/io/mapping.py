@@ -15,26 +15,17 @@ from typing import Any, Self
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
-from skanchor.io._columns import ROLES_OF_COLUMNS
-from skanchor.io._decision import UNCLEAR, Decision
-from skanchor.io._layouts import LAYOUTS, Built, build
-from skanchor.io._propose import propose
+from skanchor.io._layouts import LAYOUTS, MEANINGS, Built, build
+from skanchor.io._meanings import propose
+from skanchor.io._roles import UNCLEAR, Decision
 from skanchor.io._tables import FILE, Table, as_table
 from skanchor.io._words import outcome_key
+from skanchor.io.atomic import write_atomically
 
 VERSION = 1
 
-_OUTCOMES = (
-    "model_a",
-    "model_b",
-    "tie",
-    "both_bad",
-    "failed",
-    "its model",
-    "win",
-    "loss",
-)
-_SECTIONS = ("columns", "outcomes", "judges", "ignored", "models", "scale")
+_DECIDED = ("columns", "outcomes", "judges")
+_SECTIONS = (*_DECIDED, "ignored", "models", "scale")
 
 
 @dataclass(frozen=True)
@@ -126,8 +117,7 @@ class Mapping:
         -------
         Mapping
         """
-        table = as_table(frame, format)
-        table.drop_invalid = drop_invalid
+        table = as_table(frame, format, drop_invalid=drop_invalid)
         return cls.of_table(table, columns, labels, human)
 
     @classmethod
@@ -168,7 +158,7 @@ class Mapping:
         -------
         Mapping
         """
-        for part in parts.keys() & {"columns", "outcomes", "judges"}:
+        for part in parts.keys() & {*_DECIDED}:
             new = {outcome_key(name): Decision(of) for name, of in parts[part].items()}
             parts[part] = {**getattr(self, part), **new}
         return replace(self, **parts)
@@ -191,48 +181,37 @@ class Mapping:
     @property
     def unclear(self) -> tuple[str, ...]:
         """What is not known, in words."""
-        found = [
-            f"what column {name!r} holds"
-            for name, one in self.columns.items()
-            if one.is_open
-        ]
+        found = [f"what column {name!r} holds"
+                 for name, one in self.columns.items() if one.is_open]  # fmt: skip
         found += [f"is {name!r} another name of a model?"
                   for name, one in self.models.items() if one == UNCLEAR]  # fmt: skip
         if self.scale is not None and UNCLEAR in self.scale.values():
             found.append("what the numbers among the outcomes mean")
-        found += [
-            f"outcome {value!r} in {one.rows} rows" if one.rows is not None
-            else f"outcome {value!r}"
-            for value, one in self.outcomes.items()
-            if one.is_open
-        ]  # fmt: skip
-        where = " in " + repr(self.judge_column) if self.judge_column else ""
-        asks = "is {!r}" + where + " a person or a judge?"
-        if self.judge_column == FILE:
+        for value, one in self.outcomes.items():
+            if one.is_open:
+                rows = "" if one.rows is None else f" in {one.rows} rows"
+                found.append(f"outcome {value!r}{rows}")
+        names = [n for n, one in self.columns.items() if one.meaning == "judge"]
+        names = [] if self.layout == "judges" else names[:1]
+        asks = f"is {{!r}} in {names[0]!r} a person or a judge?" if names else (
+            "is {!r} a person or a judge?")  # fmt: skip
+        if names == [FILE]:
             asks = "no column says who decided in {!r}: people or a judge?"
         found += [asks.format(k) for k, one in self.judges.items() if one.is_open]
         return tuple(found)
-
-    @property
-    def judge_column(self) -> str | None:
-        """Column of the judges, None if names of columns are their labels."""
-        names = [n for n, one in self.columns.items() if one.meaning == "judge"]
-        return names[0] if names and self.layout != "judges" else None
 
     @property
     def table(self) -> pd.DataFrame:
         """Every decision as a row: part, name, meaning, rows and reason."""
         rows = [
             (part, name, one.meaning, one.rows, one.reason)
-            for part in ("columns", "outcomes", "judges")
+            for part in _DECIDED
             for name, one in getattr(self, part).items()
         ]
         rows += [("models", old, new, None, "") for old, new in self.models.items()]
         rows += [("scale", end, at, None, "") for end, at in (self.scale or {}).items()]
-        table = pd.DataFrame(
-            rows, columns=["part", "name", "meaning", "rows", "reason"]
-        )
-        return table.astype({"rows": "Int64"})
+        names = ["part", "name", "meaning", "rows", "reason"]
+        return pd.DataFrame(rows, columns=names).astype({"rows": "Int64"})
 
     @property
     def commands(self) -> tuple[str, str]:
@@ -275,21 +254,17 @@ class Mapping:
             lines += ["", f"[{title}]"]
             for name, one in part.items():
                 rows = f"{one.rows} rows: " if one.rows is not None else ""
-                lines.append(
-                    f"{_quoted(name)} = {_quoted(one.meaning)}  # "
-                    + _plain(f"{rows}{one.reason}")
-                )
-        lines += ["", "[ignored]"]
-        lines += [f"{_quoted(n)} = {_quoted(d.reason)}" for n, d in ignored.items()]
-        for title, values in (("models", self.models), ("scale", self.scale)):
+                why = "".join(c if c.isprintable() else " " for c in rows + one.reason)
+                lines.append(f"{_quoted(name)} = {_quoted(one.meaning)}  # {why}")
+        reasons = {name: one.reason for name, one in ignored.items()}
+        for title, values in (("ignored", reasons), ("models", self.models),
+                              ("scale", self.scale)):  # fmt: skip
             if values:
                 lines += ["", f"[{title}]"]
                 lines += [f"{_quoted(k)} = {_quoted(v)}" for k, v in values.items()]
         text = "\n".join(lines) + "\n"
         if path is not None:
-            from skanchor.io.atomic import write_atomically
-
-            write_atomically(path, text.encode())
+            write_atomically(path, text)
         return text
 
     @classmethod
@@ -310,30 +285,20 @@ class Mapping:
             record = tomllib.loads(Path(path).read_text("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise BattlesError(f"{where}: is no TOML file ({error}).") from None
-        if record.get("version") != VERSION:
+        if record.pop("version", None) != VERSION:
             raise BattlesError(f"{where}: is no mapping of version {VERSION}.")
-        odd = set(record) - {"version", "layout", "format", *_SECTIONS}
+        odd = set(record) - {"layout", "format", *_SECTIONS}
         if odd:
             raise BattlesError(f"{where}: has the unknown sections {sorted(odd)}.")
         if any(not isinstance(record.get(part, {}), dict) for part in _SECTIONS):
             raise BattlesError(f"{where}: {', '.join(_SECTIONS)} must be tables.")
-
-        def part(name: str) -> dict[str, Decision]:
-            return {key: Decision(value) for key, value in record.get(name, {}).items()}
-
-        ignored = {
-            name: Decision("ignored", str(reason))
-            for name, reason in record.get("ignored", {}).items()
-        }
-        found = cls(
-            layout=record.get("layout", ""),
-            columns={**part("columns"), **ignored},
-            outcomes=part("outcomes"),
-            judges=part("judges"),
-            models=record.get("models", {}),
-            scale=record.get("scale"),
-            format=record.get("format", "table"),
-        )
+        ignored = record.pop("ignored", {}).items()
+        for part in _DECIDED:
+            decisions = record.get(part, {}).items()
+            record[part] = {name: Decision(meaning) for name, meaning in decisions}
+        for name, why in ignored:
+            record["columns"][name] = Decision("ignored", str(why))
+        found = cls(**{"layout": "", **record})
         found.check(where)
         return found
 
@@ -344,20 +309,15 @@ class Mapping:
                 f"{where}: {self.layout!r} is no layout; the layouts are "
                 f"{', '.join(LAYOUTS)}."
             )
-        known: dict[str, Any] = {
-            "columns": [*ROLES_OF_COLUMNS, "keep as NAME"],
-            "outcomes": [*_OUTCOMES, "a number from 0 to 1"],
-            "judges": ["people", "judge", "drop", "judge: NAME"],
-        }
-        for part, meanings in known.items():
+        for part, meanings in MEANINGS.items():
             for name, one in getattr(self, part).items():
-                told = one.meaning
-                named = str(told).startswith(("keep as ", "judge: "))
-                number = isinstance(told, (int, float)) and 0 <= told <= 1
-                if not (told in meanings or one.is_open or named or number):
+                meaning = one.meaning
+                number = isinstance(meaning, (int, float)) and 0 <= meaning <= 1
+                named = str(meaning).startswith(("keep as ", "judge: "))
+                if not (meaning in meanings or one.is_open or named or number):
                     raise BattlesError(
                         f"{where}: {name!r} in [{part}] has the unknown meaning "
-                        f"{told!r}; it may be {', '.join(meanings)}."
+                        f"{meaning!r}; it may be {', '.join(meanings)}."
                     )
 
     # ---------------------------------------------------------------------------- apply
@@ -393,21 +353,19 @@ class Mapping:
         if self.unclear:
             inspect, rank = self.commands
             n = len(self.unclear)
-            thing = "things are" if n > 1 else "thing is"
-            some = "; ".join(self.unclear[:4]) + (
-                f"; and {n - 4} more" if n > 4 else ""
-            )
+            some = "; ".join(self.unclear[:4])
+            some += f"; and {n - 4} more" if n > 4 else ""
             raise BattlesError(
-                f"{table.files}: {n} {thing} unclear ({some}). "
-                f"Write {'them' if n > 1 else 'it'} into a mapping: {inspect}, then "
-                f"{rank}."
+                f"{table.files}: {n} {'things are' if n > 1 else 'thing is'} unclear "
+                f"({some}). Write {'them' if n > 1 else 'it'} into a mapping: "
+                f"{inspect}, then {rank}."
             )
-        columns = set(map(str, table.frame.columns)) | {table.file_column}
-        lacking = [name for name in self.columns if name not in columns]
-        more = [name for name in columns - {*self.columns} if name != table.file_column]
-        if lacking or more:
-            said = [f"lacks {lacking[:5]}"] * bool(lacking)
-            said += [f"also has {sorted(more)[:5]}"] * bool(more)
+        names = [*table.frame.columns, FILE]
+        lacking = [name for name in self.columns if name not in names]
+        more = [name for name in names[:-1] if name not in {*self.columns, FILE}]
+        said = [f"lacks {lacking[:5]}"] * bool(lacking)
+        said += [f"also has {more[:5]}"] * bool(more)
+        if said:
             raise BattlesError(
                 f"{table.files}: the mapping is for another table: this one "
                 f"{' and '.join(said)}."
@@ -421,8 +379,3 @@ def _quoted(value: Any) -> str:
         text = json.dumps(str(value), ensure_ascii=False)
         return text.replace("\x7f", "\\u007f")
     return repr(value)
-
-
-def _plain(text: str) -> str:
-    """Text of a comment, on one line."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -11,13 +11,12 @@ from sklearn.base import clone
 
 from skanchor._battles import Comparisons
 from skanchor._crossfit import item_effects as treatments
-from skanchor._crossfit.cross_fit import FullFit
-from skanchor._crossfit.fit_stages import fit_stages
-from skanchor._crossfit.fold_fits import FoldFits
 from skanchor._crossfit.held_out import HeldOut
+from skanchor._crossfit.historical import fit_stages
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
-from skanchor._crossfit.stages import FittedStages
-from skanchor._crossfit.state import StoredFits, TrainedFold
+from skanchor._crossfit.one_fold import FoldStart
+from skanchor._crossfit.stages import FittedStages, FullFit
+from skanchor._crossfit.state import StoredFits
 from skanchor._diagnostics import FitSums
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
@@ -27,7 +26,7 @@ from skanchor._model.fit import Fit
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._model.link import sigmoid
 from skanchor._model.sources import SourceRows
-from skanchor._model.steps import FitOfAllRows
+from skanchor._model.steps import FitOfAllRows, grams_of
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
@@ -79,8 +78,7 @@ class Start:
         plugged = fit_stages(stages, sample)
         two_step = plugged.two_step if plugged.is_joint else plugged
         full = FullFit.of(stages, sample, plugged, None)
-        known = sample.with_battles(full.chain.X)
-        check_linear(full, FoldFits.of(stages, plugged, full.chain, known))
+        check_linear(FoldStart.of(full))
         if alone is not sample:
             with WarningLog():
                 # The votes by kind have told all that there is to warn of.
@@ -306,11 +304,22 @@ def fit_folds(
         steps = start.steps(fit)
         full = FitOfAllRows.of(fit.fit, steps, sources, fit.bounds, prior)
         for number in range(reader.n_splits):
-            fold = TrainedFold.of(full, [rows.training(number) for rows in sources])
-            trained.append(fold.moved(full.fit, fit.sources))
+            weights = [rows.training(number) for rows in sources]
+            found = full.refitted(weights)
+            grams = dict(grams_of(found, sources, weights))
+            # Of the sums, information is that at the fit of all rows. The variances of
+            # outcomes differ by one part in the root of the number of rows, which the
+            # sampled rows that stand for all show well enough.
+            for rows in fit.sources:
+                there, here = (
+                    rows.information(rows.weight, one.probabilities(rows))
+                    for one in (found, full.fit)
+                )
+                grams[rows.source] = grams[rows.source] + (there - here)
+            trained.append((found, grams))
     noise = start.dispersions(fit, without_items=True)
     noise = np.where(noise < NO_DISPERSION, 1.0, noise)
-    fits, calibrator = [one.fit for one in trained], fit.calibrated()
+    fits, calibrator = [one for one, _ in trained], fit.calibrated()
     totals = passes.run(folds, reader, calibrator, fits, full.fit, noise)
     tests = [totals.pop(("test", number)) for number in range(len(fits))]
-    return StoredFits.stacked(full, trained, tests), totals
+    return StoredFits.of(full, trained, tests), totals

@@ -20,7 +20,7 @@ from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor._diagnostics import ItemCheck
 from skanchor._machine import available_bytes
-from skanchor._sample.row_rules import RowRules, treat_ties
+from skanchor._sample.row_rules import RowRules, check_weights_and_groups, treat_ties
 from skanchor._sample.sample import (
     COUNT_COLUMN,
     COUNTED_BYTES,
@@ -30,7 +30,6 @@ from skanchor._sample.sample import (
     check_weight,
     warn_of_unused_counts,
 )
-from skanchor._sample.weights import check_weights_and_groups
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.history import AnchorHistory, HistoryState

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor.exceptions import BattlesError, DiagnosticWarning
 from skanchor.pipeline import AnchorPipeline
-from skanchor.readouts import Answer, Outlook
+from skanchor.readouts import Answer
 from skanchor.results import (
     AnchorResult,
     ContextResult,
@@ -29,6 +30,9 @@ from skanchor.results import (
 from skanchor.results.adjustment import is_significant
 from skanchor.results.estimators import RankingEstimator
 from skanchor.warning_log import WarningLog, in_short
+
+IN_FULL = 3
+"""Largest number of new models described one by one; tables have the others."""
 
 PACKAGES = ("skanchor", "numpy", "scipy", "scikit-learn", "pandas")
 """Packages whose version may change a number."""
@@ -102,6 +106,27 @@ class Facts:
             models = self.result.best_set(level=self.level)
         return self.result.prob_best()[models]
 
+    def standing(self, model: Any) -> dict[str, Any]:
+        """Rank and rank set of a model, and its chances against one of mean score."""
+        row, ends = self.board.loc[model], self.result.conf_int(self.level).loc[model]
+        score = float(self.result.scores[model])
+        has_low, has_high = (math.isfinite(end) for end in ends)
+        return {
+            "model": model,
+            "rank": int(row["rank"]),
+            "low": int(row["rank_low"]),
+            "high": int(row["rank_high"]),
+            "n": len(self.board),
+            "determined": math.isfinite(score) and (has_low or has_high),
+            # A model that won, or lost, all its rows has one limit.
+            "has_low": has_low,
+            "has_high": has_high,
+            # Historical scores have mean zero, so a score is the logit of a chance.
+            "chances": [
+                float(expit(one)) for one in (score, ends["low"], ends["high"])
+            ],
+        }
+
     @cached_property
     def contrasts(self) -> pd.DataFrame:
         """By new model and opponent, differences on the scale and chances to win."""
@@ -156,22 +181,16 @@ class Facts:
         table["half_width"] = half
         table["verdicts"] = np.nan if has_items else floor
         table["votes"] = np.nan
-        outlook = self._outlook
+        outlook = self._closed_form("outlook", level=self.level)
         if outlook is not None:
-            narrowed = (outlook.limits["verdicts"] / outlook.limits["now"]).clip(
-                upper=1.0
-            )
-            table["verdicts"] = half * narrowed.reindex(models)
+            narrowed = outlook.limits["verdicts"] / outlook.limits["now"]
+            table["verdicts"] = half * narrowed.clip(upper=1.0).reindex(models)
             # The second of the default widths is half of today's.
             halved = outlook.table["votes"].groupby(level="model").nth(1)
             table["votes"] = halved.droplevel("width").reindex(models)
         table["judges"] = floor if has_items else table["verdicts"]
         stable = (error > 0) & np.isfinite(error) & (total > 0) & np.isfinite(bound)
         return table[stable].rename_axis("model")
-
-    @cached_property
-    def _outlook(self) -> Outlook | None:
-        return self._closed_form("outlook", level=self.level)
 
     @cached_property
     def worth(self) -> Answer | None:
@@ -188,6 +207,14 @@ class Facts:
         """Recorded effects of each judge on each new model; None if not known."""
         return self._closed_form("benchmarks")
 
+    @cached_property
+    def described(self) -> list[Any]:
+        """New models that are described in full: the best whose score is determined."""
+        if self.favours is None:
+            return []
+        is_known = self.favours["gamma_sign"].notna().groupby(level="model").any()
+        return [model for model in self.new_models if is_known[model]][:IN_FULL]
+
     def _closed_form(self, name: str, **settings: Any) -> Any:
         """What a method of the fit returns; None where it has none, or refuses."""
         source = self.fitted if hasattr(self.fitted, name) else self.result
@@ -199,30 +226,29 @@ class Facts:
     @cached_property
     def fragile(self) -> list[Any]:
         """By new model, how few rows leave its weakest clear difference in doubt."""
-        contrasts = self.result.contrasts(self.level)
-        clear = contrasts[(contrasts["low"] > 0) | (contrasts["high"] < 0)]
-        ratio = (clear["difference"] / clear["standard_error"]).abs()
-        known = ratio.index.get_level_values("model")
-        chosen = {"goal": "interval", "level": self.level}
         if not hasattr(self.fitted, "fragility"):
             return []
-        pairs = [
-            (model, ratio.xs(model, level="model").idxmin())
-            for model in self.new_models[:3]
-            if model in known
-        ]
+        table = self.contrasts
+        clear = table[(table["low"] > 0) | (table["high"] < 0)]
+        ratio = (clear["difference"] / clear["standard_error"]).abs()
+        weakest = ratio.groupby(level="model").idxmin()
         answers = [
-            self._closed_form("fragility", model=model, opponent=opponent, **chosen)
-            for model, opponent in pairs
+            self._closed_form(
+                "fragility",
+                model=model,
+                opponent=weakest[model][1],
+                goal="interval",
+                level=self.level,
+            )
+            for model in self.new_models[:IN_FULL]
+            if model in weakest
         ]
         return [one for one in answers if one is not None]
 
     @cached_property
     def diagnostics(self) -> Any:
         """Diagnostics of the fit; None for methods without."""
-        return (
-            self.result.diagnostics if isinstance(self.result, AnchorResult) else None
-        )
+        return getattr(self.result, "diagnostics", None)
 
     @property
     def check(self) -> Any:
@@ -230,16 +256,6 @@ class Facts:
         return None if self.diagnostics is None else self.diagnostics.check
 
     # --------------------------------------------------------------- what was done
-    @cached_property
-    def models(self) -> dict[str, list[Any]]:
-        """Labels of the ``historical``, ``new`` and ``undetermined`` models."""
-        models, is_new = self.result.models, self.result.is_new
-        return {
-            "historical": models[~is_new].tolist(),
-            "new": models[is_new].tolist(),
-            "undetermined": models[~self.result.determined].tolist(),
-        }
-
     @cached_property
     def rows(self) -> dict[str, int]:
         """Rows used: ``human`` votes and verdicts, and the ``unused`` ones."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from io import StringIO
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -33,10 +34,10 @@ COLUMNS: dict[str, dict[str, tuple[str, Any]]] = {
     },
     "errors": {
         "half_width": ("Half width", "scale"),
-        "human": ("Votes", "part"),
-        "judge": ("Single verdicts", "part"),
-        "cross": ("Shared groups", "part"),
-        "items": ("Item effects", "part"),
+        "human": ("Votes", "share"),
+        "judge": ("Single verdicts", "share"),
+        "cross": ("Shared groups", "share"),
+        "items": ("Item effects", "share"),
         "verdicts": ("With more verdicts", "scale"),
         "judges": ("With new judges", "scale"),
         "votes": ("Votes to halve it", "about"),
@@ -92,7 +93,7 @@ COLUMNS: dict[str, dict[str, tuple[str, Any]]] = {
         "re_solved": ("Re-solved", "search"),
         "k": ("Needed", "search"),
         "share": ("Share", "fraction"),
-        "status": ("", "text"),
+        "status": ("Result", "text"),
     },
     "rows": {
         "model_b": ("model_b", "text"),
@@ -111,12 +112,12 @@ COLUMNS: dict[str, dict[str, tuple[str, Any]]] = {
     },
     "check": {
         "true_score": ("Score by votes", 2),
-        "score": ("By judges", 2),
+        "score": ("Score by judges", 2),
         "z": ("Miss in s.e.", 1),
         "p_adjusted": ("Adjusted p", "p"),
         "compatible": ("Agrees", "yes"),
         "true_rank": ("Rank by votes", 0),
-        "rank": ("By judges", 0),
+        "rank": ("Rank by judges", 0),
         "rank_set": ("Rank set", 0),
     },
     "methods": {
@@ -135,36 +136,22 @@ COLUMNS: dict[str, dict[str, tuple[str, Any]]] = {
         "both_orders": ("Pairs in both orders", "share"),
         "new_models": ("New models", 0),
     },
+    "mapping": {
+        "meaning": ("Is", "text"),
+        "rows": ("Rows", "rows"),
+        "reason": ("Why", "text"),
+    },
 }
-"""By name of a table, heading and form of its columns (see `cell`)."""
+"""By name of a table, heading and form of its columns (see `text_of`)."""
 
-LARGEST_FIRST = {
-    *("score", "n_human", "n_judge", "win_probability", "difference", "agreement"),
-    *("sensitivity", "interval", "win_interval", "human", "judge", "items"),
-}
-"""Columns that the first click sorts from the largest value down."""
-
-DISPENSABLE = ("n_judge", "n_human", "standard_error")
+DISPENSABLE = ("Judge rows", "Human rows", "Standard error")
 """Columns that a narrow terminal leaves out, in the order in which they go."""
+
+NAMED = 6
+"""Largest number of names in a sentence."""
 
 WORDS = ("text", "yes")
 """Forms of columns that are aligned on the left."""
-
-
-class Cell(NamedTuple):
-    """What a cell shows, and the value by which a page sorts it."""
-
-    text: str
-    key: float | str
-
-
-class Heading(NamedTuple):
-    """Heading of a column, and how it is aligned and sorted."""
-
-    name: str
-    text: str
-    is_number: bool = True
-    largest_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +162,13 @@ class Table:
     ----------
     name, caption : str
         Target of links to the table, and what it shows.
-    headings : list of Heading
-        Headings of the columns.
-    rows : list of list of Cell
-        Rows, with a cell for each heading.
-    marked : list of bool
+    texts : DataFrame
+        What the cells show, by headings.
+    is_number : sequence of bool
+        Whether each column has numbers, which are aligned on the right.
+    marked : sequence of bool
         Whether each row is of a new model; empty if none is.
-    ordered_by : int or None
-        Number of the column that the rows are sorted by.
-    bars : list of (float, float, float)
+    bars : sequence of (float, float, float)
         Lower end, value and upper end of an interval for each row, which a page draws
         on a common axis; empty for no bars.
     middle : float
@@ -192,43 +177,93 @@ class Table:
 
     name: str
     caption: str
-    headings: list[Heading]
-    rows: list[list[Cell]]
+    texts: pd.DataFrame
+    is_number: Sequence[bool]
     marked: Sequence[bool] = ()
-    ordered_by: int | None = None
     bars: Sequence[tuple[float, float, float]] = ()
     middle: float = 0.0
 
-    def frame(self) -> pd.DataFrame:
-        """The texts of the cells, the names of the rows in the index."""
-        texts = [[cell.text for cell in row] for row in self.rows]
-        frame = pd.DataFrame(texts, columns=[head.text for head in self.headings])
-        return frame.set_index(self.headings[0].text)
-
     def to_markdown(self) -> str:
         """The table in Markdown, below its caption; needs tabulate."""
-        frame = self.frame().reset_index()
-        safe = frame.map(lambda text: text.replace("\\", r"\\").replace("|", r"\|"))
-        aligned = ["right" if head.is_number else "left" for head in self.headings]
+        safe = self.texts.map(
+            lambda text: text.replace("\\", r"\\").replace("|", r"\|")
+        )
+        aligned = ["right" if one else "left" for one in self.is_number]
         text = safe.to_markdown(index=False, disable_numparse=True, colalign=aligned)
         return f"{self.caption}\n\n{text}\n" if self.caption else f"{text}\n"
 
     def to_latex(self) -> str:
         """The table in LaTeX, with rules of booktabs; its caption is a comment."""
-        frame = self.frame()
-        text: str = (
-            frame.rename_axis(index=None, columns=self.headings[0].text)
-            .style.format(escape="latex")
-            .format_index(escape="latex", axis=0)
-            .format_index(escape="latex", axis=1)
-            .to_latex(
-                hrules=True,
-                column_format="".join(
-                    "r" if h.is_number else "l" for h in self.headings
-                ),
-            )
+        shown = self.texts.style.hide(axis="index").format(escape="latex")
+        text: str = shown.format_index(escape="latex", axis=1).to_latex(
+            hrules=True, column_format="".join("lr"[one] for one in self.is_number)
         )
         return f"% {self.caption}\n{text}" if self.caption else text
+
+    def to_text(self, width: int | None = None, terminal: bool = False) -> str:
+        """The table for a terminal, new models with a star.
+
+        Parameters
+        ----------
+        width : int, optional
+            Characters in a line. `DISPENSABLE` columns go until the table fits; names
+            and numbers are never broken. None leaves lines as long as they are.
+        terminal : bool, default=False
+            Whether to use bold and colour (`NO_COLOR` is respected).
+
+        Returns
+        -------
+        str
+            Lines without trailing blanks.
+        """
+        from rich.console import Console
+
+        console = Console(
+            file=StringIO(),
+            width=1_000_000,  # more than any terminal has, so that rich breaks nothing
+            force_terminal=terminal,
+            color_system="auto" if terminal else None,
+            legacy_windows=False,
+        )
+        known = [name for name in DISPENSABLE if name in self.texts]
+        for n_gone in range(len(known) + 1):
+            grid = self._grid(known[:n_gone])
+            if width is None or console.measure(grid).maximum <= width:
+                break
+        with console.capture() as capture:
+            console.print(grid, crop=False)
+        lines = [line.rstrip() for line in capture.get().splitlines()]
+        if n_gone:
+            gone = [name for name in self.texts if name in known[:n_gone]]
+            lines += ["", f"Columns left out: {', '.join(gone)}"]
+        return "\n".join(lines)
+
+    def _grid(self, gone: Sequence[str]) -> Grid:
+        """The table for rich, without some columns."""
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table as Grid
+        from rich.text import Text
+
+        grid = Grid(
+            box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0)
+        )
+        texts = self.texts.drop(columns=list(gone))
+        for heading, is_number in zip(
+            map(str, self.texts), self.is_number, strict=True
+        ):
+            if heading not in gone:
+                # Each word of a heading has a line, but for the names of the rows.
+                words = heading.replace(" ", "\n") if len(grid.columns) else heading
+                justify: Any = "right" if is_number else "left"
+                grid.add_column(words, justify=justify, no_wrap=True, vertical="bottom")
+        for at, (name, *cells) in enumerate(texts.itertuples(index=False, name=None)):
+            is_new = len(self.marked) > 0 and self.marked[at]
+            if any(self.marked):
+                name = f"{'*' if is_new else ' '} {name}"
+            # As Text, a name with square brackets is not read as markup.
+            row = map(Text, (name, *cells))
+            grid.add_row(*row, style="bold green" if is_new else None)
+        return grid
 
 
 def table_of(
@@ -247,7 +282,7 @@ def table_of(
     columns : str
         Key of `COLUMNS`; columns that the frame lacks are left out.
     frame : DataFrame
-        The data; its index names the rows. Cells that are `Cell` stay as they are.
+        The data; its index names the rows. Texts stay as they are.
     caption : str
         What the table shows.
     name : str, optional
@@ -261,55 +296,43 @@ def table_of(
     -------
     Table
     """
-    chosen = {key: form for key, form in COLUMNS[columns].items() if key in frame}
-    headings = [Heading("", str(frame.index.name or "").capitalize(), is_number=False)]
-    headings += [
-        Heading(key, text, form not in WORDS, key in LARGEST_FIRST)
-        for key, (text, form) in chosen.items()
-    ]
-    forms = [scale_digits if form == "scale" else form for _, form in chosen.values()]
-    rows = [
-        [word(label), *map(cell, (row[key] for key in chosen), forms)]
-        for label, row in zip(frame.index, frame.to_dict("records"), strict=True)
-    ]  # fmt: skip
-    return Table(name or columns, caption, headings, rows, **more)
+    names = [f"{n:.3f}" if isinstance(n, float) else label(n) for n in frame.index]
+    texts = {str(frame.index.name or "").capitalize(): names}
+    is_number = [False]
+    for key, (heading, form) in COLUMNS[columns].items():
+        if key in frame:
+            form = scale_digits if form == "scale" else form
+            texts[heading] = [text_of(value, form) for value in frame[key]]
+            is_number.append(form not in WORDS)
+    return Table(
+        name or columns, label(caption), pd.DataFrame(texts), is_number, **more
+    )
 
 
 # ------------------------------------------------------------------------------ cells
-def cell(value: Any, form: Any) -> Cell:
-    """A value as a cell.
+def text_of(value: Any, form: Any) -> str:
+    """What a cell shows.
 
     ``form`` is a number of decimals, or "text", "yes" (of truth values), "share" (in
-    percent), "part" (the same, may be negative), "fraction" (two digits of a percent),
-    "p", "favour" (zero is "now"), "rows" or "search" (whole numbers, infinite ones in
-    words) or "about" (two digits).
+    percent), "fraction" (two digits of a percent), "p", "favour" (zero is "now"),
+    "rows" or "search" (whole numbers, infinite ones in words) or "about" (two digits).
     """
-    if isinstance(value, Cell):
-        return value
-    if form == "text":
-        return word("–" if value is None or value != value else value)
-    if value != value:  # NaN
-        return Cell(
-            {"search": "not searched", "fraction": ""}.get(form, "–"), -math.inf
-        )
+    if value is None or value is pd.NA or value != value:
+        return "–"
+    if form == "text" or isinstance(value, str):
+        return label(value)
     if form == "yes":
-        return word("yes" if value else "no")
+        return "yes" if value else "no"
     value = float(value)
-    return Cell(_number(value, form), value)
-
-
-def _number(value: float, form: Any) -> str:
-    """Text of a number that is not NaN."""
-    if form in ("rows", "search") and math.isinf(value):
-        return "never" if form == "rows" else "more"
+    if form in ("rows", "search", "about") and math.isinf(value):
+        return "more" if form == "search" else "never"
     if form in ("rows", "search"):
         return f"{math.ceil(value):,}"
     if form == "share":
         # 0 and 100 % only for shares that are exactly that.
         shown = round(100 * value)
-        return f"{min(max(shown, 1), 99) if 0 < value < 1 else shown} %"
-    if form == "part":
-        return f"{round(100 * value):d} %".replace("-", "−")
+        shown = min(max(shown, 1), 99) if 0 < value < 1 else shown
+        return f"{shown} %".replace("-", "−")
     if form == "fraction":
         return f"{100 * value:.2g} %"
     if form == "favour" and value == 0:
@@ -325,20 +348,17 @@ def _number(value: float, form: Any) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
+def percent(share: float) -> str:
+    """A share in percent, with all its digits."""
+    return f"{100 * share:.6g} %"
+
+
 def rounded(value: float) -> str:
     """A number to two digits, with commas between thousands."""
-    if math.isinf(value):
-        return "never"
     if value < 10:
         return f"{math.ceil(value)}"
     digits = 1 - math.floor(math.log10(value))
     return f"{round(value, digits):,.0f}"
-
-
-def word(text: Any) -> Cell:
-    """A name as a cell, sorted by its letters; a fraction has three digits."""
-    shown = f"{text:.3f}" if isinstance(text, float) else label(text)
-    return Cell(shown, shown)
 
 
 def label(name: Any) -> str:
@@ -346,21 +366,16 @@ def label(name: Any) -> str:
     return printable(str(name)).replace("\n", "\\n")
 
 
-def span(low: int, high: int) -> Cell:
-    """A range of ranks as a cell, sorted by its lower end."""
-    return Cell(str(low) if low == high else f"{low}–{high}", float(low))
+def intervals(table: pd.DataFrame, form: Any, low: str, high: str) -> list[str]:
+    """Both ends of each interval in one text."""
+    ends = zip(table[low], table[high], strict=True)
+    return [f"{text_of(a, form)} to {text_of(b, form)}" for a, b in ends]
 
 
-def interval(low: float, high: float, form: Any) -> Cell:
-    """Both ends of an interval as one cell, sorted by the lower one."""
-    ends = cell(low, form), cell(high, form)
-    return Cell(f"{ends[0].text} to {ends[1].text}", ends[0].key)
-
-
-def ranks_of(table: pd.DataFrame) -> Any:
-    """Rank sets of a table with ``rank_low`` and ``rank_high``, as cells."""
+def rank_sets(table: pd.DataFrame) -> list[str]:
+    """Rank sets of a table with ``rank_low`` and ``rank_high``."""
     ends = zip(table["rank_low"], table["rank_high"], strict=True)
-    return [span(int(low), int(high)) for low, high in ends]
+    return [f"{low}" if low == high else f"{low}–{high}" for low, high in ends]
 
 
 def records_of(frame: pd.DataFrame, **names: str) -> list[dict[Any, Any]]:
@@ -370,80 +385,14 @@ def records_of(frame: pd.DataFrame, **names: str) -> list[dict[Any, Any]]:
     return frame.reset_index().to_dict("records")
 
 
-# ----------------------------------------------------------------------- the terminal
-UNBOUNDED = 1_000_000
-"""More columns than any terminal has, in characters."""
-
-
-def table_text(table: Table, width: int = UNBOUNDED, terminal: bool = False) -> str:
-    """Lay out a table as text, new models with a star.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    width : int, optional
-        Characters in a line. `DISPENSABLE` columns go until the table fits; names and
-        numbers are never broken.
-    terminal : bool, default=False
-        Whether to use bold and colour (`NO_COLOR` is respected).
-
-    Returns
-    -------
-    str
-        Lines without trailing blanks.
-    """
-    from io import StringIO
-
-    from rich.console import Console
-
-    gone: list[str] = []
-    for name in (None, *DISPENSABLE):
-        gone += [name] if name else []
-        grid = _grid(table, gone)
-        console = Console(
-            file=StringIO(),
-            width=UNBOUNDED,
-            force_terminal=terminal,
-            color_system="auto" if terminal else None,
-            legacy_windows=False,
-        )
-        if console.measure(grid).maximum <= width:
-            break
-    with console.capture() as capture:
-        console.print(grid, crop=False)
-    lines = [line.rstrip() for line in capture.get().splitlines()]
-    if gone:
-        texts = [h.text for h in table.headings if h.name in gone]
-        lines += ["", f"Columns left out: {', '.join(texts)}"] if texts else []
-    return "\n".join(lines)
-
-
-def _grid(table: Table, gone: Iterable[str]) -> Grid:
-    """The table for rich, without some columns."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table as Grid
-    from rich.text import Text
-
-    grid = Grid(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    shown = [
-        at for at, head in enumerate(table.headings) if head.name not in gone or not at
-    ]
-    for at in shown:
-        head = table.headings[at]
-        justify: Any = "right" if head.is_number else "left"
-        grid.add_column(head.text.replace(" ", "\n") if at else head.text,
-                        justify=justify, no_wrap=True, vertical="bottom")  # fmt: skip
-    for place, row in enumerate(table.rows):
-        is_new = bool(table.marked) and bool(table.marked[place])
-        texts = [row[at].text for at in shown]
-        if any(table.marked):
-            texts[0] = f"{'*' if is_new else ' '} {texts[0]}"
-        # As Text, a name with square brackets is not read as markup.
-        grid.add_row(*map(Text, texts), style="bold green" if is_new else None)
-    return grid
-
-
 def texts_of(mapping: Mapping[Any, Any]) -> str:
     """Pairs of a mapping, as in ``a 1, b 2``."""
     return ", ".join(f"{label(name)} {value}" for name, value in mapping.items())
+
+
+def joined(names: Sequence[Any]) -> str:
+    """Names with commas, and "and" before the last; only a few of many."""
+    shown = [label(name) for name in names]
+    if len(shown) > NAMED:
+        shown = [*shown[: NAMED - 1], f"{len(shown) - NAMED + 1} more"]
+    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))

@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 
 from skanchor import AnchorPipeline
 from skanchor._cli.compare import ANCHOR, METHODS
-from skanchor._cli.program import COMMANDS
+from skanchor._cli.parser import described
 from skanchor._cli.signals import Stopped, raised_as_interrupts
 from skanchor._cli.streams import print_result
 from skanchor.baselines import BASELINES
@@ -44,7 +44,9 @@ def test_every_command_has_a_row_on_the_page():
     if not page.exists():
         pytest.skip("needs the pages")
     text = page.read_text("utf-8")
-    missing = [one.name for one in COMMANDS if f"| `skanchor {one.name} " not in text]
+    missing = [
+        name for name in described()["commands"] if f"| `skanchor {name} " not in text
+    ]
     assert not missing, f"give {missing} a row in docs/command_line.md"
 
 

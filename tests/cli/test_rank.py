@@ -17,7 +17,7 @@ from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError
 from skanchor.reports import to_dict
 from skanchor.reports.facts import Facts
-from skanchor.reports.page import ranking_text
+from skanchor.reports.text import Ranking
 from skanchor.simulation import simulate_battles
 
 FAST = ["--set", "cv=2"]
@@ -25,7 +25,7 @@ FAST = ["--set", "cv=2"]
 
 def text_of(anchor):
     """What the program prints of a fitted pipeline."""
-    return ranking_text(Facts(anchor))
+    return Ranking(Facts(anchor)).to_text()
 
 
 def board_of(outcome):
@@ -282,7 +282,7 @@ def test_several_columns_of_groups(run, battles, tmp_path):
     frame["Batch"] = frame["prompt_id"]
     frame.to_csv(path := tmp_path / "b.csv", index=False)
     code, whole, err = run("rank", path, *FAST, "--groups", "prompt_id")
-    for flags in (["prompt_id,batch"], ["prompt_id", "--groups", "Batch"]):
+    for flags in (["prompt_id,Batch"], ["prompt_id", "--groups", "Batch"]):
         joined = run("rank", path, *FAST, "--groups", *flags)
         assert (joined[0], joined[2]) == (code, err)
         assert "Groups: prompt_id, Batch." in joined[1]
@@ -521,7 +521,7 @@ BAD_FLAGS = {
     "rank --human Human x.csv": "FILE goes before --human",
     "rank --demo --human crowd": "--human goes with a FILE",
     "rank --demo --no-new": "ivory-lynx",
-    "rank --demo --no-new --new ivory-lynx": "not allowed with",
+    "rank --demo --no-new --new ivory-lynx": "--no-new does not go with --new",
     "rank --demo --level 95": "--level",
     "rank --demo --level nan": "--level",
     "rank --demo --level high": "--level",
@@ -535,7 +535,7 @@ BAD_FLAGS = {
     "rank x.csv --columns left": "OLD=NEW",
     "rank --demo --labels left=model_a": "--labels goes with a FILE",
     "rank --demo --from arena_hard": "--from goes with a FILE",
-    "rank x.csv --labels left": "--labels takes OLD=NEW",
+    "rank x.csv --labels left": "--labels: takes OLD=NEW",
     "rank x.csv --labels A=B=1,A=B=0": "--labels has A=B twice",
     "rank x.csv --mapping m.toml --columns a=b": "--columns edits what is proposed",
     "rank - -": "twice",
@@ -561,7 +561,7 @@ BAD_FLAGS = {
     "check": "give a FILE of battles, or --demo",
     "rank --demo --set": "expected at least one argument",
     "rank --set cv=3 x.csv": "FILE goes before --set",
-    "rank --demo --set cv": "--set takes NAME=VALUE, got 'cv'",
+    "rank --demo --set cv": "--set: takes NAME=VALUE, got 'cv'",
     "rank --demo --set cv=3 cv=4": "--set has cv twice",
     "rank --demo --set itm_effects=none": "did you mean item_effects",
     "rank --demo --set calibrator__position=1": "calibrator__position_effect",
@@ -628,7 +628,7 @@ def test_text_columns(run, battles, tmp_path):
         frame[f"text {side}"] = ["so **it** is! " * int(n) for n in words]
     frame.to_json(path := tmp_path / "b.jsonl", orient="records", lines=True)
     flags = ["--features", "words", "--text-columns"]
-    code, out, err = run("rank", path, *FAST, *flags, "Text A, text b")
+    code, out, err = run("rank", path, *FAST, *flags, "text a, text b")
     assert (code, err) == (0, []) and "\nFeatures: words.\n" in out
     for given, cause in [("text a", "takes pairs"), ("x,y", "no pair of columns")]:
         code, _, err = run("rank", path, *flags, given)

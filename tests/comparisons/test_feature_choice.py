@@ -16,7 +16,7 @@ from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.reports import to_dict
 from skanchor.reports.facts import Facts
-from skanchor.reports.page import ranking_text
+from skanchor.reports.text import Ranking
 
 KINDS = {
     "pandas": lambda frame: frame,
@@ -127,7 +127,7 @@ def test_the_result_knows_what_was_used(anchor):
         ("length", "markdown"), ("score_a", "score_b"), "prompt_id", n_ties=769
     )
     assert pickle.loads(pickle.dumps(anchor.result_)).inputs == used
-    text = ranking_text(Facts(anchor))
+    text = Ranking(Facts(anchor)).to_text()
     for line in (
         "Features: length, markdown.",
         "Columns ignored: score_a, score_b.",

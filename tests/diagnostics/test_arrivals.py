@@ -25,7 +25,7 @@ from skanchor._sample.sample import Sample
 from skanchor.bias import LinearBias
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.facts import Facts
-from skanchor.reports.page import ranking_text
+from skanchor.reports.text import Ranking
 from skanchor.simulation import simulate_battles
 
 NEW = "new-model"
@@ -282,7 +282,7 @@ def test_disagreement_is_told_and_widens_the_interval():
     assert (diagnostics.arrivals.models["scale"].drop(NEW) == 1.0).all()
     said = [f.statement for f in diagnostics.findings() if f.kind == "disagreement"]
     assert len(said) == 1 and "more than about any old model" in said[0]
-    text = " ".join(ranking_text(Facts(anchor)).split())
+    text = " ".join(Ranking(Facts(anchor)).to_text().split())
     assert "Judges disagree about 'new-model'" in text
 
 

@@ -16,9 +16,7 @@ from faults.battles import (
 )
 from faults.entries import Listing
 
-from skanchor import (
-    AnchorPipeline,
-)
+from skanchor import AnchorPipeline
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import (
     BattlesError,
@@ -29,7 +27,7 @@ from skanchor.exceptions import (
 from skanchor.simulation import simulate_battles
 
 FAULTS = Listing()
-table, call, see = FAULTS.table, FAULTS.call, FAULTS.see
+call, table = FAULTS.call, FAULTS.table
 
 
 def assert_less(error, anchor):
@@ -50,10 +48,6 @@ def one_opponent():
     return frame[~meets(NEW, frame) | meets(FIRST, frame)].reset_index(drop=True)
 
 
-see(
-    "A new model that one of a history's judges has not compared",
-    "history.test_anchor_history::test_a_judge_need_not_compare_new_models",
-)
 table("A new model with one opponent", one_opponent, check=infinite())
 table(
     "A new model with one row",
@@ -74,14 +68,6 @@ for word, won in (("wins", True), ("loses", False)):
         warns=[BOUND],
         check=infinite(NEW),
     )
-see(
-    "A new model that wins or loses everything in a fold",
-    "test_undetermined::test_others_are_as_in_a_table_without_it",
-)
-see(
-    "A new model that has human rows",
-    "test_anchor::test_warm_arrival_uses_its_human_rows",
-)
 table(
     "A new model that no row names",
     lambda: FRAME,
@@ -128,10 +114,6 @@ table(
     raises=(BattlesError, r"\['stranger'\] have no human rows"),
     new_models=[NEW],
     flags=("--new", NEW),
-)
-see(
-    "Several new models that never meet",
-    "test_arrivals::test_models_that_never_meet_are_scored_as_if_alone",
 )
 
 
@@ -190,28 +172,6 @@ table(
     liked,
     flags=("--set", "item_effects=none"),
     warns=[(DiagnosticWarning, r"deviate from models .*\(p = .*too short")],
-)
-see(
-    "A judge that always sides with the scores, in the test of item effects",
-    "diagnostics.test_item_check::test_a_judge_on_its_bound_shows_no_item_effects",
-)
-see(
-    "More than 2,000 item effects",
-    "test_treatments::test_too_many_item_effects_are_refused_with_what_helps",
-)
-see(
-    "Two to four historical models",
-    "test_treatments::test_few_models_get_an_interval_that_rests_on_the_prior",
-)
-see(
-    "Historical models so close in people's scores that deviations hide how sensitive "
-    "the judges are",
-    "test_treatments::"
-    "test_models_too_alike_to_show_sensitivities_leave_the_new_score_open",
-)
-see(
-    "A prior of item effects that is not two positive numbers",
-    "test_treatments::test_what_is_no_prior",
 )
 
 

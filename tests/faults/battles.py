@@ -104,7 +104,7 @@ def same_numbers(anchor):
     assert_allclose(anchor.standard_errors_, plain.standard_errors_, rtol=1e-6)
 
 
-def heard(function, diagnostics=False):
+def warnings_of(function, diagnostics=False):
     """Give a call's result and the warnings that it issued."""
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")

@@ -1,41 +1,26 @@
-"""All faults, kind by kind, in the order of ``docs/faults.md``."""
+"""All faults whose inputs are here."""
 
 from faults import (
     arrivals,
-    command_line,
-    contexts,
     features,
     human_rows,
-    inference,
     judges,
-    learners,
-    life_cycle,
     names,
     outcomes,
-    plans,
     separation,
-    tables,
+    settings,
     tools,
-    weights,
 )
 
-KINDS = (
-    separation,
+MODULES = (
+    arrivals,
+    features,
     human_rows,
     judges,
-    arrivals,
-    outcomes,
     names,
-    features,
-    tables,
-    weights,
-    plans,
-    contexts,
-    life_cycle,
-    learners,
+    outcomes,
+    separation,
+    settings,
     tools,
-    command_line,
-    inference,
 )
-FAULTS = [entry for kind in KINDS for entry in kind.FAULTS]
-assert len({entry.title for entry in FAULTS}) == len(FAULTS)
+FAULTS = [entry for module in MODULES for entry in module.FAULTS]

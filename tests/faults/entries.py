@@ -1,11 +1,21 @@
-"""A list of faults and the answer to each."""
+"""The table of faults, and the inputs of those that are tested here.
 
+``faults.csv`` lists every fault once: what it is about, the input, the answer, and the
+test elsewhere that shows it. Where it names no test, a module of this folder gives the
+input to `table` or `call`, with the class of the answer and what it names.
+"""
+
+import csv
 from dataclasses import dataclass, field
+from pathlib import Path
+
+with Path(__file__).with_name("faults.csv").open(encoding="utf-8", newline="") as file:
+    ROWS = list(csv.DictReader(file))
 
 
 @dataclass
 class Fault:
-    """What is given, and what it must lead to."""
+    """An input, and what it must lead to."""
 
     title: str
     raises: tuple | None = None
@@ -15,15 +25,14 @@ class Fault:
     frame: object = None
     params: dict = field(default_factory=dict)
     flags: tuple = ()
-    where: str = ""
 
 
 class Listing(list):
-    """Faults of one kind, in the order of the page that documents them."""
+    """Faults of one module. Each has its own, as pytest imports modules twice."""
 
     def table(self, title, frame, *, raises=None, warns=(), check=None, flags=(),
               **params):  # fmt: skip
-        """List a table, made when its test runs, and what fitting it gives.
+        """Add a battles table, made when its test runs, and what fitting it gives.
 
         With flags, the command line reads it from a file, too.
         """
@@ -32,9 +41,5 @@ class Listing(list):
         )
 
     def call(self, title, run, *, raises=None, warns=(), check=None):
-        """List a call that has no file."""
+        """Add a call, or several, that has no file."""
         self.append(Fault(title, raises, list(warns), run, check))
-
-    def see(self, title, where):
-        """List what a test elsewhere covers, ``folder.module::test``."""
-        self.append(Fault(title, where=where))

@@ -9,27 +9,21 @@ from faults.battles import (
     LAST,
     NEW,
     fit,
-    heard,
     infinite,
     keep_rows,
     meets,
+    warnings_of,
     wins,
 )
 from faults.entries import Listing
 from numpy.testing import assert_allclose
 
-from skanchor import (
-    SourceKFold,
-    split_battles,
-)
-from skanchor.exceptions import (
-    BattlesError,
-    DataWarning,
-)
+from skanchor import SourceKFold, split_battles
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.simulation import simulate_battles
 
 FAULTS = Listing()
-table, call, see = FAULTS.table, FAULTS.call, FAULTS.see
+call, table = FAULTS.call, FAULTS.table
 
 
 def rare(won, n_rows):
@@ -149,7 +143,7 @@ table(
         infinite()(anchor),
         assert_allclose(
             anchor.scores_,
-            heard(lambda: fit(one_row_folds(), cv=20))[0].scores_,
+            warnings_of(lambda: fit(one_row_folds(), cv=20))[0].scores_,
             atol=0.1,
         ),
     ),
@@ -159,54 +153,8 @@ table(
     lambda: keep_rows(~HUMAN),
     raises=(BattlesError, "No row is by a human: column 'judge' holds .*'judge-1'"),
 )
-see(
-    "Human rows under another label",
-    "io.test_mapping::test_it_is_read_at_once_as_its_rows",
-)
-see(
-    "Human rows under several labels, all named",
-    "comparisons.test_table::test_split_battles_takes_several_human_labels",
-)
 call(
     "A human label that no row holds",
     lambda: split_battles(FRAME, human=["human", "crowd"]),
     raises=(BattlesError, r"the human labels \['crowd'\]; it holds .*'judge-1'"),
-)
-
-
-see(
-    "Spellings of the human label in a table that is not split",
-    "comparisons.test_checks::test_labels_that_differ_in_case_or_blanks",
-)
-see(
-    "A large data set whose people have another label",
-    "cli.test_history_files::test_other_labels_of_people_are_named",
-)
-see(
-    "Other labels of people beside 'human'",
-    "cli.test_rank::test_human_rows_under_other_labels",
-)
-see(
-    "Judges in a column of another name",
-    "io.test_mapping::test_it_is_read_at_once_as_its_rows",
-)
-see(
-    "A flag that says which rows are people's",
-    "io.test_mapping::test_it_is_read_at_once_as_its_rows",
-)
-see(
-    "Kinds of judges beside their names",
-    "io.test_mapping::test_it_is_read_at_once_as_its_rows",
-)
-see(
-    "Names of judges that suggest no LLM, among those of people",
-    "io.test_mapping::test_it_is_asked_and_read_after_one_edited_mapping",
-)
-see(
-    "A historical model with a dozen votes among models of hundreds",
-    "diagnostics.test_thin::test_a_model_with_a_dozen_votes_is_told",
-)
-see(
-    "Nine votes beside judges' rows that are counted by the hundred thousand",
-    "fuzz.test_fuzz::test_scores_that_few_votes_hold_are_given_up_soon",
 )

@@ -9,19 +9,15 @@ from faults.battles import (
     NEW,
     fit,
     fitted,
-    heard,
     infinite,
     keep_rows,
     ridge,
+    warnings_of,
 )
 from faults.entries import Listing
 from numpy.testing import assert_allclose
 
-from skanchor import (
-    BTLRegressor,
-    JudgeCalibrator,
-    split_battles,
-)
+from skanchor import BTLRegressor, JudgeCalibrator, split_battles
 from skanchor.exceptions import (
     BattlesError,
     DataWarning,
@@ -32,7 +28,7 @@ from skanchor.exceptions import (
 )
 
 FAULTS = Listing()
-table, call, see = FAULTS.table, FAULTS.call, FAULTS.see
+call, table = FAULTS.call, FAULTS.table
 
 
 def split_by(column, ties=0, judge="judge-1"):
@@ -52,7 +48,9 @@ SPLIT = (SeparationWarning, "'judge-1' are separated by feature 'x1'")
 def by_the_other(anchor):
     """The judge has no part in the result, which is as good as that of the other."""
     assert anchor.judges_.tolist() == ["judge-2"]
-    rest, _ = heard(lambda: fit(keep_rows((FRAME["judge"] != "judge-1").to_numpy())))
+    rest, _ = warnings_of(
+        lambda: fit(keep_rows((FRAME["judge"] != "judge-1").to_numpy()))
+    )
     error = rest.standard_errors_
     assert_allclose(anchor.standard_errors_, error, rtol=0.2)
     assert (abs(anchor.scores_ - rest.scores_) < 0.7 * error).all()
@@ -145,36 +143,6 @@ table(
     warns=[(DataWarning, "300 judges have fewer .* 'small-0', .* 295 more; .* 900")],
     check=lambda anchor: assert_same_judges(anchor),
 )  # fmt: skip
-see(
-    "Hundreds of judges of three rows each, and no others",
-    "test_warning_log::test_hundreds_of_judges_are_told_in_short",
-)
-see(
-    "Dozens of judges of a few rows each, on the page and in reports",
-    "reports.test_page::test_warnings_are_listed_once_and_many_alike_in_short",
-)
-see(
-    "Several judges of so few rows each that their sensitivities are hardly known",
-    "test_admission::test_judges_too_thin_for_sensitivities_of_their_own_are_told",
-)
-see(
-    "Many judges of few rows each, whose deviations a test could not see",
-    "test_treatments::"
-    "test_many_judges_of_few_verdicts_do_not_pass_for_judges_without_deviations",
-)
-see(
-    "Runs of one judge under names of their own",
-    "test_judges::test_runs_of_one_judge_are_named",
-)
-see(
-    "Judges that deviate alike, beside few votes",
-    "test_treatments::test_what_all_judges_like_is_left_out_only_if_votes_rule_it_out",
-)
-see(
-    "Folds that leave a judge of one row without any",
-    "folds.test_plan::"
-    "test_folds_that_lose_a_source_are_refused_before_anything_is_fitted",
-)
 table(
     "A judge that is always for the better model",
     lambda: for_the_better(40),
@@ -208,17 +176,6 @@ table(
         (WeakJudgeWarning, "'judge-1' is close to zero"),
         (DiagnosticWarning, "'judge-1' hardly tells models apart"),
     ],
-)
-
-
-see(
-    "A judge that judges every pair alike in both orders",
-    "test_judges::test_a_judge_of_no_sensitivity_tells_nothing",
-)
-see(
-    "Judges that contradict people, in `JudgeAwareBTL`",
-    "baselines.test_likelihoods"
-    "::test_judge_aware_btl_of_judges_that_contradict_the_votes",
 )
 
 
@@ -281,13 +238,6 @@ table(
 )  # fmt: skip
 
 
-see(
-    "Judges that follow the display order without fail, beside others",
-    "riesz.test_debiaser"
-    "::test_judges_that_follow_the_display_order_without_fail_tell_no_score",
-)
-
-
 def half_first_side():
     chosen = ~HUMAN & (np.random.default_rng(3).random(len(FRAME)) < 0.5)
     return FRAME.assign(winner=FRAME["winner"].mask(chosen, 1.0))
@@ -314,18 +264,6 @@ table(
     by_name,
     warns=[(DataWarning, "position effect of judge 'judge-1' is left out")],
     check=without_position,
-)
-see(
-    "Judges of hardly more rows than parameters, with item effects",
-    "items.test_covariance::test_item_effects_of_judges_of_few_rows_settle",
-)
-see(
-    "Many judges whose few rows the scores separate, with item effects",
-    "items.test_covariance::test_item_effects_of_judges_of_few_rows_settle",
-)
-see(
-    "A judge that lapses, or whose scale is curved",
-    "diagnostics.test_arrivals::test_a_curved_judge_is_named",
 )
 table(
     "A position effect that the rows cannot show, asked for",
@@ -355,9 +293,11 @@ def sideless():
 
 
 def not_halved(anchor):
-    alone, _ = heard(lambda: fit(twins()[0], groups="prompt_id", calibrator=sideless()))
+    alone, _ = warnings_of(
+        lambda: fit(twins()[0], groups="prompt_id", calibrator=sideless())
+    )
     assert_allclose(anchor.standard_errors_, alone.standard_errors_, rtol=0.1)
-    plain, _ = heard(lambda: fit(twins()[1], calibrator=sideless()))
+    plain, _ = warnings_of(lambda: fit(twins()[1], calibrator=sideless()))
     assert (anchor.standard_errors_ > 1.2 * plain.standard_errors_).all()
 
 

@@ -5,14 +5,10 @@ from faults.battles import FIRST, FRAME, GHOST, NEW, fit, fitted, half, same_fit
 from faults.entries import Listing
 from numpy.testing import assert_allclose
 
-from skanchor.exceptions import (
-    BattlesError,
-    DataWarning,
-)
+from skanchor.exceptions import BattlesError, DataWarning
 
 FAULTS = Listing()
-table, call, see = FAULTS.table, FAULTS.call, FAULTS.see
-
+call, table = FAULTS.call, FAULTS.table
 
 table(
     "A missing model name",
@@ -74,8 +70,6 @@ table(
         (DataWarning, r"\['model-01', 'Model-01 '\] differ .*replace\(\{'Model-01 '")
     ],
 )
-see("Model names of small or 128-bit types",
-    "comparisons.test_labels::test_integers_beyond_those_of_numpy")  # fmt: skip
 table(
     "Model names that are large integers of two types",
     lambda: renamed({name: 2**60 + k for name, k in CODES.items()}).astype(
@@ -85,12 +79,6 @@ table(
         anchor.scores_.to_numpy(), fit(FRAME).scores_.to_numpy(), atol=1e-9
     ),
 )
-see("Model names that command a terminal", "cli.test_rank::test_names_print_harmlessly")
-see(
-    "Model names with escapes of a terminal or turned directions, written as CSV",
-    "io.test_spreadsheet::test_characters_that_a_terminal_runs_are_escaped",
-)
-see("Model names that are formulas", "cli.test_rank::test_formulas_are_written_as_text")
 table(
     "Models whose names differ in a number, a vendor or a date",
     lambda: renamed(
@@ -100,15 +88,6 @@ table(
         )
     ),
 )  # fmt: skip
-see("Other names for the models", "test_invariance::test_names_and_row_order")
-see(
-    "Other names for models, judges, contexts or prompts, folds drawn anew",
-    "test_invariance::test_names_decide_nothing",
-)
-see(
-    "Other names for models that a history places",
-    "test_invariance::test_names_decide_nothing_where_a_history_places",
-)
 call(
     "Categories that no row uses",
     lambda: fit(

@@ -9,11 +9,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV, calibration_curve
 from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import (
-    cross_val_predict,
-    cross_val_score,
-    learning_curve,
-)
+from sklearn.model_selection import cross_val_predict, cross_val_score, learning_curve
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 

@@ -8,11 +8,10 @@ from numpy.testing import assert_allclose
 from skanchor import AnchorPipeline, Comparisons
 from skanchor._crossfit.folds import (
     FoldPlan,
-    HeldOutShares,
     check_training_sets,
+    make_plans,
     training_set,
 )
-from skanchor._crossfit.plans import make_plans
 from skanchor._crossfit.source_kfold import SourceKFold
 from skanchor._sample.sample import Sample
 from skanchor.simulation import simulate_battles
@@ -32,8 +31,9 @@ def test_training_weights_stand_for_the_whole_source():
         )
         X = Comparisons.from_battles(table, new_models=sorted({*new} - {"x"}))
         sample = Sample.admit(X, np.ones(6) / 2, weight)
-        kept = np.isin(np.arange(6), train).astype(float)
-        return training_set(sample, kept).weight
+        plan = FoldPlan(np.where(np.isin(np.arange(6), train), 1, 0), 1)
+        check_training_sets(sample, plan)
+        return training_set(sample, plan.trained(0)).weight
 
     votes = ["human"] * 3 + ["gpt"] * 2
     got = weights(votes, ["x"] * 5, np.array([0, 1, 3]))
@@ -85,12 +85,12 @@ def test_folds_are_checked_with_their_number():
     # The second fold holds a source out that another one stands in for, then one that
     # none does.
     for source, is_lost in ((involves_new, False), (~involves_new, True)):
-        held_out = HeldOutShares(FoldPlan(np.where(is_gpt & source, 1, fold), 5))
+        plan = FoldPlan(np.where(is_gpt & source, 1, fold), 5)
         if not is_lost:
-            check_training_sets(sample, held_out)
+            check_training_sets(sample, plan)
             continue
         with pytest.raises(ValueError, match="Fold 1: A training set keeps no row of"):
-            check_training_sets(sample, held_out)
+            check_training_sets(sample, plan)
 
 
 def test_folds_that_lose_a_source_are_refused_before_anything_is_fitted(monkeypatch):

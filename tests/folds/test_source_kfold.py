@@ -52,11 +52,11 @@ def test_folds_are_dealt_by_source_and_pair_in_the_order_of_a_shuffle():
 def test_rows_of_cells_are_counted_by_fold():
     random = np.random.default_rng(0)
     fold, cell = random.integers(-1, 3, 400).astype(np.int8), random.integers(0, 6, 400)
-    expected = [
-        [((fold == k) & (cell == at)).sum() for at in range(7)] for k in range(3)
-    ]
-    found = FoldPlan(fold, 3).numbers(cell.astype(np.uint8), 7)
-    assert found.tolist() == expected
+    size = np.bincount(cell, minlength=7) + 1.0
+    plan = FoldPlan(fold, 3, cell=cell.astype(np.uint8), size=size)
+    for k in range(3):
+        number = [((fold == k) & (cell == at)).sum() for at in range(7)]
+        assert_allclose(plan.held_out(k), number / size)
 
 
 def test_rows_of_a_source_and_a_pair_are_divided_evenly():

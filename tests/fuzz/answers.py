@@ -14,7 +14,7 @@ from skanchor.bootstrap import Bootstrapped
 from skanchor.exceptions import SeparationWarning
 from skanchor.reports import to_dict
 from skanchor.reports.facts import Facts
-from skanchor.reports.page import ranking_text
+from skanchor.reports.text import Ranking
 
 CLOSE = 2e-5
 
@@ -45,7 +45,7 @@ def check(method, case):
         method.summary()
         str(method.result_.diagnostics)
         json.dumps(to_dict(method), allow_nan=False)
-        ranking_text(Facts(method))
+        Ranking(Facts(method)).to_text()
 
 
 def known_rows(method, case):

@@ -19,9 +19,9 @@ from skanchor import (
     RieszDebiaser,
 )
 from skanchor._battles import decide_roles
-from skanchor._crossfit.fit_stages import complete, fit_stages
-from skanchor._crossfit.historical import check_training_set, fit_history
-from skanchor._crossfit.stages import Stages
+from skanchor._crossfit.historical import fit_history, fit_stages
+from skanchor._crossfit.one_fold import FoldStart, fit_training_set
+from skanchor._crossfit.stages import FullFit, Stages
 from skanchor._sample.admission import admit_to_ranking
 from skanchor._sample.sample import Sample
 from skanchor.baselines import JointMLE
@@ -89,7 +89,7 @@ def test_the_score_of_the_historical_rows_vanishes(position):
 
 def test_without_folds_only_arrival_rows_correct():
     sample = admitted()
-    chain = complete(STAGES, fit_stages(STAGES, sample), sample, None)
+    chain = FullFit.of(STAGES, sample, fit_stages(STAGES, sample), None).chain
     influence = chain.debiaser.influence(chain.X, sample.y)
     influence *= sample.weight[:, None]
     old = ~chain.X.involves_new
@@ -135,7 +135,7 @@ def test_it_is_the_minimum_of_the_loss_of_all_rows():
 def test_one_step_from_it_is_near_the_joint_maximum():
     data = simulate_battles(n_historical=2000, n_extra_human=0, random_state=5)
     sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
-    chain = complete(STAGES, fit_stages(STAGES, sample), sample, None)
+    chain = FullFit.of(STAGES, sample, fit_stages(STAGES, sample), None).chain
     influence = chain.debiaser.influence(chain.X, sample.y)
     influence *= sample.weight[:, None]
     step = chain.scores + influence.sum(axis=0)
@@ -178,7 +178,7 @@ def test_with_item_effects_the_score_of_the_historical_rows_vanishes_too():
     sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
     plugged = fit_stages(STAGES, sample)
     items = known_items(0.1 * np.eye(len(sample.X.judges)))
-    chain = complete(STAGES, plugged, sample, items)
+    chain = FullFit.of(STAGES, sample, plugged, items).chain
     found = historical_gradients(chain, sample)
     # Deviations take no part of the scores' own gradient.
     free = found[: len(sample.X.models)][~sample.X.is_new]
@@ -225,9 +225,11 @@ def test_a_fold_may_lose_the_limit_of_no_model_that_had_one():
     full = fit_stages(two_steps, sample)
     assert full.btl.models_[full.btl.unbounded_].tolist() == ["top"]
     # It has none on all rows, either.
-    check_training_set(two_steps, full, sample)
+    start = FoldStart.of(FullFit.of(two_steps, sample, full, None))
+    fit_training_set(start.full, start.fit, sample)
     lost = (sample.X.is_human & (sample.X.left == 0) & (sample.y == 1)) | (
         sample.X.is_human & (sample.X.right == 0) & (sample.y == 0)
     )
     with pytest.raises(BattlesError, match=r"models \['model-01'\] have no limit"):
-        check_training_set(two_steps, full, sample.weighted(np.where(lost, 0.0, 1.0)))
+        training = sample.weighted(np.where(lost, 0.0, 1.0))
+        fit_training_set(start.full, start.fit, training)

@@ -14,7 +14,7 @@ import pytest
 
 from skanchor import read_battles
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.io import _bytes
+from skanchor.io import _files
 
 T = pd.DataFrame(
     {
@@ -103,7 +103,7 @@ BAD = {
     "broken.json": (b'[{"a": 1}, ', "Expecting value"),
     "array.jsonl": (b'{"a": 1}\n[1]\n', r"record 1 is \[1\], not an object"),
     "deep.json": (b"[" * 100_000, "nested too deeply"),
-    "digits.json": (b'[{"a": ' + b"9" * 5000 + b"}]", "more than 4300 digits"),
+    "digits.json": (b'[{"a": ' + b"9" * 5000 + b"}]", "limit .4300 digits"),
     "latin.csv": (HEAD + "é,y,human,model_a\n".encode("cp1252"),
                   "line 2 is not utf-8; give its encoding, such as cp1252"),
     "surrogate.jsonl": (
@@ -124,8 +124,8 @@ BAD = {
 def test_bad_files_are_refused(tmp_path, name, monkeypatch):
     content, says = BAD[name]
     if "bomb" in name:
-        monkeypatch.setattr(_bytes, "LIMIT", 100_000)
-        monkeypatch.setattr(_bytes, "TIMES", 1)
+        monkeypatch.setattr(_files, "LIMIT", 100_000)
+        monkeypatch.setattr(_files, "TIMES", 1)
     (path := tmp_path / name).write_bytes(content)
     with pytest.raises(BattlesError, match=says) as caught:
         read_battles(path)
@@ -133,9 +133,7 @@ def test_bad_files_are_refused(tmp_path, name, monkeypatch):
 
 
 def test_a_cell_without_end_is_refused(tmp_path, monkeypatch):
-    from skanchor.io import _files
-
-    monkeypatch.setattr(_files, "_BLOCKS", (1 << 10, 1 << 12))
+    monkeypatch.setattr(_files, "BLOCK", 1 << 12)
     (path := tmp_path / "long.csv").write_bytes(HEAD + b"x" * 100_000)
     with pytest.raises(BattlesError, match="a row has more than 4096 bytes"):
         read_battles(path)

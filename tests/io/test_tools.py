@@ -10,6 +10,7 @@ import pytest
 
 from skanchor import read_battles, split_battles
 from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.io import Mapping
 from skanchor.io._tools import TOOLS
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -154,7 +155,6 @@ def test_nested_columns_of_arrow_files_read_the_same(name, tmp_path):
         ("comparia", "rater", ["v1", "v1"]),
         ("mt_bench", "rater", ["expert_17", "author_2", None]),
         ("mt_bench", "response_a", ["a1", "a1\na2", "a1"]),
-        ("mt_bench", "inconsistent", [False, False, True]),
         ("mt_bench_pairs", "turn", [1, 1, 2]),
         ("alpaca_eval", "response_b", ["Two"] * 3),
         ("wildbench", "response_a", ["Long"] * 3),
@@ -197,8 +197,8 @@ def test_values_that_a_tool_does_not_write(name, changes, match, tmp_path):
 
 
 def test_a_file_of_two_tools_or_of_another_one(tmp_path):
-    both = {**first_row("comparia"), **first_row("alpaca_eval")}
-    with pytest.raises(BattlesError, match="looks like files of comparia, alpaca_eval"):
+    both = {**first_row("arena_hard"), **first_row("alpaca_eval")}
+    with pytest.raises(BattlesError, match="files of alpaca_eval, arena_hard"):
         read_battles(lines(tmp_path, both))
     with pytest.raises(BattlesError, match="no file of 'arena_hard': it lacks"):
         read_battles(FILES["fastchat"], format="arena_hard")
@@ -216,6 +216,13 @@ def test_orders_of_judge_arena_that_are_not_told(tmp_path):
         read_battles(path)
 
 
+def test_votes_with_a_column_of_judges_are_not_those_of_an_arena():
+    raw = pd.read_csv(FILES["arena_55k"]).assign(judge=["human", "gpt-4", "gpt-4"])
+    mapping = Mapping.propose(raw)
+    assert mapping.format == "table"
+    assert [one.meaning for one in mapping.judges.values()] == ["people", "judge"]
+
+
 def test_files_of_several_tools_become_one_table():
     with warnings.catch_warnings(action="ignore"):
         table = read_battles([FILES["arena_hard"], FILES["fastchat"], FILES["scores"]])
@@ -223,13 +230,3 @@ def test_files_of_several_tools_become_one_table():
     judges = ["gpt-4.1"] * 3 + ["human"] * 2 + ["gpt"] * 3
     assert table["judge"].tolist() == judges
     assert table["both_bad"].tolist() == [False] * 4 + [True] + [False] * 3
-
-
-def test_the_page_lists_every_format():
-    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text("utf-8")
-    for tool in TOOLS:
-        marks = " or ".join(
-            ", ".join(f"`{name}`" for name in sorted(own)) for own in tool.marks
-        )
-        line = f"| `{tool.name}` | {tool.files} | {marks} | {tool.knows} |"
-        assert line in page.splitlines(), line

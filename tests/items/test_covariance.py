@@ -20,9 +20,9 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
-from skanchor._crossfit.fit_stages import fit_item_effects, fit_stages
+from skanchor._crossfit.historical import fit_stages
 from skanchor._crossfit.item_effects import estimate_item_covariance, judges_of_arrivals
-from skanchor._crossfit.stages import Stages
+from skanchor._crossfit.stages import Stages, fit_item_effects
 from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._model.item_effects import ITEM_PRIOR
 from skanchor._sample.admission import admit_to_ranking

@@ -3,6 +3,7 @@
 import ast
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,18 +11,19 @@ from golden import adapter, cases
 from numpy.testing import assert_allclose
 
 import skanchor
-from skanchor._crossfit.engine import FoldResult, SumOfFolds
+from skanchor._crossfit.cross_fit import sum_folds
 from skanchor._crossfit.folds import rows_held_out, training_set
+from skanchor._crossfit.one_fold import FoldResult
 from skanchor._model.fit import Fit
 from skanchor._model.influence import influence_of, residuals, row_influence
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
-from skanchor._model.steps import FitOfAllRows, steps_of
+from skanchor._model.steps import FitOfAllRows, grams_of, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-IMPORTS = ("skanchor._model", "skanchor.exceptions")
+IMPORTS = ("skanchor._model", "skanchor._typing", "skanchor.exceptions")
 
 
 # ------------------------------------------------------------- from a fitted pipeline
@@ -96,23 +98,32 @@ def folds_of(anchor, full):
     """Result of each fold of each repeat."""
     sample = anchor._inference.admitted
     n_raters = 0 if sample.raters is None else int(sample.raters.max()) + 1
-    for shares in anchor._inference.shares:
+    scores = full.fit.layout.targets.T @ full.fit.x
+    whole = SimpleNamespace(
+        sample=sample, items=anchor._items, chain=SimpleNamespace(scores=scores)
+    )
+    for plan in anchor._inference.folds:
         folds = []
-        for number in range(len(shares)):
-            training = training_set(sample, shares.kept(number))
-            held_out = rows_held_out(full.sources, shares[number])
+        for number in range(len(plan)):
+            training = training_set(sample, plan.trained(number))
             weights = [training.weight[rows.rows] for rows in full.sources]
-            fit, rest = full.refitted(weights), (full.prior, held_out, n_raters)
-            folds.append(FoldResult.of(fit, full.sources, weights, *rest))
-        yield SumOfFolds.of(folds)
+            fit = full.refitted(weights)
+            sums = grams_of(fit, full.sources, weights)
+            riesz = RieszWeights.solve(fit, sums, full.prior)
+            held_out = rows_held_out(full.sources, plan.held_out(number))
+            plug_in, influence = (
+                fit.layout.targets.T @ fit.x,
+                influence_of(riesz, held_out, n_raters),
+            )
+            expected = riesz.expected_parts(sums)
+            folds.append(FoldResult(plug_in, riesz, influence, expected))
+        yield sum_folds(whole, folds)
 
 
 def gaps(anchor):
     """Largest change of a score in standard errors, and of the historical parts."""
     result = anchor.result_
     result = getattr(result, "cells", result)
-    items = anchor._items
-    inflation = 1.0 if items is None else items.inflation
     scores, variances = [], []
     for number, found in enumerate(folds_of(anchor, full_fit_of(anchor))):
         old = result.part_covariances[number]
@@ -120,8 +131,7 @@ def gaps(anchor):
         total = known.sum(axis=0)
         scores.append(np.abs(found.estimate - result.estimates[number]) / total**0.5)
         # The pipeline widens the errors of new models about which judges disagree.
-        new = np.diagonal(found.parts, axis1=1, axis2=2).copy()
-        new[3] *= inflation
+        new = np.diagonal(found.part_covariances, axis1=1, axis2=2)
         variances.append((np.abs(new - known) / total.max())[:, ~result.is_new])
     return np.max(scores), np.max(variances)
 
@@ -172,15 +182,12 @@ def full():
     return full_fit_of(cases.fitted(item_effects=None))
 
 
-def grams_of(full):
-    return [
-        (rows.source, rows.information(rows.weight, full.fit.probabilities(rows)))
-        for rows in full.sources
-    ]
+def sums_of(full):
+    return grams_of(full.fit, full.sources, [rows.weight for rows in full.sources])
 
 
 def weights_of(full):
-    grams = grams_of(full)
+    grams = sums_of(full)
     return RieszWeights.solve(full.fit, grams, full.prior)
 
 
@@ -234,7 +241,7 @@ def test_the_expected_variance_is_that_of_independent_votes(full):
         a = rows.products(weights.local(rows.source)) * rows.weight[:, None]
         part = 0 if rows.source == PEOPLE else 1
         expected[part] += (a * (p * (1.0 - p) / rows.weight)[:, None]).T @ a
-    assert_allclose(weights.expected_parts(grams_of(full)), expected, atol=1e-12)
+    assert_allclose(weights.expected_parts(sums_of(full)), expected, atol=1e-12)
 
 
 def test_excluded_judges_are_calibrated_but_move_no_score(full):

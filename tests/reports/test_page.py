@@ -11,9 +11,11 @@ from skanchor import AnchorPipeline
 from skanchor._diagnostics import KINDS
 from skanchor.exceptions import DataWarning, WeakJudgeWarning
 from skanchor.reports import to_dict, write_report
-from skanchor.reports.document import document
 from skanchor.reports.facts import Facts
-from skanchor.reports.page import environment, ranking_text, render_page
+from skanchor.reports.page import render_page
+from skanchor.reports.record import record_of
+from skanchor.reports.text import Ranking
+from skanchor.reports.wording import words
 from skanchor.simulation import simulate_battles
 
 VOID = {"meta", "input", "br", "img", "link", "hr"}
@@ -39,7 +41,7 @@ class Page(HTMLParser):
             self.rows.append([])
         if tag in ("td", "th"):
             self.is_cell = attrs.get("class") != "bar"
-            self.rows[-1] += [[attrs.get("data-key"), ""]] if self.is_cell else []
+            self.rows[-1] += [""] if self.is_cell else []
         if tag not in VOID:
             self.open.append(tag)
 
@@ -53,7 +55,7 @@ class Page(HTMLParser):
         if not {"script", "style"} & set(self.open):
             self.texts.append(data)
         if {"td", "th"} & set(self.open) and self.is_cell:
-            self.rows[-1][-1][1] += data
+            self.rows[-1][-1] += data
 
     @property
     def text(self):
@@ -63,10 +65,16 @@ class Page(HTMLParser):
         return sum(tag == name for tag, _ in self.elements)
 
     def table(self, name):
-        """Keys of a table, by the texts of its headings."""
+        """Texts of a table, by its headings; new models without their badge."""
         head, *rows = self.tables[name]
-        keys = [[key for key, _ in row] for row in rows]
-        return pd.DataFrame(keys, columns=[text for _, text in head])
+        texts = [[text.removesuffix(" new") for text in row] for row in rows]
+        return pd.DataFrame(texts, columns=head)
+
+
+def numbers(texts):
+    """Numbers as a page writes them."""
+    plain = texts.str.replace("−", "-").str.replace("[<%,]", "", regex=True)
+    return plain.astype(float).to_numpy()
 
 
 def page_of(fitted, level=0.95, **more):
@@ -81,18 +89,18 @@ def page(anchor):
 def test_tables_have_the_numbers_of_the_result(anchor, page):
     board, table = anchor.leaderboard(), page.table("board")
     assert table.iloc[:, 0].tolist() == board.index.tolist()
-    np.testing.assert_allclose(table["Score"].astype(float), board["score"], rtol=1e-5)
-    contrasts, wins = anchor.contrasts().loc[MODEL], page.table("wins-1")
-    for opponent, chance, p in wins[["Opponent", "Chance to win", "Adjusted p"]].values:
-        row = contrasts.loc[opponent]
-        assert float(chance) == pytest.approx(row["win_probability"], rel=1e-5)
-        assert float(p) == pytest.approx(row["p_adjusted"], rel=1e-5)
+    np.testing.assert_allclose(numbers(table["Score"]), board["score"], atol=5e-3)
+    wins = page.table("wins-1")
+    contrasts = anchor.contrasts().loc[MODEL].loc[wins["Opponent"]]
+    chances, p_values = contrasts["win_probability"], contrasts["p_adjusted"]
+    np.testing.assert_allclose(numbers(wins["Chance to win"]), 100 * chances, atol=0.5)
+    np.testing.assert_allclose(numbers(wins["Adjusted p"]), p_values, atol=1e-3)
     decided = wins["Decision"] != "not decided"
-    assert (decided == (wins["Adjusted p"].astype(float) < 0.05)).all()
+    assert (decided == (numbers(wins["Adjusted p"]) < 0.05)).all()
     assert page.table("judges-table")["Judge"].tolist() == anchor.judges_.tolist()
     worth = anchor.worth().table.loc[MODEL]
-    found = page.table("worth-1")["One more"].astype(float)
-    np.testing.assert_allclose(found, worth["next_verdict"], rtol=1e-5)
+    found = numbers(page.table("worth-1")["One more"])
+    np.testing.assert_allclose(found, worth["next_verdict"], atol=5e-4)
     names = [name for name in anchor.best_set() if f"{name} (" in page.text]
     assert names == list(anchor.best_set())
 
@@ -125,12 +133,12 @@ def test_each_context_by_itself():
     made = AnchorPipeline(cv=2, random_state=0, context="kind", context_mix=mix)
     made.fit(data.X.assign(kind=kinds)[~away], data.y[~away])
     page = page_of(made)
-    head, *rows = page.tables["contexts-table"]
-    assert [text for _, text in head] == ["Model", "art", "chat", "code"]
-    board = made.result_.by_context["chat"].leaderboard()
-    for name, art, (key, _), _ in rows:
-        assert float(key) == pytest.approx(board.loc[name[0], "score"], rel=1e-5)
-        assert (art[1] == "–") == (name[0] == "model-02")
+    table = page.table("contexts-table").set_index("Model")
+    assert table.columns.tolist() == ["art", "chat", "code"]
+    board = made.result_.by_context["chat"].leaderboard().loc[table.index]
+    scores = numbers(table["chat"].str.partition(" (")[0])
+    np.testing.assert_allclose(scores, board["score"], atol=5e-3)
+    assert table.index[table["art"] == "–"].tolist() == ["model-02"]
     assert "prompts that are 75 % chat and 25 % code (column kind)" in page.text
     assert "contexts-table" not in page_of(made.result_.under(mix)).tables
 
@@ -144,10 +152,11 @@ def test_many_new_models_have_a_table_with_a_row_each():
     table = page.table("change-all")
     order = made.scores_.sort_values(ascending=False).index.tolist()
     assert table["Model"].tolist() == order and len(page.tables["errors-table"]) == 5
+    assert (numbers(table["In doubt from"]) > 0).all()
     for model, side, opponent, gamma in table.iloc[:, :4].to_numpy():
         clear = broken.loc[model]
         clear = clear[clear["gamma_interval"] > 0]
-        assert float(gamma) == pytest.approx(clear["gamma_interval"].min(), rel=1e-5)
+        assert float(gamma) == pytest.approx(clear["gamma_interval"].min(), abs=5e-3)
         assert opponent == clear["gamma_interval"].idxmin()
         assert (side == "above") == (clear.loc[opponent, "difference"] > 0)
     assert {"change-1", "change-3", "worth-3"} <= {*page.tables}
@@ -178,16 +187,15 @@ def test_judges_of_little_worth_are_named(anchor):
 
 
 def test_every_kind_of_finding_has_its_advice():
-    words = environment().get_template("sentences.jinja").module
-    assert set(words.advice) == set(KINDS)
+    assert set(words().advice) == set(KINDS)
 
 
 def test_warnings_are_listed_once_and_many_alike_in_short(anchor):
     read = DataWarning("2 rows hold no verdict.")
     alike = [WeakJudgeWarning(f"Judge 'j-{i}' is weak: {i}.") for i in range(30)]
     facts = Facts(anchor, earlier=[read, *alike, read])
-    assert len(document(facts)["warnings"]) == 31
-    text = " ".join(ranking_text(facts).split())
+    assert len(record_of(facts)["warnings"]) == 31
+    text = " ".join(Ranking(facts).to_text().split())
     assert text.count("2 rows hold no verdict.") == 1 and text.count("Judge 'j-") == 6
     assert "and 20 more: much as in the five warnings before." in text
     assert Page(render_page(facts)).text.count("Judge 'j-") == 6
@@ -230,6 +238,15 @@ def test_names_never_become_markup():
     assert "{{ 7 * 7 }}" in shown and "49" not in shown.split("gnp.exe")[0]
 
 
+def test_names_of_judges_never_become_markup():
+    data = simulate_battles(n_models=4, random_state=0)
+    judge = "<script>alert(1)</script>"
+    X = data.X.replace({"judge": {"judge-1": judge}})
+    page = page_of(AnchorPipeline(cv=2, random_state=0).fit(X, data.y))
+    assert page.count("script") == 1
+    assert f"Position effects: on, in judge logits {judge}" in page.text
+
+
 def test_a_report_is_written_or_the_file_stays(anchor, tmp_path):
     path = tmp_path / "report.html"
     write_report(anchor, path, 0.9, scale="elo")
@@ -257,7 +274,7 @@ def test_a_narrow_terminal_keeps_names_and_numbers_whole(anchor, name, width, go
     facts.board = (
         anchor.leaderboard().rename({"amber-otter": name}).rename_axis("model")
     )
-    text = ranking_text(facts, width=width)
+    text = Ranking(facts).to_text(width=width)
     columns = ["Standard error", "Human rows", "Judge rows"]
     left_out = text.partition("Columns left out: ")[2].split("\n")[0]
     assert left_out == ", ".join(columns[3 - gone :])
@@ -273,7 +290,7 @@ def test_odd_names_are_harmless_in_a_terminal_and_in_tables():
     names = ["[red]x[/red]", "esc\x1b[2J", "a|b", "模型", "50 % & $x$"]
     result = made_result(names=names, n_new=1, unbounded=np.arange(5) == 1)
     facts = Facts(result)
-    text = ranking_text(facts, width=80)
+    text = Ranking(facts).to_text(width=80)
     assert "[red]x[/red]" in text and "\x1b" not in text and "?" in text
     assert "the data do not determine the score" in " ".join(text.split())
     from skanchor.reports.views import board_table

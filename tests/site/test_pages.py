@@ -1,12 +1,14 @@
-"""Links, anchors and lists of contents of the Markdown pages, without a network."""
+"""Links, anchors and tables of the Markdown pages, without a network."""
 
+import csv
 import os
 import re
 import sys
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+
+from skanchor.io._layouts import LAYOUTS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -14,48 +16,44 @@ if not (DOCS / "_ext").exists():
     pytest.skip("needs the pages", allow_module_level=True)
 sys.path.insert(0, str(DOCS / "_ext"))
 
-from markdown_links import (  # noqa: E402
-    ROOT_PAGES,
-    contents,
-    in_site,
-    links,
-    outside_code,
-    rewritten,
-)
+from site_pages import TABLE, page_of_the_site  # noqa: E402
 
-MADE = ("docs/_build/*", "docs/auto_examples/*", "docs/generated/*")
-FOUND = [*DOCS.rglob("*.md"), *(ROOT / name for name in ROOT_PAGES)]
+MADE = ("_build", "auto_examples", "generated")
 PAGES = sorted(
-    page
-    for page in (path.relative_to(ROOT).as_posix() for path in FOUND if path.exists())
-    if not any(fnmatch(page, made) for made in MADE)
+    path.relative_to(ROOT).as_posix()
+    for path in [*DOCS.rglob("*.md"), *ROOT.glob("*.md")]
+    if not any((DOCS / name) in path.parents for name in MADE)
 )
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def outside_code(text):
+    return re.sub(r"^```.*?^```$", "", text, flags=re.S | re.M)
 
 
 def anchors(text):
-    """Anchors of a page: those of its headings, as GitHub makes them, and its own."""
-    found, times = set(re.findall(r'<a (?:id|name)="([^"]+)"', text)), {}
-    for line, plain in outside_code(text):
-        heading = re.match(r"#{1,6} +(.*?) *#*$", line.rstrip()) if plain else None
-        if heading:
-            shown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading[1])
-            slug = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
-            number = times[slug] = times.get(slug, -1) + 1
-            found.add(f"{slug}-{number}" if number else slug)
+    """Anchors of the headings of a page, as GitHub makes them."""
+    found = set()
+    for heading in re.findall(r"^#{1,6} +(.*)$", outside_code(text), re.M):
+        shown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
+        found.add(re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-"))
     return found
 
 
 def broken(page, text):
-    """Links of a page that lead to no file of the repository, or to no anchor."""
-    for target in links(text):
+    """Links of a page that lead to no file of the repository, or to no place in it."""
+    for target in LINK.findall(re.sub(r"`[^`\n]*`", "", outside_code(text))):
         if re.match(r"[a-z]+:", target):
             continue
         path, _, place = target.partition("#")
         file = ROOT / os.path.normpath(os.path.join(os.path.dirname(page), path))
         if path and not file.exists():
             yield target
-        elif place and place not in anchors(file.read_text("utf-8") if path else text):
-            yield target
+        elif place:
+            there = file.read_text("utf-8") if path else text
+            is_place = place in (there if path.endswith(".py") else anchors(there))
+            if not is_place:
+                yield target
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -70,44 +68,59 @@ def test_a_broken_link_is_found():
     assert found == ["nowhere.md", "method.md#no-such-part"]
 
 
-def test_every_page_is_in_a_list_of_contents():
-    listed, waiting = set(), ["docs/index.md"]
-    while waiting:
-        page = waiting.pop()
-        listed.add(page)
-        for entry in contents((ROOT / page).read_text("utf-8")):
-            pattern = os.path.normpath(f"{os.path.dirname(page)}/{entry}.md")
-            waiting += [
-                one for one in PAGES if fnmatch(one, pattern) and one not in listed
-            ]
-    assert set(PAGES) - listed == set()
+def test_every_page_is_in_the_contents():
+    index = (DOCS / "index.md").read_text("utf-8")
+    listed = {
+        line
+        for block in re.findall(r"```{toctree}\n(.*?)```", index, re.S)
+        for line in block.split("\n")
+    }
+    pages = {Path(page).relative_to("docs") for page in PAGES if "docs/" in page}
+    assert {page.with_suffix("").as_posix() for page in pages} - {"index"} < listed
 
 
 @pytest.mark.parametrize(
-    ("page", "target", "found"),
+    ("page", "link", "found"),
     [
-        ("docs/index.md", "method.md#x", "method.md#x"),
-        ("docs/guide/one.md", "../method.md", "../method.md"),
-        ("docs/index.md", "../README.md#x", "generated/root/README.md#x"),
-        ("README.md", "docs/method.md", "../../method.md"),
-        ("README.md", "CHANGELOG.md", "CHANGELOG.md"),
-        ("docs/index.md", "gallery", "auto_examples/index.rst"),
-        (
-            "README.md",
-            "docs/gallery/plot_displays.py",
-            "../../auto_examples/plot_displays.rst",
-        ),
-        ("README.md", "LICENSE", "https://r/LICENSE"),
-        ("docs/index.md", "../tests/conftest.py#L3", "https://r/tests/conftest.py#L3"),
-        ("docs/index.md", "https://a.b/c", "https://a.b/c"),
-        ("docs/index.md", "#part", "#part"),
+        ("index.md", "method.md#x", "method.md#x"),
+        ("howto/one.md", "../method.md", "../method.md"),
+        ("index.md", "../README.md#x", "https://r/README.md#x"),
+        ("howto/one.md", "../../benchmarks/a.py", "https://r/benchmarks/a.py"),
+        ("index.md", "gallery", "auto_examples/index.rst"),
+        ("index.md", "gallery/plot_x.py", "auto_examples/plot_x.rst"),
+        ("howto/one.md", "../gallery/plot_x.py", "../auto_examples/plot_x.rst"),
+        ("index.md", "https://a.b/c", "https://a.b/c"),
+        ("index.md", "#part", "#part"),
     ],
 )
-def test_links_of_the_repository_become_links_of_the_site(page, target, found):
-    assert in_site(target, page, ROOT, "https://r") == found
+def test_links_of_the_repository_become_links_of_the_site(page, link, found):
+    assert page_of_the_site(f"[a]({link})", page, "https://r") == f"[a]({found})"
 
 
-def test_code_is_left_as_it_is():
-    text = "[a](b)\n```text\n[a](b)\n```\n[a](b)\n"
-    changed = rewritten(text, lambda target: "c")
-    assert changed == "[a](c)\n```text\n[a](b)\n```\n[a](c)\n"
+def test_links_to_tables_become_tables():
+    seen = 0
+    for page in (page for page in PAGES if page.startswith("docs/")):
+        text = (ROOT / page).read_text("utf-8")
+        made = page_of_the_site(text, page.removeprefix("docs/"), "https://r")
+        assert "[Table" not in made
+        seen += len(TABLE.findall(text))
+    assert seen > 70
+    faults = page_of_the_site("[Table: f](../tests/faults/faults.csv)", "x.md", "")
+    assert faults.startswith("\n## Votes of people\n\n| input | answer | test |\n|---|")
+    words = "[Table: w](../skanchor/io/_words.py#WORDS)"
+    assert "| `failed` | an empty cell, `" in page_of_the_site(words, "x.md", "")
+
+
+def test_results_are_tables_that_a_page_shows():
+    pages = "".join((ROOT / page).read_text("utf-8") for page in PAGES)
+    for path in (ROOT / "benchmarks" / "results").glob("*.csv"):
+        with path.open(encoding="utf-8", newline="") as file:
+            assert len({len(row) for row in csv.reader(file)}) == 1, path.name
+        # Those of the studies are drawn.
+        drawn = path.name.startswith("simulation_") or path.name == "scaling.csv"
+        assert drawn or f"results/{path.name})" in pages, path.name
+
+
+def test_the_page_of_formats_lists_every_layout():
+    page = (DOCS / "formats.md").read_text("utf-8")
+    assert all(f"\n| {layout} | " in page for layout in LAYOUTS)

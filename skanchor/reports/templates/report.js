@@ -1,32 +1,40 @@
 "use strict";
 (() => {
   const said = document.getElementById("sorted");
-  const numbers = (a, b) => (Number(a) < Number(b) ? -1 : Number(a) > Number(b) ? 1 : 0);
+  const text = (row, column) => row.cells[column].textContent;
   const words = (a, b) => a.localeCompare(b, "en", { numeric: true });
 
+  // Cells begin with their number: 0.80 to 1.13, 1–2, < 0.001, 1,200, 61 %.
+  const number = (cell) => {
+    if (/^(never|more|\?|∞)/.test(cell)) return Infinity;
+    if (cell === "now") return 0;
+    const value = parseFloat(cell.replace("−", "-").replace(/[<,]/g, ""));
+    return Number.isNaN(value) ? -Infinity : value;
+  };
+  const numbers = (a, b) => Math.sign(number(a) - number(b)) || 0;
+
   const sort = (table, heading, column) => {
+    const isNumber = heading.classList.contains("number");
+    const first = isNumber ? "descending" : "ascending";
     const opposite = { ascending: "descending", descending: "ascending" };
-    const order = opposite[heading.ariaSort] || heading.dataset.first;
+    const order = opposite[heading.ariaSort] || first;
     const sign = order === "ascending" ? 1 : -1;
-    const body = table.tBodies[0];
-    const rows = Array.from(body.rows);
-    const compare = heading.classList.contains("number") ? numbers : words;
-    const key = (row) => row.cells[column].dataset.key;
-    rows.sort((a, b) => sign * compare(key(a), key(b)));
-    body.append(...rows);
+    const compare = isNumber ? numbers : words;
+    const rows = Array.from(table.tBodies[0].rows);
+    rows.sort((a, b) => sign * compare(text(a, column), text(b, column)));
+    table.tBodies[0].append(...rows);
     for (const other of table.tHead.rows[0].querySelectorAll("th")) other.ariaSort = "none";
     heading.ariaSort = order;
     said.textContent = `Sorted by ${heading.textContent}, ${order}`;
   };
 
-  for (const table of document.querySelectorAll("table")) {
-    table.tHead.rows[0].querySelectorAll("th").forEach((heading) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.append(...heading.childNodes);
-      button.addEventListener("click", () => sort(table, heading, heading.cellIndex));
-      heading.append(button);
-    });
+  for (const heading of document.querySelectorAll("thead th")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...heading.childNodes);
+    const table = heading.closest("table");
+    button.addEventListener("click", () => sort(table, heading, heading.cellIndex));
+    heading.append(button);
   }
 
   for (const input of document.querySelectorAll("input[type=search]")) {
@@ -35,11 +43,8 @@
     const found = document.getElementById(`${input.dataset.table}-found`);
     input.addEventListener("input", () => {
       const wanted = input.value.trim().toLocaleLowerCase();
-      let shown = 0;
-      for (const row of rows) {
-        row.hidden = !row.cells[0].textContent.toLocaleLowerCase().includes(wanted);
-        shown += !row.hidden;
-      }
+      for (const row of rows) row.hidden = !text(row, 0).toLocaleLowerCase().includes(wanted);
+      const shown = rows.filter((row) => !row.hidden).length;
       found.textContent = wanted ? `${shown} of ${rows.length} shown` : "";
     });
   }

@@ -1,0 +1,236 @@
+"""The battles of a command: files are read, and become the rows of a fit."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from skanchor._cli.streams import is_watched
+from skanchor._cli.values import BadInputError, by_name, refuse_typed
+
+if TYPE_CHECKING:
+    from skanchor.io import Mapping
+    from skanchor.io._tables import Table
+
+# Flags that take several values, and so also a FILE that comes after them.
+_GREEDY = ("new", "hide_votes_of", "human", "without", "set", "costs", "widths")
+_READING = (
+    *("--mapping", "--from", "--columns", "--labels", "--human", "--encoding"),
+    "--drop-invalid",
+)
+_SHORT_CUTS = ("columns", "labels", "human")
+
+NO_GROUPS = "none"
+"""In place of a column of groups: rows are independent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows as a fit takes them, and what their weights mean."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    groups: Any
+    weights: Literal["importance", "frequency"]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of a fit."""
+        names = ("X", "y", "sample_weight", "groups")
+        return {name: getattr(self, name) for name in names}
+
+
+# ---------------------------------------------------------------------------- checks
+def check_files(options: argparse.Namespace) -> None:
+    """Refuse flags of files that contradict each other, before any file is read."""
+    if options.demo and options.battles:
+        raise BadInputError("give either FILE or --demo, not both")
+    if options.demo:
+        refuse_typed(options, _READING, "goes with a FILE, not with --demo")
+    if not options.demo and not options.battles:
+        greedy = [name for name in _GREEDY if getattr(options, name, None)]
+        raise BadInputError(
+            "give a FILE of battles, or --demo"
+            + "".join(f" (FILE goes before --{n.replace('_', '-')})" for n in greedy)
+        )
+    if options.new and options.no_new:
+        raise BadInputError("--no-new does not go with --new")
+    edits = [name for name in _SHORT_CUTS if getattr(options, name)]
+    if options.mapping and edits:
+        raise BadInputError(
+            f"--{edits[0]} edits what is proposed; write it into {options.mapping}"
+        )
+
+
+# ----------------------------------------------------------------------------- files
+def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
+    """Read the files of a command, and what their table is taken for."""
+    from skanchor.io import Mapping
+    from skanchor.io._layouts import ROLES_OF_COLUMNS
+    from skanchor.io.reading import read_tables
+
+    given = Mapping.from_toml(options.mapping) if options.mapping else None
+    tools = options.tools or ["auto"]
+    if given is not None and tools == ["auto"]:
+        tools = [given.format]
+    renames, labels = (
+        by_name("--columns", options.columns),
+        by_name("--labels", options.labels),
+    )
+    table = read_tables(
+        options.battles,
+        tools[0] if len(tools) == 1 else tools,
+        options.encoding,
+        options.drop_invalid,
+        coded=True,
+        flags=_repeated_flags(options),
+    )
+    if given is not None:
+        return table, given.of(table.source)
+    columns = list(map(str, table.frame.columns))
+    lost = [name for name in renames if name not in columns]
+    if lost:
+        raise BadInputError(
+            f"--columns: there is no column {lost[0]} among {', '.join(columns[:20])}"
+        )
+    roles = {
+        old: new if new in ROLES_OF_COLUMNS else f"keep as {new}"
+        for old, new in renames.items()
+    }
+    return table, Mapping.of_table(table, roles, labels, options.human)
+
+
+def _repeated_flags(options: argparse.Namespace) -> list[str]:
+    """Flags that change what is proposed, as they are repeated in a command."""
+    found = []
+    if options.tools:
+        found += ["--from", ",".join(options.tools)]
+    if options.encoding:
+        found += ["--encoding", options.encoding]
+    if options.drop_invalid:
+        found.append("--drop-invalid")
+    for name in ("columns", "labels"):
+        for old, new in getattr(options, name) or ():
+            escaped = old.replace(",", "\\,")
+            found.append(f"--{name}={escaped}={new}")
+    return found + (["--human", *options.human] if options.human else [])
+
+
+def read_table(options: argparse.Namespace) -> tuple[Any, Any, Any]:
+    """Read the battles of a command: the table, its outcomes, and counts or None."""
+    from skanchor._battles import split_table
+
+    if options.demo:
+        from skanchor.datasets import load_demo
+
+        demo: Any = load_demo()
+        X, y, counts = demo.data, demo.target, None
+    else:
+        table, mapping = read_mapping(options)
+        X, y, counts = mapping.built(table)
+    renamed = dict(X.attrs.get("renamed", {}))
+    X, y = split_table(
+        _with_text_features(X.assign(winner=y), options.text_columns),
+        without=options.without,
+        pool=options.pool,
+        features=options.features,
+    )
+    if options.hide_votes_of:
+        kept = _without_votes(X, list(dict.fromkeys(options.hide_votes_of)))
+        X, y = X[kept].reset_index(drop=True), y[kept].reset_index(drop=True)
+    X.attrs["renamed"] = renamed
+    return X, y, None if counts is None else X["count"]
+
+
+def _with_text_features(table: Any, names: list[str] | None) -> Any:
+    """Replace pairs of text columns by features of their texts."""
+    if names is None:
+        return table
+    if len(names) % 2 or not names:
+        raise BadInputError(
+            "--text-columns takes pairs of columns, as in response_a,response_b; got "
+            f"{','.join(names)!r}"
+        )
+    from skanchor.features import ResponseFeatures
+
+    pairs = list(zip(names[::2], names[1::2], strict=True))
+    features = ResponseFeatures(columns=pairs, verbose=int(is_watched()))
+    return features.fit_transform(table)
+
+
+def _without_votes(X: Any, models: list[str]) -> Any:
+    """Rows without the human rows of some models, as a dry run of new ones."""
+    from skanchor._battles import HUMAN
+    from skanchor.exceptions import DataWarning
+    from skanchor.warning_log import warn
+
+    is_human = X["judge"] == HUMAN if "judge" in X else X["model_a"].notna()
+    hidden = is_human & False
+    for model in models:
+        plays = (X["model_a"] == model) | (X["model_b"] == model)
+        if not (plays & is_human).any():
+            known = "no human rows" if plays.any() else "no rows"
+            raise BadInputError(f"--hide-votes-of {model}: it has {known} to hide")
+        if not (plays & ~is_human).any():
+            raise BadInputError(
+                f"--hide-votes-of {model}: no judge has compared it, so nothing would "
+                "be left to place it by"
+            )
+        hidden |= plays & is_human
+    text = f"A dry run: {hidden.sum()} human rows of {', '.join(models)} are left out."
+    warn(DataWarning(text, code="hidden-votes", subject=models))
+    return ~hidden
+
+
+# ------------------------------------------------------------------------------ rows
+def load_rows(
+    options: argparse.Namespace,
+    chosen: Callable[[Any, Any], tuple[Any, Any]] | None = None,
+) -> Rows:
+    """Read the battles; return the rows that ``chosen`` keeps, or all of them."""
+    X, y, counts = read_table(options)
+    if chosen is not None:
+        X, y = chosen(X, y)
+    groups = groups_of(X, options.groups)
+    if options.weights is None and counts is None:
+        return Rows(X, y, None, groups, "importance")
+    if "count" not in X:
+        raise BadInputError(
+            "--weights: there is no column count; name one, as in --columns n=count"
+        )
+    return Rows(X, y, X["count"], groups, options.weights or "frequency")
+
+
+def groups_of(X: Any, names: list[str] | None) -> Any:
+    """Groups of dependent rows: None, "auto", the name of a column, or codes.
+
+    With several columns, rows that share a value in any of them are in one group.
+    """
+    if not names:
+        return "auto"
+    if names == [NO_GROUPS] and NO_GROUPS not in X:
+        return None
+    # A column may be named as the file does.
+    names = [X.attrs.get("renamed", {}).get(name, name) for name in names]
+    if len(names) == 1:
+        return names[0]
+    import pandas as pd
+
+    from skanchor._battles import join_groups
+
+    # The name of the series is shown under the leaderboard.
+    groups = pd.Series(join_groups(X, names), name=", ".join(names))
+    if len(groups) > 1 and groups.nunique() == 1:
+        raise BadInputError(
+            f"--groups {','.join(names)}: shared values connect all rows; "
+            "name fewer columns"
+        )
+    return groups
+
+
+def typed_label(known: Iterable[Any], name: str | None) -> Any:
+    """Label of the table that was typed; as typed where it has none."""
+    return {str(label): label for label in known}.get(str(name), name)

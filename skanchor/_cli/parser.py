@@ -1,0 +1,147 @@
+"""The parser of the command line, made from ``commands.toml``."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+import tomllib
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.resources import files
+from typing import Any, NoReturn
+
+from skanchor._cli.streams import print_result
+from skanchor._cli.values import TYPES, BadInputError
+
+_FIRST_STEPS = (
+    ("see what comes out", "skanchor rank --demo"),
+    ("rank your own, and write a page", "skanchor rank battles.csv -o report.html"),
+    ("before you rely on an interval", "skanchor check battles.csv"),
+    ("flags of a command, with examples", "skanchor rank --help"),
+)
+_MORE_FLAGS = "More flags of files: skanchor inspect --help. "
+_EXIT_CODE = "Exit code: 0 on success, 2 on bad input. The cause is then one line."
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises `BadInputError` where argparse would exit.
+
+    A flag must be typed in full: the beginning of one could be that of another command.
+    """
+
+    def __init__(self, **settings: Any):
+        super().__init__(
+            allow_abbrev=False,
+            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
+                prog, max_help_position=25, width=88
+            ),
+            **settings,
+        )
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; refuse what is left over here, where the command is known."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return options, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the message in one line; argparse would also print the usage."""
+        raise BadInputError(f"{message} (see {self.prog} --help)")
+
+
+def described() -> dict[str, Any]:
+    """Groups of flags, and commands, as ``commands.toml`` has them."""
+    text = (files("skanchor._cli") / "commands.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Make the parser of all commands."""
+    parser = Parser(
+        prog="skanchor",
+        usage="skanchor COMMAND [flags]",
+        description="Rank new language models on the human scale from LLM judges.\n\n"
+        + _examples(_FIRST_STEPS),
+        epilog=_EXIT_CODE,
+    )
+    parser.add_argument("--version", action=_Version)
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="COMMAND", parser_class=Parser
+    )
+    known = described()
+    for name, command in known["commands"].items():
+        _add_command(commands, f"skanchor {name}", command, known["groups"])
+    return parser
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command that was typed, a function of the module that has its name."""
+    module = import_module(f"skanchor._cli.{options.command}")
+    getattr(module, getattr(options, "action", options.command))(options)
+
+
+def _add_command(
+    commands: Any, prog: str, command: dict[str, Any], groups: dict[str, Any]
+) -> None:
+    """Add the parser of a command, or of an action of one."""
+    name, text = prog.split()[-1], command["help"]
+    says = f"{text[0].upper()}{text[1:]}. {command.get('more', '')}".strip()
+    examples = [
+        (what, f"{prog} {words}") for what, words in command.get("examples", ())
+    ]
+    takes_files = "files" in command.get("groups", ())
+    made = commands.add_parser(
+        name,
+        prog=prog,
+        usage=f"{prog} {command.get('usage', 'FILE ... [flags]')}",
+        help=text,
+        description=f"{textwrap.fill(says, 86)}\n\n{_examples(examples)}",
+        epilog=_MORE_FLAGS * (takes_files and name != "inspect") + _EXIT_CODE,
+    )
+    for title in command.get("groups", ()):
+        group = made.add_argument_group(title)
+        for flag, settings in command.get(title, groups.get(title, {})).items():
+            group.add_argument(*flag.split(), **_settings(name, **settings))
+    if "actions" in command:
+        actions = made.add_subparsers(dest="action", required=True, metavar="ACTION")
+        for action, inner in command["actions"].items():
+            _add_command(actions, f"{prog} {action}", inner, groups)
+
+
+def _settings(
+    command: str, list: bool = False, rare: bool = False, **settings: Any
+) -> dict[str, Any]:
+    """Settings of a flag for argparse."""
+    if list:
+        settings |= {"nargs": "+", "action": "extend"}
+    if rare and command != "inspect":
+        settings["help"] = argparse.SUPPRESS
+    if "metavar" not in settings:
+        settings["action"] = "store_true"
+    if "type" in settings:
+        settings["type"] = TYPES[settings["type"]]
+    return settings
+
+
+def _examples(examples: Sequence[tuple[str, str]]) -> str:
+    """Text of the examples in the help."""
+    width = max((len(command) for _, command in examples), default=0)
+    if width > 50:
+        lines = [f"  # {purpose}\n  {command}" for purpose, command in examples]
+    else:
+        lines = [f"  {command:{width}}  # {what}" for what, command in examples]
+    return "\n".join(["examples:", *lines]) if examples else ""
+
+
+class _Version(argparse.Action):
+    """Print the version, which is looked up only when asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str):
+        super().__init__(option_strings, dest, nargs=0, help="print the version")
+
+    def __call__(self, parser: argparse.ArgumentParser, *args: Any) -> NoReturn:
+        from importlib.metadata import version
+
+        print_result(f"skanchor {version('skanchor')}\n")
+        parser.exit()
