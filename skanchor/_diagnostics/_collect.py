@@ -138,6 +138,7 @@ def diagnose(
         # A stored history has no rows, so that its ties cannot be counted.
         ties=tie_table(sample) if sums.features is None else pd.DataFrame(),
         style=_style(X, solution, btl.bias_),
+        grouped=sample.is_grouped,
         with_items=solution.layout.has_item_effects,
     )
 

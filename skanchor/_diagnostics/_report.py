@@ -148,8 +148,7 @@ _RULES = (
     ),
     _Rule(
         "influence", "models", "largest_influence", -np.inf, LARGEST_INFLUENCE,
-        "One row, or group of rows, carries {value:.0%} of the variance of new model "
-        "{name!r}.",
+        "One {unit} carries {value:.0%} of the variance of new model {name!r}.",
     ),
     _Rule(
         "correction", "models", "correction_z", -CORRECTION, CORRECTION,
@@ -233,6 +232,8 @@ class Diagnostics:
     style : DataFrame
         By column of people's bias, where it is linear: ``coefficient`` in human logits
         per unit of the column, ``standard_error``, ``z``. Empty without one.
+    grouped : bool
+        Whether rows depend on each other by group.
     with_items : bool
         Whether the intervals take item effects into account.
     check : IntervalCheck or None
@@ -250,6 +251,7 @@ class Diagnostics:
     historical: pd.DataFrame = field(default_factory=pd.DataFrame)
     ties: pd.DataFrame = field(default_factory=pd.DataFrame)
     style: pd.DataFrame = field(default_factory=pd.DataFrame)
+    grouped: bool = False
     with_items: bool = False
     check: IntervalCheck | None = None
 
@@ -345,8 +347,9 @@ class Diagnostics:
             beyond = np.isfinite(values) & ((values < low) | (values > high))
             for at in np.flatnonzero(beyond):
                 about = table.index.tolist()[at]
+                unit = "group" if self.grouped else "row"
                 statement = text.format(
-                    name=about, value=values[at], row=table.iloc[at]
+                    name=about, value=values[at], row=table.iloc[at], unit=unit
                 )
                 yield Finding(kind, statement, (about,))
 
