@@ -24,8 +24,7 @@ from skanchor._model.item_effects import (
     ItemPrior,
     check_number,
 )
-from skanchor._model.layout import PEOPLE
-from skanchor._model.parameters import count_parameters
+from skanchor._model.layout import PEOPLE, count_parameters
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning, SkanchorWarning, SlowWarning
 from skanchor.warning_log import warn, warn_at_once

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import chdtr, chdtrc
 
-from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._model.fit import Fit
+from skanchor._model.influence import NO_DISPERSION
 from skanchor._model.item_effects import FEW_MODELS
 from skanchor._model.linalg import RANK_TOLERANCE, SymmetricSystem
 from skanchor._model.sources import SourceRows, SourceSums

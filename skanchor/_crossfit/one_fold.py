@@ -30,9 +30,9 @@ from skanchor._estimators.weighing import Weighing
 from skanchor._model.fit import Fit
 from skanchor._model.graph import components
 from skanchor._model.influence import Influence, influence_of, residuals, row_influence
+from skanchor._model.newton import FitOfAllRows, grams_of
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows, variance_of
-from skanchor._model.steps import FitOfAllRows, grams_of
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import by_row
 from skanchor._typing import Array

@@ -16,7 +16,7 @@ from skanchor._battles.labels import label_index
 from skanchor._checks import check_bounds
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.judge_checks import JudgeFit, findings
-from skanchor._model.parameters import without_rounding
+from skanchor._model.layout import without_rounding
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import biases_of
 from skanchor.bias import AutoBias
@@ -140,7 +140,9 @@ class JudgeCalibrator(ComparisonEstimator):
         X = sample.X
         scores = X.learned_scores()
         if not X.features_complete:
-            historical = (sample.weight > 0) & X.is_historical_judge_row & X.is_usable
+            historical = (
+                (sample.weight > 0) & (X.judge >= 0) & ~X.involves_new & X.is_usable
+            )
             X = usable_features(X, historical & np.isfinite(X.score_differences))
         # Parametric columns: the score difference, whose coefficient is the
         # sensitivity, then the display order where it has an effect.

@@ -14,6 +14,10 @@ PEOPLE = 0
 """Code of people among the sources of comparisons; judges have the codes 1, 2, ..."""
 
 
+LEAST_SENSITIVITY = 1e-10
+"""Sensitivity below which a judge is uninformative: what is left is rounding."""
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """Layout of the parameter vector x = (scores s, c, p, b, u).
@@ -159,6 +163,12 @@ class Layout:
             mask[self.item_effects] = np.tile(models, self.n_sources - 1)
         return mask
 
+    def bounds_of_new(self, bounds: tuple[float, float]) -> tuple[Array, Array]:
+        """Lower and upper bounds of all parameters, of which new scores have these."""
+        limits = np.full((2, self.size), [[-np.inf], [np.inf]])
+        limits[:, self.of_scores(self.is_new)] = np.array(bounds)[:, None]
+        return limits[0], limits[1]
+
     def by_model(self, by_item: Array) -> Array:
         """Sum of what the items of each model have, of shape (n_models, ...)."""
         if not self.has_contexts:
@@ -197,3 +207,39 @@ class Layout:
         shares = self.centring / self.centring.sum(axis=1, keepdims=True)
         own = np.eye(self.size)[:, self.scores]
         return np.asarray(own - shares[self.context].T)
+
+
+def count_parameters(n_items: int, n_judges: int, *, deviations: bool = False) -> int:
+    """About how many parameters a joint fit has, those of biases left out.
+
+    Parameters
+    ----------
+    n_items, n_judges : int
+        Numbers of items, and of judges.
+    deviations : bool
+        Whether there are item effects.
+
+    Returns
+    -------
+    int
+        The scores, a sensitivity and a position effect for every judge, and a
+        deviation for every judge and item.
+    """
+    return n_items + n_judges * (2 + n_items * deviations)
+
+
+def without_rounding(sensitivities: Array) -> Array:
+    """Sensitivities with values that are rounding set to zero.
+
+    Otherwise even the smallest one would identify scores, by rounding alone.
+
+    Parameters
+    ----------
+    sensitivities : ndarray of shape (n_judges,)
+        Fitted sensitivities.
+
+    Returns
+    -------
+    ndarray of shape (n_judges,)
+    """
+    return np.where(np.abs(sensitivities) < LEAST_SENSITIVITY, 0.0, sensitivities)

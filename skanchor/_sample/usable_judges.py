@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skanchor._battles import Comparisons, usable_features
-from skanchor._model.logistic import fit_logistic
-from skanchor._model.separation import separation_of
+from skanchor._model.logistic import fit_logistic, separation_of
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import span_names
@@ -143,7 +142,7 @@ def _feature_separated(sample: Sample, bias: Any) -> Iterator[tuple[Any, str, st
     for m, judge in enumerate(X.judges.tolist() if X.feature_names else ()):
         learner: Any = clone(learner_for(bias, judge))
         cut = X.by_judge(m)
-        historical = X.is_historical_judge_row[cut.rows] & sample.counts[cut.rows]
+        historical = ~X.involves_new[cut.rows] & sample.counts[cut.rows]
         used = np.flatnonzero(historical)
         if not (hasattr(learner, "fit_span") and len(used)):
             continue

@@ -22,9 +22,13 @@ from skanchor._crossfit.stages import Stages
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import BattlesError, LearnerError
-from skanchor.history._arrivals import admit_rows, groups_of_arrivals
+from skanchor.history._arrivals import (
+    admit_rows,
+    check_fingerprints,
+    groups_of_arrivals,
+    refuse_unvoted,
+)
 from skanchor.history._file import packed_history, unpacked_history
-from skanchor.history._identity import check_fingerprints
 from skanchor.history._past import join_rows, with_rows
 from skanchor.history._place import place
 from skanchor.history._state import HistoryState
@@ -173,7 +177,7 @@ class AnchorHistory(BaseEstimator):
             sample = sample[np.flatnonzero(sample.multiplicity)]
         if cv is not None:
             anchor.set_params(cv=cv)
-        _refuse_new_models(sample)
+        refuse_unvoted(sample)
         with limited_to_inference(sample.X, anchor.item_effects):
             inference = anchor.prepare(sample, is_stored=True)
             state = HistoryState.of(inference, labels, fingerprints or {})
@@ -485,15 +489,3 @@ class AnchorHistory(BaseEstimator):
             ) from None
         history.checksum_ = found.checksum
         return history
-
-
-def _refuse_new_models(sample: Sample) -> None:
-    """Refuse models without votes, which cannot be historical."""
-    X, active = sample.X, sample.counts
-    votes = X.appearances(active & X.is_human)
-    unvoted = X.models[(X.appearances(active) > 0) & (votes == 0)].tolist()
-    if unvoted and votes.any():
-        raise BattlesError(
-            f"Models {unvoted[:5]} have no human row: they are no history. Leave "
-            "their rows out of the history, and place them with it.",
-        )

@@ -17,9 +17,9 @@ from skanchor._crossfit.one_fold import FoldResult
 from skanchor._model.fit import Fit
 from skanchor._model.influence import influence_of, residuals, row_influence
 from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.newton import FitOfAllRows, grams_of, steps_of
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
-from skanchor._model.steps import FitOfAllRows, grams_of, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -17,8 +17,8 @@ from skanchor._crossfit.item_test import (
     choose_item_effects,
     item_test,
 )
-from skanchor._model.dispersion import dispersion
 from skanchor._model.fit import Fit
+from skanchor._model.influence import dispersion
 from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.sources import SourceSums
