@@ -111,46 +111,38 @@ def parts_of(dataset: ds.Dataset) -> tuple[list[Part], list[int]]:
     pyarrow reads all files by the columns of the first: what that one lacks would be
     dropped of all.
     """
+    if not isinstance(dataset, ds.FileSystemDataset):
+        tables = [one.to_table() for one in dataset.get_fragments()]
+        parts = [Part(f"Table {i}", table) for i, table in enumerate(tables)]
+        return parts, list(map(len, tables))
     parts, sizes, schemas = [], [], []
-    # A part that is given twice would make errors too short. Copies have equal sizes.
-    by_size: dict[int, list[tuple[str, Any]]] = {}
-    for number, fragment in enumerate(dataset.get_fragments()):
-        if isinstance(dataset, ds.FileSystemDataset):
-            name, whole = fragment.path, fragment
-            with reading(name):
-                schemas.append((name, fragment.physical_schema))
-                groups = fragment.split_by_row_group()
-                n_bytes = fragment.open().size()
-            sizes += [sum(one.num_rows for one in group.row_groups) for group in groups]
-        else:
-            name, whole = f"Table {number}", fragment.to_table()
-            groups, n_bytes = [whole], len(whole)
-            sizes.append(len(whole))
-        parts += [Part(name, group) for group in groups]
-        by_size.setdefault(n_bytes, []).append((name, whole))
+    files: dict[int, list[Any]] = {}
+    for file in dataset.get_fragments():
+        with reading(file.path):
+            schemas.append((file.path, file.physical_schema))
+            groups = file.split_by_row_group()
+            files.setdefault(file.open().size(), []).append(file)
+        parts += [Part(file.path, group) for group in groups]
+        sizes += [sum(one.num_rows for one in group.row_groups) for group in groups]
     _check_alike(schemas)
-    for alike in (alike for size, alike in by_size.items() if size and len(alike) > 1):
-        seen: dict[bytes, str] = {}
-        for name, whole in alike:
-            digest = _digest(whole)
-            if digest in seen:
-                raise BattlesError(
-                    f"{name} holds the same rows as {seen[digest]}: counted twice, "
-                    "they would make errors too short. Give them once."
-                )
-            seen[digest] = name
+    # Copies have equal sizes, which few others have.
+    for alike in filter(lambda alike: len(alike) > 1, files.values()):
+        _refuse_copies(alike)
     return parts, sizes
 
 
-def _digest(part: Any) -> bytes:
-    """Hash of a file, or of a table as a file would hold it."""
-    if isinstance(part, pa.Table):
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, part.schema) as writer:
-            writer.write_table(part.combine_chunks())
-        return hashlib.sha256(sink.getvalue()).digest()
-    with part.open() as file:
-        return hashlib.file_digest(file, "sha256").digest()
+def _refuse_copies(files: Sequence[Any]) -> None:
+    """Refuse a file that is given twice: errors would be too short."""
+    seen: dict[bytes, str] = {}
+    for file in files:
+        with file.open() as content:
+            digest = hashlib.file_digest(content, "sha256").digest()
+        if digest in seen:
+            raise BattlesError(
+                f"{file.path} holds the same rows as {seen[digest]}: counted twice, "
+                "they would make errors too short. Give them once."
+            )
+        seen[digest] = file.path
 
 
 def _check_alike(schemas: Sequence[tuple[str, pa.Schema]]) -> None:
