@@ -17,8 +17,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._battles.columns import EqualRows, is_constant, look_up, number_rows
-from skanchor._battles.comparisons import Comparisons
+from skanchor._battles import (
+    Comparisons,
+    EqualRows,
+    is_constant,
+    look_up,
+    number_rows,
+)
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._sample.sample import Sample
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from skanchor._battles import has_contexts
 from skanchor._crossfit.stages import Stages
 from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError
@@ -44,7 +43,7 @@ def context_mix(
                 "context_mix has shares of contexts: name their column by context."
             )
         return None
-    if not has_contexts(X):
+    if not X.has_contexts:
         raise BattlesError(
             f"These rows were encoded without their contexts (column {context!r}): "
             "give the table itself."

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._assembly import Inference
-from skanchor._battles import Comparisons, has_contexts, read_contexts
+from skanchor._battles import Comparisons, read_contexts
 from skanchor._cells import Cells
 from skanchor._contexts import context_mix
 from skanchor._crossfit.folds import FoldPlan, check_training_sets, make_plans
@@ -383,7 +383,7 @@ class AnchorPipeline(RankingEstimator):
         Encoded rows may have their contexts already.
         """
         sample = super()._admitted(X, y, sample_weight, groups)
-        if self.context is None or has_contexts(sample.X):
+        if self.context is None or sample.X.has_contexts:
             return sample
         contexts = read_contexts(self.context, X)
         return sample.in_contexts(contexts, self.context)
@@ -515,7 +515,7 @@ class AnchorPipeline(RankingEstimator):
     # ---------------------------------------------------------------- scikit-learn side
     def _encode(self, X: Battles) -> Comparisons:
         encoded = super()._encode(X)
-        if self.context is None or has_contexts(encoded):
+        if self.context is None or encoded.has_contexts:
             return encoded
         return encoded.in_contexts(read_contexts(self.context, X))
 

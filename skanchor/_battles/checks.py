@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from skanchor._battles.columns import number_rows
 from skanchor._battles.comparisons import Comparisons
-from skanchor._battles.labels import factorize
-from skanchor._battles.table import HUMAN
+from skanchor._battles.labels import HUMAN, factorize
+from skanchor._battles.rows import number_rows
 from skanchor._typing import Array
 from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn
@@ -68,34 +67,34 @@ def check_table(
         Whether groups say which rows depend on each other.
     """
     _warn_of_alike_labels(X)
-    itself = X.left == X.right
-    if itself.any():
-        _warn_of_self_comparisons(X, weight, itself)
+    _warn_of_self_comparisons(X, weight)
     # Without prompts, copies of one group do no harm.
     if frame is not None and ("prompt_id" in frame.columns or not grouped):
-        _warn_of_copies(frame, X, y, (weight > 0) & ~itself)
+        _warn_of_copies(frame, X, y, (weight > 0) & (X.left != X.right))
 
 
 def _warn_of_alike_labels(X: Comparisons) -> None:
     """Warn of models, and of judges, whose labels are equal but for case or blanks."""
-    models = X.appearances(np.ones(len(X), dtype=bool))
-    judges = np.bincount(X.judge[X.judge >= 0], minlength=len(X.judges))
-    for kind, labels, n_rows, sides in (
-        ("model", X.models, models, (X.left, X.right)),
-        # People come first, whatever the number of their votes.
-        ("judge", [*X.judges, HUMAN], [*judges, len(X) + 1], (X.judge,)),
+    for kind, labels, columns in (
+        ("model", X.models.tolist(), (X.left, X.right)),
+        # People, of code -1, come last, so that the code is the index.
+        ("judge", [*X.judges.tolist(), HUMAN], (X.judge,)),
     ):
         alike: dict[str, list[str]] = {}
-        for code in np.argsort(-np.asarray(n_rows), kind="stable"):
-            if isinstance(labels[code], str):
-                same = alike.setdefault(labels[code].strip().casefold(), [])
-                same.append(labels[code])
+        for label in filter(lambda label: isinstance(label, str), labels):
+            alike.setdefault(label.strip().casefold(), []).append(label)
         groups = [same for same in alike.values() if len(same) > 1]
         if not groups:
             continue
+        size = len(labels)
+        counts = sum(np.bincount(side % size, minlength=size) for side in columns)
+        n_rows = dict(zip(labels, np.asarray(counts).tolist(), strict=True))
+        for same in groups:
+            # People first, whatever the number of their votes, then the usual name.
+            same.sort(key=lambda label: (label != HUMAN, -n_rows[label]))
         names = {other: most for most, *others in groups for other in others}
         codes = [code for code, label in enumerate(labels) if label in names]
-        rows = np.isin(sides, codes).any(axis=0)
+        rows = np.isin(columns, codes).any(axis=0)
         listed = ", ".join(map(str, groups[:5])) + " and more" * (len(groups) > 5)
         mark = f"; only {HUMAN!r} marks human rows" if kind == "judge" else ""
         warn(
@@ -105,31 +104,38 @@ def _warn_of_alike_labels(X: Comparisons) -> None:
                 f"names, the first is row {int(np.argmax(rows))}. If they are one, "
                 f"give them one name: X = X.replace({names}), or under [{kind}s] in "
                 "the mapping of a file.",
-                code="look-alike-models" if kind == "model" else "look-alike-judges",
+                code=f"look-alike-{kind}s",
                 subject=[label for same in groups for label in same],
             )
         )
 
 
-def _warn_of_self_comparisons(
-    X: Comparisons, weight: Array, itself: NDArray[np.bool_]
-) -> None:
+def _warn_of_self_comparisons(X: Comparisons, weight: Array) -> None:
     """Warn of rows that compare a model with itself."""
-    alone = itself & (weight > 0)
-    if not alone.any():
+    itself = (X.left == X.right) & (weight > 0)
+    if not itself.any():
         return
     # Models that appear in such rows only are lost from the ranking.
-    shown = X.appearances((weight > 0) & ~itself) > 0
-    lost = X.models[np.setdiff1d(X.left[alone], np.flatnonzero(shown))].tolist()
+    others = X.appearances((weight > 0) & ~itself)
+    lost = X.models[np.unique(X.left[itself & (others[X.left] == 0)])].tolist()
     warn(
         DataWarning(
-            f"{alone.sum()} rows compare a model with itself and are ignored"
+            f"{itself.sum()} rows compare a model with itself and are ignored"
             + (f"; models {lost} appear in no other row." if lost else ".")
-            + f" The first is row {int(np.argmax(alone))}.",
+            + f" The first is row {int(np.argmax(itself))}.",
             code="self-comparisons",
             subject=lost,
         )
     )
+
+
+def _oriented(X: Comparisons, y: Array) -> tuple[NDArray[np.intp], Array]:
+    """Number of the two models of each row, and preference for the smaller code.
+
+    With them rows of both orders can be compared, and added.
+    """
+    low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
+    return low * len(X.models) + high, np.where(X.left > X.right, 0.5 - y, y - 0.5)
 
 
 def _warn_of_copies(
@@ -140,36 +146,32 @@ def _warn_of_copies(
     Rows of different prompts are no copies. Without prompts the features stand for
     them, where they tell rows apart.
     """
-    has_prompts, at = "prompt_id" in frame.columns, np.flatnonzero(rows)
-    if (not has_prompts and not X.feature_names) or not len(at):
+    has_prompts = "prompt_id" in frame.columns
+    if not has_prompts and not X.feature_names:
         return
-    # All rows are put in one orientation, the smaller model code first: a swapped copy
-    # then has the same models, features, display order and outcome.
-    turned = X.left > X.right
-    features = _one_number(X, turned)
-    # Rows without a prompt, or without features, may be of different ones.
-    prompt: NDArray[Any] = features
-    known = np.isfinite(features)
-    if has_prompts:
-        prompt = factorize(frame["prompt_id"], "Column 'prompt_id'")[0]
-        known = prompt >= 0
-    at = at[known[at]]
-    again = pd.Series(prompt[at]).duplicated()
-    if not has_prompts and not MANY_EQUAL <= again.mean() <= 1.0 - DISTINCT:
-        return
-    at = at[pd.Series(prompt[at]).duplicated(keep=False)]
-    columns = [
-        np.minimum(X.left, X.right)[at],
-        np.maximum(X.left, X.right)[at],
-        X.judge[at],
-        np.where(turned, -X.order, X.order)[at],
-        np.where(turned, 1.0 - y, y)[at],
-        features[at],
-        prompt[at],
+    # A swapped copy has the same models, features, display order and outcome once all
+    # rows are turned so that the smaller model code comes first.
+    turned, sides = X.left > X.right, (X.features_left.T, X.features_right.T)
+    features = [
+        np.where(turned, *both)
+        for left, right in zip(*sides, strict=True)
+        for both in ((right, left), (left, right))
     ]
-    for name in {"rater", "turn"} & {*frame.columns}:
-        columns.append(factorize(frame[name], f"Column {name!r}")[0][at])
-    copies = at[pd.Series(number_rows(*columns).kind).duplicated()]
+    codes = [
+        factorize(frame[name], f"Column {name!r}")[0]
+        for name in ("prompt_id", "rater", "turn")
+        if name in frame.columns
+    ]
+    # Rows without a prompt, or without features, may be of different ones.
+    known = codes[0] >= 0 if has_prompts else np.isfinite(features).all(axis=0)
+    at = np.flatnonzero(rows & known)
+    if not has_prompts:
+        share = pd.Series(_hash_rows(features)[at]).duplicated().mean()
+        if not MANY_EQUAL <= share <= 1.0 - DISTINCT:
+            return
+    order = np.where(turned, -X.order, X.order)
+    marks = _hash_rows([*_oriented(X, y), X.judge, order, *codes, *features])
+    copies = at[pd.Series(marks[at]).duplicated()]
     if len(copies) and (has_prompts or len(copies) > MANY_EQUAL * rows.sum()):
         what = "prompt_id, models" if has_prompts else "models"
         warn(
@@ -183,18 +185,13 @@ def _warn_of_copies(
         )
 
 
-def _one_number(X: Comparisons, turned: NDArray[np.bool_]) -> Array:
-    """One number for the features of each row, equal for rows of equal features.
-
-    In rows that are ``turned`` those of the second side come first.
-    """
-    factors = np.random.default_rng(0).random((len(X.feature_names), 2))
-    total = np.zeros(len(X))
-    for k, (own, other) in enumerate(factors):
-        left, right = X.features_left[:, k], X.features_right[:, k]
-        total += np.where(turned, right, left) * own
-        total += np.where(turned, left, right) * other
-    return total
+def _hash_rows(columns: list[NDArray[Any]]) -> NDArray[np.uint64]:
+    """One number for each row, the same in rows that agree in all columns."""
+    found = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        # A zero has two signs, which a sum with zero makes one.
+        found = found * np.uint64(31) + pd.util.hash_array(column + 0.0)
+    return found
 
 
 def warn_of_contradicting_judges(
@@ -214,19 +211,21 @@ def warn_of_contradicting_judges(
     multiplicity : ndarray of shape (n_rows,), optional
         How many equal rows each stands for.
     """
-    rows = np.flatnonzero(X.is_usable & (weight > 0))
-    left, right, judge = X.left[rows], X.right[rows], X.judge[rows]
-    pair = np.minimum(left, right) * len(X.models) + np.maximum(left, right)
-    # Positive where the model of the smaller code wins, so that rows of both orders can
-    # be added.
-    preference = np.where(left < right, 1.0, -1.0) * (y[rows] - 0.5)
+    rows, (pair, preference) = X.is_usable & (weight > 0), _oriented(X, y)
+    votes, verdicts = (
+        np.flatnonzero(rows & X.is_human),
+        np.flatnonzero(rows & ~X.is_human),
+    )
     # The majority of people in each pair, then +, - or 0 for each verdict: it agrees
     # with that majority, contradicts it, or one of the two is undecided.
-    votes = np.bincount(pair, np.where(judge < 0, weight[rows] * preference, 0.0))
-    agreement = np.where(judge < 0, 0.0, preference * np.sign(votes)[pair])
-    times = np.ones(len(rows)) if multiplicity is None else multiplicity[rows]
+    majority = np.sign(
+        np.bincount(pair[votes], (weight * preference)[votes], len(X.models) ** 2)
+    )
+    agreement = preference[verdicts] * majority[pair[verdicts]]
+    judge = X.judge[verdicts]
+    times = np.ones(len(verdicts)) if multiplicity is None else multiplicity[verdicts]
     decided, agreed = (
-        np.bincount(judge[which], times[which], len(X.judges)).astype(np.intp)
+        np.bincount(judge, times * which, len(X.judges)).astype(np.intp)
         for which in (agreement != 0, agreement > 0)
     )
     # For verdicts that are independent of the majority, disagreements minus agreements
@@ -257,21 +256,15 @@ def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:
     groups : ndarray of shape (n_rows,)
         Prompt of each row.
     """
+    pair, preference = _oriented(X, y)
     rows = np.flatnonzero(X.is_usable & ~X.is_human)
-    left, right, judge = X.left[rows], X.right[rows], X.judge[rows]
-    low, high = np.minimum(left, right), np.maximum(left, right)
-    n_models, n_judges = len(X.models), len(X.judges)
-    # Of one model against the other, so that the order of the two does not matter.
-    side = np.sign(np.where(left < right, y[rows] - 0.5, 0.5 - y[rows]))
-    key = (groups[rows] * n_models + low) * n_models + high
     # Of several verdicts of a judge on one prompt and pair the first counts.
-    _, first = np.unique(key * n_judges + judge, return_index=True)
-    key = np.unique(key[first], return_inverse=True)[1]
-    judge, side = judge[first], side[first]
-    shape = n_judges, int(key.max(initial=-1)) + 1
+    rows = rows[number_rows(*(c[rows] for c in (groups, pair, X.judge))).first]
+    key = number_rows(groups[rows], pair[rows]).kind
+    shape = len(X.judges), int(key.max(initial=-1)) + 1
     verdicts = [
-        csr_array((np.ones(len(at)), (judge[at], key[at])), shape=shape)
-        for at in (np.flatnonzero(side == each) for each in (-1.0, 0.0, 1.0))
+        csr_array((is_so.astype(float), (X.judge[rows], key)), shape)
+        for is_so in (np.sign(preference[rows]) == side for side in (-1, 0, 1))
     ]
     every = verdicts[0] + verdicts[1] + verdicts[2]
     shared = (every @ every.T).toarray()
@@ -281,12 +274,12 @@ def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:
     rates = [(one @ every.T).toarray() / total for one in verdicts]
     by_chance = sum(rate * rate.T for rate in rates)
     kappa = (agreed - by_chance) / np.maximum(1.0 - by_chance, 1e-9)
-    alike = (kappa > _ONE_JUDGE) & (shared >= _SHARED) & ~np.eye(n_judges, dtype=bool)
+    alike = (kappa > _ONE_JUDGE) & (shared >= _SHARED)
+    np.fill_diagonal(alike, False)
     _, part = connected_components(csr_array(alike.astype(np.int8)), directed=False)
     for code in np.flatnonzero(np.bincount(part) > 1):
         at = np.flatnonzero(part == code)
-        pairs = alike[np.ix_(at, at)]
-        least = kappa[np.ix_(at, at)][pairs].min()
+        least = kappa[at][alike[at]].min()
         names = X.judges[at].tolist()
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         warn(
@@ -301,8 +294,8 @@ def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:
         )
 
 
-def graded_shares(
-    X: Comparisons, y: Array, times: Array | None, rows: NDArray[np.bool_]
+def graded_verdicts(
+    X: Comparisons, y: Array, times: Array | None, counts: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
     """Share of graded verdicts, between a win and a tie, and number of verdicts.
 
@@ -314,95 +307,57 @@ def graded_shares(
         Outcomes.
     times : ndarray of shape (n_rows,) or None
         How many equal rows each stands for; None is one for each.
-    rows : ndarray of shape (n_rows,)
+    counts : ndarray of shape (n_rows,)
         Which rows count; those of people do not.
 
     Returns
     -------
-    shares, n_rows : ndarray of shape (n_judges,)
+    shares, numbers : ndarray of shape (2, n_judges)
+        Those on historical models alone, then those on new ones.
     """
-    at = np.flatnonzero(rows & (X.judge >= 0))
+    at = np.flatnonzero(counts & (X.judge >= 0))
     number = np.ones(len(at)) if times is None else times[at]
-    graded = number * ~np.isin(y[at], CLEAR)
-    n_graded, n_rows = (
-        np.bincount(X.judge[at], each, len(X.judges)).astype(np.float64)
-        for each in (graded, number)
+    cell, size = X.involves_new[at] * len(X.judges) + X.judge[at], 2 * len(X.judges)
+    graded, numbers = (
+        np.bincount(cell, each, size).astype(np.float64).reshape(2, -1)
+        for each in (number * ~np.isin(y[at], CLEAR), number)
     )
-    return n_graded / np.maximum(n_rows, 1.0), n_rows
+    return graded / np.maximum(numbers, 1.0), numbers
 
 
-def shares_on_old_and_new(
-    X: Comparisons, y: Array, times: Array | None, counts: NDArray[np.bool_]
-) -> tuple[Array, Array, Array, Array]:
-    """Shares of graded verdicts on historical and on new models, and numbers of all.
+def graded_in_part(shares: Array, numbers: Array) -> NDArray[np.bool_]:
+    """Which judges graded the verdicts on one kind of models alone.
 
-    Parameters
-    ----------
-    X, y, times
-        As in :func:`graded_shares`.
-    counts : ndarray of shape (n_rows,)
-        Which rows count.
-
-    Returns
-    -------
-    old, new, n_old, n_new : ndarray of shape (n_judges,)
+    The arguments are those that :func:`graded_verdicts` returns. The result, of shape
+    (2, n_judges), says who graded those on historical models, and those on new ones.
     """
-    old, n_old = graded_shares(X, y, times, counts & ~X.involves_new)
-    new, n_new = graded_shares(X, y, times, counts & X.involves_new)
-    return old, new, n_old, n_new
-
-
-def graded_in_part(
-    old: Array, new: Array, n_old: Array, n_new: Array
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which judges graded the verdicts on new models alone, and on old ones alone.
-
-    The arguments are those that :func:`shares_on_old_and_new` returns.
-    """
-    enough = n_new >= _ENOUGH
+    enough = numbers[1] >= _ENOUGH
+    in_part = enough & (shares > _MANY) & (shares[::-1] < _FEW)
     # Of few rows, none may be graded by chance.
-    late = (old < _FEW) & (new > _MANY) & (n_old * new > _EXPECTED)
-    early = (old > _MANY) & (new < _FEW) & (n_new * old > _EXPECTED)
-    return enough & late, enough & early
+    return np.asarray(in_part & (numbers[::-1] * shares > _EXPECTED))
 
 
-def warn_of_other_grades(
-    judges: NDArray[Any], old: Array, new: Array, n_old: Array, n_new: Array
-) -> None:
+def warn_of_other_grades(judges: NDArray[Any], shares: Array, numbers: Array) -> None:
     """Warn of judges who graded the verdicts on old models or on new ones alone.
 
     The sensitivity of a judge is that of its historical verdicts. The arguments are
-    labels, and what :func:`shares_on_old_and_new` returns.
+    labels, and what :func:`graded_verdicts` returns.
     """
-    late, early = graded_in_part(old, new, n_old, n_new)
-    for found, where, elsewhere, shares, n_rows in (
-        (late, "new", "historical", new, n_new),
-        (early, "historical", "new", old, n_old),
-    ):
+    kinds = ["historical", "new"]
+    for k, found in enumerate(graded_in_part(shares, numbers)):
         names = judges[found].tolist()
         if names:
-            n_graded = int(np.round((shares * n_rows)[found].sum()))
+            n_graded = (shares * numbers)[k, found].sum()
             warn(
                 DataWarning(
-                    f"Verdicts of judges {names[:5]} on {where} models are graded "
-                    f"({n_graded} of them, up to {shares[found].max():.0%} of a judge, "
-                    f"lie between a win and a tie), those on {elsewhere} models are "
-                    "not. A sensitivity that is "
-                    "learned from one kind is used for the other, so that scores of "
-                    "new models are too close to the mean or too far from it, unless a "
-                    "grade is the probability of a win, or a share of verdicts. Give "
-                    "both in the same kind.",
+                    f"Verdicts of judges {names[:5]} on {kinds[k]} models are graded "
+                    f"({n_graded:.0f} of them, up to {shares[k, found].max():.0%} of a "
+                    f"judge, lie between a win and a tie), those on {kinds[1 - k]} "
+                    "models are not. A sensitivity that is learned from one kind is "
+                    "used for the other, so that scores of new models are too close to "
+                    "the mean or too far from it, unless a grade is the probability of "
+                    "a win. Give both in the same kind.",
                     code="graded-verdicts",
                     subject=names,
                 )
             )
-
-
-def shares_by_label(judges: NDArray[Any], shares: Array) -> dict[str, float]:
-    """Shares that are not zero, by the text of the judge's label, to be stored."""
-    rounded = np.round(shares, 4).tolist()
-    return {
-        str(judge): share
-        for judge, share in zip(judges.tolist(), rounded, strict=True)
-        if share
-    }

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
-from typing import Any, TypeVar
+from functools import cached_property, partial, wraps
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._battles.columns import constant
-from skanchor._battles.contexts import Items, with_contexts
-from skanchor._battles.encoding import encode
-from skanchor._battles.judge_rows import JudgeRows
-from skanchor._battles.labels import align, is_in, label_list, positions, same_labels
+from skanchor._battles.labels import (
+    Items,
+    align,
+    is_in,
+    label_list,
+    positions,
+    same_labels,
+    with_contexts,
+)
+from skanchor._battles.rows import JudgeRows, constant
+from skanchor._battles.table import encode
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
-
-Value = TypeVar("Value")
 
 ROW_COLUMNS = ("left", "right", "judge", "order", "features_left", "features_right")
 """Attributes of `Comparisons` with one entry for each row, read from the table."""
@@ -29,16 +33,17 @@ _LEARNED = frozenset(
 )
 
 
-class _OfRows(cached_property[Value]):
+def _of_rows(compute: Callable[[Comparisons], Any]) -> Any:
     """Property of rows and roles alone, which all stages share once it is computed."""
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        if instance is None:
-            return self
-        name, derived = self.func.__name__, instance.derived
-        if name not in derived:
-            derived[name] = self.func(instance)
-        return derived[name]
+    @wraps(compute)
+    def look_up(self: Comparisons) -> Any:
+        name = compute.__name__
+        if name not in self.derived:
+            self.derived[name] = compute(self)
+        return self.derived[name]
+
+    return property(look_up)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,11 +175,9 @@ class Comparisons:
         if isinstance(rows, tuple):
             # scikit-learn indexes rows as X[rows, ...].
             rows = rows[0]
-        if isinstance(rows, (int, np.integer)):
-            # One row stays a table of one row.
-            rows = [rows]
         if not isinstance(rows, slice):
-            rows = np.asarray(rows)
+            # One row stays a table of one row.
+            rows = np.atleast_1d(rows)
             if rows.size == 0:
                 # An empty list becomes an array of floats, which cannot index.
                 rows = rows.astype(np.intp)
@@ -187,8 +190,7 @@ class Comparisons:
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         """Raise: codes, labels and learned columns do not form one array."""
         raise TypeError(
-            "Comparisons cannot become one array; its columns are arrays, such as "
-            "left, right, judge and features_left. A transformer of features belongs "
+            "Comparisons cannot become one array. A transformer of features belongs "
             "into LinearBias(feature_map=transformer)."
         )
 
@@ -211,17 +213,22 @@ class Comparisons:
         """Rows that carry a human vote."""
         return self.judge == -1
 
-    @_OfRows
+    @_of_rows
     def is_new(self) -> NDArray[np.bool_]:
         """Models with free scores, aligned with ``models``."""
         return is_in(self.models, self.new_models or ())
 
-    @_OfRows
+    @_of_rows
     def items(self) -> Items:
         """The entries of ``models`` split into contexts and models."""
         return Items.of(self.models)
 
-    @_OfRows
+    @property
+    def has_contexts(self) -> bool:
+        """Whether the labels of the models are models in contexts."""
+        return len(self.items.contexts) > 0
+
+    @_of_rows
     def involves_new(self) -> NDArray[np.bool_]:
         """Rows in which at least one side is a new model."""
         if not self.is_new.any():
@@ -230,35 +237,26 @@ class Comparisons:
         padded = np.append(self.is_new, False)
         return np.asarray(padded[self.left] | padded[self.right])
 
-    @_OfRows
-    def is_historical_judge_row(self) -> NDArray[np.bool_]:
-        """Rows of a judge between historical models."""
-        return (self.judge >= 0) & ~self.involves_new
-
-    @_OfRows
+    @_of_rows
     def is_usable(self) -> NDArray[np.bool_]:
         """Rows of known models and judge that compare two different models."""
         known = (self.left >= 0) & (self.right >= 0) & (self.judge > -2)
         return known & (self.left != self.right)
 
-    @_OfRows
+    @_of_rows
     def features_complete(self) -> bool:
         """Whether no feature of any row is missing."""
         sides = self.features_left, self.features_right
         return all(bool(np.isfinite(side).all()) for side in sides)
 
-    @_OfRows
-    def _judge_rows(self) -> dict[int, JudgeRows]:
-        return {}
-
     def by_judge(self, judge: int) -> JudgeRows:
         """Return the usable rows of one judge (-1: human); computed once per judge."""
-        found: dict[int, JudgeRows] = self._judge_rows
+        found: dict[int, JudgeRows] = self.derived.setdefault("by_judge", {})
         if judge not in found:
             found[judge] = JudgeRows.of(self, judge)
         return found[judge]
 
-    @_OfRows
+    @_of_rows
     def sources(self) -> NDArray[np.intp]:
         """Source code of each row: its judge, context, and the new models it involves.
 
@@ -278,7 +276,7 @@ class Comparisons:
         # A label -1 is the first: the codes are shifted so that it has the code -1.
         return np.asarray(codes - int((values == -1).any()))
 
-    @_OfRows
+    @_of_rows
     def source_keys(self) -> list[tuple[Any, frozenset[Any], Any]]:
         """Judge (or ``"human"``), new models and context of each source."""
         keys = []
@@ -393,15 +391,7 @@ class Comparisons:
             of_rows = set()
         if of_rows:
             columns["derived"] = {}
-        changed = replace(self, **columns)
-        # The cached difference still holds where scores and rows are the same.
-        if (
-            not of_rows
-            and "scores" not in columns
-            and "score_differences" in vars(self)
-        ):
-            vars(changed)["score_differences"] = self.score_differences
-        return changed
+        return replace(self, **columns)
 
     def without_rows(self) -> Comparisons:
         """The same labels, and what has been learned of them.
@@ -419,18 +409,11 @@ class Comparisons:
         if same_labels(models, self.models) and same_labels(judges, self.judges):
             return self
 
-        def by_model(values: Any) -> Any:
-            return align(values, self.models, models)
-
-        def by_judge(values: Any) -> Any:
-            return align(values, self.judges, judges)
-
+        by_model = partial(align, old=self.models, new=models)
+        by_judge = partial(align, old=self.judges, new=judges)
         # The entries at the end map the codes -1, and -2, -1, to themselves.
         model_map = np.append(positions(self.models, models), -1)
         judge_map = np.append(positions(self.judges, judges, missing=-2), [-2, -1])
-        # `align` moves the first axis, so the other one is brought to the front by a
-        # transpose: u is (n_judges, n_models), the covariance (n_judges, n_judges).
-        u, covariance = self.deviations, self.item_covariance
         return self.with_columns(
             models=models,
             judges=judges,
@@ -440,10 +423,8 @@ class Comparisons:
             scores=by_model(self.scores),
             sensitivities=by_judge(self.sensitivities),
             position_effects=by_judge(self.position_effects),
-            deviations=None if u is None else by_judge(by_model(u.T).T),
-            item_covariance=None
-            if covariance is None
-            else by_judge(by_judge(covariance).T),
+            deviations=by_judge(by_model(self.deviations, axis=1)),
+            item_covariance=by_judge(by_judge(self.item_covariance, axis=1)),
         )
 
     def with_features(self, names: tuple[str, ...]) -> Comparisons:
@@ -454,20 +435,15 @@ class Comparisons:
         place = {name: k for k, name in enumerate(self.feature_names)}
         at = [place.get(name, len(place)) for name in names]
         absent = np.full((len(self), 1), np.nan)
-        left, right = (
-            np.hstack([side, absent]).take(at, axis=1)
-            for side in (self.features_left, self.features_right)
-        )
         return self.with_columns(
-            features_left=left, features_right=right, feature_names=names
+            features_left=np.hstack([self.features_left, absent]).take(at, axis=1),
+            features_right=np.hstack([self.features_right, absent]).take(at, axis=1),
+            feature_names=names,
         )
 
     def without_features(self) -> Comparisons:
         """Return the rows without their features, so that slicing is cheap."""
-        none = np.empty((len(self), 0))
-        return self.with_columns(
-            features_left=none, features_right=none, feature_names=()
-        )
+        return self.with_features(())
 
     def in_contexts(self, contexts: NDArray[Any]) -> Comparisons:
         """Return the rows with each model replaced by the model in the row's context.
@@ -475,9 +451,8 @@ class Comparisons:
         ``contexts`` has the context of each row. The ``models`` of the result are
         labels of a context and a model each (``InContext``).
         """
-        models, left, right = with_contexts(
-            self.models, self.left, self.right, contexts
-        )
+        sides = [self.left, self.right]
+        models, (left, right) = with_contexts(self.models, sides, contexts)
         return self.with_columns(models=models, left=left, right=right)
 
     def without_order(self, judges: NDArray[Any]) -> Comparisons:

@@ -1,10 +1,9 @@
-"""Features of the two responses of each comparison: what a bias learner sees."""
+"""Pairs of feature columns, ``<name>_a`` and ``<name>_b``: found, checked and read."""
 
 from __future__ import annotations
 
 import math
 import re
-from functools import cached_property, lru_cache
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._battles.labels import to_numpy
+from skanchor._battles.labels import is_text_column, values_of
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.warning_log import warn
@@ -30,23 +29,24 @@ DECLARED = "feature_"
 _RESERVED = ("model_a", "model_b", "judge", "shown_first")
 """Columns that end in _a or _b, or are standard, without being features."""
 
-# Words, and parts of names, that suggest the outcome or an id. A score, a rating or a
-# vote is known only after the comparison, and an id is no property of a response. With
-# the outcome as a feature, a judge's bias would explain its verdicts by itself.
+# Words that suggest the outcome or an id. A score, a rating or a vote is known only
+# after the comparison, and an id is no property of a response. With the outcome as a
+# feature, a judge's bias would explain its verdicts by itself.
 _WORDS = frozenset(
-    "score scores scored rating ratings rated elo trueskill glicko rank ranks ranked "
-    "ranking pref prefs preference preferences preferred vote votes voted upvotes "
-    "downvotes likes dislikes thumbs win wins won winrate lost losses verdict verdicts "
-    "outcome outcomes judgment judgments judgement judgements grade grades graded "
-    "reward rewards label labels chosen rejected quality correct incorrect correctness "
-    "useful complete creative superficial followed id ids uid uuid hash".split()
+    "score scores scored rating ratings rated elo trueskill glicko rank ranks "
+    "ranked ranking pref prefs preference preferences preferred vote votes voted "
+    "upvotes downvotes likes dislikes thumbs win wins won winrate lost losses verdict "
+    "verdicts outcome outcomes judgment judgments judgement judgements grade grades "
+    "graded reward rewards label labels chosen rejected quality correct incorrect "
+    "correctness useful complete creative superficial followed id ids uid uuid "
+    "hash".split()
 )
-_PHRASES = ("clear_formatting",)
+_PHRASES = ("clear_formatting", "winner")
 # The words of a name in snake_case or camelCase.
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
-@lru_cache(maxsize=1024)
+# ------------------------------------------------------------------------------ names
 def smells_of_outcome(name: str) -> bool:
     """Whether the name of a pair of columns suggests the outcome or ids.
 
@@ -65,11 +65,8 @@ def smells_of_outcome(name: str) -> bool:
     >>> [smells_of_outcome(name) for name in ("elo", "questionId", "underscores")]
     [True, True, False]
     """
-    lower = name.casefold()
-    return (
-        lower.startswith("winner")
-        or any(phrase in lower for phrase in _PHRASES)
-        or any(word.casefold() in _WORDS for word in _WORD.findall(name))
+    return any(phrase in name.casefold() for phrase in _PHRASES) or any(
+        word.casefold() in _WORDS for word in _WORD.findall(name)
     )
 
 
@@ -123,21 +120,14 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
         )
     features: list[str] = []
     suspects: list[str] = []
-    # To ask for all types at once is faster than to ask column by column.
-    types = frame.schema
-    numeric = (
-        {name for name, kind in types.items() if kind.is_numeric()} if stems else {}
-    )
     for stem in stems:
-        sides = [stem + side for side in ("_a", "_b")]
-        kinds = [
-            "number" if name in numeric else feature_kind(frame[name]) for name in sides
-        ]
+        sides = [frame[stem + "_a"], frame[stem + "_b"]]
+        kinds = [feature_kind(column) for column in sides]
         if set(kinds) == {"text", "number"}:
             raise BattlesError(
                 f"Columns {stem}_a and {stem}_b differ in type: "
-                f"{', '.join(str(types[name]) for name in sides)}"
-                f"{_first_word(frame[sides[kinds.index('text')]])}."
+                f"{sides[0].dtype}, {sides[1].dtype}"
+                f"{_first_word(sides[kinds.index('text')])}."
             )
         if kinds == ["number", "number"]:
             is_suspect = smells_of_outcome(stem) and not stem.startswith(DECLARED)
@@ -160,26 +150,22 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
 def feature_kind(column: nw.Series[Any]) -> str:
     """Classify a column of a pair as "number", "text" or "other" (not read)."""
     kind = column.dtype
-    if isinstance(kind, (nw.String, nw.Categorical, nw.Enum)):
+    if is_text_column(column):
         return "text"
     if kind.is_numeric() or kind == nw.Boolean:
         return "number"
     # A column of objects is of numbers if any value is one: then all others must be
     # numbers or missing.
     values = column.to_numpy() if kind in (nw.Object, nw.Unknown) else np.empty(0)
-    if np.iscomplexobj(values):
-        raise BattlesError(f"Complex data not supported: feature {column.name!r}.")
     numeric = [isinstance(value, (int, float, np.number)) for value in values]
-    if not any(numeric):
-        return "other"
-    odd = ~(np.array(numeric) | pd.isna(values))
-    if odd.any():
+    odd = ~(np.array(numeric, dtype=bool) | pd.isna(values))
+    if any(numeric) and odd.any():
         row = int(np.argmax(odd))
         raise BattlesError(
             f"Feature {column.name!r} must be numeric: row {row} holds "
             f"{values[row]!r}, a {type(values[row]).__name__}."
         )
-    return "number"
+    return "number" if any(numeric) else "other"
 
 
 def _first_word(column: nw.Series[Any]) -> str:
@@ -198,22 +184,18 @@ def is_number(text: str) -> bool:
         return False
 
 
+# ----------------------------------------------------------------------------- values
 def feature_blocks(
     frame: nw.DataFrame[Any], stems: tuple[str, ...]
 ) -> tuple[Array, Array]:
     """Return the features of the two sides, each of shape (n_rows, n_features)."""
-    native = frame.to_native()
-    # Columns of numpy are read from pandas itself, which is faster.
-    kinds = native.dtypes.to_dict() if isinstance(native, pd.DataFrame) else {}
 
-    def values(name: str) -> Array:
-        plain = isinstance(kinds.get(name), np.dtype)
-        column = native[name].to_numpy() if plain else to_numpy(frame[name])
-        return as_float(column, name)
+    def block(side: str) -> Array:
+        names = [stem + side for stem in stems]
+        columns = [as_float(values_of(frame[name]), name) for name in names]
+        return np.column_stack(columns) if columns else np.empty((len(frame), 0))
 
-    left, right = ([values(stem + side) for stem in stems] for side in ("_a", "_b"))
-    none = np.empty((len(frame), 0))
-    return np.column_stack(left or [none]), np.column_stack(right or [none])
+    return block("_a"), block("_b")
 
 
 def as_float(values: NDArray[Any], name: str) -> Array:
@@ -224,11 +206,9 @@ def as_float(values: NDArray[Any], name: str) -> Array:
         result = np.asarray(values, dtype=np.float64)
     except OverflowError:
         # An integer of hundreds of digits, which is refused below.
-        is_large = [isinstance(x, int) and abs(x) > LARGEST for x in values]
-        result = np.where(is_large, np.inf, 0.0)
+        result = np.array([x if abs(x) < LARGEST else np.inf for x in values])
     except (TypeError, ValueError) as error:
-        numbers = (int, float)
-        example = next((x for x in values if not isinstance(x, numbers)), None)
+        example = next((x for x in values if not isinstance(x, (int, float))), None)
         kind = TypeError if isinstance(error, TypeError) else BattlesError
         raise kind(
             f"Feature {name!r} must be numeric: argument must be a string or a real "
@@ -236,11 +216,11 @@ def as_float(values: NDArray[Any], name: str) -> Array:
         ) from None
     if _largest(result) > LARGEST:
         row = int(np.argmax(np.abs(np.nan_to_num(result)) > LARGEST))
-        what = "is too large to compute with: "
+        what = "is too large to compute with:"
         if np.isinf(result[row]):
-            what = "contains infinity, first in "
+            what = "contains infinity, first in"
         raise BattlesError(
-            f"Feature {name!r} {what}row {row} holds {result[row]:.3g}. Rescale it, "
+            f"Feature {name!r} {what} row {row} holds {result[row]:.3g}. Rescale it, "
             "put a number, or drop the row."
         )
     return result
@@ -273,86 +253,3 @@ def check_scales(left: Array, right: Array, names: tuple[str, ...]) -> None:
                 f"Feature {name!r} is too small to compute with: its largest value is "
                 f"{largest:.3g}. Rescale it, or drop the feature."
             )
-
-
-class FeaturePairs:
-    """Features of the two responses of each comparison: what a bias learner sees.
-
-    Rows are copied out of the table only when a side or the contrast is first read:
-    most learners read the contrast alone.
-
-    Parameters
-    ----------
-    left, right : ndarray of shape (n_table, n_features)
-        Features of the first and of the second response.
-    names : tuple of str
-        Names of the features.
-    rows : ndarray of shape (n_rows,), optional
-        Row numbers in the table; None means all rows.
-    """
-
-    def __init__(
-        self,
-        left: Array,
-        right: Array,
-        names: tuple[str, ...] = (),
-        rows: NDArray[np.intp] | None = None,
-    ):
-        self.names = names
-        self._table = left, right
-        self._rows = rows
-
-    @classmethod
-    def of(cls, X: Any) -> FeaturePairs:
-        """Return pairs as they are; pair an array of responses with zero features."""
-        if isinstance(X, FeaturePairs):
-            return X
-        return cls(X, np.zeros_like(X))
-
-    def __len__(self) -> int:
-        return len(self._table[0] if self._rows is None else self._rows)
-
-    def __getitem__(self, rows: Any) -> FeaturePairs:
-        inside = np.arange(len(self)) if self._rows is None else self._rows
-        part = FeaturePairs(*self._table, self.names, inside[rows])
-        if "contrast" in self.__dict__:
-            # The part takes over a contrast that is already computed. It is stored by
-            # columns, so rows are taken from the transpose, which keeps that order.
-            numbers = isinstance(rows, np.ndarray) and rows.dtype.kind == "i"
-            part.__dict__["contrast"] = (
-                self.contrast.T.take(rows, axis=1).T if numbers else self.contrast[rows]
-            )
-        return part
-
-    @property
-    def n_features(self) -> int:
-        """Number of features of a response."""
-        return self._table[0].shape[1]
-
-    def _side(self, side: int) -> Array:
-        """Features of one side, (n_rows, n_features); read-only if rows were chosen."""
-        table = self._table[side]
-        if self._rows is None:
-            return table
-        chosen = table.take(self._rows, axis=0)
-        # All stages share this array, so a learner must not write into it.
-        chosen.flags.writeable = False
-        return chosen
-
-    @cached_property
-    def left(self) -> Array:
-        """Features of the first response, of shape (n_rows, n_features)."""
-        return self._side(0)
-
-    @cached_property
-    def right(self) -> Array:
-        """Features of the second response, of shape (n_rows, n_features)."""
-        return self._side(1)
-
-    @cached_property
-    def contrast(self) -> Array:
-        """Features of the first response minus those of the second, read-only."""
-        # Stored by columns (Fortran order), as fits multiply whole columns by weights.
-        contrast = np.subtract(self._side(0), self._side(1), order="F")
-        contrast.flags.writeable = False
-        return contrast

@@ -1,11 +1,11 @@
-"""Groups of dependent rows: prompts by default, a column, or an array; raters."""
+"""Columns that say which rows belong together: prompts, raters, groups and contexts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from skanchor._battles.contexts import as_objects
-from skanchor._battles.labels import factorize
+from skanchor._battles.labels import as_objects, factorize
 from skanchor._battles.table import as_frame
 from skanchor._checks import check_unmasked
 from skanchor.exceptions import BattlesError, DataWarning
@@ -86,12 +85,11 @@ def find_groups(groups: Any, table: Any, n_rows: int) -> RowGroups:
         return groups
     if groups is None:
         return RowGroups(None)
-    frame = as_frame(table)
     if isinstance(groups, str) and groups == AUTO:
-        return _repeated_prompts(frame)
+        return _repeated_prompts(as_frame(table))
     name = groups if isinstance(groups, str) else getattr(groups, "name", None)
     if isinstance(groups, str):
-        groups = _column(frame, groups)
+        groups = _column(table, groups)
     check_unmasked("groups", groups)
     values: Any = nw.from_native(groups, series_only=True, pass_through=True)
     if not isinstance(values, (nw.Series, np.ndarray)):
@@ -107,11 +105,13 @@ def find_groups(groups: Any, table: Any, n_rows: int) -> RowGroups:
         raise BattlesError(
             f"groups has missing values, the first in row {int(np.argmin(codes))}."
         )
-    return RowGroups(codes, labels=_of_one_form(labels), name=name)
+    _refuse_two_forms(labels)
+    return RowGroups(codes, labels=labels, name=name)
 
 
-def _column(frame: nw.DataFrame[Any] | None, name: str) -> nw.Series[Any]:
+def _column(table: Any, name: str) -> nw.Series[Any]:
     """Return a column that groups are named by; raise if there is none."""
+    frame = as_frame(table)
     if frame is None or name not in frame.columns:
         columns = frame.columns[:20] if frame is not None else "none"
         raise BattlesError(
@@ -147,22 +147,21 @@ def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:
     >>> join_groups(table, ["prompt_id", "rater"]).tolist()
     [0, 0, 0, 1]
     """
-    frame = as_frame(table)
+    known = [factorize(_column(table, name), f"Column {name!r}") for name in columns]
     # Nodes of a graph are the rows, then the values of one column after another. A row
     # is linked to its value in each column.
-    rows, nodes, n_nodes = [], [], 0
-    for name in columns:
-        codes, values = factorize(_column(frame, name), f"Column {name!r}")
-        rows.append(np.flatnonzero(codes >= 0))
-        nodes.append(len(codes) + n_nodes + codes[codes >= 0])
-        n_nodes += len(values)
-    at, to = np.concatenate(rows), np.concatenate(nodes)
-    size = len(codes) + n_nodes
-    links = coo_array((np.ones(len(at), dtype=np.int8), (at, to)), (size, size))
+    n_rows = len(known[0][0])
+    starts = n_rows + np.cumsum([0, *(len(values) for _, values in known)])
+    at = np.concatenate([np.flatnonzero(codes >= 0) for codes, _ in known])
+    to = np.concatenate(
+        [start + c[c >= 0] for start, (c, _) in zip(starts, known, strict=False)]
+    )
+    links = coo_array((np.ones(len(at), dtype=np.int8), (at, to)), (starts[-1],) * 2)
     _, part = connected_components(links, directed=False)
-    return pd.factorize(part[: len(codes)])[0].astype(np.intp)
+    return pd.factorize(part[:n_rows])[0].astype(np.intp)
 
 
+# ------------------------------------------------------- prompts, raters, contexts
 def _repeated_prompts(frame: nw.DataFrame[Any] | None) -> RowGroups:
     """Groups by the column of prompts; none where it has no repeated or few values."""
     if frame is None or PROMPT_COLUMN not in frame.columns:
@@ -170,12 +169,11 @@ def _repeated_prompts(frame: nw.DataFrame[Any] | None) -> RowGroups:
     found = prompt_groups(frame)
     assert found.labels is not None
     n_groups = len(found.labels)
-    if n_groups == len(frame):
-        return RowGroups(None)
-    if n_groups < FEW_GROUPS:
+    if FEW_GROUPS <= n_groups < len(frame):
+        return found
+    if n_groups < len(frame):
         warn_of_few_prompts(n_groups)
-        return RowGroups(None)
-    return found
+    return RowGroups(None)
 
 
 def warn_of_few_prompts(n_groups: int) -> None:
@@ -202,21 +200,11 @@ def prompt_groups(frame: nw.DataFrame[Any]) -> RowGroups:
     lost = np.flatnonzero(codes < 0)
     if len(lost):
         labels = as_objects([*labels.tolist(), *map(own_label, lost.tolist())])
-        codes = codes.copy()
         codes[lost] = np.arange(len(labels) - len(lost), len(labels))
         codes, order = pd.factorize(codes)
         labels = labels[order]
-    return RowGroups(codes, labels=_of_one_form(labels), name=PROMPT_COLUMN)
-
-
-def own_label(row: int | str) -> str:
-    """Label of the group of a row without a prompt, which has no other row."""
-    return f"row {row} without a prompt"
-
-
-def is_own_label(label: Any) -> bool:
-    """Whether this is a label of :func:`own_label`, which two tables may both have."""
-    return isinstance(label, str) and bool(re.fullmatch(own_label(r"\d+"), label))
+    _refuse_two_forms(labels)
+    return RowGroups(codes, labels=labels, name=PROMPT_COLUMN)
 
 
 def default_raters(
@@ -261,6 +249,37 @@ def effective_number(codes: NDArray[np.intp]) -> float:
     return float(sizes.sum() ** 2 / max((sizes**2).sum(), 1.0))
 
 
+def read_contexts(column: str, table: Any) -> NDArray[Any]:
+    """Return the context of each row, from a column of the table.
+
+    Raises
+    ------
+    BattlesError
+        If there is no such column, or a row has no context.
+    """
+    frame = as_frame(table)
+    if frame is None or column not in frame.columns:
+        raise BattlesError(f"The table has no column {column!r} of contexts.")
+    codes, labels = factorize(frame[column], f"Column {column!r}")
+    if (codes < 0).any():
+        raise BattlesError(
+            f"{(codes < 0).sum()} rows have no context, the first is row "
+            f"{int(np.argmin(codes))} of column {column!r}."
+        )
+    return as_objects(labels.tolist())[codes]
+
+
+# ----------------------------------------------------------- labels in several tables
+def own_label(row: int | str) -> str:
+    """Label of the group of a row without a prompt, which has no other row."""
+    return f"row {row} without a prompt"
+
+
+def is_own_label(label: Any) -> bool:
+    """Whether this is a label of :func:`own_label`, which two tables may both have."""
+    return isinstance(label, str) and bool(re.fullmatch(own_label(r"\d+"), label))
+
+
 def label_codes(
     labels: Any, name: str, numbers: NDArray[np.integer] | None = None
 ) -> NDArray[np.int64]:
@@ -290,27 +309,20 @@ def label_codes(
     # As numbers, times of a nanosecond have no text.
     known = pd.Index(known) if known.dtype.kind in "mM" else known.tolist()
     texts = list(map(canonical_text, known))
-    rows = np.arange(len(codes)) if numbers is None else numbers
     lost = np.flatnonzero(codes < 0)
+    codes[lost] = len(texts) + np.arange(len(lost))
+    rows = np.arange(len(codes)) if numbers is None else numbers
     texts += [own_label(row) for row in rows[lost].tolist()]
-    codes = codes.copy()
-    codes[lost] = len(known) + np.arange(len(lost))
     hashes = pd.util.hash_array(as_objects(texts), categorize=False)
     return np.asarray((hashes >> np.uint64(1)).astype(np.int64)[codes])
 
 
 def canonical_text(label: Any) -> str:
     """Text by which a label is known, however a table or a file writes it."""
-    if isinstance(label, str):
-        # Only what may be a time is read as one.
-        if not re.match(r"\d{4}-\d\d-\d\d", label):
-            return label
-        time = pd.to_datetime(label, format="ISO8601", utc=True, errors="coerce")
-        return label if pd.isna(time) else str(time.tz_localize(None))
-    if isinstance(label, datetime) and label.tzinfo is not None:
-        label = label.astimezone(UTC).replace(tzinfo=None)
-    if isinstance(label, (datetime, date)):
-        return canonical_text(str(label))
+    # Only what may be a time is read as one.
+    if isinstance(label, date) or re.match(r"\d{4}-\d\d-\d\d", str(label)):
+        time = pd.to_datetime(str(label), format="ISO8601", utc=True, errors="coerce")
+        return str(label) if pd.isna(time) else str(time.tz_localize(None))
     if isinstance(label, Decimal):
         # Without the zeros that a column of fixed decimals has.
         return f"{label.normalize():f}"
@@ -318,10 +330,10 @@ def canonical_text(label: Any) -> str:
     return str(int(label) if is_whole else label)
 
 
-def _of_one_form(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return labels; raise if numbers are texts, too, as in tables put together."""
-    if labels.dtype != object or pd.api.types.infer_dtype(labels)[:5] != "mixed":
-        return labels
+def _refuse_two_forms(labels: NDArray[Any]) -> None:
+    """Raise if some labels are numbers and texts, too, as in tables put together."""
+    if labels.dtype != object:
+        return
     texts = {label for label in labels if isinstance(label, str)}
     numbers = (label for label in labels if isinstance(label, (int, float)))
     # A column with gaps has whole numbers as floats.
@@ -332,4 +344,3 @@ def _of_one_form(labels: NDArray[Any]) -> NDArray[Any]:
             f"{twice[0]} and {twice[0]!r}, which would be different groups. Convert "
             "the column to one type."
         )
-    return labels

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,10 +10,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn.utils import column_or_1d
 
-from skanchor._battles.columns import look_up, value_range
 from skanchor._battles.features import is_number
-from skanchor._battles.labels import factorize, is_text_column, to_numpy
+from skanchor._battles.labels import factorize, is_text_column, values_of
+from skanchor._battles.rows import look_up
 from skanchor._checks import check_unmasked
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
@@ -30,6 +30,13 @@ WINNER_VALUES = {
 
 BOTH_BAD = ("tie (bothbad)", "both_bad")
 """Outcome labels that call both responses bad; they count as ties."""
+
+_RELABEL = "Replace them in the table, or read its file by a mapping."
+_LEAVE_OUT_TIES = (
+    "scikit-learn treats ties as a third class, but there is no probability of a tie. "
+    "Leave their rows out, or use metrics.log_loss_scorer, which scores with ties; "
+    "win_probability counts a tie as half a win."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,75 +89,37 @@ class Outcomes:
         if issparse(y):
             raise TypeError("y is sparse; give a dense array of outcomes.")
         check_unmasked("y", y)
-        column = nw.from_native(y, series_only=True, pass_through=True)
-        if named and isinstance(column, nw.Series) and is_text_column(column):
+        column: Any = nw.from_native(y, series_only=True, pass_through=True)
+        if not isinstance(column, nw.Series):
+            column = column_or_1d(np.asarray(y), input_name="y", warn=True)
+        if not named:
+            return cls._two_labels(values_of(column))
+        if isinstance(column, nw.Series) and is_text_column(column):
             # Text columns are decoded by label, without an array of Python strings.
-            return cls._of_labels(*factorize(column, "y"), models)
-        if isinstance(column, nw.Series):
-            # numpy cannot read integers of 128 bits.
-            wide = column.dtype in (nw.Int128, nw.UInt128)
-            y = to_numpy(column) if wide else column.to_native()
-        values = np.asarray(y)
-        if values.ndim == 2 and values.shape[1] == 1:
-            from sklearn.exceptions import DataConversionWarning
-
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected.",
-                DataConversionWarning,
-                stacklevel=3,
-            )
-            values = values.ravel()
-        if values.ndim != 1:
+            codes, labels = factorize(column, "y")
+        else:
+            column = values_of(column)
+            if column.dtype.kind not in "OUST":
+                return cls._numbers(column)
+            codes, labels = factorize(column.astype(object, copy=False), "y")
+        if (codes < 0).any():
             raise BattlesError(
-                f"y must have one outcome per battle, got shape {values.shape}."
+                f"y has {(codes < 0).sum()} missing outcomes, the first in row "
+                f"{int(np.argmin(codes))}. Drop those battles, or leave out failed "
+                "verdicts of a file with drop_invalid=True.",
             )
-        return cls._named(values, models) if named else cls._two_labels(values)
+        if all(isinstance(label, str) for label in labels):
+            return cls._labels(codes, labels, models)
+        return cls._numbers(values_of(column))
 
     @classmethod
-    def _named(cls, y: NDArray[Any], models: Iterable[Any]) -> Outcomes:
-        """Outcomes of a named table: all labels, or all numbers in [0, 1]."""
-        if y.dtype.kind in "OUST":
-            codes, labels = factorize(y.astype(object, copy=False), "y")
-            if all(isinstance(label, str) for label in labels):
-                return cls._of_labels(codes, labels, models)
-            _refuse_missing(codes)
-        try:
-            if y.dtype.kind in "mMc":
-                # Durations, dates and complex numbers could be cast, but mean nothing.
-                raise TypeError
-            values = y.astype(np.float64, copy=False)
-        except OverflowError:
-            raise BattlesError(
-                "Outcomes must be in [0, 1]; there are numbers too large for a float."
-            ) from None
-        except (TypeError, ValueError):
-            kinds = sorted({type(value).__name__ for value in y})
-            raise BattlesError(
-                f"Outcomes must be all labels or all numbers in [0, 1], got {kinds}."
-            ) from None
-        low, high = value_range(values)
-        # A comparison with NaN is false, so that this form refuses NaN, too.
-        if len(values) and not (low >= 0.0 and high <= 1.0):
-            row = int(np.argmin((values >= 0) & (values <= 1)))
-            # 0, 1, 2 are the codes that scikit-learn's tools give to three labels, such
-            # as those of a win, a loss and a tie.
-            encoded = set(np.unique(values).tolist()) == {0.0, 1.0, 2.0}
-            raise BattlesError(
-                f"Outcomes must be in [0, 1]; row {row} has {float(values[row])!r}. "
-                + (_LEAVE_OUT_TIES if encoded else _RELABEL)
-            )
-        classes = np.array([0, 1], dtype=y.dtype if y.dtype.kind in "biuf" else int)
-        return cls(values, classes, 1)
-
-    @classmethod
-    def _of_labels(
+    def _labels(
         cls, codes: NDArray[np.intp], labels: NDArray[Any], models: Iterable[Any]
     ) -> Outcomes:
         """Outcomes from label codes of shape (n_rows,) and the distinct labels."""
-        _refuse_missing(codes)
         unknown = [label for label in labels if label not in WINNER_VALUES]
         if unknown:
-            row = int(np.argmax(codes == list(labels).index(unknown[0])))
+            row = int(np.argmax(codes == labels.tolist().index(unknown[0])))
             how = f"use {sorted(WINNER_VALUES)} or numbers in [0, 1]. {_RELABEL}"
             if not set(unknown) - set(models):
                 how = (
@@ -168,6 +137,36 @@ class Outcomes:
         both_bad = bad[codes] if bad.any() else None
         classes = np.array(["model_a", "model_b"])
         return cls(look_up(values, codes), classes, 0, both_bad)
+
+    @classmethod
+    def _numbers(cls, y: NDArray[Any]) -> Outcomes:
+        """Outcomes that are all numbers in [0, 1]."""
+        try:
+            if y.dtype.kind in "mMc":
+                # Durations, dates and complex numbers could be cast, but mean nothing.
+                raise TypeError
+            values = y.astype(np.float64, copy=False)
+        except OverflowError:
+            raise BattlesError(
+                "Outcomes must be in [0, 1]; there are numbers too large for a float."
+            ) from None
+        except (TypeError, ValueError):
+            kinds = sorted({type(value).__name__ for value in y})
+            raise BattlesError(
+                f"Outcomes must be all labels or all numbers in [0, 1], got {kinds}."
+            ) from None
+        # A comparison with NaN is false, so that this form refuses NaN, too.
+        if len(values) and not (values.min() >= 0.0 and values.max() <= 1.0):
+            row = int(np.argmin((values >= 0) & (values <= 1)))
+            # 0, 1, 2 are the codes that scikit-learn's tools give to three labels, such
+            # as those of a win, a loss and a tie.
+            encoded = set(np.unique(values).tolist()) == {0.0, 1.0, 2.0}
+            raise BattlesError(
+                f"Outcomes must be in [0, 1]; row {row} has {float(values[row])!r}. "
+                + (_LEAVE_OUT_TIES if encoded else _RELABEL)
+            )
+        classes = np.array([0, 1], dtype=y.dtype if y.dtype.kind in "biuf" else int)
+        return cls(values, classes, 1)
 
     @classmethod
     def _two_labels(cls, y: NDArray[Any]) -> Outcomes:
@@ -191,25 +190,7 @@ class Outcomes:
             )
         if len(classes) < 2:
             raise BattlesError(
-                "Outcomes have only one class, "
-                f"{classes[0]!r}; both sides must win at least once."
+                f"Outcomes have only one class, {classes[0]!r}; both sides must win at "
+                "least once."
             )
         return cls(codes.astype(np.float64), classes, 1)
-
-
-_RELABEL = "Replace them in the table, or read its file by a mapping."
-_LEAVE_OUT_TIES = (
-    "scikit-learn treats ties as a third class, but there is no probability of a tie. "
-    "Leave their rows out, or use metrics.log_loss_scorer, which scores with ties; "
-    "win_probability counts a tie as half a win."
-)
-
-
-def _refuse_missing(codes: NDArray[np.intp]) -> None:
-    missing = codes < 0
-    if missing.any():
-        raise BattlesError(
-            f"y has {missing.sum()} missing outcomes, the first in row "
-            f"{int(np.argmax(missing))}. Drop those battles, or leave out failed "
-            "verdicts of a file with drop_invalid=True.",
-        )

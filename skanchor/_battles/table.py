@@ -1,4 +1,4 @@
-"""Tables of battles as users have them: opened, renamed and split."""
+"""Tables of battles: opened, split as a user asks, and encoded as columns of codes."""
 
 from __future__ import annotations
 
@@ -7,17 +7,182 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import pandas as pd
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
-from skanchor._battles.features import declared, feature_kind, stems_of
+from skanchor._battles.features import (
+    as_float,
+    declared,
+    feature_blocks,
+    feature_kind,
+    feature_stems,
+    stems_of,
+    without_declaration,
+)
+from skanchor._battles.labels import (
+    HUMAN,
+    code_ids,
+    factorize,
+    sorted_labels,
+    values_of,
+)
+from skanchor._battles.rows import constant, look_up
+from skanchor._checks import check_unmasked
 from skanchor.exceptions import BattlesError
 
-HUMAN = "human"
-"""Label of the rows that carry human votes in the ``judge`` column."""
+_SIDES = {"model_a": 1.0, "model_b": -1.0}
+"""Display order that a value of ``shown_first`` means."""
 
 
+def as_frame(table: Any) -> nw.DataFrame[Any] | None:
+    """Wrap a pandas, polars or pyarrow table in narwhals; None for other objects."""
+    is_list = isinstance(table, (list, tuple)) and len(table) > 0
+    # Some sparse matrices are dicts; check_array raises for them later.
+    if isinstance(table[0] if is_list else table, Mapping) and not issparse(table):
+        kind = type(table).__name__ + " of dicts" * is_list
+        raise TypeError(
+            f"Battles were given as a {kind}; make them a table with "
+            "pandas.DataFrame(X)."
+        )
+    try:
+        frame = nw.from_native(table, pass_through=True)
+    except DuplicateError:
+        names = list(getattr(table, "column_names", None) or table.columns)
+        twice = sorted({str(name) for name in names if names.count(name) > 1})
+        raise BattlesError(
+            f"The columns {twice} occur more than once; rename or drop the copies."
+        ) from None
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(
+            f"A lazy table ({type(table).__name__}) has no rows yet; collect it first."
+        )
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def require_columns(present: Iterable[str], wanted: Iterable[str]) -> None:
+    """Raise if a table lacks one of the wanted columns, or a name is no text."""
+    present = list(present)
+    other = [name for name in present if not isinstance(name, str)]
+    if other:
+        raise BattlesError(
+            f"The name of column {other[0]!r} is no text; rename it, or all with "
+            "table.columns = table.columns.map(str)."
+        )
+    missing = [name for name in wanted if name not in present]
+    if missing:
+        raise BattlesError(
+            f"The battles table lacks the columns {missing}; it has {present[:20]}. "
+            "Rename columns with columns={'given': 'standard'}.",
+        )
+
+
+# --------------------------------------------------------------------------- encoding
+def encode(table: Any) -> dict[str, Any]:
+    """Return the columns of :class:`Comparisons` from a table or a bare array.
+
+    Raises
+    ------
+    BattlesError
+        If columns are missing or duplicated, a feature column lacks its other side,
+        or ids are null.
+    """
+    frame = as_frame(table)
+    if frame is None:
+        from sklearn.utils import check_array
+
+        check_unmasked("X", table)
+        values = check_array(table, dtype=None, ensure_all_finite=False)
+        return _encode_by_place(list(values.T), ())
+    names = list(frame.columns)
+    if not has_standard_names(frame) and len(names) > 1:
+        # By place, as names may be numbers, which would stand for rows.
+        by_place = [frame[:, at] for at in range(len(names))]
+        return _encode_by_place(by_place, tuple(map(str, names)))
+    require_columns(names, ["model_a", "model_b"])
+    stems = feature_stems(frame)
+    sides = ["model_a", "model_b"]
+    columns = _encode_sides([frame[name] for name in sides], sides)
+    if "judge" in names:
+        codes, labels = code_ids(frame["judge"], "judge")
+        # The label "human" is a text, which other types of labels never equal.
+        is_judge = np.array([label != HUMAN for label in labels], dtype=bool)
+        columns["judges"], (places,) = sorted_labels([labels[is_judge]], "judge")
+        code_of = np.full(len(labels), -1)
+        code_of[is_judge] = places
+        columns["judge"] = look_up(code_of, codes)
+    if "shown_first" in names:
+        codes, values = factorize(frame["shown_first"], "Column 'shown_first'")
+        unknown = [value for value in values if value not in _SIDES]
+        if unknown:
+            raise BattlesError(
+                f"Column 'shown_first' holds {unknown[:5]}; use 'model_a', 'model_b' "
+                "or null for unknown."
+            )
+        # Code -1, of a null, picks the zero at the end.
+        signs = np.array([*(_SIDES[value] for value in values), 0.0])
+        columns["order"] = look_up(signs, codes)
+    columns["features_left"], columns["features_right"] = feature_blocks(frame, stems)
+    columns["feature_names"] = tuple(map(without_declaration, stems))
+    return columns
+
+
+def is_named(table: Any) -> bool:
+    """Whether a table names its columns, rather than being a bare array."""
+    frame = as_frame(table)
+    return frame is not None and has_standard_names(frame)
+
+
+def has_standard_names(frame: nw.DataFrame[Any]) -> bool:
+    """Whether a frame is a battles table, not a bare array with headers."""
+    return bool({"model_a", "model_b", "judge"} & set(frame.columns))
+
+
+def _encode_sides(columns: list[Any], names: Iterable[str]) -> dict[str, Any]:
+    """Columns of votes in which the left model was shown first."""
+    coded = [code_ids(*one) for one in zip(columns, names, strict=False)]
+    models, places = sorted_labels(
+        [labels for _, labels in coded], "model_a and model_b"
+    )
+    left, right = (
+        look_up(place, codes) for place, (codes, _) in zip(places, coded, strict=True)
+    )
+    return {
+        "models": models,
+        "judges": np.array([], dtype=object),
+        "left": left,
+        "right": right,
+        "judge": constant(-1, len(left)),
+        "order": constant(1.0, len(left)),
+    }
+
+
+def _encode_by_place(columns: list[Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Encode columns by position: two ids, then features; all rows are human."""
+    if len(columns) < 2:
+        raise BattlesError(
+            f"Found array with {len(columns)} feature(s) while a minimum of 2 is "
+            "required: two model ids, then features."
+        )
+    if len(columns[0]) == 0:
+        raise BattlesError("Found array with 0 sample(s); give at least one battle.")
+    shown = names or tuple(f"column {i}" for i in range(len(columns)))
+    found = _encode_sides(columns[:2], shown)
+    features = list(map(as_float, map(values_of, columns[2:]), shown[2:]))
+    block = np.column_stack([np.empty((len(columns[0]), 0)), *features])
+    default = tuple(f"x{i}" for i in range(block.shape[1]))
+    # A bare array has one feature value per battle. It is the contrast of the two
+    # sides: the second side has zeros.
+    return found | {
+        "features_left": block,
+        "features_right": np.zeros_like(block),
+        "feature_names": names[2:] or default,
+        "named": False,
+    }
+
+
+# -------------------------------------------------------------------------- splitting
 def split_table(
     table: Any,
     *,
@@ -32,7 +197,7 @@ def split_table(
 ) -> tuple[Any, Any]:
     """Split a table with standard names into ``X`` and ``y``.
 
-    This is `skanchor.split_battles` without its recognition of other names and values.
+    This is `skanchor.split_battles` without its question about other columns.
 
     Parameters
     ----------
@@ -65,123 +230,39 @@ def split_table(
     frame = frame.drop([name for name in frame.columns if name in taken])
     frame = frame.rename(renames)
     require_columns(frame.columns, [outcome, "model_a", "model_b"])
-    others = listed(human) != [HUMAN]
-    if judges is not None and others:
-        raise BattlesError("Give either the human labels or the judges, not both.")
-    if others or any(given is not None for given in (without, judges, pool)):
+    is_default = judges is None and _listed(human) == [HUMAN]
+    if not is_default or without is not None or pool is not None:
         require_columns(frame.columns, ["judge"])
-        frame = _with_judges(frame, human, judges, without, pool)
+    if without is not None:
+        dropped = _matching(frame, without, "judges to drop")
+        frame = frame.filter(~nw.col("judge").is_in(dropped))
+    if not is_default:
+        frame = _with_people(frame, human, judges)
+    if pool is not None:
+        frame = _with_one_judge(frame, pool)
     if features is not None or drop_features is not None:
         frame = _with_features(frame, features, drop_features)
     return frame.drop(outcome).to_native(), frame[outcome].to_native()
 
 
-def require_columns(present: Iterable[str], wanted: Iterable[str]) -> None:
-    """Raise if a table lacks one of the wanted columns, or a name is no text."""
-    present = list(present)
-    other = [name for name in present if not isinstance(name, str)]
-    if other:
-        raise BattlesError(
-            f"The name of column {other[0]!r} is no text; rename it, or all with "
-            "table.columns = table.columns.map(str)."
-        )
-    missing = [name for name in wanted if name not in present]
-    if missing:
-        raise BattlesError(
-            f"The battles table lacks the columns {missing}; it has {present[:20]}. "
-            "Rename columns with columns={'given': 'standard'}.",
-        )
+def _listed(labels: Any) -> list[Any]:
+    """Return one label, or several, as a list of different ones."""
+    several = labels if pd.api.types.is_list_like(labels) else [labels]
+    return list(dict.fromkeys(several))
 
 
-def as_frame(table: Any) -> nw.DataFrame[Any] | None:
-    """Wrap a pandas, polars or pyarrow table in narwhals; None for other objects."""
-    rows_are_dicts = isinstance(table, (list, tuple)) and isinstance(
-        next(iter(table), None), Mapping
-    )
-    # Some sparse matrices are dicts; check_array raises for them later.
-    if rows_are_dicts or (isinstance(table, Mapping) and not issparse(table)):
-        kind = type(table).__name__ + (" of dicts" if rows_are_dicts else "")
-        raise TypeError(
-            f"Battles were given as a {kind}; make them a table with "
-            "pandas.DataFrame(X)."
-        )
-    try:
-        frame = nw.from_native(table, pass_through=True)
-    except DuplicateError:
-        names = list(getattr(table, "column_names", None) or table.columns)
-        twice = sorted({str(name) for name in names if names.count(name) > 1})
-        raise BattlesError(
-            f"The columns {twice} occur more than once; rename or drop the copies."
-        ) from None
-    if isinstance(frame, nw.LazyFrame):
-        raise TypeError(
-            f"A lazy table ({type(table).__name__}) has no rows yet; collect it first."
-        )
-    return frame if isinstance(frame, nw.DataFrame) else None
+def _judge_labels(frame: nw.DataFrame[Any]) -> list[Any]:
+    return [label for label in frame["judge"].unique().to_list() if label is not None]
 
 
-def as_text(name: str) -> nw.Expr:
-    """Return a column as text, in which what is missing stays missing."""
-    column = nw.col(name)
-    # Before its third version pandas makes the text "None" of a missing object.
-    return nw.when(~column.is_null()).then(column.cast(nw.String))
-
-
-def listed(labels: Any) -> list[Any]:
-    """Return one label, or several, as a list."""
-    return list(labels) if pd.api.types.is_list_like(labels) else [labels]
-
-
-def people_among(labels: list[Any], human: Any, judges: Any) -> list[Any]:
-    """List those labels of the judge column that stand for people.
-
-    Parameters
-    ----------
-    labels : list of labels
-        All labels that the column holds.
-    human : label or list of labels
-        Labels of people, or patterns of labels such as ``"expert_*"``.
-    judges : label, list of labels or None
-        Labels or patterns of LLM judges; all other labels are then people's. If given,
-        ``human`` is not read.
-
-    Returns
-    -------
-    list of labels
-
-    Raises
-    ------
-    BattlesError
-        If a label occurs in no row, if no row is by a person, or if the label "human"
-        occurs without being among the labels of people.
-    """
-    if judges is not None:
-        models = _matching(labels, judges, "judges")
-        people = [label for label in labels if label not in models]
-        if not people:
-            raise BattlesError(
-                f"The judges {models} are all that column 'judge' holds, so no row is "
-                "by a human."
-            )
-        return people
-    people = _matching(labels, human, "human labels")
-    # Rows of people get the label "human", so no judge may have it already.
-    if HUMAN in labels and HUMAN not in people:
-        raise BattlesError(
-            f"Column 'judge' holds {HUMAN!r} beside the human labels {people}; name it "
-            "among them, or rename that judge first."
-        )
-    return people
-
-
-def _matching(labels: list[Any], wanted: Any, what: str) -> list[Any]:
-    """Labels that equal or match a wanted one; raise if one matches none."""
+def _matching(frame: nw.DataFrame[Any], wanted: Any, what: str) -> list[Any]:
+    """Labels of judges that equal or match a wanted one; raise if one matches none."""
 
     def matches(label: Any, pattern: Any) -> bool:
         texts = isinstance(label, str) and isinstance(pattern, str)
         return bool(label == pattern) or (texts and fnmatchcase(label, pattern))
 
-    wanted = list(dict.fromkeys(listed(wanted)))
+    labels, wanted = _judge_labels(frame), _listed(wanted)
     absent = [one for one in wanted if not any(matches(x, one) for x in labels)]
     if absent or not wanted:
         raise BattlesError(
@@ -191,37 +272,52 @@ def _matching(labels: list[Any], wanted: Any, what: str) -> list[Any]:
     return [label for label in labels if any(matches(label, one) for one in wanted)]
 
 
-def _with_judges(
-    frame: nw.DataFrame[Any], human: Any, judges: Any, without: Any, pool: Any
-) -> nw.DataFrame[Any]:
-    """Drop judges, name people "human", give all judges one name, as a user asks.
-
-    Where people have several labels, these become the column ``rater``.
-    """
-
-    def labels() -> list[Any]:
-        return [x for x in frame["judge"].unique().to_list() if x is not None]
-
-    judge = as_text("judge")
-    if without is not None:
-        dropped = _matching(labels(), without, "judges to drop")
-        frame = frame.filter(~nw.col("judge").is_in(dropped))
-    if judges is not None or listed(human) != [HUMAN]:
-        people = people_among(labels(), human, judges)
-        is_person = nw.col("judge").is_in(people)
-        columns = {"judge": nw.when(is_person).then(nw.lit(HUMAN)).otherwise(judge)}
-        if len(people) > 1 and "rater" not in frame.columns:
-            columns["rater"] = nw.when(is_person).then(judge)
-        frame = frame.with_columns(**columns)
-    if pool is not None:
-        if not isinstance(pool, str) or pool.strip().casefold() in ("", HUMAN):
+def _with_people(frame: nw.DataFrame[Any], human: Any, judges: Any) -> Any:
+    """Name people "human"; where they have several labels, these become raters."""
+    labels = _judge_labels(frame)
+    if judges is None:
+        people = _matching(frame, human, "human labels")
+    elif _listed(human) != [HUMAN]:
+        raise BattlesError("Give either the human labels or the judges, not both.")
+    else:
+        models = _matching(frame, judges, "judges")
+        people = [label for label in labels if label not in models]
+        if not people:
             raise BattlesError(
-                f"pool is the name that all judges get, such as 'judges', got {pool!r}."
+                f"The judges {models} are all that column 'judge' holds, so no row is "
+                "by a human."
             )
-        is_judge = (judge != HUMAN) & ~judge.is_null()
-        one = nw.when(is_judge).then(nw.lit(pool)).otherwise(judge)
-        frame = frame.with_columns(judge=one)
-    return frame
+    # Rows of people get the label "human", so no judge may have it already.
+    if HUMAN in labels and HUMAN not in people:
+        raise BattlesError(
+            f"Column 'judge' holds {HUMAN!r} beside the human labels {people}; name it "
+            "among them, or rename that judge first."
+        )
+    is_person = nw.col("judge").is_in(people)
+    columns = {"judge": nw.when(is_person).then(nw.lit(HUMAN)).otherwise(_judge_text())}
+    if len(people) > 1 and "rater" not in frame.columns:
+        columns["rater"] = nw.when(is_person).then(_judge_text())
+    return frame.with_columns(**columns)
+
+
+def _with_one_judge(frame: nw.DataFrame[Any], name: Any) -> nw.DataFrame[Any]:
+    """Give all judges one name."""
+    if not isinstance(name, str) or name.strip().casefold() in ("", HUMAN):
+        raise BattlesError(
+            f"pool is the name that all judges get, such as 'judges', got {name!r}."
+        )
+    judge = _judge_text()
+    is_judge = (judge != HUMAN) & ~judge.is_null()
+    return frame.with_columns(
+        judge=nw.when(is_judge).then(nw.lit(name)).otherwise(judge)
+    )
+
+
+def _judge_text() -> nw.Expr:
+    """The judge column as text, in which what is missing stays missing."""
+    column = nw.col("judge")
+    # Before its third version pandas makes the text "None" of a missing object.
+    return nw.when(~column.is_null()).then(column.cast(nw.String))
 
 
 def _with_features(
@@ -236,9 +332,7 @@ def _with_features(
     if features is not None and drop_features is not None:
         raise BattlesError("Give the features to use or those to drop, not both.")
     pairs, half = stems_of(frame)
-    chosen = list(
-        dict.fromkeys(listed(features if drop_features is None else drop_features))
-    )
+    chosen = _listed(features if drop_features is None else drop_features)
     absent = [name for name in chosen if name not in pairs]
     if absent:
         raise BattlesError(
@@ -251,13 +345,12 @@ def _with_features(
 
     if drop_features is not None:
         return frame.drop(both(chosen))
-    texts = {name for name in pairs if feature_kind(frame[f"{name}_a"]) == "text"}
-    for name in chosen:
-        if name in texts:
-            raise BattlesError(
-                f"Columns {name}_a and {name}_b hold text, not numbers; "
-                "skanchor.features makes features of it."
-            )
+    texts = [name for name in pairs if feature_kind(frame[f"{name}_a"]) == "text"]
+    for name in set(chosen) & set(texts):
+        raise BattlesError(
+            f"Columns {name}_a and {name}_b hold text, not numbers; "
+            "skanchor.features makes features of it."
+        )
     # Half pairs are dropped with the others; otherwise they would be refused later.
     others = [name for name in pairs if name not in chosen and name not in texts]
     renames = zip(both(chosen), both(map(declared, chosen)), strict=True)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._battles.checks import graded_in_part, shares_on_old_and_new
+from skanchor._battles.checks import graded_in_part, graded_verdicts
 from skanchor._model.influence import group_matrix
 from skanchor._model.link import sigmoid
 from skanchor._model.logistic import fit_logistic
@@ -55,8 +55,8 @@ def tie_table(sample: Sample) -> pd.DataFrame:
     rows = sample.counts | (X.is_usable & tied)
     eta = X.logits()
     fitted = np.isfinite(eta) & sample.counts & (sample.left_out is None)
-    shares = shares_on_old_and_new(X, sample.y, sample.multiplicity, sample.counts)
-    in_part = np.logical_or(*graded_in_part(*shares))
+    graded = graded_verdicts(X, sample.y, sample.multiplicity, sample.counts)
+    in_part = np.logical_or(*graded_in_part(*graded))
     table = {}
     for m, source in enumerate([PEOPLE, *X.judges.tolist()], start=-1):
         cut = X.by_judge(m)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from skanchor._battles import Comparisons, Outcomes
-from skanchor._battles.encoding import is_named
+from skanchor._battles.table import is_named
 from skanchor._machine import limited_threads, threads_for
 from skanchor._model.link import log_loss_terms, sigmoid
 from skanchor._model.parameters import count_parameters

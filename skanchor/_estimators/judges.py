@@ -140,7 +140,9 @@ class JudgeCalibrator(ComparisonEstimator):
         X = sample.X
         scores = X.learned_scores()
         if not X.features_complete:
-            historical = (sample.weight > 0) & X.is_historical_judge_row & X.is_usable
+            historical = (
+                (sample.weight > 0) & (X.judge >= 0) & ~X.involves_new & X.is_usable
+            )
             X = usable_features(X, historical & np.isfinite(X.score_differences))
         # Parametric columns: the score difference, whose coefficient is the
         # sensitivity, then the display order where it has an effect.

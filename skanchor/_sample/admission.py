@@ -18,7 +18,7 @@ from skanchor._battles import (
     warn_of_contradicting_judges,
     warn_of_runs,
 )
-from skanchor._battles.checks import shares_on_old_and_new, warn_of_other_grades
+from skanchor._battles.checks import graded_verdicts, warn_of_other_grades
 from skanchor._model.graph import Connectivity
 from skanchor._sample.sample import Sample
 from skanchor._sample.usable_judges import (
@@ -95,7 +95,7 @@ def admit_to_inference(
         group = np.unique(sample.groups, return_inverse=True)[1]
         warn_of_runs(battles, sample.y, group)
     grades = battles, sample.y, sample.multiplicity, everyone.counts
-    warn_of_other_grades(battles.judges, *shares_on_old_and_new(*grades))
+    warn_of_other_grades(battles.judges, *graded_verdicts(*grades))
     if btl.bias is not None:
         # Before anything is fitted: those of new models are no votes of the BTL.
         usable_features(battles, everyone.counts & battles.is_human)

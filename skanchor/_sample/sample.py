@@ -20,7 +20,6 @@ from skanchor._battles import (
     is_constant,
 )
 from skanchor._battles.checks import check_table
-from skanchor._battles.columns import digest_of
 from skanchor._battles.features import check_scales
 from skanchor._battles.grouping import (
     FEW_GROUPS,
@@ -29,7 +28,8 @@ from skanchor._battles.grouping import (
     effective_number,
     find_groups,
 )
-from skanchor._battles.labels import to_numpy
+from skanchor._battles.labels import values_of
+from skanchor._battles.rows import digest_of
 from skanchor._checks import check_unmasked
 from skanchor._machine import available_bytes
 from skanchor._typing import Array
@@ -413,7 +413,7 @@ def _marked_both_bad(frame: nw.DataFrame[Any] | None) -> NDArray[np.bool_] | Non
     marks = frame[BOTH_BAD_COLUMN]
     if marks.dtype == nw.Object:
         # As where pandas has put together tables with the column and without.
-        values = pd.Series(to_numpy(marks))
+        values = pd.Series(values_of(marks))
         known = (values.isin([True, False]) | values.isna()).all()
         return values.isin([True]).to_numpy() if known else None
     if not isinstance(marks.dtype, nw.Boolean):

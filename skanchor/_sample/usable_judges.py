@@ -143,7 +143,7 @@ def _feature_separated(sample: Sample, bias: Any) -> Iterator[tuple[Any, str, st
     for m, judge in enumerate(X.judges.tolist() if X.feature_names else ()):
         learner: Any = clone(learner_for(bias, judge))
         cut = X.by_judge(m)
-        historical = X.is_historical_judge_row[cut.rows] & sample.counts[cut.rows]
+        historical = ~X.involves_new[cut.rows] & sample.counts[cut.rows]
         used = np.flatnonzero(historical)
         if not (hasattr(learner, "fit_span") and len(used)):
             continue

@@ -22,7 +22,7 @@ from skanchor._battles.grouping import (
     label_codes,
     prompt_groups,
 )
-from skanchor._battles.labels import argsort_labels, is_in
+from skanchor._battles.labels import is_in, sorted_labels
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.source_kfold import SourceKFold
 from skanchor._sample.row_rules import RowRules
@@ -159,8 +159,7 @@ def admit_arrivals(
 
 def with_models(models: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
     """Sorted labels of historical and new models."""
-    both = np.concatenate([models, new])
-    return np.asarray(both[argsort_labels(both, "model_a and model_b")])
+    return sorted_labels([models, new], "model_a and model_b")[0]
 
 
 def _with_features(X: Comparisons, names: tuple[str, ...]) -> Comparisons:

@@ -14,11 +14,7 @@ from sklearn.base import clone
 
 from skanchor._assembly import Inference, board_of, sums_of
 from skanchor._battles import Comparisons
-from skanchor._battles.checks import (
-    graded_shares,
-    shares_by_label,
-    warn_of_other_grades,
-)
+from skanchor._battles.checks import graded_verdicts, warn_of_other_grades
 from skanchor._battles.grouping import label_codes
 from skanchor._battles.labels import is_in, label_index
 from skanchor._crossfit.folds import FoldPlan, rows_held_out, training_set
@@ -220,7 +216,7 @@ class HistoryState:
         """
         sample, chain, btl = full.sample, full.chain, full.chain.btl
         X, learners = chain.X, chain.calibrator.biases_ if chain.X.feature_names else {}
-        graded, _ = graded_shares(X, sample.y, sample.multiplicity, sample.counts)
+        shares, _ = graded_verdicts(X, sample.y, sample.multiplicity, sample.counts)
         errors = btl.standard_errors_.reindex(X.models).to_numpy(np.float64)
         board, all_models = board_of(full.stages, everyone, sample), None
         if board is not None:
@@ -239,7 +235,7 @@ class HistoryState:
             p_value=check.p_value,
             rows=sample.number(sample.counts),
             votes=sample.number(sample.counts & X.is_human),
-            graded=graded,
+            graded=shares[0],
             all_models=all_models,
             unit=sample.unit,
             **others,
@@ -248,7 +244,8 @@ class HistoryState:
     @property
     def facts(self) -> dict[str, Any]:
         """Numbers of rows and votes, and the shares of graded verdicts."""
-        graded = shares_by_label(self.judges, self.graded)
+        shares = zip(self.judges.tolist(), self.graded.round(4).tolist(), strict=True)
+        graded = {str(judge): share for judge, share in shares if share}
         return {"rows": self.rows, "votes": self.votes, "graded_verdicts": graded}
 
     @property
@@ -282,10 +279,12 @@ class HistoryState:
     def compare_grades(self, admitted: Sample) -> None:
         """Warn of judges who graded the verdicts on old models or on new ones alone."""
         X = admitted.X
-        new = graded_shares(X, admitted.y, admitted.multiplicity, admitted.counts)
+        shares, numbers = graded_verdicts(
+            X, admitted.y, admitted.multiplicity, admitted.counts
+        )
         # It is not stored how many verdicts a judge has: many, by their purpose.
-        many = np.full(len(self.graded), 1e9)
-        warn_of_other_grades(X.judges, self.graded, new[0], many, new[1])
+        shares[0], numbers[0] = self.graded, 1e9
+        warn_of_other_grades(X.judges, shares, numbers)
 
     @property
     def lost(self) -> NDArray[Any]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from skanchor._battles import has_contexts
 from skanchor.exceptions import BattlesError
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ class FittedRows:
         why = ""
         if self.debiaser is None:
             why = "a plug-in, debiaser='passthrough', has no errors"
-        elif has_contexts(self.sample.X):
+        elif self.sample.X.has_contexts:
             why = "with contexts a row counts for several scores of a model"
         elif in_closed_form:
             labels = ["people", *self.sample.X.judges.tolist()]

@@ -267,7 +267,7 @@ class Facts:
         X, used = sample.X, sample.counts
         rows = {
             "human": sample.number(used & X.is_human),
-            "historical": sample.number(used & X.is_historical_judge_row),
+            "historical": sample.number(used & ~X.is_human & ~X.involves_new),
             "arrival": sample.number(used & ~X.is_human & X.involves_new),
         }
         rows["unused"] = sample.number(np.arange(len(sample))) - sum(rows.values())

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skanchor._battles import columns as battle_columns
 from skanchor._battles import constant, number_rows
 
 
@@ -39,9 +38,7 @@ def columns_of(case, rng):
     "case",
     ["codes", "halves", "fractions", "far apart", "flags", "many columns", "distinct"],
 )
-@pytest.mark.parametrize("step", [7, 1 << 16])
-def test_kinds_are_those_of_sorted_rows(case, step, monkeypatch):
-    monkeypatch.setattr(battle_columns, "_STEP", step)
+def test_kinds_are_those_of_sorted_rows(case):
     columns = columns_of(case, np.random.default_rng(3))
     found = number_rows(*columns)
     kind, first, size = by_hand(columns)

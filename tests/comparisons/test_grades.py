@@ -96,13 +96,13 @@ def test_a_history_knows_which_judges_graded(battles, by_batches, tmp_path):
 
 
 def test_few_verdicts_without_grades_are_so_by_chance():
-    few, many = np.array([0.2]), np.array([30.0])
-    none, rows = np.array([0.0]), np.array([1e3])
-    assert not np.any(graded_in_part(few, none, rows, many))
-    assert not np.any(graded_in_part(none, few, many, many))
-    # A judge without historical verdicts has none that differ.
-    assert not np.any(graded_in_part(none, few, none, rows))
-    late, early = graded_in_part(none, few, rows, many)
-    assert late.all() and not early.any()
-    late, early = graded_in_part(few, none, many, 2 * many)
-    assert early.all() and not late.any()
+    for shares, numbers, expected in (
+        ([0.2, 0.0], [1e3, 30], [False, False]),
+        ([0.0, 0.2], [30, 30], [False, False]),
+        # A judge without historical verdicts has none that differ.
+        ([0.0, 0.2], [0, 1e3], [False, False]),
+        ([0.0, 0.2], [1e3, 30], [False, True]),
+        ([0.2, 0.0], [30, 60], [True, False]),
+    ):
+        found = graded_in_part(np.array(shares)[:, None], np.array(numbers)[:, None])
+        assert found[:, 0].tolist() == expected

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from skanchor import BTLRegressor, Comparisons
 from skanchor._battles import Outcomes, as_frame, read_contexts
 from skanchor._battles.grouping import find_groups, prompt_groups
-from skanchor._battles.labels import code_ids, factorize, label_index
+from skanchor._battles.labels import factorize, label_index
 from skanchor.exceptions import BattlesError
 
 
@@ -271,10 +271,3 @@ def test_numbers_are_coded_in_the_order_of_their_rows(kind, spread):
     assert_array_equal(codes, expected)
     assert_array_equal(labels, known)
     assert labels.dtype == values.dtype
-
-
-def test_texts_of_numpys_own_type_are_named_as_texts():
-    names = np.array(["owl", "elk", "01"])
-    assert type(names[0]) is np.str_
-    _, labels = code_ids(np.array([*names], dtype=object), "model_a")
-    assert [type(label) for label in labels] == [str] * 3

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from skanchor._battles import Outcomes
-from skanchor.exceptions import BattlesError
 
 LABELS = ["model_a", "model_b", "tie", "tie (bothbad)", "both_bad"]
 
@@ -49,12 +48,12 @@ def test_fractions_are_preferences():
         ([0, 1, 2], "row 2 has"),
         ([-0.1, 1], "row 0 has"),
         (["model_a", 1], "all labels or all numbers"),
-        ([[0, 1], [1, 0]], "one outcome per battle"),
+        ([[0, 1], [1, 0]], "should be a 1d array"),
     ],
 )
 def test_bad_outcomes(y, message):
     y = np.array(y, dtype=object) if "all labels" in message else y
-    with pytest.raises(BattlesError, match=message):
+    with pytest.raises(ValueError, match=message):
         Outcomes.encode(y, named=True)
 
 

@@ -26,7 +26,7 @@ def test_the_covariance_is_that_of_generalised_least_squares(item_effects):
     sample = anchor._sample
     X, m = sample.X, sample.X.judges.tolist().index(JUDGE)
     cut = X.by_judge(m)
-    used = X.is_historical_judge_row[cut.rows]
+    used = ~X.involves_new[cut.rows]
     rows = cut.rows[used]
     p = expit(X.logits()[rows])
     A = np.column_stack(

@@ -140,7 +140,7 @@ call(
     lambda: AnchorPipeline().fit(
         FRAME.drop(columns="winner"), np.zeros((len(FRAME), 2))
     ),
-    raises=(BattlesError, "one outcome per battle"),
+    raises=(ValueError, "should be a 1d array"),
 )
 table(
     "A group column that is not there",
