@@ -46,10 +46,13 @@ class Part:
         File, or number of the table.
     rows : Fragment of pyarrow or pyarrow.Table
         The rows.
+    start : int
+        Number of the first of them in the data set.
     """
 
     name: str
     rows: Any
+    start: int
 
     def batches(self, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
         """Read some columns, about ``size`` rows at a time."""
@@ -105,30 +108,32 @@ def open_dataset(data: Any) -> ds.Dataset:
     return ds.dataset([one.cast(tables[0].schema) for one in tables])
 
 
-def parts_of(dataset: ds.Dataset) -> tuple[list[Part], list[int]]:
-    """Parts of a data set in their order, and rows of each; refuse files that differ.
+def parts_of(dataset: ds.Dataset) -> list[Part]:
+    """Parts of a data set in their order; refuse files that differ.
 
     pyarrow reads all files by the columns of the first: what that one lacks would be
     dropped of all.
     """
-    if not isinstance(dataset, ds.FileSystemDataset):
-        tables = [one.to_table() for one in dataset.get_fragments()]
-        parts = [Part(f"Table {i}", table) for i, table in enumerate(tables)]
-        return parts, list(map(len, tables))
-    parts, sizes, schemas = [], [], []
+    parts, start, schemas = [], 0, []
     files: dict[int, list[Any]] = {}
-    for file in dataset.get_fragments():
-        with reading(file.path):
-            schemas.append((file.path, file.physical_schema))
-            groups = file.split_by_row_group()
-            files.setdefault(file.open().size(), []).append(file)
-        parts += [Part(file.path, group) for group in groups]
-        sizes += [sum(one.num_rows for one in group.row_groups) for group in groups]
+    for number, one in enumerate(dataset.get_fragments()):
+        if not isinstance(dataset, ds.FileSystemDataset):
+            table = one.to_table()
+            parts.append(Part(f"Table {number}", table, start))
+            start += len(table)
+            continue
+        with reading(one.path):
+            schemas.append((one.path, one.physical_schema))
+            groups = one.split_by_row_group()
+            files.setdefault(one.open().size(), []).append(one)
+        for group in groups:
+            parts.append(Part(one.path, group, start))
+            start += sum(rows.num_rows for rows in group.row_groups)
     _check_alike(schemas)
     # Copies have equal sizes, which few others have.
     for alike in filter(lambda alike: len(alike) > 1, files.values()):
         _refuse_copies(alike)
-    return parts, sizes
+    return parts
 
 
 def _refuse_copies(files: Sequence[Any]) -> None:
