@@ -473,7 +473,7 @@ BAD_FILES = {
     "empty.csv": ("", "it is empty"),
     "header.csv": (HEAD, "but no comparisons"),
     "torn.csv": (HEAD + "a,b\n", "line 2 has 2 cells for 4 columns"),
-    "latin.csv": (HEAD.encode() + b"\xe9,b,human,tie\n", "line 2 is not utf-8"),
+    "latin.csv": (HEAD.encode() + b"\xe9,b,human,tie\n", "is not utf-8"),
     "torn.jsonl": ('{"model_a": ', "line 1"),
     "columns.json": (
         '{"model_a": {"0": "x"}, "model_b": []}',
@@ -630,7 +630,10 @@ def test_text_columns(run, battles, tmp_path):
     flags = ["--features", "words", "--text-columns"]
     code, out, err = run("rank", path, *FAST, *flags, "text a, text b")
     assert (code, err) == (0, []) and "\nFeatures: words.\n" in out
-    for given, cause in [("text a", "takes pairs"), ("x,y", "no pair of columns")]:
+    for given, cause in [
+        ("text a", "takes pairs"),
+        ("x,y", "no columns of texts x and y"),
+    ]:
         code, _, err = run("rank", path, *flags, given)
         assert code == 2 and cause in err[0]
 
