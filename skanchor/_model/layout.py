@@ -53,7 +53,7 @@ class Layout:
     positions: tuple[bool, ...]
     has_item_effects: bool = False
 
-    @property
+    @cached_property
     def n_items(self) -> int:
         """Number of items."""
         return len(self.is_new)
@@ -68,7 +68,7 @@ class Layout:
         """Whether models have several items, one in each context."""
         return self.n_models < self.n_items
 
-    @property
+    @cached_property
     def n_sources(self) -> int:
         """Number of sources: people and the judges."""
         return len(self.widths)
@@ -79,22 +79,22 @@ class Layout:
         sizes = [self.n_items, *[self.n_sources] * 2, *self.widths, n_effects]
         return np.cumsum([0, *sizes])
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Length of x."""
         return int(self._edges[-1])
 
-    @property
+    @cached_property
     def scores(self) -> slice:
         """Scores of the items."""
         return slice(0, self.n_items)
 
-    @property
+    @cached_property
     def sensitivities(self) -> slice:
         """Sensitivity of each source."""
         return slice(*self._edges[1:3])
 
-    @property
+    @cached_property
     def position_effects(self) -> slice:
         """Position effect of each source."""
         return slice(*self._edges[2:4])
@@ -103,7 +103,7 @@ class Layout:
         """Coefficients of a source's span."""
         return slice(*self._edges[3 + source : 5 + source])
 
-    @property
+    @cached_property
     def item_effects(self) -> slice:
         """Item effects: those of the first judge on all models, then of the second."""
         return slice(*self._edges[-2:])

@@ -364,7 +364,7 @@ def _stored_fits(
         for number in range(plan.n_folds):
             with located(f"Fold {number}"):
                 training = training_set(sample, plan.trained(number))
-                weights, fit = fit_training_set(start.full, start.fit, training)
+                weights, fit = fit_training_set(start, start.fit, training)
             trained.append((fit, dict(grams_of(fit, sources, weights))))
             test = rows_held_out(sources, plan.held_out(number))
             test = with_codes(test, sample, codes)

@@ -17,8 +17,8 @@ from skanchor._battles import HUMAN, as_frame, grouping, split_table
 from skanchor._battles.checks import DISTINCT, MANY_EQUAL
 from skanchor._battles.features import check_scales
 from skanchor._crossfit.folds import FoldPlan
-from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor._diagnostics import ItemCheck
+from skanchor._machine import limited_threads
 from skanchor._sample.row_rules import RowRules, check_weights_and_groups, treat_ties
 from skanchor._sample.sample import (
     COUNT_COLUMN,
@@ -308,7 +308,7 @@ def _by_passes(
     alone = in_roles(alone) if is_apart else admitted
     del drawn
     reader = replace(reader, sample=in_roles(reader.sample))
-    with limited_to_inference(X, settings.item_effects):
+    with limited_threads(1):
         start = Start.of(settings, admitted, alone)
         known = fit_sums(settings, start, reader, passes)
         fits, totals = fit_folds(start, known, reader, passes)

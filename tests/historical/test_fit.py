@@ -189,10 +189,10 @@ def test_a_fold_may_lose_the_limit_of_no_model_that_had_one():
     assert full.btl.models_[full.btl.unbounded_].tolist() == ["top"]
     # It has none on all rows, either.
     start = FoldStart.of(FullFit.of(two_steps, sample, full, None))
-    fit_training_set(start.full, start.fit, sample)
+    fit_training_set(start, start.fit, sample)
     lost = (sample.X.is_human & (sample.X.left == 0) & (sample.y == 1)) | (
         sample.X.is_human & (sample.X.right == 0) & (sample.y == 0)
     )
     with pytest.raises(BattlesError, match=r"models \['model-01'\] have no limit"):
         training = sample.weighted(np.where(lost, 0.0, 1.0))
-        fit_training_set(start.full, start.fit, training)
+        fit_training_set(start, start.fit, training)
