@@ -69,7 +69,7 @@ def check_files(options: argparse.Namespace) -> None:
 def read_mapping(options: argparse.Namespace) -> tuple[Table, Mapping]:
     """Read the files of a command, and what their table is taken for."""
     from skanchor.io import Mapping
-    from skanchor.io._layouts import ROLES_OF_COLUMNS
+    from skanchor.io._words import ROLES_OF_COLUMNS
     from skanchor.io.reading import read_tables
 
     given = Mapping.from_toml(options.mapping) if options.mapping else None

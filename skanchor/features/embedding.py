@@ -118,6 +118,8 @@ class EmbeddingFeatures(TextTransformer):
         return [f"embedding_{i + 1}" for i in range(self.pca_.n_components_)]
 
     def _learn(self, texts: list[str]) -> None:
+        from sklearn.decomposition import PCA
+
         if len(texts) < 2:
             raise BattlesError(
                 f"Components need at least two different texts, got {len(texts)}."
@@ -128,14 +130,13 @@ class EmbeddingFeatures(TextTransformer):
             self.encoder_ = self.encoder
         else:
             self.encoder_ = clone(self.encoder).fit(texts)
-        from sklearn.decomposition import PCA
-
         embedded = self._embed(texts)
         # At most as many components as there are texts and dimensions.
         n_components = min(self.n_components, *embedded.shape)
         self.pca_ = PCA(n_components, svd_solver="full").fit(embedded)
         self.scaler_ = None
         if self.scale:
+            # With clip=True, later values outside the range become -1 or 1.
             scaler = MinMaxScaler((-1, 1), clip=True)
             self.scaler_ = scaler.fit(self.pca_.transform(embedded))
 
@@ -153,17 +154,14 @@ class EmbeddingFeatures(TextTransformer):
         except ValueError as error:
             raise BattlesError(f"The texts cannot be embedded: {error}.") from error
         # The solver needs fewer dimensions than there are texts and n-grams.
-        topics = TruncatedSVD(
-            max(1, min(_TOPICS, *(size - 1 for size in weights.shape))),
-            random_state=self.random_state,
-        )
+        n_topics = max(1, min(_TOPICS, *(size - 1 for size in weights.shape)))
+        topics = TruncatedSVD(n_topics, random_state=self.random_state)
         return make_pipeline(words, topics.fit(weights))
 
     def _values(self, texts: list[str]) -> Array:
         components: Array = self.pca_.transform(self._embed(texts))
         if self.scaler_ is None:
             return components
-        # With clip=True, values outside the range seen in fit become -1 or 1.
         return np.asarray(self.scaler_.transform(components))
 
     def _embed(self, texts: list[str]) -> Array:
@@ -172,12 +170,12 @@ class EmbeddingFeatures(TextTransformer):
         embed = self.encoder_.encode if encodes else self.encoder_.transform
         task = partial(_embed_chunk, embed)
         # An encoder may not be picklable, so it stays in this process.
-        embedded = np.vstack(self._in_chunks(task, texts, _CHUNK, here=encodes))
-        if not np.isfinite(embedded).all():
-            row = int(np.argmin(np.isfinite(embedded).all(axis=1)))
+        embedded = self._in_chunks(task, texts, _CHUNK, here=encodes)
+        finite = np.isfinite(embedded).all(axis=1)
+        if not finite.all():
             raise BattlesError(
                 f"The encoder gives numbers that are not finite for the text "
-                f"{texts[row][:40]!r}."
+                f"{texts[int(np.argmin(finite))][:40]!r}."
             )
         return embedded
 

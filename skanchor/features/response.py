@@ -12,13 +12,14 @@ from sklearn.utils._param_validation import StrOptions
 
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
-from skanchor.features.arena import (
+from skanchor.features.counts import (
     STYLE,
+    SURFACE,
     arena_counts,
     density_halves,
     ratio_halves,
+    surface_counts,
 )
-from skanchor.features.surface import SURFACE, surface_counts
 from skanchor.features.transformer import TextTransformer
 
 _COUNTS = {"surface": (surface_counts, SURFACE), "arena": (arena_counts, STYLE)}
@@ -124,35 +125,37 @@ class ResponseFeatures(TextTransformer):
 
     def _names(self) -> list[str]:
         known = _COUNTS[self.style][1]
-        if self.features is None:
-            return list(known)
-        unknown = [name for name in self.features if name not in known]
+        names = list(known if self.features is None else self.features)
+        unknown = [name for name in names if name not in known]
         if unknown:
             raise ValueError(
                 f"There are no features {unknown} with style={self.style!r}; there are "
                 f"{list(known)}."
             )
-        return list(self.features)
+        return names
 
     def _learn(self, texts: list[str]) -> None:
         self._names()  # raises for unknown features
         if self.scale in _CONTRASTS:
+            if self.style != "arena":
+                raise ValueError(f"scale={self.scale!r} goes with style='arena'.")
             pairs = self.sources_ or ()
             if not pairs or any(len(source.columns) == 1 for source in pairs):
                 raise BattlesError(
                     f"scale={self.scale!r} contrasts two responses; it needs a table "
                     "with pairs of text columns."
                 )
-            if self.style != "arena":
-                raise ValueError(f"scale={self.scale!r} goes with style='arena'.")
         self.scaler_: MinMaxScaler | None = None
         if self.scale == "unit":
             scaler = MinMaxScaler((-1, 1), clip=True)
-            self.scaler_ = scaler.fit(np.log1p(self._counts(texts)))
+            self.scaler_ = scaler.fit(np.log1p(self._counts(texts, self._names())))
 
     def _values(self, texts: list[str]) -> Array:
-        counts = self._counts(texts)
-        if self.scale == "none" or self.scale in _CONTRASTS:
+        if self.scale in _CONTRASTS:
+            # Densities need the length even if it is not among the chosen features.
+            return self._counts(texts, list(STYLE))
+        counts = self._counts(texts, self._names())
+        if self.scale == "none":
             return counts
         logs: Array = np.log1p(counts)
         return logs if self.scaler_ is None else self.scaler_.transform(logs)
@@ -165,13 +168,10 @@ class ResponseFeatures(TextTransformer):
         chosen = halves[:, [STYLE.index(name) for name in self._names()]]
         return [chosen, -chosen]
 
-    def _counts(self, texts: list[str]) -> Array:
+    def _counts(self, texts: list[str], names: list[str]) -> Array:
         """Counts of texts, of shape (n_texts, n_counts)."""
-        count, known = _COUNTS[self.style]
-        # Densities need the length even if it is not among the chosen features.
-        names = list(known) if self.scale in _CONTRASTS else self._names()
-        parts = self._in_chunks(partial(_count_all, count, names), texts, _CHUNK)
-        return np.vstack(parts) if parts else np.empty((0, len(names)))
+        task = partial(_count_all, _COUNTS[self.style][0], names)
+        return self._in_chunks(task, texts, _CHUNK)
 
 
 def _count_all(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -16,17 +16,26 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._battles import as_frame
 from skanchor._crossfit.parallel import run_plan
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.features.sources import (
-    TextSource,
-    column_of_texts,
-    find_sources,
-    open_table,
-    read_texts,
-)
 from skanchor.warning_log import warn
+
+
+class TextSource(NamedTuple):
+    """A column of texts in a table, or a pair of them.
+
+    Parameters
+    ----------
+    name : str
+        Prefix of the names of its features, if there are several sources.
+    columns : tuple of str
+        Names of one column or two.
+    """
+
+    name: str
+    columns: tuple[str, ...]
 
 
 class TextTransformer(TransformerMixin, BaseEstimator):
@@ -87,19 +96,16 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         self
         """
         self._validate_params()
-        frame = open_table(X)
-        # Attributes of an earlier fit, on a table or on a column of texts.
-        for name in ("feature_names_in_", "n_features_in_", "sources_"):
-            if hasattr(self, name):
-                delattr(self, name)
-        if frame is None:
-            self.sources_: tuple[TextSource, ...] | None = None
-        else:
-            self.sources_ = find_sources(frame, self.columns)
+        frame, sources = self._open(X)
+        self.sources_ = sources
+        # Those of an earlier fit, which may have been on a column of texts.
+        for name in ("feature_names_in_", "n_features_in_"):
+            self.__dict__.pop(name, None)
+        if frame is not None:
             self.feature_names_in_ = np.array(frame.columns, dtype=object)
             self.n_features_in_ = len(frame.columns)
         # Only transform warns of missing texts, so that fit_transform warns once.
-        columns = self._read(X, frame, self.sources_, warns=False)
+        columns = self._read(X, frame, sources, warns=False)
         self._learn(list(dict.fromkeys(text for column in columns for text in column)))
         return self
 
@@ -120,17 +126,31 @@ class TextTransformer(TransformerMixin, BaseEstimator):
             columns.
         """
         check_is_fitted(self, "sources_")
-        frame = open_table(X)
-        sources = None if frame is None else find_sources(frame, self.columns)
+        frame, sources = self._open(X)
         if sources != self.sources_:
-            raise BattlesError(
-                f"Fitted on texts in {_all(self.sources_)}, got texts in "
-                f"{_all(sources)}."
-            )
-        blocks = self._blocks(self._read(X, frame, sources))
+            fitted, found = (
+                ", ".join(name for source in one for name in source.columns)
+                if one is not None else "no table"
+                for one in (self.sources_, sources)
+            )  # fmt: skip
+            raise BattlesError(f"Fitted on texts in {fitted}, got texts in {found}.")
+        columns = self._read(X, frame, sources)
+        # Compute the features of distinct texts, then look them up by code.
+        texts = np.array([t for column in columns for t in column], dtype=object)
+        codes, distinct = pd.factorize(texts)
+        values = np.empty((0, len(self._names())))
+        values = self._values(list(distinct)) if len(distinct) else values
+        ends = np.cumsum([len(column) for column in columns])[:-1]
+        blocks = np.split(values[codes], ends)
         if frame is None or sources is None:
             return self._sides(blocks)[0]
-        return self._as_asked(self._with_features(frame, sources, blocks))
+        remaining = iter(blocks)
+        made = [
+            block
+            for source in sources
+            for block in self._sides([next(remaining) for _ in source.columns])
+        ]
+        return self._as_asked(self._with_features(frame, np.hstack(made)))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns that :meth:`transform` returns.
@@ -148,14 +168,8 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "sources_")
         if self.sources_ is None:
             return np.array(self._names(), dtype=object)
-        kept = [name for name in self.feature_names_in_ if self._stays(name)]
-        made = [
-            name
-            for source in self.sources_
-            for names in self._of(source)
-            for name in names
-        ]
-        return np.array([*kept, *made], dtype=object)
+        others = filter(self._stays, self.feature_names_in_)
+        return np.array([*others, *self._made_names()], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "sources_")
@@ -167,40 +181,46 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         return tags
 
     # -------------------------------------------------------------------------- reading
+    def _open(
+        self, X: Any
+    ) -> tuple[nw.DataFrame[Any] | None, tuple[TextSource, ...] | None]:
+        """The table and its columns of texts; None for a column of texts."""
+        if isinstance(X, str):
+            raise ValueError(
+                "Iterable over raw text documents expected, string object received: "
+                "give a list of texts."
+            )
+        frame = as_frame(X)
+        if frame is None:
+            return None, None
+        given = [self.columns] if isinstance(self.columns, (str, tuple)) else (
+            self.columns)  # fmt: skip
+        if not given:
+            raise ValueError("columns names no column of texts.")
+        return frame, tuple(_find_source(list(frame.columns), one) for one in given)
+
     def _read(
-        self,
-        X: Any,
-        frame: nw.DataFrame[Any] | None,
-        sources: Any,
-        warns: bool = True,
+        self, X: Any, frame: nw.DataFrame[Any] | None, sources: Any, warns: bool = True
     ) -> list[list[str]]:
         """Texts of every column; missing ones raise, or are empty with a warning."""
-        if frame is None:
-            columns = {"X": column_of_texts(X)}
-        else:
-            columns = {
-                name: frame[name].to_list()
-                for source in sources
-                for name in source.columns
-            }
-        texts, missing = [], {}
-        for name, values in columns.items():
-            read, missing[name] = read_texts(values, name)
-            texts.append(read)
-        counts = ", ".join(f"{n} in {name}" for name, n in missing.items() if n)
+        columns = {"X": _column_of_texts(X)} if frame is None else {
+            name: frame[name].to_list() for source in sources for name in source.columns
+        }  # fmt: skip
+        texts = [list(_texts_of(values, name)) for name, values in columns.items()]
+        missing = {
+            name: column.count(None)
+            for name, column in zip(columns, texts, strict=True)
+            if None in column
+        }
+        counts = ", ".join(f"{n} in {name}" for name, n in missing.items())
         if counts and self.missing == "raise":
             raise BattlesError(
                 f"Texts are missing: {counts}. Drop the rows, or set missing='empty'."
             )
         if counts and warns:
-            warn(
-                DataWarning(
-                    f"Missing texts are read as empty ones: {counts}.",
-                    code="missing-texts",
-                    subject=[name for name, n in missing.items() if n],
-                )
-            )
-        return texts
+            said = f"Missing texts are read as empty ones: {counts}."
+            warn(DataWarning(said, code="missing-texts", subject=list(missing)))
+        return [[text or "" for text in column] for column in texts]
 
     def _in_chunks(
         self,
@@ -209,26 +229,15 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         size: int,
         *,
         here: bool = False,
-    ) -> list[Array]:
+    ) -> Array:
         """What a task returns for chunks of the texts; ``here`` is without workers."""
-        return run_plan(
-            task,
-            [(texts[start : start + size],) for start in range(0, len(texts), size)],
-            n_jobs=None if here else self.n_jobs,
-            verbose=self.verbose,
-            description="texts",
+        chunks = [(texts[at : at + size],) for at in range(0, len(texts), size)]
+        n_jobs = None if here else self.n_jobs
+        return np.vstack(
+            run_plan(
+                task, chunks, n_jobs=n_jobs, verbose=self.verbose, description="texts"
+            )
         )
-
-    def _blocks(self, columns: list[list[str]]) -> list[Array]:
-        """Features of every column, each of shape (n_rows, n_features)."""
-        lengths = [len(column) for column in columns]
-        everything = np.array([t for column in columns for t in column], dtype=object)
-        # Compute the features of distinct texts, then look them up by code.
-        codes, distinct = pd.factorize(everything)
-        if len(distinct) == 0:
-            return [np.empty((n, len(self._names()))) for n in lengths]
-        values = self._values(list(distinct))[codes]
-        return np.split(values, np.cumsum(lengths)[:-1])
 
     # -------------------------------------------------------------------------- writing
     def _stays(self, column: str) -> bool:
@@ -236,30 +245,23 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         texts = [name for source in self.sources_ or () for name in source.columns]
         return self.keep_text or column not in texts
 
-    def _of(self, source: TextSource) -> list[list[str]]:
-        """Names of the output features of each column of a source."""
-        # The name of the source is needed only to distinguish several sources.
-        prefix = f"{source.name}_" if len(self.sources_ or ()) > 1 else ""
-        return [
-            [f"{prefix}{name}{side}" for name in self._names()] for side in source.sides
-        ]
+    def _made_names(self) -> Iterator[str]:
+        """Names of the columns of features."""
+        sources = self.sources_ or ()
+        for source in sources:
+            # The name of the source is needed only to distinguish several sources.
+            prefix = f"{source.name}_" if len(sources) > 1 else ""
+            for side in ("_a", "_b") if len(source.columns) == 2 else ("",):
+                for name in self._names():
+                    yield f"{prefix}{name}{side}"
 
     def _with_features(
-        self,
-        frame: nw.DataFrame[Any],
-        sources: tuple[TextSource, ...],
-        blocks: list[Array],
+        self, frame: nw.DataFrame[Any], values: Array
     ) -> nw.DataFrame[Any]:
         """The table without text columns (unless `keep_text`), with the features."""
-        kept = frame.select([name for name in frame.columns if self._stays(name)])
-        # Feature columns by name. `blocks` has an entry for each column of each source.
-        made: dict[str, Array] = {}
-        remaining = iter(blocks)
-        for source in sources:
-            own = self._sides([next(remaining) for _ in source.columns])
-            for names, block in zip(self._of(source), own, strict=True):
-                made.update(zip(names, block.T, strict=True))
-        taken = [name for name in made if name in kept.columns]
+        others = frame.select([name for name in frame.columns if self._stays(name)])
+        made = dict(zip(self._made_names(), values.T, strict=True))
+        taken = [name for name in made if name in others.columns]
         if taken:
             raise BattlesError(
                 f"The table has columns {taken[:5]} already; rename or drop them, or "
@@ -269,14 +271,14 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         if backend.is_pandas():
             # By pandas itself, so that the index of the table is preserved.
             new = pd.DataFrame(made, index=frame.to_native().index)
-            table = pd.concat([kept.to_native(), new], axis=1)
+            table = pd.concat([others.to_native(), new], axis=1)
             return nw.from_native(table, eager_only=True)
-        if not kept.columns:
+        if not others.columns:
             return nw.from_dict(made, backend=backend)
         # Columns of a block are strided views, which narwhals cannot pass to pyarrow.
-        return kept.with_columns(
-            nw.new_series(name, np.ascontiguousarray(values), backend=backend)
-            for name, values in made.items()
+        return others.with_columns(
+            nw.new_series(name, np.ascontiguousarray(column), backend=backend)
+            for name, column in made.items()
         )
 
     def _as_asked(self, frame: nw.DataFrame[Any]) -> Any:
@@ -291,7 +293,48 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         return frame.to_polars() if kind == "polars" else frame.to_native()
 
 
-def _all(sources: tuple[TextSource, ...] | None) -> str:
-    if sources is None:
-        return "no table"
-    return ", ".join(name for source in sources for name in source.columns)
+def _find_source(present: list[str], given: Any) -> TextSource:
+    """The source that a name, or a pair of names, stands for."""
+    pair = given if isinstance(given, tuple) else (f"{given}_a", f"{given}_b")
+    if len(pair) == 2 and set(pair) <= set(present):
+        # The source of ("text_a", "text_b") is called "text", else as its first column.
+        same = pair[0][:-2] == pair[1][:-2] and pair[0][-2:] == "_a"
+        return TextSource(pair[0][:-2] if same else pair[0], pair)
+    # A single column: the named one, or the only one that the table has.
+    single = given if given in present else present[0]
+    if isinstance(given, tuple) or (given not in present and len(present) > 1):
+        raise BattlesError(
+            f"There are no columns of texts {' and '.join(map(str, pair))}; the table "
+            f"has {present[:20]}. Name the pairs in columns, as in "
+            "columns=[('left', 'right')]."
+        )
+    return TextSource(single, (single,))
+
+
+def _column_of_texts(X: Any) -> Any:
+    """Values of a column of texts: a series, a list, or an array of one column."""
+    series = nw.from_native(X, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return series.to_list()
+    if isinstance(X, np.ndarray) and X.ndim > 1:
+        if X.ndim > 2 or X.shape[1] != 1:
+            raise ValueError(
+                f"One column of texts is needed, got an array of shape {X.shape}."
+            )
+        return X[:, 0]
+    return list(X)
+
+
+def _texts_of(values: Any, name: str) -> Iterator[str | None]:
+    """Texts of a column; None where one is missing."""
+    for row, value in enumerate(values):
+        if isinstance(value, str):
+            yield str(value)
+        elif value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value))):
+            yield None
+        else:
+            raise BattlesError(
+                f"{name} must hold texts: row {row} holds {str(value)[:40]!r}, a "
+                f"{type(value).__name__}. Join the turns of a conversation by line "
+                "ends, and turn other values into texts first."
+            )

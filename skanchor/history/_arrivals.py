@@ -1,8 +1,12 @@
-"""Rows of new models (arrivals): admitted to a history, and assigned to its folds."""
+"""Rows of new models (arrivals): admitted to a history, and assigned to its folds.
+
+Fingerprints of judges show whether a judge has changed since the history.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -57,14 +61,30 @@ def admit_rows(
     sample, labels = Sample.admit_with_labels(X, y, sample_weight, groups)
     if sample.raters is not None:
         sample = sample.without_raters()
-        message = (
-            "A history stores no sums by rater, so that its errors do not "
-            f"allow for {sample.inputs.n_raters} raters who may differ. "
-            "AnchorPipeline on all rows has errors by rater; "
-            "groups='prompt_id' leaves raters out."
-        )
-        warn(DataWarning(message, code="raters-ignored"))
+        warn_of_raters(sample.inputs.n_raters)
     return rules.apply(sample, lists_rows=lists_rows), labels
+
+
+def refuse_unvoted(sample: Sample) -> None:
+    """Refuse models without votes, which cannot be historical."""
+    X, active = sample.X, sample.counts
+    votes = X.appearances(active & X.is_human)
+    unvoted = X.models[(X.appearances(active) > 0) & (votes == 0)].tolist()
+    if unvoted and votes.any():
+        raise BattlesError(
+            f"Models {unvoted[:5]} have no human row: they are no history. Leave "
+            "their rows out of the history, and place them with it.",
+        )
+
+
+def warn_of_raters(number: int) -> None:
+    """Warn of raters, whom the errors of a history do not allow for."""
+    message = (
+        "A history stores no sums by rater, so that its errors do not allow for "
+        f"{number} raters who may differ. AnchorPipeline on all rows has errors by "
+        "rater; groups='prompt_id' leaves raters out."
+    )
+    warn(DataWarning(message, code="raters-ignored"))
 
 
 def admit_arrivals(
@@ -345,3 +365,79 @@ def check_given_plans(
                 "history holds rows of its group in another; a group must be held "
                 "out as a whole."
             )
+
+
+# ------------------------------------------------------------------------ fingerprints
+def judge_fingerprint(*parts: str) -> str:
+    """Fingerprint of a judge: a hash of everything that its verdicts depend on.
+
+    Parameters
+    ----------
+    *parts : str
+        Texts such as the name and version of the judge's model, its prompt, and its
+        temperature.
+
+    Returns
+    -------
+    str
+        Sixteen hexadecimal digits, which depend on the parts and their order.
+
+    Examples
+    --------
+    >>> from skanchor import judge_fingerprint
+    >>> judge_fingerprint("gpt-4o-2024-08-06", "Which answer is better?")
+    '38d7e385c462b9a5'
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        text = part.encode()
+        # With the length of each part, different lists never give the same text.
+        digest.update(f"{len(text)}:".encode() + text)
+    return digest.hexdigest()[:16]
+
+
+def check_fingerprints(
+    known: Mapping[Any, str], given: Mapping[Any, str] | None
+) -> None:
+    """Refuse judges that have changed since the history was fitted.
+
+    Parameters
+    ----------
+    known : mapping
+        Fingerprints in the history, by judge.
+    given : mapping or None
+        Fingerprints of the judges of arrivals. None skips the check, with a warning
+        where the history has fingerprints.
+
+    Raises
+    ------
+    BattlesError
+        If the fingerprint of a judge has changed.
+    """
+    if given is None:
+        if known:
+            message = (
+                f"The history has fingerprints of judges {list(known)[:5]}, and "
+                "none was given here, so nothing shows whether a judge has "
+                "changed."
+            )
+            warn(DataWarning(message, code="no-fingerprints", subject=known))
+        return
+    changed = [
+        judge for judge, own in known.items() if judge in given and given[judge] != own
+    ]
+    if changed:
+        raise BattlesError(
+            f"Judges {changed[:5]} have changed since the history was fitted: their "
+            "fingerprints differ. Their old sensitivity and bias do not apply to "
+            "their new verdicts. Calibrate the judge again on historical rows, under "
+            "a new name, or leave its rows out. With fingerprints=None nothing is "
+            "compared.",
+        )
+    unknown = [judge for judge in given if judge not in known]
+    if unknown:
+        message = (
+            f"The history has no fingerprint of judges {unknown[:5]}, so it is "
+            f"unknown whether they have changed."
+        )
+        warn(DataWarning(message, code="judges-without-fingerprint", subject=unknown))

@@ -17,14 +17,18 @@ from skanchor._battles.grouping import AUTO
 from skanchor._battles.labels import is_in
 from skanchor._contexts import refuse_contexts
 from skanchor._crossfit.folds import FoldPlan
-from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor._crossfit.stages import Stages
+from skanchor._machine import limited_threads
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import BattlesError, LearnerError
-from skanchor.history._arrivals import admit_rows, groups_of_arrivals
+from skanchor.history._arrivals import (
+    admit_rows,
+    check_fingerprints,
+    groups_of_arrivals,
+    refuse_unvoted,
+)
 from skanchor.history._file import packed_history, unpacked_history
-from skanchor.history._identity import check_fingerprints
 from skanchor.history._past import join_rows, with_rows
 from skanchor.history._place import place
 from skanchor.history._state import HistoryState
@@ -173,8 +177,8 @@ class AnchorHistory(BaseEstimator):
             sample = sample[np.flatnonzero(sample.multiplicity)]
         if cv is not None:
             anchor.set_params(cv=cv)
-        _refuse_new_models(sample)
-        with limited_to_inference(sample.X, anchor.item_effects):
+        refuse_unvoted(sample)
+        with limited_threads(1):
             inference = anchor.prepare(sample, is_stored=True)
             state = HistoryState.of(inference, labels, fingerprints or {})
         self._set_state(state)
@@ -411,7 +415,7 @@ class AnchorHistory(BaseEstimator):
         check_is_fitted(self, "state_")
         with WarningLog() as log:
             check_fingerprints(self.fingerprints_, fingerprints)
-            with limited_to_inference(self.state_.X, self.item_effects_):
+            with limited_threads(1):
                 rows, seed = (X, y, sample_weight, groups), self._random_state
                 result = place(self.state_, self._stages, self._rules, rows, cv, seed)
             if result.diagnostics is not None:
@@ -485,15 +489,3 @@ class AnchorHistory(BaseEstimator):
             ) from None
         history.checksum_ = found.checksum
         return history
-
-
-def _refuse_new_models(sample: Sample) -> None:
-    """Refuse models without votes, which cannot be historical."""
-    X, active = sample.X, sample.counts
-    votes = X.appearances(active & X.is_human)
-    unvoted = X.models[(X.appearances(active) > 0) & (votes == 0)].tolist()
-    if unvoted and votes.any():
-        raise BattlesError(
-            f"Models {unvoted[:5]} have no human row: they are no history. Leave "
-            "their rows out of the history, and place them with it.",
-        )

@@ -16,7 +16,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from skanchor._battles import HUMAN, Outcomes, as_frame, number_rows
-from skanchor._battles.grouping import AUTO
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
@@ -191,13 +190,12 @@ def join_rows(past: Sequence[Any], late: Sequence[Any]) -> tuple[Any, Any, Any, 
 
 def _joined_groups(past: Any, late: Any) -> Any:
     """Groups of both tables: one name of a column, or labels; None without groups."""
-    if past is None and late is None:
-        return None
-    of_prompts = [isinstance(one, str) and one == AUTO for one in (past, late)]
-    if past is None or late is None or of_prompts[0] != of_prompts[1]:
-        raise BattlesError("Either old and new rows have groups, or neither.")
-    if isinstance(past, str) and isinstance(late, str) and past == late:
-        return past
-    if isinstance(past, str) or isinstance(late, str):
-        raise BattlesError("Groups of old and new rows must be in the same column.")
-    return np.concatenate([np.asarray(one, dtype=object) for one in (past, late)])
+    names = [one for one in (past, late) if one is None or isinstance(one, str)]
+    if not names:
+        return np.concatenate([np.asarray(one, dtype=object) for one in (past, late)])
+    if len(names) < 2 or past != late:
+        raise BattlesError(
+            "Old and new rows need groups of one kind: none, those of a column that "
+            "both have, or labels of all rows."
+        )
+    return past

@@ -28,7 +28,7 @@ from skanchor._diagnostics import FitSums
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._estimators.riesz import RieszDebiaser
 from skanchor._estimators.weighing import Weighing, WeightFunctions
-from skanchor._model.solution import Solution
+from skanchor._model.riesz import Solution
 from skanchor._model.sources import SourceRows
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample

@@ -45,6 +45,9 @@ _PACKED = {".gz", ".bz2", ".zst", ".zip"}
 _TEXT, _JSON = {".csv", ".tsv", ".txt"}, {".json", ".jsonl", ".ndjson"}
 _SUFFIXES = {*_PACKED, *_TEXT, *_JSON, ".parquet", ".pq", ".feather", ".arrow"}
 _ENVELOPES = ("matches", "battles", "data", "records", "comparisons", "rows")
+# Some encodings of Python, such as punycode, raise an AttributeError on a stream.
+_UNREADABLE = (pa.ArrowException, AttributeError, EOFError, MemoryError, OSError,
+               TypeError, ValueError)  # fmt: skip
 _MISSING = ["", "NA", "N/A", "nan", "NaN", "null", "None"]
 
 
@@ -62,14 +65,17 @@ def read_file(
     with located(source.label):
         try:
             frame = _read(source, encoding, drop_invalid, coded)
-        except (pa.ArrowException, EOFError, OSError, TypeError, ValueError) as error:
+        except _UNREADABLE as error:
             # The system's own errors have a number; those of decompression have none.
             if isinstance(error, BattlesError) or getattr(error, "errno", None):
                 raise
-            said = str(error).partition("\n")[0]
+            said = str(error).partition("\n")[0] or "it does not fit in memory."
+            if isinstance(error, UnicodeError) or "UTF8" in said:
+                said = (
+                    f"it is not {encoding or 'utf-8'}; give its encoding, such as "
+                    "cp1252 in the west of Europe or gb18030 in China."
+                )
             raise BattlesError(f"cannot be read: {said}") from None
-        except MemoryError:
-            raise BattlesError("cannot be read: it does not fit in memory.") from None
         twice = frame.columns[frame.columns.duplicated()]
         if len(twice):
             raise BattlesError(
@@ -92,8 +98,11 @@ def _read(
 
         with source.open() as file:
             return _to_pandas(feather.read_table(pa.BufferReader(file.read())))
-    encoding = encoding_of(head, encoding)
-    start = head.decode(encoding, "ignore").lstrip("\ufeff \r\n\t")[:1]
+    encoding = encoding or _encoding_of(head)
+    try:
+        start = head.decode(encoding, "ignore").lstrip("\ufeff \r\n\t")[:1]
+    except LookupError:
+        raise ValueError(f"{encoding!r} is no encoding that is known.") from None
     if source.suffix in _JSON or (start in "[{" and source.suffix not in _TEXT):
         return _read_json(source, encoding, drop_invalid)
     return _read_separated(source, head, encoding, drop_invalid)
@@ -215,15 +224,8 @@ def _only_member(raw: Any) -> IO[bytes]:
         raise ValueError(f"no file can be read from the archive: {error}.") from None
 
 
-def encoding_of(head: bytes, encoding: str | None) -> str:
-    """Encoding of a text: the user's, else by its first bytes."""
-    if encoding is not None:
-        try:
-            # Python also has codecs that decode to bytes, and punycode reads no buffer.
-            codecs.decode(pa.py_buffer(b"aa"), encoding, "ignore").encode()
-            return codecs.lookup(encoding).name
-        except (LookupError, ValueError, AttributeError, TypeError):
-            raise ValueError(f"{encoding!r} is no encoding that is known.") from None
+def _encoding_of(head: bytes) -> str:
+    """Encoding of a text by its first bytes."""
     for mark, name in _MARKS.items():
         if head.startswith(mark):
             return name
@@ -232,24 +234,6 @@ def encoding_of(head: bytes, encoding: str | None) -> str:
         if 4 * head[at::2].count(0) > len(head) and not head[1 - at :: 2].count(0):
             return name
     return "utf-8"
-
-
-def require_encoding(source: Source, encoding: str) -> None:
-    """Refuse a text in another encoding, and name its first line that shows it."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    n_lines = 1
-    with source.open() as file:
-        try:
-            while block := file.read(1 << 20):
-                decoder.decode(block)
-                n_lines += block.count(b"\n")
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError as error:
-            n_lines += error.object.count(b"\n", 0, error.start)
-            raise ValueError(
-                f"line {n_lines} is not {encoding}; give its encoding, such as cp1252 "
-                "in the west of Europe or gb18030 in China."
-            ) from None
 
 
 # -------------------------------------------------------------------------------- text
@@ -270,10 +254,9 @@ def _read_separated(
         if bad:
             # With several threads pyarrow does not give the numbers of rows.
             table, bad = _read_rows(source, separator, encoding, skipped, threads=False)
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+    except pa.ArrowInvalid as error:
         if "straddling" in str(error):
             raise ValueError(f"a row has more than {BLOCK} bytes.") from None
-        require_encoding(source, encoding)
         raise
     first = "".join(f"has {row.actual_columns} cells for {row.expected_columns} columns"
                     for row in bad[:1])  # fmt: skip
@@ -341,10 +324,7 @@ def _read_json(source: Source, encoding: str, drop_invalid: bool) -> pd.DataFram
     """Read records: an array, one on each line, or the only list of an object."""
     with source.open() as file:
         data = file.read()
-    try:
-        text = data.decode(encoding).lstrip("\ufeff")
-    except UnicodeDecodeError:
-        require_encoding(source, encoding)
+    text = data.decode(encoding).lstrip("\ufeff")
     del data
     try:
         records = _records(source, text, drop_invalid)

@@ -15,65 +15,11 @@ from skanchor.exceptions import BattlesError
 from skanchor.io import _words as words
 from skanchor.io._files import numbers_of
 from skanchor.io._roles import KINDS
-from skanchor.io._tables import FILE, Table, constant
+from skanchor.io._tables import FILE, Table, as_text, constant, relabelled
 from skanchor.io._tools import paired, without_failures
-from skanchor.io._words import TIE, A, B, number_of, outcome_key, value_key
+from skanchor.io._words import LAYOUTS, TIE, A, B, number_of, outcome_key, value_key
 
 Built = tuple[pd.DataFrame, pd.Series, pd.Series | None]
-
-LAYOUTS = {
-    "pairs": ("model_a", "model_b", "winner|winner_swapped|loser"),
-    "winner and loser": ("better", "worse"),
-    "counts": ("model_a", "model_b", "wins_a", "wins_b"),
-    "judges": ("model_a", "model_b", "verdict"),
-    "battles": ("battle", "model", "result"),
-    "ratings": ("prompt_id", "model", "score|rank"),
-    "scores": ("model_a", "model_b", "score_a|rank_a", "score_b|rank_b"),
-}
-"""Layouts, and the roles that their columns must have; a bar is "or"."""
-
-ROLES_OF_COLUMNS = {
-    "model_a": "a model of each comparison; the side shown first, if no column says",
-    "model_b": "the other model",
-    "winner": "the outcome; several columns are several verdicts on the same pair",
-    "winner_swapped": "the outcome of a second game that showed the models swapped",
-    "loser": "the outcome, but about the side that lost",
-    "better": "name of the model that won",
-    "worse": "name of the model that lost",
-    "judge": "who decided",
-    "kind": "whether people or a judge decided",
-    "rater": "which person decided",
-    "verdict": "the outcome by the judge that the column is named after",
-    "prompt_id": "rows that depend on each other",
-    "battle": "the same for both rows of a comparison",
-    "model": "the only model of a row",
-    "result": "whether that model won",
-    "score": "its score; a higher one is better",
-    "rank": "its rank; a lower one is better",
-    "score_a": "score of the first model",
-    "score_b": "score of the second model",
-    "rank_a": "rank of the first model",
-    "rank_b": "rank of the second model",
-    "wins_a": "comparisons that the first model won",
-    "wins_b": "comparisons that the second model won",
-    "ties": "comparisons that were ties",
-    "tie": "whether the row is a tie, whatever its outcome says",
-    "swapped": "whether the outcome is about the swapped order, and is turned round",
-    "swapped_order": "whether model_b was shown first; outcomes are about the columns",
-    "shown_first": "the side shown first, as model_a or model_b",
-    "keep": "a further column: a feature, a context, a text",
-    "ignored": "nothing",
-    "?": "not known",
-}
-"""What a column of a mapping may be."""
-
-MEANINGS = {
-    "columns": (*ROLES_OF_COLUMNS, "keep as NAME"),
-    "outcomes": (A, B, TIE, "both_bad", "failed", "its model", "win", "loss",
-                 "a number from 0 to 1"),
-    "judges": ("people", "judge", "drop", "judge: NAME"),
-}  # fmt: skip
-"""What the decisions of a mapping may be, by its parts."""
 
 _FIRST = ("prompt_id", "model_a", "model_b", "judge", "rater")
 # Columns of few labels in many rows, which may stay categories.
@@ -165,9 +111,7 @@ class _Columns:
     def model(self, role: str) -> pd.Series:
         """Column of models, without blanks around their names."""
         names = self.mapping.models
-        return relabelled(
-            self.get(role), lambda label: names.get(value_key(label), value_key(label))
-        )
+        return relabelled(self.get(role), lambda one: names.get(one, one))
 
     def common(self, judge: str | None = None) -> dict[str, Any]:
         """Judges, raters, prompts, orders shown and further columns.
@@ -193,35 +137,35 @@ class _Columns:
             if self.named(role):
                 found[role] = self.get(role)
         if self.named("swapped_order"):
-            swapped = self.meanings("swapped_order", _FLAGS).astype(bool)
-            found["shown_first"] = np.where(swapped, B, A)
+            found["shown_first"] = np.where(self.flags("swapped_order"), B, A)
         for name, one in self.mapping.columns.items():
             if str(one.meaning).startswith("keep"):
                 new = str(one.meaning).removeprefix("keep").removeprefix(" as ")
                 found[new or name] = self.frame[name]
         return found
 
-    def _who(self, label: Any) -> str | None:
+    def _who(self, label: str) -> str:
         """Label of a judge in standard form."""
-        text, judges = value_key(label), self.mapping.judges
-        if not text:
-            return None
-        patterns = (one for key, one in judges.items() if fnmatchcase(text, key))
-        one = judges.get(text) or next(patterns, None)
+        judges = self.mapping.judges
+        patterns = (one for key, one in judges.items() if fnmatchcase(label, key))
+        one = judges.get(label) or next(patterns, None)
         if one is None:
             raise self.error(
-                f"the mapping does not say whether the judge {text!r} is a person or a "
-                "judge; add it to [judges]."
+                f"the mapping does not say whether the judge {label!r} is a person or "
+                "a judge; add it to [judges]."
             )
-        known = {"people": "human", "drop": _DROPPED, "judge": text}
+        known = {"people": "human", "drop": _DROPPED, "judge": label}
         return known.get(one.meaning, str(one.meaning).removeprefix("judge: "))
+
+    def flags(self, role: str) -> NDArray[np.bool_]:
+        """Which cells of the column of a role say yes."""
+        return self.meanings(role, _FLAGS).astype(bool)
 
     def meanings(self, role: str, known: dict[str, Any]) -> NDArray[Any]:
         """What the cells of the column of a role mean."""
         codes, labels = pd.factorize(self.get(role), use_na_sentinel=False)
         keys = [words.name_key(value_key(label)) for label in labels]
-        odd = [label for label, key in zip(labels, keys, strict=True)
-               if key not in known]  # fmt: skip
+        odd = [key for key in keys if key not in known]
         if odd:
             raise self.error(
                 f"column {self.named(role)[0]!r} should say {role}, and holds "
@@ -270,20 +214,19 @@ class _Columns:
 
     def _meaning(self, text: str, column: pd.Series) -> Any:
         """Meaning of an outcome: a number, a standard label, "its model", or None."""
-        one, scale, number = self.mapping.outcomes.get(text), self.mapping.scale, (
-            number_of(text))  # fmt: skip
-        if one is not None:
-            number = isinstance(one.meaning, (int, float))
-            return float(one.meaning) if number else _LABELS.get(
-                one.meaning, one.meaning)  # fmt: skip
+        scale, number = self.mapping.scale, number_of(text)
+        if text in self.mapping.outcomes:
+            meaning = self.mapping.outcomes[text].meaning
+            is_number = isinstance(meaning, (int, float))
+            return float(meaning) if is_number else _LABELS.get(meaning, meaning)
         if scale is None or number is None:
             raise self.error(
                 f"the mapping does not say what the outcome {text!r} in column "
                 f"{column.name!r} means; add it to [outcomes]."
             )
         if "sign" in scale:
-            towards = 1.0 if scale["sign"] == A else -1.0
-            return 0.5 + float(np.sign(number)) * towards / 2.0
+            above = 1.0 if scale["sign"] == A else 0.0
+            return 0.5 if number == 0.0 else above if number > 0.0 else 1.0 - above
         try:
             low, high = float(scale[B]), float(scale[A])
         except (KeyError, TypeError, ValueError):
@@ -355,11 +298,10 @@ def _pairs(columns: _Columns) -> pd.DataFrame:
         won = columns.verdicts(column, rows["model_a"], rows["model_b"])
         won = won if role == "winner" else _turned(won)
         if columns.named("swapped"):
-            swapped = columns.meanings("swapped", _FLAGS).astype(bool)
-            won = won.where(~swapped, _turned(won))
+            won = won.where(~columns.flags("swapped"), _turned(won))
         if columns.named("tie"):
             tie = 0.5 if pd.api.types.is_numeric_dtype(won) else TIE
-            won = won.mask(columns.meanings("tie", _FLAGS).astype(bool), tie)
+            won = won.mask(columns.flags("tie"), tie)
         part = rows.assign(winner=won)
         if columns.named("winner_swapped"):
             part["shown_first"] = B if role == "winner_swapped" else A
@@ -377,7 +319,7 @@ def _winner_and_loser(columns: _Columns) -> pd.DataFrame:
     }
     frame = pd.DataFrame(found, index=columns.frame.index).assign(winner=A)
     if columns.named("tie"):
-        frame.loc[columns.meanings("tie", _FLAGS).astype(bool), "winner"] = TIE
+        frame.loc[columns.flags("tie"), "winner"] = TIE
     return frame
 
 
@@ -475,52 +417,25 @@ def _retyped(column: pd.Series, name: str, is_text: bool) -> pd.Series:
         if pd.api.types.is_integer_dtype(column):
             return pa.array(column).cast(pa.string()).to_pandas()
         if column.dtype != "str":
-            return relabelled(column, value_key)
+            return relabelled(column, str)
         # Programs write 17 as 17.0 beside empty cells; in another file it is 17.
         column = column.mask(column == "")
         for labels in (column.head(10).dropna(), column.dropna()):
             if not labels.str.fullmatch(r"\d+\.0").all():
                 return column
         return column.str.removesuffix(".0")
-    if not is_text or column.dtype not in ("str", object):
-        return column
-    numbers = numbers_of(column) if column.dtype == "str" else None
-    if column.dtype == object:
+    if is_text and column.dtype == object:
         # Numbers of one file beside texts of another one.
         numbers = pd.to_numeric(column, errors="coerce")
         odd = numbers.isna() & column.notna() & column.ne("")
         return column if odd.any() else numbers
-    if numbers is not None:
-        return numbers
-    flags: dict[Any, Any] = {"true": True, "false": False, "": None}
-    distinct = column.head(1000).dropna().str.lower().unique()
-    if {*distinct} <= {*flags} and {*column.dropna().str.lower().unique()} <= {*flags}:
-        return column.str.lower().map(flags)
-    return column.mask(column == "")
-
-
-def relabelled(column: pd.Series, new: Callable[[Any], Any]) -> pd.Series:
-    """Column with other labels; the same column if all labels are text already.
-
-    Empty labels become null.
-    """
-    codes, labels = pd.factorize(column)
-    found = [new(label) or None for label in labels]
-    if found == list(labels):
+    if not is_text or column.dtype != "str":
         return column
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        texts = pd.array(found, dtype="str").take(codes, allow_fill=True)
-        return pd.Series(texts, index=column.index, name=column.name)
-    distinct = pd.Index(dict.fromkeys(one for one in found if one is not None))
-    at = np.array([*distinct.get_indexer(found), -1])
-    made = pd.Categorical.from_codes(at[codes], distinct)
-    return pd.Series(made, index=column.index, name=column.name)
-
-
-def as_text(column: pd.Series) -> pd.Series:
-    """Column of text instead of categories."""
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        return column
-    labels = pd.array(list(column.cat.categories), dtype="str")
-    texts = labels.take(column.cat.codes.to_numpy(), allow_fill=True)
-    return pd.Series(texts, index=column.index, name=column.name)
+    parsed = numbers_of(column)
+    if parsed is not None:
+        return parsed
+    flags = {"true": True, "false": False, "": None}
+    for labels in (column.head(1000), column):
+        if not labels.dropna().str.lower().isin(flags).all():
+            return column.mask(column == "")
+    return column.str.lower().map(flags)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +28,6 @@ FEW = 20
 
 KINDS = words.words_of(words.KINDS)
 _FLAGS = words.words_of(words.FLAGS)
-_STANDARD = ("model_a", "model_b", "winner", "judge", "rater", "prompt_id",
-             "shown_first")  # fmt: skip
 _LONG, _HEAD = 80, 1000
 _WHY = {
     "winner": "winner, winner_swapped if it is about a game that showed model_b first, "
@@ -93,10 +92,12 @@ class RoleFinder:
     def find(self) -> None:
         """Find all roles, in the order in which one follows from another."""
         self.set_aside()
-        self._find_standard()
+        self._find_standard("model_a", "model_b", "judge", "rater", "prompt_id",
+                            "shown_first")  # fmt: skip
         self._find_who()
         self._find_models()
         if self.named("model_a") and self.named("model_b"):
+            self._find_standard("winner")
             finders = [self._as_counts, self._as_judges, self._as_pairs,
                        self._as_scores, self._as_candidates]  # fmt: skip
         else:
@@ -133,6 +134,10 @@ class RoleFinder:
     def called(self, role: str) -> list[str]:
         """Free columns whose names may have a role, the usual names first."""
         return words.names_in_role(self.free(), role)
+
+    def first(self, role: str) -> str:
+        """The column of a role, or else the first one that may have it, if any."""
+        return next(iter(self.named(role) or self.called(role)), "")
 
     def sides(self, role: str, numeric: bool = False) -> dict[str, str]:
         """The two free columns of a role by their side, or nothing."""
@@ -220,15 +225,13 @@ class RoleFinder:
                 if 10 * len(long) > len(head):
                     self.set(name, "keep", "long texts, no labels")
 
-    def _find_standard(self) -> None:
+    def _find_standard(self, *roles: str) -> None:
         """Columns with standard names."""
-        for role in _STANDARD:
+        for role in roles:
             found = [n for n in self.free() if n.strip().casefold() == role]
             # Without judges, raters are asked about: they may be people or not.
             if found and not (role == "rater" and not self.named("judge")):
                 self.set(found[0], role, "the standard name")
-        if "count" in self.free():
-            self.set("count", "keep", "the standard name")
 
     def _find_who(self) -> None:
         """Columns of judges, raters and kinds of judges."""
@@ -251,9 +254,9 @@ class RoleFinder:
         """The two columns of models, or one and its opponent."""
         if self.named("model_a") and self.named("model_b"):
             return
-        for side, name in self.sides("model").items():
+        for side, name in self.sides("model _").items():
             self.set(name, f"model_{side}", _WHY["one"])
-        one, other = self.called("only model"), self.called("opponent")
+        one, other = self.called("model"), self.called("opponent")
         if one and other and not self.named("model_a"):
             self.set(one[0], "model_a", _WHY["one"])
             self.set(other[0], "model_b", _WHY["one"])
@@ -261,8 +264,8 @@ class RoleFinder:
 
     def _as_counts(self) -> bool:
         """Wins of either side, or wins and losses of the first."""
-        counts, votes = self.sides("wins", True), self.sides("votes", True)
-        wins, losses = self.called("only wins"), self.called("losses")
+        counts, votes = self.sides("wins _", True), self.sides("votes _", True)
+        wins, losses = self.called("wins"), self.called("losses")
         if not counts and wins and losses:
             counts = {"a": wins[0], "b": losses[0]}
         if self.named("winner") or not (counts or votes):
@@ -337,7 +340,7 @@ class RoleFinder:
     def _as_scores(self) -> bool:
         """A number for each side: the larger score wins, or the smaller rank."""
         for role in ("score", "rank"):
-            for side, name in self.sides(role, True).items():
+            for side, name in self.sides(f"{role} _", True).items():
                 self.layout = "scores"
                 self.set(name, f"{role}_{side}", _WHY["number"].format(role))
         return self.layout == "scores"
@@ -358,48 +361,38 @@ class RoleFinder:
 
     def _as_winner_and_loser(self) -> bool:
         """Names of the models that won and lost."""
-        better = self.named("better") or self.called("better") or self.named("winner")
-        worse = self.named("worse") or self.called("loser")
-        if not (
-            better and worse and {*self.values(better[0])} & {*self.values(worse[0])}
-        ):
+        better, worse = self.first("better"), self.first("worse") or self.first("loser")
+        if not (better and worse and {*self.values(better)} & {*self.values(worse)}):
             return False
         self.layout = "winner and loser"
-        self.set(better[0], "better", "a name of the model that won")
-        self.set(worse[0], "worse", "a name of the model that lost")
+        self.set(better, "better", "a name of the model that won")
+        self.set(worse, "worse", "a name of the model that lost")
         for name in self.called("tie"):
             self.ask(name, "tie")
         return True
 
     def _as_battles(self) -> bool:
         """A row for each model and battle."""
-        found = {
-            "battle": self.named("battle") or self.called("battle"),
-            "model": self.named("model") or self.called("only model"),
-            "result": self.named("result")
-            or self.called("result")
-            or self.named("winner"),
-        }
+        found = {role: self.first(role) for role in ("battle", "model", "result")}
         if not all(found.values()):
             return False
         self.layout = "battles"
-        for role, names in found.items():
-            self.set(names[0], role, _WHY["battle"])
+        for role, name in found.items():
+            self.set(name, role, _WHY["battle"])
         return True
 
     def _as_ratings(self) -> bool:
         """A row for each response, with its score, or with one for each judge."""
-        model = self.named("model") or self.called("only model")
-        prompt = self.named("prompt_id") or self.called("prompt_id")
-        scores = self.named("score", "rank") or self.called("only score")[:1]
+        model, prompt = self.first("model"), self.first("prompt_id")
+        scores = self.named("score", "rank") or self.called("score")[:1]
         if not scores:
             scores = [name for name in self.free() if words.who_is(judge_name(name))]
             scores = list(filter(self.is_number, scores))
         if not (model and prompt and scores):
             return False
         self.layout = "ratings"
-        self.set(model[0], "model", _WHY["one"])
-        self.set(prompt[0], "prompt_id", "ratings of one prompt are compared")
+        self.set(model, "model", _WHY["one"])
+        self.set(prompt, "prompt_id", "ratings of one prompt are compared")
         for name in scores:
             if name not in self.columns:
                 self.set(name, "score", "a higher score is better")
@@ -411,15 +404,14 @@ class RoleFinder:
         """The only two columns of text that share their labels."""
         values = {
             name: {*self.values(name)}
-            for name in [*self.named("winner"), *self.free()]
+            for name in self.free()
             if self.frame[name].dtype == "str"
             and 1 < self.frame[name].nunique() < 500
             and not self.is_number(name)
         }
         found = [
             (one, two)
-            for at, one in enumerate(values)
-            for two in [*values][at + 1 :]
+            for one, two in combinations(values, 2)
             if 2 * len(values[one] & values[two]) > len(values[one])
         ]
         if len(found) != 1 or self.named("ignored"):
@@ -434,7 +426,7 @@ class RoleFinder:
     def _find_others(self) -> None:
         """Prompts, pairs of features, and all other columns."""
         for name in self.free():
-            is_model = words.rank_in_role(words.side_of(name)[0], "model") is not None
+            is_model = words.rank_in_role(words.side_of(name)[0], "model _") is not None
             labels = self.few(name) if is_model else {}
             if labels and all(label.casefold() in self.models for label in labels):
                 self.ask(name, "model")

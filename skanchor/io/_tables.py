@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import pandas as pd
 
 from skanchor._battles import as_frame
 from skanchor.io._tools import tool_of, without_failures
-from skanchor.io._words import names_in_role
+from skanchor.io._words import names_in_role, value_key
 
 FILE = "(file)"
 """Column of the names of files, of rows whose file has no column of judges."""
@@ -104,3 +105,31 @@ def join_tables(frames: list[pd.DataFrame]) -> pd.DataFrame:
         coded = part.select_dtypes("category").columns
         parts.append(part.astype(dict.fromkeys(coded, object)))
     return pd.concat(parts, ignore_index=True)
+
+
+def relabelled(column: pd.Series, new: Callable[[str], str | None]) -> pd.Series:
+    """Column with other labels; the same column if all labels are text already.
+
+    Blanks around labels are dropped, and empty ones become null.
+    """
+    codes, labels = pd.factorize(column)
+    keys = map(value_key, labels)
+    found = [(new(key) or None) if key else None for key in keys]
+    if found == list(labels):
+        return column
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        texts = pd.array(found, dtype="str").take(codes, allow_fill=True)
+        return pd.Series(texts, index=column.index, name=column.name)
+    distinct = pd.Index(dict.fromkeys(one for one in found if one is not None))
+    at = np.array([*distinct.get_indexer(pd.Index(found)), -1])
+    made = pd.Categorical.from_codes(at[codes], distinct)
+    return pd.Series(made, index=column.index, name=column.name)
+
+
+def as_text(column: pd.Series) -> pd.Series:
+    """Column of text instead of categories."""
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return column
+    labels = pd.array(list(column.cat.categories), dtype="str")
+    texts = labels.take(column.cat.codes.to_numpy(), allow_fill=True)
+    return pd.Series(texts, index=column.index, name=column.name)

@@ -20,14 +20,14 @@ SIDES = {
 
 ROLES = {
     # One column for each side, which stands at the underscore.
-    "model": "model _ | _ model | _ | model _ name | model _ id | system _ | _ system |"
-    " system _ name | assistant _ | bot _ | llm _ | player _ | agent _ | option _ |"
-    " candidate _ | generator _ | answer _ model | response _ model",
-    "wins": "wins _ | _ wins | winner model _",
-    "votes": "votes _ | votes for _",
-    "score": "score _ | _ score | model _ score | score model _ | score system _ |"
+    "model _": "model _ | _ model | _ | model _ name | model _ id | system _ |"
+    " _ system | system _ name | assistant _ | bot _ | llm _ | player _ | agent _ |"
+    " option _ | candidate _ | generator _ | answer _ model | response _ model",
+    "wins _": "wins _ | _ wins | winner model _",
+    "votes _": "votes _ | votes for _",
+    "score _": "score _ | _ score | model _ score | score model _ | score system _ |"
     " system _ score | rating _ | points _ | mark _",
-    "rank": "rank _ | _ rank | model _ rank | place _",
+    "rank _": "rank _ | _ rank | model _ rank | place _",
     # One column.
     "winner": "winner | verdict | outcome | result | vote | choice | preference |"
     " preferred | pref | label | decision | judgment | judgement | winning model |"
@@ -38,7 +38,7 @@ ROLES = {
     " which is worse | rejected | rejected model | less preferred | worst",
     "better": "winner | better | chosen | chosen model | preferred | winning model |"
     " better model",
-    "only model": "model | system | model name | system name | llm | bot | assistant |"
+    "model": "model | system | model name | system name | llm | bot | assistant |"
     " generator | player | candidate",
     "opponent": "opponent | baseline | reference | other model | baseline model |"
     " reference model | against",
@@ -58,9 +58,9 @@ ROLES = {
     "tie": "tie | is tie | ties | tied | draw | draws | is draw | both equal |"
     " no winner | winner tie | n ties",
     "losses": "losses | lost | n losses",
-    "only wins": "wins | n wins",
+    "wins": "wins | n wins",
     "result": "won | win | is winner | result | outcome | winner | result of model",
-    "only score": "score | rating | points | grade | stars | mark",
+    "score": "score | rating | points | grade | stars | mark",
 }
 """Names of columns by the role that they have, without case and signs."""
 
@@ -77,6 +77,60 @@ WORDS = {
     " -1 | unknown | unparsed | skip | skipped",
 }
 """Words of outcomes by what they mean; those that mean no verdict are always asked."""
+
+LAYOUTS = {
+    "pairs": ("model_a", "model_b", "winner|winner_swapped|loser"),
+    "winner and loser": ("better", "worse"),
+    "counts": ("model_a", "model_b", "wins_a", "wins_b"),
+    "judges": ("model_a", "model_b", "verdict"),
+    "battles": ("battle", "model", "result"),
+    "ratings": ("prompt_id", "model", "score|rank"),
+    "scores": ("model_a", "model_b", "score_a|rank_a", "score_b|rank_b"),
+}
+"""Layouts, and the roles that their columns must have; a bar is "or"."""
+
+ROLES_OF_COLUMNS = {
+    "model_a": "a model of each comparison; the side shown first, if no column says",
+    "model_b": "the other model",
+    "winner": "the outcome; several columns are several verdicts on the same pair",
+    "winner_swapped": "the outcome of a second game that showed the models swapped",
+    "loser": "the outcome, but about the side that lost",
+    "better": "name of the model that won",
+    "worse": "name of the model that lost",
+    "judge": "who decided",
+    "kind": "whether people or a judge decided",
+    "rater": "which person decided",
+    "verdict": "the outcome by the judge that the column is named after",
+    "prompt_id": "rows that depend on each other",
+    "battle": "the same for both rows of a comparison",
+    "model": "the only model of a row",
+    "result": "whether that model won",
+    "score": "its score; a higher one is better",
+    "rank": "its rank; a lower one is better",
+    "score_a": "score of the first model",
+    "score_b": "score of the second model",
+    "rank_a": "rank of the first model",
+    "rank_b": "rank of the second model",
+    "wins_a": "comparisons that the first model won",
+    "wins_b": "comparisons that the second model won",
+    "ties": "comparisons that were ties",
+    "tie": "whether the row is a tie, whatever its outcome says",
+    "swapped": "whether the outcome is about the swapped order, and is turned round",
+    "swapped_order": "whether model_b was shown first; outcomes are about the columns",
+    "shown_first": "the side shown first, as model_a or model_b",
+    "keep": "a further column: a feature, a context, a text",
+    "ignored": "nothing",
+    "?": "not known",
+}
+"""What a column of a mapping may be."""
+
+MEANINGS = {
+    "columns": (*ROLES_OF_COLUMNS, "keep as NAME"),
+    "outcomes": (A, B, TIE, "both_bad", "failed", "its model", "win", "loss",
+                 "a number from 0 to 1"),
+    "judges": ("people", "judge", "drop", "judge: NAME"),
+}  # fmt: skip
+"""What the decisions of a mapping may be, by its parts."""
 
 FILLERS = frozenset(
     "model response assistant answer system option output candidate side slot player "
@@ -162,7 +216,8 @@ def rank_in_role(pattern: str, role: str) -> int | None:
 
     The name is in the form of `name_key`, or a pattern of `side_of`.
     """
-    return _ROLES[role].index(pattern) if pattern in _ROLES[role] else None
+    names = _ROLES.get(role, ())
+    return names.index(pattern) if pattern in names else None
 
 
 def names_in_role(names: Iterable[Any], role: str) -> list[Any]:

@@ -15,11 +15,11 @@ from typing import Any, Self
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
-from skanchor.io._layouts import LAYOUTS, MEANINGS, Built, build
+from skanchor.io._layouts import Built, build
 from skanchor.io._meanings import propose
 from skanchor.io._roles import UNCLEAR, Decision
 from skanchor.io._tables import FILE, Table, as_table
-from skanchor.io._words import outcome_key
+from skanchor.io._words import LAYOUTS, MEANINGS, outcome_key
 from skanchor.io.atomic import write_atomically
 
 VERSION = 1

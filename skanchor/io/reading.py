@@ -17,8 +17,7 @@ import pandas as pd
 from skanchor._battles import HUMAN, split_table
 from skanchor.exceptions import BattlesError, DataWarning, located
 from skanchor.io._files import STDIN, read_file, stem_of
-from skanchor.io._layouts import as_text
-from skanchor.io._tables import FILE, Table, as_table, join_tables
+from skanchor.io._tables import FILE, Table, as_table, as_text, join_tables
 from skanchor.io._words import name_key
 from skanchor.io.mapping import Mapping
 from skanchor.warning_log import warn

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -112,41 +111,35 @@ def parts_of(dataset: ds.Dataset) -> tuple[list[Part], list[int]]:
     pyarrow reads all files by the columns of the first: what that one lacks would be
     dropped of all.
     """
-    if not isinstance(dataset, ds.FileSystemDataset):
-        tables = [one.to_table() for one in dataset.get_fragments()]
-        parts = [Part(f"Table {i}", table) for i, table in enumerate(tables)]
-        _refuse_copies([(part.name, len(part.rows), part.rows) for part in parts])
-        return parts, list(map(len, tables))
-    parts, sizes, schemas, files = [], [], [], []
-    for file in dataset.get_fragments():
-        with reading(file.path):
-            schemas.append((file.path, file.physical_schema))
-            groups = file.split_by_row_group()
-            files.append((file.path, file.open().size(), file))
-        parts += [Part(file.path, group) for group in groups]
-        sizes += [sum(one.num_rows for one in part.row_groups) for part in groups]
+    parts, sizes, schemas = [], [], []
+    # A part that is given twice would make errors too short. Copies have equal sizes.
+    by_size: dict[int, list[tuple[str, Any]]] = {}
+    for number, fragment in enumerate(dataset.get_fragments()):
+        if isinstance(dataset, ds.FileSystemDataset):
+            name, whole = fragment.path, fragment
+            with reading(name):
+                schemas.append((name, fragment.physical_schema))
+                groups = fragment.split_by_row_group()
+                n_bytes = fragment.open().size()
+            sizes += [sum(one.num_rows for one in group.row_groups) for group in groups]
+        else:
+            name, whole = f"Table {number}", fragment.to_table()
+            groups, n_bytes = [whole], len(whole)
+            sizes.append(len(whole))
+        parts += [Part(name, group) for group in groups]
+        by_size.setdefault(n_bytes, []).append((name, whole))
     _check_alike(schemas)
-    _refuse_copies(files)
-    return parts, sizes
-
-
-def _refuse_copies(parts: Sequence[tuple[str, int, Any]]) -> None:
-    """Refuse a part that is given twice: errors would be too short.
-
-    ``parts`` has the name of each, its size, and a file or a table.
-    """
-    seen: dict[Any, str] = {}
-    sizes = Counter(size for _, size, _ in parts)
-    for name, size, part in parts:
-        # Copies have equal sizes, which few others have.
-        if sizes[size] > 1 and size:
-            key = size, _digest(part)
-            if key in seen:
+    for alike in (alike for size, alike in by_size.items() if size and len(alike) > 1):
+        seen: dict[bytes, str] = {}
+        for name, whole in alike:
+            digest = _digest(whole)
+            if digest in seen:
                 raise BattlesError(
-                    f"{name} holds the same rows as {seen[key]}: counted twice, they "
-                    "would make errors too short. Give them once."
+                    f"{name} holds the same rows as {seen[digest]}: counted twice, "
+                    "they would make errors too short. Give them once."
                 )
-            seen[key] = name
+            seen[digest] = name
+    return parts, sizes
 
 
 def _digest(part: Any) -> bytes:

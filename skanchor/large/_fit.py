@@ -20,13 +20,11 @@ from skanchor._crossfit.state import StoredFits
 from skanchor._diagnostics import FitSums
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
-from skanchor._model.dispersion import NO_DISPERSION
-from skanchor._model.expansion import ExpandedRows
 from skanchor._model.fit import Fit
+from skanchor._model.influence import NO_DISPERSION
 from skanchor._model.item_effects import ItemCovariance
-from skanchor._model.link import sigmoid
-from skanchor._model.sources import SourceRows
-from skanchor._model.steps import FitOfAllRows, grams_of
+from skanchor._model.newton import FitOfAllRows, grams_of
+from skanchor._model.sources import ExpandedRows, SourceRows, sigmoid
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -17,30 +17,23 @@ from skanchor._battles import HUMAN, as_frame, grouping, split_table
 from skanchor._battles.checks import DISTINCT, MANY_EQUAL
 from skanchor._battles.features import check_scales
 from skanchor._crossfit.folds import FoldPlan
-from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor._diagnostics import ItemCheck
-from skanchor._machine import available_bytes
+from skanchor._machine import limited_threads
 from skanchor._sample.row_rules import RowRules, check_weights_and_groups, treat_ties
 from skanchor._sample.sample import (
     COUNT_COLUMN,
-    COUNTED_BYTES,
-    FEATURE_BYTES,
-    ROW_BYTES,
     Sample,
     check_weight,
     warn_of_unused_counts,
 )
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.history import AnchorHistory, HistoryState
+from skanchor.history import AnchorHistory, HistoryState, warn_of_raters
 from skanchor.large._dataset import Cells, Columns, group_by, open_dataset, parts_of
 from skanchor.large._fit import Start, fit_folds, fit_sums
 from skanchor.large._rows import Batch, Passes, Reader
 from skanchor.pipeline import AnchorPipeline
 from skanchor.warning_log import WarningLog, warn
-
-PLAN_BYTES, GROUPED_BYTES = 8, 80
-"""What is in memory of each row in batches: its folds, and sums by group."""
 
 MOST_MARKS = 1 << 17
 """About how many rows are looked at to see whether many are equal."""
@@ -141,10 +134,7 @@ def fit_history(
         sample = _in_roles(cells, names, rules, human)
         counts = rules.counts and sample_weight is not None
         is_counted = group is None and (sample_weight is None or counts)
-        is_counted = is_counted and not (names.features and len(sample.X.judges))
-        differ = group is not None or (sample_weight is not None and not counts)
-        _check_memory(sum(sizes), names, sample, sample_rows, is_counted, differ)
-        if is_counted:
+        if is_counted and not (names.features and len(sample.X.judges)):
             history.fit_sample(sample, None, fingerprints)
         else:
             seed = check_random_state(settings.random_state).randint(1 << 31)
@@ -157,32 +147,6 @@ def fit_history(
             history = AnchorHistory.from_state(state, anchor, fold_plan=plans)
     log.issue()
     return history
-
-
-def _check_memory(
-    n_rows: int,
-    names: Columns,
-    cells: Sample,
-    sample_rows: int,
-    is_counted: bool,
-    differ: bool,
-) -> None:
-    """Refuse more rows than memory has room for."""
-    needed, room = n_rows * COUNTED_BYTES, available_bytes()
-    if not is_counted:
-        n_sampled = sample_rows * len(cells.X.judges)
-        if differ:
-            # All votes are needed where each has a weight or a group of its own.
-            n_sampled += cells.number(cells.counts & cells.X.is_human)
-        of_sampled = ROW_BYTES + FEATURE_BYTES * len(names.features)
-        of_row = PLAN_BYTES + (GROUPED_BYTES if names.groups else 0)
-        needed = n_rows * of_row + min(n_rows, n_sampled) * of_sampled
-    if needed > room:
-        raise BattlesError(
-            f"The data set has {n_rows:.3g} rows, for which a fit needs about "
-            f"{needed / 1e9:.3g} GB of memory; {room / 1e9:.3g} GB are there. Use a "
-            "larger machine, or some of the files."
-        )
 
 
 # ------------------------------------------------------------------------------- cells
@@ -222,8 +186,7 @@ def _group_column(
     """Column of the groups; warn of raters whom errors do not allow for."""
     if groups != grouping.AUTO:
         return groups
-    own = {new: old for old, new in columns.items()}
-    number = {}
+    own, number = {new: old for old, new in columns.items()}, {}
     for name in (grouping.RATER_COLUMN, grouping.PROMPT_COLUMN):
         column = own.get(name, name)
         if column in opened.schema.names:
@@ -232,82 +195,34 @@ def _group_column(
             repeats = len(found) and pc.max(found["number"]).as_py() > 1
             number[name] = len(found) if repeats else 0
     if number.get(grouping.RATER_COLUMN):
-        message = (
-            "A large history stores no sums by rater, so that its errors do not "
-            f"allow for raters who may differ, whom {grouping.RATER_COLUMN!r} "
-            "names. AnchorPipeline on all rows has errors by rater; "
-            "groups='prompt_id' leaves raters out."
-        )
-        warn(
-            DataWarning(message, code="raters-ignored", subject=[grouping.RATER_COLUMN])
-        )
+        warn_of_raters(number[grouping.RATER_COLUMN])
     n_prompts = number.get(grouping.PROMPT_COLUMN, 0)
     if 0 < n_prompts < grouping.FEW_GROUPS:
         grouping.warn_of_few_prompts(n_prompts)
         return None
-    column = own.get(grouping.PROMPT_COLUMN, grouping.PROMPT_COLUMN)
-    return column if n_prompts else None
+    return (
+        own.get(grouping.PROMPT_COLUMN, grouping.PROMPT_COLUMN) if n_prompts else None
+    )
 
 
-# ------------------------------------------------------------------------------ passes
-def sample(reader: Reader, batch: Batch, wanted: Array, share: float) -> dict[str, Any]:
-    """Rows among which are those of each cell with the smallest draws, and marks.
+# -------------------------------------------------------------------------- the sample
+def sample(
+    reader: Reader, batch: Batch, shares: Array, looked_at: float
+) -> dict[str, Any]:
+    """Rows of a batch that are drawn, and marks by which equal rows are found.
 
-    ``wanted`` is the number of rows that each cell shall have. Equal rows have equal
-    marks; only a ``share`` of all marks is looked at.
+    ``shares`` are those of the rows of each cell that are drawn, and ``looked_at`` is
+    the share of all marks.
     """
-    cells, number = reader.sample, reader.sample.multiplicity
-    assert number is not None
-    # More than are wanted are never among them, and fewer hardly ever.
-    limit = (wanted + 4.0 * np.sqrt(wanted) + 4.0) / np.maximum(number, 1.0)
-    limit[(wanted == 0) | ~cells.counts] = 0.0
-    mark = np.zeros(len(batch.cell), dtype=np.uint64)
-    if reader.is_grouped:
-        mark += batch.unit.astype(np.uint64)
-    for column in batch.features.transpose(0, 2, 1).reshape(-1, len(mark)):
-        # Whole numbers wrap around, so that no digit of a feature is lost.
-        mark *= np.uint64(0x9E3779B97F4A7C15)
-        mark += np.ascontiguousarray(column).view(np.uint64)
-    mark = pd.util.hash_array(mark)
+    cells = reader.sample
+    drawn = np.flatnonzero(reader.draw(batch.unit, 0) < shares[batch.cell])
+    columns = pd.DataFrame(np.hstack(list(batch.features)))
+    columns["unit"] = batch.unit if reader.is_grouped else 0
+    mark = pd.util.hash_pandas_object(columns, index=False).to_numpy()
     is_judged = cells.counts[batch.cell] & (cells.X.judge[batch.cell] >= 0)
-    looked_at = is_judged & (mark < np.uint64(share * (2**64 - 2**11)))
-    marks = pd.DataFrame({"mark": mark[looked_at], "cell": batch.cell[looked_at]})
-    draws = reader.draw(batch.unit, 0)
-    few = np.flatnonzero(draws < limit[batch.cell])
-    return {"rows": Drawn(batch[few], draws[few], wanted), "marks": [marks]}
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """Rows among which are those of each cell with the smallest draws.
-
-    Attributes
-    ----------
-    rows : Batch
-        The rows.
-    draws : ndarray of shape (n_rows,)
-        Their draws.
-    wanted : ndarray of shape (n_cells,)
-        How many rows of each cell shall be there, if it has as many.
-    """
-
-    rows: Batch
-    draws: Array
-    wanted: Array
-
-    def __add__(self, other: Drawn) -> Drawn:
-        draws = np.append(self.draws, other.draws)
-        found = Drawn(self.rows + other.rows, draws, self.wanted)
-        return found.thinned() if len(draws) > 2 * self.wanted.sum() else found
-
-    def thinned(self) -> Drawn:
-        """Only the rows that are wanted, by cell."""
-        cell = self.rows.cell
-        order = np.lexsort((self.draws, cell))
-        sizes = np.bincount(cell, minlength=len(self.wanted))
-        place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        few = order[place < self.wanted[cell[order]]]
-        return Drawn(self.rows[few], self.draws[few], self.wanted)
+    some = is_judged & (mark < np.uint64(looked_at * (2**64 - 2**11)))
+    marks = pd.DataFrame({"mark": mark[some], "cell": batch.cell[some]})
+    return {"rows": batch[drawn], "marks": [marks]}
 
 
 def _warn_of_equal_rows(marks: pd.DataFrame, *, is_grouped: bool) -> None:
@@ -341,10 +256,18 @@ def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sa
     differ = reader.is_grouped or (reader.columns.weight is not None and not counts)
     votes = np.flatnonzero((judge == -1) & cells.counts)
     wanted[votes] = number[votes] if differ else 0.0
-    share = min(1.0, MOST_MARKS / max(cells.number(cells.counts), 1))
-    totals = passes.run(sample, reader, wanted, share)
+    wanted[~cells.counts] = 0.0
+    # Hardly ever are fewer drawn than are wanted; of more, those with least draws stay.
+    shares = (wanted + 4.0 * np.sqrt(wanted) + 4.0 * (wanted > 0)) / np.maximum(
+        number, 1
+    )
+    looked_at = min(1.0, MOST_MARKS / max(cells.number(cells.counts), 1))
+    totals = passes.run(sample, reader, shares, looked_at)
     _warn_of_equal_rows(pd.concat(totals["marks"]), is_grouped=reader.is_grouped)
-    found = totals["rows"].thinned().rows
+    found = totals["rows"]
+    draws = pd.Series(reader.draw(found.unit, 0)).groupby(found.cell)
+    rank = draws.rank(method="first").to_numpy()
+    found = found[np.flatnonzero(rank <= wanted[found.cell])]
     none = np.zeros((2, len(votes), len(reader.columns.features)))
     rows = found[np.flatnonzero(judge[found.cell] >= 0)]
     rows += Batch(votes, cells.weight[votes], votes, none)
@@ -365,6 +288,7 @@ def _drawn(reader: Reader, passes: Passes, sample_rows: int) -> tuple[Sample, Sa
     return drawn, check_weights_and_groups(alone)
 
 
+# ------------------------------------------------------------------------------ passes
 def _by_passes(
     settings: AnchorPipeline, reader: Reader, passes: Passes, sample_rows: int
 ) -> tuple[HistoryState, list[FoldPlan]]:
@@ -384,7 +308,7 @@ def _by_passes(
     alone = in_roles(alone) if is_apart else admitted
     del drawn
     reader = replace(reader, sample=in_roles(reader.sample))
-    with limited_to_inference(X, settings.item_effects):
+    with limited_threads(1):
         start = Start.of(settings, admitted, alone)
         known = fit_sums(settings, start, reader, passes)
         fits, totals = fit_folds(start, known, reader, passes)

@@ -9,8 +9,6 @@ from skanchor.readouts._exposures import Exposures as Exposures
 from skanchor.readouts._fragility import Fragility
 from skanchor.readouts._fragility import fragility as fragility
 from skanchor.readouts._looks import look_multiplier
-from skanchor.readouts._outlook import Outlook
-from skanchor.readouts._outlook import outlook as outlook
 from skanchor.readouts._plan import Plan as Plan
 from skanchor.readouts._sensitivity import Sensitivity
 from skanchor.readouts._sensitivity import benchmarks as benchmarks
@@ -18,6 +16,8 @@ from skanchor.readouts._sensitivity import breakdown as breakdown
 from skanchor.readouts._sensitivity import breakdown_sentences as breakdown_sentences
 from skanchor.readouts._sensitivity import reversals as reversals
 from skanchor.readouts._sensitivity import sensitivity as sensitivity
+from skanchor.readouts._worth import Outlook
+from skanchor.readouts._worth import outlook as outlook
 from skanchor.readouts._worth import worth as worth
 
 __all__ = [

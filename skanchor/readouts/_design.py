@@ -148,8 +148,35 @@ def design(
     pairs = _target_pairs(plan, targets)
     models = list(dict.fromkeys(model for model, _ in pairs))
     floor = _check_floor(floor, plan, len(prices.keys() - {PEOPLE}))
-    wanted, kinds = plan.targets(pairs), plan.kinds
-    offered = plan.offered(models, list(prices))
+    wanted = plan.targets(pairs)
+    table, bought, gap = _bought(plan, wanted, models, prices, budget, floor)
+    half = _half_widths(plan, wanted, models, prices, budget, bought, level)
+    half.index = pd.Index(
+        [str(a) if b is None else f"{a} minus {b}" for a, b in pairs], name="target"
+    )
+    details = {
+        "half_widths": half,
+        "separation": _separation(plan, models, bought, level),
+        "certificate": gap,
+        "budget": budget,
+        # Without what a sum of many products by 0.1 adds by rounding.
+        "spent": round(float(table["spend"].sum()), 9),
+        "floor": floor,
+        "level": level,
+    }
+    return Design(table, tuple(_sentences(table, half, budget, level)), details)
+
+
+def _bought(
+    plan: Plan,
+    wanted: Targets,
+    models: list[Any],
+    prices: Mapping[int, float],
+    budget: float,
+    floor: float,
+) -> tuple[pd.DataFrame, Array, float]:
+    """Table of rows to buy, their information, and the gap of the allocation."""
+    kinds, offered = plan.kinds, plan.offered(models, list(prices))
     if not len(offered):
         raise BattlesError(
             "Nothing can be bought: no source that is offered has responses of the new "
@@ -166,9 +193,7 @@ def design(
         np.where(source == PEOPLE, -1, source),
         floor,
     )
-    rows = round_to_budget(spend, each, budget)
-    bought = kinds.information(rows, offered)
-    labels = np.array(plan.models, dtype=object)
+    rows, labels = round_to_budget(spend, each, budget), np.array(plan.models, object)
     table = pd.DataFrame(
         {
             "source": np.array(plan.sources, dtype=object)[source],
@@ -180,22 +205,7 @@ def design(
         index=pd.Index(labels[kinds.model[offered]], name="model", dtype=object),
     )
     table = table.sort_values("spend", ascending=False, kind="stable")
-    table = table[table["rows"] > 0]
-    half = _half_widths(plan, wanted, models, prices, budget, bought, level)
-    half.index = pd.Index(
-        [str(a) if b is None else f"{a} minus {b}" for a, b in pairs], name="target"
-    )
-    details = {
-        "half_widths": half,
-        "separation": _separation(plan, models, bought, level),
-        "certificate": gap,
-        "budget": budget,
-        # Without what a sum of many products by 0.1 adds by rounding.
-        "spent": round(float(table["spend"].sum()), 9),
-        "floor": floor,
-        "level": level,
-    }
-    return Design(table, tuple(_sentences(table, half, budget, level)), details)
+    return table[table["rows"] > 0], kinds.information(rows, offered), gap
 
 
 def _half_widths(
@@ -442,8 +452,8 @@ def _neighbours(plan: Plan, model: Any) -> list[tuple[Any, Any]]:
 
 
 # ------------------------------------------------------------------------------- words
-def _bought(table: pd.DataFrame) -> str:
-    """What is bought by source, in words."""
+def _in_words(table: pd.DataFrame) -> str:
+    """What is bought by source."""
     by_source = table.groupby("source", sort=False)["rows"].sum()
     *most, last = [
         f"{rows:,.0f} "
@@ -456,7 +466,7 @@ def _bought(table: pd.DataFrame) -> str:
 def _sentences(
     table: pd.DataFrame, half_widths: pd.DataFrame, budget: float, level: float
 ) -> Iterator[str]:
-    yield f"A budget of {budget:g} is best spent on {_bought(table)}."
+    yield f"A budget of {budget:g} is best spent on {_in_words(table)}."
     for what, row in half_widths.iterrows():
         others = [
             f"{name} divided evenly ±{row[name]:.3f}"

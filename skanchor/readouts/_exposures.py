@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,10 +13,7 @@ from numpy.typing import NDArray
 from skanchor._model.layout import PEOPLE
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity, span_names
-from skanchor.readouts._answer import FittedRows, check_labels
-
-KINDS = ("favour", "family")
-"""What an unrecorded favour may be."""
+from skanchor.readouts._answer import FittedRows
 
 FAVOUR_OF = "favour_"
 """Beginning of the name of a column with the mean favour that a feature gives."""
@@ -97,54 +94,6 @@ class Exposures:
         favour = np.swapaxes(items(np.swapaxes(scores(self.favour), 1, 2)), 1, 2)
         means = np.swapaxes(recorded(np.swapaxes(self.recorded, 1, 2)), 1, 2)
         return replace(self, favour=favour, recorded=means)
-
-    def of_differences(
-        self,
-        is_new: NDArray[np.bool_],
-        kind: str,
-        judges: Sequence[Hashable] | None,
-        family: NDArray[np.bool_] | None,
-    ) -> tuple[list[Any], Array]:
-        """Size of the exposures of the differences of new models to other models.
-
-        Parameters
-        ----------
-        is_new : ndarray of shape (n_models,)
-            Which models are new.
-        kind : {"favour", "family"}
-            What may be favoured.
-        judges : sequence of labels or None
-            Judges that may favour; None means all.
-        family : ndarray of shape (n_models,) or None
-            Models that are liked together, with ``kind="family"``.
-
-        Returns
-        -------
-        judges : list of label
-        sizes : ndarray of shape (n_judges, n_models, n_models)
-            By new model and other model, and the other way round. Of two new models
-            the first is the favoured one.
-        """
-        if kind not in KINDS:
-            raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}.")
-        if (kind == "family") != (family is not None and family.any()):
-            raise ValueError(
-                "family names the models that judges may like together: it goes with "
-                "kind='family', and with no other kind."
-            )
-        known = self.judges.index.tolist()
-        labels = known if judges is None else list(dict.fromkeys(judges)) or [None]
-        check_labels(labels, known, "judges")
-        # moved[m, i, j]: of score j by what is liked where model i is concerned.
-        moved = self.favour[[known.index(name) for name in labels]]
-        if family is not None:
-            moved = np.broadcast_to(
-                moved[:, family].sum(axis=1, keepdims=True), moved.shape
-            )
-        own = np.diagonal(moved, axis1=1, axis2=2)[..., None]
-        sizes = np.where(is_new[:, None], np.abs(own - moved), 0.0)
-        mirrored = np.swapaxes(sizes, 1, 2)
-        return labels, np.where(is_new[:, None], sizes, mirrored)
 
     def benchmarks(
         self, models: NDArray[Any], is_new: NDArray[np.bool_]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from operator import itemgetter
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import HUMAN
 from skanchor._checks import check_level
-from skanchor._crossfit.item_effects import limited_to_inference
+from skanchor._machine import limited_threads
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import BattlesError
@@ -251,7 +252,7 @@ def fragility(
     new = result.models[result.is_new].tolist()
     fits: dict[tuple[Any, ...], Dropping] = {}
     searches: dict[tuple[Any, Any], Search] = {}
-    with limited_to_inference(admitted.X, anchor.item_effects):
+    with limited_threads(1):
         for pair in _pairs(result, model, opponent):
             # Verdicts on another new model arrive, too.
             about = tuple(one for one in pair if one in new)
@@ -261,20 +262,13 @@ def fragility(
         finished = X is None or _run(anchor, list(searches.values()), max_seconds)
     table = table_by(["model", "opponent"], {at: o.row for at, o in searches.items()})
     table["share"] = (table["k"] / table["allowed"]).where(np.isfinite(table["k"]))
+    details: dict[str, Any] = {"goal": goal, "source": rows, "by": by}
+    details |= {"dropped": {}, "paths": {}, "finished": finished}
     columns = ["dropped", "difference", "by"]
-    details = {
-        "goal": goal,
-        "source": rows,
-        "by": by,
-        "dropped": {
-            at: _listed_rows(one, cells.rows, origin) for at, one in searches.items()
-        },
-        "paths": {
-            at: pd.DataFrame(sorted(one.path, key=itemgetter(2, 0)), columns=columns)
-            for at, one in searches.items()
-        },
-        "finished": finished,
-    }
+    for at, one in searches.items():
+        details["dropped"][at] = _listed_rows(one, cells.rows, origin)
+        steps = sorted(one.path, key=itemgetter(2, 0))
+        details["paths"][at] = pd.DataFrame(steps, columns=columns)
     return Fragility(table, tuple(_sentences(table, goal, rows, by)), details)
 
 
@@ -289,12 +283,13 @@ def _pairs(
         check_labels([opponent], known, "models")
         others = [opponent]
     # A refit needs all new models.
-    for one in [*result.models[result.is_new & result.unbounded], *others]:
-        if one in lost:
-            raise BattlesError(
-                f"The scores of {[one]} are not determined: their errors are infinite, "
-                "so no row can change a statement. Fit again without such models."
-            )
+    needed = [*result.models[result.is_new], *others]
+    undetermined = [one for one in lost if one in needed]
+    if undetermined:
+        raise BattlesError(
+            f"The scores of {undetermined[:5]} are not determined: their errors are "
+            "infinite, so no row can change a statement. Fit again without such models."
+        )
     pairs = [(one, other) for one in models for other in others if one != other]
     if not pairs:
         raise BattlesError(f"{opponent!r} is the only new model itself.")
@@ -309,16 +304,12 @@ def _run(
     end = np.inf if max_seconds is None else monotonic() + max_seconds
     has_item_effects = anchor.result_.item_covariances is not None
     refit = partial(_refit_without, anchor)
-
-    def steps() -> Iterator[None]:
-        for one in searches:
-            yield from one.search()
-        for one in searches:
-            if np.isfinite(one.row["re_solved"]):
-                yield from one.confirm(refit, has_item_effects)
-
+    steps = chain(
+        *(one.search() for one in searches),
+        *(one.confirm(refit, has_item_effects) for one in searches),
+    )
     try:
-        return not any(monotonic() >= end for _ in steps())
+        return not any(monotonic() >= end for _ in steps)
     except KeyboardInterrupt:
         return False
 
@@ -401,31 +392,30 @@ def _listed_rows(search: Search, rows: Sample, origin: Indices) -> pd.DataFrame:
 
 def _sentences(table: pd.DataFrame, goal: str, rows: str, by: str) -> Iterator[str]:
     for row in records_of(table):
-        model, what = row["model"], _change(row, goal)
+        what, status, number = _change(row, goal), row["status"], row["k"]
         units = "groups of rows" if by == "group" else OF_ROWS[rows].format(**row)
         of_all = f"of the {row['allowed']:,} {units}"
         # Verbs are in the third person: "puts it above".
         plain = what.replace("s ", " ", 1)
-        match row["status"]:
-            case "confirmed":
-                share = f"({100 * row['share']:.2g} %)"
-                yield f"Dropping {row['k']:,.0f} {of_all} {share} {what}."
-            case "fit fails first":
-                yield f"The fit fails before the loss of {units} {what}."
-            case "not fragile":
-                most = f"{25 if rows == 'arrival' else 10} % {of_all}"
-                if rows == "any" and by == "row":
-                    most += f" (25 % of the verdicts on {model})"
-                yield f"Dropping up to {most} does not {plain}."
-            case status:
-                # Neither number is known, or the first one alone, or both.
-                how, number = "With weights solved again", row["k"]
-                if not number < np.inf:
-                    how, number = "By influence alone", row["first_order"]
-                found = f"dropping {number:,.0f} {of_all} {what}"
-                if not number < np.inf:
-                    found = f"dropping rows does not {plain}"
-                yield f"{how}, {found}; {BUT[status]}."
+        if status == "confirmed":
+            share = f"({100 * row['share']:.2g} %)"
+            yield f"Dropping {number:,.0f} {of_all} {share} {what}."
+        elif status == "fit fails first":
+            yield f"The fit fails before the loss of {units} {what}."
+        elif status == "not fragile":
+            most = f"{25 if rows == 'arrival' else 10} % {of_all}"
+            if rows == "any" and by == "row":
+                most += f" (25 % of the verdicts on {row['model']})"
+            yield f"Dropping up to {most} does not {plain}."
+        else:
+            # Neither number is known, or the first one alone, or both.
+            how = "With weights solved again"
+            if not number < np.inf:
+                how, number = "By influence alone", row["first_order"]
+            found = f"dropping {number:,.0f} {of_all} {what}"
+            if not number < np.inf:
+                found = f"dropping rows does not {plain}"
+            yield f"{how}, {found}; {BUT[status]}."
         if np.isfinite(row["anew"]) and not row["anew_confirmed"]:
             yield (
                 "They are not enough in a refit that also estimates the covariance of "

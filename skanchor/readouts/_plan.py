@@ -20,7 +20,7 @@ from skanchor._battles import HUMAN
 from skanchor._checks import is_number
 from skanchor._model.fit import Fit
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.solution import Solution
+from skanchor._model.riesz import Solution
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array, Indices
 from skanchor.exceptions import BattlesError
@@ -30,15 +30,14 @@ from skanchor.readouts._kinds import Kinds
 if TYPE_CHECKING:
     from skanchor import AnchorResult
 
-NULL_TOLERANCE = 1e-10
-"""Share of the largest eigenvalue, at unit diagonal, below which rows of some kinds
-say nothing in a direction, however many they are."""
-
 ROUNDING = 1e-12
 """Share of the largest eigenvalue below which an eigenvalue of a row is rounding."""
 
 EVERY_JUDGE = "judges"
 """In place of a judge among costs: all that are not named."""
+
+MANY_ROWS = 1e6
+"""Number of rows from which their limit is computed."""
 
 MOST_ROWS = 1e12
 """Number of rows beyond which more of them are taken to change nothing."""
@@ -240,7 +239,7 @@ class Plan:
         Returns
         -------
         callable
-            Of a number of rows above zero; returns weights.
+            Of a number of rows above zero, or without end; returns weights.
         """
         # With the matrix M at one row and a root F of the unit, the weights at n rows
         # are M^-1 L - (n - 1) M^-1 F (I + (n - 1) G)^-1 F' M^-1 L, with G = F' M^-1 F.
@@ -257,7 +256,10 @@ class Plan:
         change, size = of_root @ vectors, vectors.T @ (root.T @ one)
 
         def weights(n: float) -> Array:
-            factor = (n - 1.0) / (1.0 + (n - 1.0) * values)
+            # Rows without end determine what they inform about.
+            factor = (
+                1.0 / values if n == np.inf else (n - 1.0) / (1.0 + (n - 1.0) * values)
+            )
             return np.asarray(one - change @ (factor[:, None] * size))
 
         return weights
@@ -283,16 +285,14 @@ class Plan:
         callable
             Of the error; see :func:`rows_until`.
         """
-        along, end = self.along(targets, unit, more), self.limit(targets, unit, more)
-        return lambda wanted: rows_until(lambda n: error(along(n)), wanted, error(end))
+        along = self.along(targets, unit, more)
+        end = error(along(np.inf))
+        return lambda wanted: rows_until(lambda n: error(along(n)), wanted, end)
 
     def limit(
         self, targets: Targets, endless: Array, more: Array | float = 0.0
     ) -> Array:
         """Weights once there are rows of some kinds without end.
-
-        Such rows determine what they inform about. The weights then lie in the null
-        space of their information: ``w = N (N'(Q + R) N)^-1 N' l`` for a basis N.
 
         Parameters
         ----------
@@ -307,16 +307,8 @@ class Plan:
         -------
         ndarray of shape (p, n_targets)
         """
-        # Multiplying ``endless`` by a large number instead would lose what is left in
-        # rounding. At unit diagonal the rank does not depend on units.
-        base = self.solution.information.matrix + more
-        scale = np.sqrt(np.diagonal(base) + np.diagonal(endless))
-        scale = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-        values, vectors = np.linalg.eigh(endless * np.outer(scale, scale))
-        none = values <= NULL_TOLERANCE * values[-1]
-        basis = scale[:, None] * vectors[:, none]
-        system = SymmetricSystem.of(basis.T @ base @ basis)
-        return np.asarray(basis @ system.solve(basis.T @ targets.vectors))
+        # From many rows on, what they inform about stands far above rounding.
+        return self.along(targets, MANY_ROWS * endless, more)(np.inf)
 
 
 def rows_until(

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._model.influence import influence_of, residuals
-from skanchor._model.solution import Solution
+from skanchor._model.riesz import Solution
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
@@ -425,7 +425,7 @@ class Search:
     def confirm(
         self, refit: Callable[..., AnchorResult | None], has_item_effects: bool
     ) -> Iterator[None]:
-        """Refit without the units that were found, and a few more or fewer.
+        """Refit without the units that were found, if any, and a few more or fewer.
 
         Parameters
         ----------
@@ -440,6 +440,8 @@ class Search:
         None
             Before each refit.
         """
+        if not np.isfinite(self.row["re_solved"]):
+            return
         # The largest number that does not change the statement, the smallest that does,
         # and the smallest that breaks the fit; and margins.
         fewer, low, above, high, below = 0, 0, self.margin, np.inf, np.nan

@@ -20,6 +20,9 @@ from skanchor.warning_log import warn
 if TYPE_CHECKING:
     from skanchor import AnchorResult
 
+KINDS = ("favour", "family")
+"""What an unrecorded favour may be."""
+
 CHECKED_UP_TO = 1.5
 """Largest favour in judge logits at which the first order was compared with refits."""
 
@@ -270,13 +273,38 @@ def _exposed_differences(
     judges: Sequence[Hashable] | None,
     family: Sequence[Hashable] | None,
 ) -> tuple[list[Any], Array]:
-    """Labels of judges, and sizes of exposures of differences; refuse bad labels."""
-    exposures, models, member = _exposures(result), result.models.tolist(), None
+    """Labels of judges, and sizes of exposures of differences; refuse bad labels.
+
+    The sizes, of shape (n_judges, n_models, n_models), are by new model and other
+    model, and the other way round. Of two new models the first is the favoured one.
+    """
+    exposures, models, is_new = (
+        _exposures(result),
+        result.models.tolist(),
+        result.is_new,
+    )
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}.")
+    if (kind == "family") != (family is not None and len(family) > 0):
+        raise ValueError(
+            "family names the models that judges may like together: it goes with "
+            "kind='family', and with no other kind."
+        )
+    known = exposures.judges.index.tolist()
     judges = [judges] if isinstance(judges, str) else judges
+    labels = known if judges is None else list(dict.fromkeys(judges)) or [None]
+    check_labels(labels, known, "judges")
+    # moved[m, i, j]: of score j by what is liked where model i is concerned.
+    moved = exposures.favour[[known.index(name) for name in labels]]
     if family is not None:
+        models = result.models.tolist()
         check_labels(family, models, "models")
-        member = np.array([name in family for name in models])
-    return exposures.of_differences(result.is_new, kind, judges, member)
+        liked = [name in family for name in models]
+        together = moved[:, liked].sum(axis=1, keepdims=True)
+        moved = np.broadcast_to(together, moved.shape)
+    own = np.diagonal(moved, axis1=1, axis2=2)[..., None]
+    sizes = np.where(is_new[:, None], np.abs(own - moved), 0.0)
+    return labels, np.where(is_new[:, None], sizes, np.swapaxes(sizes, 1, 2))
 
 
 def _until(exposure: Array, margin: Array) -> Array:
@@ -349,42 +377,26 @@ def breakdown_sentences(table: pd.DataFrame, marks: pd.DataFrame) -> Iterator[st
     largest = largest.reindex(found.index.unique("model"))
     for model, opponent in found.index:
         row = found.loc[(model, opponent)]
-        yield in_words(model, opponent, row, largest.loc[model])
+        yield _in_words(_named(model), _named(opponent), row, largest.loc[model])
 
 
-def in_words(model: Any, opponent: Any, row: pd.Series, sizes: pd.Series) -> str:
-    """Say what would undo a statement.
-
-    Parameters
-    ----------
-    model, opponent : label
-        The new model, and the other one.
-    row : Series
-        Their row of :func:`breakdown`.
-    sizes : Series
-        Largest recorded effects on the model, by the columns of :func:`benchmarks`.
-
-    Returns
-    -------
-    str
-    """
+def _in_words(model: str, opponent: str, row: pd.Series, sizes: pd.Series) -> str:
+    """What would undo a statement; ``sizes`` are the largest recorded effects."""
     gamma, is_above = row["gamma_interval"], row["difference"] > 0
-    side = "above" if is_above else "below"
-    names = f"{_named(model)} is {side} {_named(opponent)}"
+    text = f"{model} is {'above' if is_above else 'below'} {opponent}"
     if math.isinf(gamma):
-        return f"{names}, with any favour of judges."
+        return f"{text}, with any favour of judges."
     if gamma == 0:
-        text = (
-            f"{names} by the estimate alone. A favour or disfavour of "
+        text += (
+            " by the estimate alone. A favour or disfavour of "
             f"{row['gamma_sign']:.2f} judge logits, for reasons not recorded, reverses "
             "this order."
         )
     else:
         verb = "favour" if is_above else "disfavour"
         size = "less than 0.01" if gamma < 0.01 else f"more than {gamma:.2f}"
-        text = (
-            f"{names} unless judges {verb} it by {size} judge logits for reasons not "
-            "recorded."
+        text += (
+            f" unless judges {verb} it by {size} judge logits for reasons not recorded."
         )
         ratios = [
             f"{row[f'ratio_{name}']:.1f} times {words} ({sizes[RATIOS[name]]:.2f})"

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from skanchor._battles.features import smells_of_outcome
-from skanchor.features.arena import (
+from skanchor.features.counts import (
     STYLE,
+    SURFACE,
     arena_counts,
     density_halves,
     ratio_halves,
+    surface_counts,
 )
-from skanchor.features.surface import SURFACE, surface_counts
 
 # Text, then what it holds; counts that are not named are zero.
 SURFACES = {

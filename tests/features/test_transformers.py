@@ -23,7 +23,7 @@ from skanchor import AnchorPipeline, SourceKFold
 from skanchor.bias import LinearBias
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.features import EmbeddingFeatures, ResponseFeatures
-from skanchor.features.arena import STYLE
+from skanchor.features.counts import STYLE
 from skanchor.simulation import simulate_battles
 
 KINDS = {
@@ -250,7 +250,7 @@ def test_missing_texts_are_told_and_empty(kind):
             BattlesError,
             "no columns of texts resp",
         ),
-        ({"columns": [("left", "response_b")]}, TABLE, BattlesError, "no pair of colu"),
+        ({"columns": [("left", "response_b")]}, TABLE, BattlesError, "no columns of t"),
         ({"columns": []}, TABLE, ValueError, "names no column"),
         (
             {},

@@ -1,9 +1,7 @@
 """A kept history places new models where a fit of all rows places them."""
 
 import copy
-import gc
 import json
-import tracemalloc
 import warnings
 from decimal import Decimal
 
@@ -29,7 +27,6 @@ from skanchor._battles.grouping import label_codes
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.exceptions import (
     BattlesError,
-    CountWarning,
     DataWarning,
     LearnerError,
 )
@@ -198,20 +195,6 @@ def test_weights_and_groups(features, n_groups, tmp_path):
     assert_same(*both_fits(anchor, X, y, new, weight, groups, tmp_path / "history"))
 
 
-def test_the_largest_group_may_be_one_of_the_history_alone(tmp_path):
-    X, y, new = table(n_new=1, seed=9)
-    groups, late = np.arange(len(X)) // 2, is_late(X, new)
-    heavy = groups == groups[np.flatnonzero(~late & (X.judge == "human").to_numpy())[0]]
-    assert not late[heavy].any()
-    anchor = AnchorPipeline(random_state=0, item_effects="random")
-    shares = []
-    for weight in (np.ones(len(X)), np.where(heavy, 300.0, 1.0)):
-        one, other = both_fits(anchor, X, y, new, weight, groups, tmp_path / "history")
-        assert_same(one, other)
-        shares.append(other.diagnostics.models["largest_influence"].item())
-    assert shares[0] < 0.1 < 0.3 < shares[1]
-
-
 def test_few_prompts_of_new_rows_are_prompts_of_the_history():
     """A table of rows would count as independent rows, which these do not."""
     X, y, new = table(n_new=1, seed=6)
@@ -228,20 +211,22 @@ def test_few_prompts_of_new_rows_are_prompts_of_the_history():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_counts_are_equal_rows(tmp_path):
+@pytest.mark.parametrize("ties", ["half", "drop"])
+def test_counts_are_equal_rows(ties, tmp_path):
     X, y, new = table(n_new=1, seed=8)
     late, times = is_late(X, new), np.arange(len(X)) % 3
     copies = np.repeat(np.arange(len(X)), times)
-    counted = AnchorPipeline(cv=N_FOLDS, random_state=0, weights="frequency")
+    listed = AnchorPipeline(cv=N_FOLDS, random_state=0, ties=ties)
+    counted = clone(listed).set_params(weights="frequency")
     history, *_ = fitted(X, y, new, counted, sample_weight=times[~late])
     history.save(tmp_path / "history")
     history = AnchorHistory.load(tmp_path / "history")
     one = history.place(X[late], y[late], times[late])
-    rows, outcomes = X.iloc[copies], y.iloc[copies]
-    history, rows, outcomes = fitted(rows, outcomes, new)
+    history, rows, outcomes = fitted(X.iloc[copies], y.iloc[copies], new, listed)
     other = history.place(rows, outcomes)
     assert_allclose(one.estimates, other.estimates, rtol=0, atol=1e-9)
     assert_allclose(one.covariances, other.covariances, rtol=0, atol=1e-9)
+    assert one.inputs.n_ties == other.inputs.n_ties == (outcomes == 0.5).sum() > 0
 
 
 def test_models_left_out_are_on_the_board(tmp_path):
@@ -282,31 +267,22 @@ def grouped():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_history_knows_nothing_of_the_order_of_its_uses(simple):
-    *_, history, late, outcomes = simple
-    one = history.place(late, outcomes)
-    history.place(late[::2], outcomes[::2])
-    again = history.place(late, outcomes)
-    np.testing.assert_array_equal(one.covariances, again.covariances)
-    assert one.influence.shape == (len(late), len(one.models))
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_item_effects_are_saved(simple, tmp_path):
-    X, y, new, *_ = simple
-    late = is_late(X, new)
-    prior = np.array([0.4, 3.0])
-    anchor = AnchorPipeline(
-        cv=N_FOLDS, random_state=0, item_effects="random", item_prior=prior
-    )
-    history = AnchorHistory(anchor).fit(X[~late], y[~late])
-    history.save(tmp_path / "history")
-    again = AnchorHistory.load(tmp_path / "history")
-    assert again.anchor.item_effects == "random"
-    assert again.anchor.item_prior == (0.4, 3.0)
-    one, other = (each.place(X[late], y[late]) for each in (history, again))
-    np.testing.assert_array_equal(one.estimates, other.estimates)
-    np.testing.assert_array_equal(one.covariances, other.covariances)
+def test_saved_is_what_was_fitted(simple, tmp_path):
+    X, y, new, *_, rows, outcomes = simple
+    prior = {"item_effects": "random", "item_prior": np.array([0.4, 3.0])}
+    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, **prior)
+    history, *_ = fitted(X, y, new, anchor)
+    history.save(tmp_path / "one")
+    again = AnchorHistory.load(tmp_path / "one")
+    again.save(tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert again.anchor.cv == N_FOLDS and again.anchor.item_prior == (0.4, 3.0)
+    assert again.models_.tolist() == history.models_.tolist()
+    known, found = (each.place(rows, outcomes) for each in (history, again))
+    np.testing.assert_array_equal(found.estimates, known.estimates)
+    np.testing.assert_array_equal(found.covariances, known.covariances)
+    with pytest.raises(FileExistsError):
+        history.save(tmp_path / "one", overwrite=False)
     for odd in ({"j": object()}, {"j": np.array(["linear"])}):
         history.anchor.set_params(calibrator=JudgeCalibrator(odd))
         with pytest.raises(BattlesError, match=r"stored in a file"):
@@ -314,22 +290,6 @@ def test_item_effects_are_saved(simple, tmp_path):
                 tmp_path / "odd"
             )
     assert not (tmp_path / "odd").exists()
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_saved_is_what_was_fitted(simple, tmp_path):
-    *_, history, late, outcomes = simple
-    history.save(tmp_path / "one")
-    again = AnchorHistory.load(tmp_path / "one")
-    again.save(tmp_path / "two")
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert again.anchor.get_params()["cv"] == N_FOLDS
-    assert again.models_.tolist() == history.models_.tolist()
-    known, found = (each.place(late, outcomes) for each in (history, again))
-    np.testing.assert_array_equal(found.estimates, known.estimates)
-    np.testing.assert_array_equal(found.covariances, known.covariances)
-    with pytest.raises(FileExistsError):
-        history.save(tmp_path / "one", overwrite=False)
 
 
 def test_the_file_does_not_grow_with_the_rows(tmp_path):
@@ -342,22 +302,6 @@ def test_the_file_does_not_grow_with_the_rows(tmp_path):
         sizes.append((tmp_path / "history").stat().st_size)
     # What is kept of features of the first 500 rows of each judge.
     assert sizes[1] < 1.2 * sizes[0] + 3 * 500 * 2 * 8
-
-
-def test_a_history_keeps_no_rows_in_memory():
-    kept = []
-    for n in (1000, 1000, 6000):
-        # The first fit loads modules, and fills caches that do not grow.
-        data = simulate_battles(n, 10, n_models=4, n_features=2, random_state=0)
-        gc.collect()
-        tracemalloc.start()
-        history, *_ = fitted(data.X, np.asarray(data.y), ["new-model"])
-        gc.collect()
-        kept.append(tracemalloc.get_traced_memory()[0])
-        tracemalloc.stop()
-        del history
-    # One number for each of 5,000 rows would take 40 kB.
-    assert kept[2] < kept[1] + 40_000
 
 
 def test_damaged_foreign_and_newer_files_are_refused(simple, tmp_path):
@@ -417,18 +361,6 @@ def test_arrays_of_any_other_shape_or_kind_are_refused(grouped, tmp_path):
                     AnchorHistory.load(path)
 
 
-def test_arrays_under_the_name_of_another_are_refused(grouped, tmp_path):
-    path = tmp_path / "history"
-    grouped[0].save(path)
-    whole = read_archive(path)
-    names = [name for name in whole.arrays if not name.endswith(".contrasts")]
-    for name, other in zip(names, names[1:] + names[:1], strict=True):
-        text = json.dumps(whole.header).replace(f'"{name}"', f'"{other}"')
-        write_archive(path, json.loads(text), whole.arrays)
-        with pytest.raises(BattlesError, match=r"is no history that can be"):
-            AnchorHistory.load(path)
-
-
 def parts_of(content, path=()):
     """Paths to the parts of a header."""
     inner = enumerate(content[:3]) if isinstance(content, list) else ()
@@ -463,39 +395,11 @@ def test_a_header_with_anything_else_in_it_is_refused_or_read(simple, tmp_path):
     assert refused > 70
 
 
-NO_PROMPT = "row {} without a prompt"
-
-
 def folds_of(history, labels):
     """Fold of each label that a history has rows of."""
     codes = label_codes(np.array(labels, dtype=object), "groups")
     pairs = zip(labels, history.state_.folds_of(codes)[0].tolist(), strict=True)
     return {label: fold for label, fold in pairs if fold >= 0}
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_prompts_that_are_numbers_with_gaps(tmp_path):
-    """Numbers match numbers; a row without a prompt matches no row of another table."""
-    X, y, new = table(n_new=1, seed=6)
-    rng = np.random.default_rng(0)
-    prompts = pd.Series(rng.integers(0, 600, len(X)).astype(float), index=X.index)
-    X = X.assign(prompt_id=prompts.mask(rng.random(len(X)) < 0.2))
-    history, rows, outcomes = fitted(X, y, new)
-    history.save(tmp_path / "history")
-    old = X["prompt_id"][~is_late(X, new)]
-    without = np.flatnonzero(rows["prompt_id"].isna())
-    for one in (history, AnchorHistory.load(tmp_path / "history")):
-        labels = [*old.dropna().unique(), *map(NO_PROMPT.format, range(len(old)))]
-        fold = folds_of(one, labels)
-        assert set(old.dropna()) <= {*fold}
-        dealt = np.empty(len(rows), dtype=int)
-        for number, (_, test) in enumerate(one.place(rows, outcomes).fold_plan[0]):
-            dealt[test] = number
-        # A row of a prompt of the history is in the fold that holds the others.
-        for label, own in zip(rows["prompt_id"], dealt.tolist(), strict=True):
-            assert fold.get(label, own) == own
-        same = [fold.get(NO_PROMPT.format(row), -1) for row in without]
-        assert np.mean(dealt[without] == same) < 0.7 and max(same) >= 0
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -530,11 +434,9 @@ def test_prompts_that_are_numbers_match_those_that_are_texts(as_text):
 START = pd.Timestamp("2024-01-01")
 TYPED = {
     "times": lambda k: START + pd.to_timedelta(k * 1.0001, unit="h"),
-    "days": lambda k: START + pd.to_timedelta(k, unit="D"),
     "zones": lambda k: (START + pd.to_timedelta(k, unit="h")).tz_localize(
         "Europe/Berlin", ambiguous=True
     ),
-    "dates": lambda k: pd.Series((START + pd.to_timedelta(k, unit="D")).date),
     "decimals": lambda k: pd.Series([Decimal(each) / 4 for each in k.tolist()]),
     "bytes": lambda k: pd.Series([b"%d" % each for each in k.tolist()]),
 }
@@ -637,49 +539,33 @@ def test_with_features_the_old_rows_are_needed_again(simple):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_updates_with_groups_name_their_column_twice():
-    X, y, new = table(n_new=1, features=False, seed=5)
-    X["prompt"] = [f"p{i % 90}" for i in range(len(X))]
-    late = is_late(X, new)
-    old, past = X[~late], y[~late]
-    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0)
-    history = AnchorHistory(anchor).fit(old[:2000], past[:2000], groups="prompt")
-    before = old[:2000], past[:2000], None, "prompt"
-    rest = old[2000:], past[2000:]
-    for other in ("model_a", old["prompt"][2000:]):
-        with pytest.raises(BattlesError, match="must be in the same column"):
-            history.update(*rest, groups=other, past=before)
-    with pytest.raises(BattlesError, match="have groups, or neither"):
-        history.update(*rest, past=before)
-    history.update(*rest, groups="prompt", past=before)
-    whole = AnchorHistory(anchor).fit(old, past, groups="prompt")
-    one, other = (
-        each.place(X[late], y[late], groups="prompt") for each in (history, whole)
-    )
-    assert_allclose(one.estimates, other.estimates, rtol=0, atol=1e-9)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_updates_join_groups_and_weights_of_old_and_new_rows():
+@pytest.mark.parametrize("by_column", [True, False])
+def test_updates_join_groups_and_weights_of_old_and_new_rows(by_column):
     X, y, new = table(n_new=1, features=False, seed=5)
     late = is_late(X, new)
     old, past = X[~late].reset_index(drop=True), y[~late].to_numpy()
-    groups = np.array([f"p{i % 90}" for i in range(len(old))])
+    labels = np.array([f"p{i % 90}" for i in range(len(old))])
+    old["prompt"] = labels
     weight = np.r_[np.ones(2000), np.full(len(old) - 2000, 0.5)]
-    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0)
-    history = AnchorHistory(anchor).fit(old[:2000], past[:2000], groups=groups[:2000])
-    history.update(
-        old[2000:], past[2000:], weight[2000:], groups[2000:],
-        past=(old[:2000], past[:2000], None, groups[:2000]),
-    )  # fmt: skip
-    whole = AnchorHistory(anchor).fit(old, past, weight, groups)
+    first, rest = slice(None, 2000), slice(2000, None)
+    groups = ["prompt"] * 3 if by_column else [labels[first], labels[rest], labels]
+    history = AnchorHistory(AnchorPipeline(cv=N_FOLDS, random_state=0))
+    whole = clone(history).fit(old, past, weight, groups[2])
+    history.fit(old[first], past[first], groups=groups[0])
+    before = old[first], past[first], None, groups[0]
+    added = old[rest], past[rest], weight[rest]
+    for other in ("model_a", "auto", None):
+        with pytest.raises(BattlesError, match="groups of one kind"):
+            history.update(*added, groups=other, past=before)
+    history.update(*added, groups[1], past=before)
+    rows, outcomes = X[late], y[late]
     one, other = (
-        each.place(X[late], y[late], groups=np.arange(late.sum())).estimates
+        each.place(rows, outcomes, groups=np.arange(len(rows))).estimates
         for each in (history, whole)
     )
     assert_allclose(one, other, rtol=0, atol=1e-9)
     with pytest.raises(TypeError, match="pandas, polars or pyarrow table"):
-        history.update(history.state_, past[2000:], past=(old, past))
+        history.update(history.state_, past[rest], past=(old, past))
 
 
 def _positions(history):
@@ -729,31 +615,6 @@ def test_updates_from_counts_name_features_that_are_not_used():
     with pytest.warns(DataWarning, match=r"features \['size'\] are not used"):
         history.update(rest, y[1200:])
     assert not len(history.features_)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_counted_votes_on_a_new_model_are_no_history():
-    X, y, new = table(n_new=1, features=False, seed=5)
-    late = is_late(X, new)
-    history = AnchorHistory(AnchorPipeline(cv=N_FOLDS, random_state=0))
-    history.fit(X[~late], y[~late])
-    rows = X[late & (X["judge"] != "human").to_numpy()]
-    with pytest.raises(
-        BattlesError, match=f"{new[0]}.* have no human row: they are no"
-    ):
-        history.update(rows, y[rows.index])
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-def test_weights_that_look_like_counts_are_told():
-    X, y, new = table(n_new=1, features=False, seed=5)
-    late, times = is_late(X, new), np.arange(len(X)) % 3 + 1.0
-    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
-    history = AnchorHistory(anchor)
-    with pytest.warns(CountWarning, match="whole numbers, up to 3"):
-        history.fit(X[~late], y[~late], sample_weight=times[~late])
-    with pytest.warns(CountWarning, match="whole numbers, up to 3"):
-        history.place(X[late], y[late], sample_weight=times[late])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -876,25 +737,3 @@ def test_an_update_that_needs_the_rows_says_why(columns, settings, reason):
     history = AnchorHistory(anchor).fit(X, data.y, **settings)
     with pytest.raises(BattlesError, match=reason):
         history.update(X[:20], data.y[:20])
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("ties", ["half", "drop"])
-def test_ties_of_counted_rows_are_those_of_the_rows_that_they_stand_for(ties):
-    data = simulate_battles(
-        n_historical=500, n_new=100, n_models=4, n_judges=2, random_state=0
-    )
-    rng = np.random.default_rng(0)
-    y = np.where(rng.random(len(data.X)) < 0.2, 0.5, data.y)
-    n = rng.integers(1, 4, len(y))
-    new = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1).to_numpy()
-    rows = np.repeat(np.arange(len(y)), n)
-    anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None, ties=ties)
-    counted = clone(anchor).set_params(weights="frequency")
-    history = AnchorHistory(counted).fit(data.X[~new], y[~new], n[~new])
-    mine = history.place(data.X[new], y[new], n[new])
-    early, late = rows[~new[rows]], rows[new[rows]]
-    listed = AnchorHistory(anchor).fit(data.X.iloc[early], y[early])
-    theirs = listed.place(data.X.iloc[late], y[late])
-    assert mine.inputs.n_ties == theirs.inputs.n_ties == (y[late] == 0.5).sum()
-    assert_frame_equal(mine.conf_int(), theirs.conf_int())

@@ -105,7 +105,7 @@ BAD = {
     "deep.json": (b"[" * 100_000, "nested too deeply"),
     "digits.json": (b'[{"a": ' + b"9" * 5000 + b"}]", "limit .4300 digits"),
     "latin.csv": (HEAD + "é,y,human,model_a\n".encode("cp1252"),
-                  "line 2 is not utf-8; give its encoding, such as cp1252"),
+                  "it is not utf-8; give its encoding, such as cp1252"),
     "surrogate.jsonl": (
         b'{"model_a": "x", "model_b": "y"}\n{"model_a": "\\ud800", "model_b": "y"}\n',
         "row 1 holds half a character"),

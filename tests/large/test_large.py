@@ -97,10 +97,8 @@ def joined(plans, late):
 
 SETTINGS = {
     "features": {},
-    "no item effects": {"item_effects": None},
     "repeats": {"n_repeats": 2, "item_effects": None},
     "two-step": {"historical_fit": "two-step", "item_effects": "random"},
-    "no position effects": {"calibrator": JudgeCalibrator(position_effect=False)},
     "ridges": {
         "btl": BTLRegressor(alpha=0.05),
         "calibrator": JudgeCalibrator(LinearBias(alpha=0.02)),
@@ -376,15 +374,6 @@ def test_rows_that_are_given_twice_are_refused_or_told(tmp_path):
     plain = plain.drop(columns=[name for name in plain if name[:1] == "x"])
     with pytest.warns(DataWarning, match="About 50% of the judges' rows equal"):
         fit_history([plain, plain[::-1]], anchor)
-
-
-def test_more_rows_than_memory_has_room_for_are_refused(monkeypatch):
-    old, _ = rows(3000)
-    monkeypatch.setattr("skanchor.large._history.available_bytes", lambda: 10**5)
-    with pytest.raises(
-        BattlesError, match=r"3.*e\+03 rows, for .* about .* GB of memory"
-    ):
-        fit_history([battles(old).assign(winner=old["winner"])], AnchorPipeline())
 
 
 def test_a_data_set_without_rows_is_refused(tmp_path):

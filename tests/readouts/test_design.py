@@ -8,7 +8,7 @@ from readout_fits import NAMES, fitted, plan
 from scipy.stats import norm
 
 from skanchor.exceptions import BattlesError
-from skanchor.readouts._design import separation_probability
+from skanchor.readouts._design import round_to_budget, separation_probability
 
 PRICES = {"human": 1.0, "judge-1": 0.1, "judge-2": 0.1, "judge-3": 0.1}
 
@@ -202,3 +202,17 @@ def test_one_price_for_all_judges():
         fitted("default").design(50, own).table,
         fitted("default").design(50, PRICES | {"judge-2": 0.5}).table,
     )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whole_rows_within_the_budget(seed):
+    rng = np.random.default_rng(seed)
+    costs = rng.choice([0.02, 0.1, 1.0], 9)
+    spend = rng.exponential(size=9) * rng.integers(0, 2, 9)
+    budget = spend.sum()
+    rows = round_to_budget(spend, costs, budget)
+    assert rows @ costs <= budget * (1 + 1e-9)
+    assert (np.abs(rows - spend / costs) < 1.0 + 1e-9).all()
+    # Nothing that has a remainder could still be afforded.
+    short = (spend / costs - rows) > 1e-6
+    assert (costs[short] > budget - rows @ costs - 1e-9).all()

@@ -27,20 +27,6 @@ def test_probability_of_staying_inside(ratio, looks):
     assert law.cdf(upper, lower_limit=-upper) == pytest.approx(0.95, abs=2e-4)
 
 
-def test_many_looks_by_simulation():
-    rng = np.random.default_rng(0)
-    ratio, looks, n = 10.0, 30, 20_000
-    bound = look_multiplier(ratio, looks)
-    step = ratio ** (-0.5 / (looks - 1))
-    z = rng.standard_normal(n)
-    most = np.abs(z)
-    for _ in range(looks - 1):
-        z = step * z + np.sqrt(1.0 - step**2) * rng.standard_normal(n)
-        most = np.maximum(most, np.abs(z))
-    inside = (most <= bound).mean()
-    assert abs(inside - 0.95) < 4.0 * np.sqrt(0.95 * 0.05 / n)
-
-
 def test_grows_with_the_range_and_with_looks():
     ratios = [1.0, 1.1, 2.0, 10.0, 100.0]
     of_ratios = [look_multiplier(each, 10) for each in ratios]

@@ -1,7 +1,6 @@
 """Rows until an interval has a wanted width."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from readout_fits import NAMES, fitted, plan
@@ -66,15 +65,6 @@ def test_verdicts_never_do_where_judges_share_their_errors():
     record = outlook.to_dict()
     assert record["level"] == 0.95 and record["rows"][0]["width"] == 0.1
     assert record["limits"][0]["model"] == "new-model"
-
-
-def test_several_models_and_widths():
-    anchor = fitted("two new models")
-    table = anchor.outlook([0.2, 0.1]).table
-    assert table.index.names == ["model", "width"] and len(table) == 4
-    model = anchor.new_models_[1]
-    one = anchor.outlook([0.2, 0.1], model=model).table
-    pd.testing.assert_frame_equal(one, table.loc[[model]])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """What verdicts are worth in votes."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -105,21 +103,6 @@ def test_a_judge_without_verdicts_on_the_model():
     assert np.isnan(row["replaces"]) and np.isnan(row["alone"])
     assert row["next_verdict"] > 0.1 and row["never_more"] > 10
     assert "judge-2 has no verdict on new-model yet." in worth.sentences[1]
-
-
-def test_rows_put_together_are_worth_what_they_were():
-    """A table of counts, of single rows, and one that was pickled."""
-    X, y = plain_table()
-    counts = X.assign(y=np.asarray(y)).groupby([*X.columns, "y"], observed=True).size()
-    counts = counts.rename("n").reset_index()
-    settings = dict(item_effects="none", cv=5, random_state=0)
-    table = AnchorPipeline(weights="frequency", **settings).fit(
-        counts[X.columns], counts["y"], sample_weight=counts["n"]
-    )
-    rows = AnchorPipeline(**settings).fit(X, y)
-    assert_allclose(table.worth().table, rows.worth().table, rtol=1e-6)
-    again = pickle.loads(pickle.dumps(rows))
-    pd.testing.assert_frame_equal(again.worth().table, rows.worth().table)
 
 
 def test_rows_until():
