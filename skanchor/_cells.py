@@ -145,12 +145,16 @@ def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
 def _many_equal(columns: list[NDArray[Any]]) -> bool:
     """Whether as many of some rows are equal as of a table that would be cells."""
     n_rows = len(columns[0])
+    some: Any = slice(None)
+    n_some = min(n_rows, LOOK)
     if n_rows > LOOK:
         some = np.random.default_rng(0).choice(n_rows, LOOK, replace=False)
-        columns = [column[some] for column in columns]
     # Of n rows in C cells of one size, a share n / C - 1 of n pairs is of equal rows.
-    pairs = len(columns[0]) * (len(columns[0]) - 1)
-    needed = (1.0 / MOST_SHARE - 1.0) * pairs / n_rows
-    # Rows that are equal are so in each column: most tables differ in the first.
-    sizes = (number_rows(*some).size for some in (columns[:1], columns))
-    return all((size * (size - 1)).sum() >= needed for size in sizes)
+    needed = (1.0 / MOST_SHARE - 1.0) * n_some * (n_some - 1) / n_rows
+    # Rows that are equal are so in each column: most tables differ in the first, and
+    # the others are then not even read.
+    for chosen in (columns[:1], columns):
+        size = number_rows(*(column[some] for column in chosen)).size
+        if (size * (size - 1)).sum() < needed:
+            return False
+    return True

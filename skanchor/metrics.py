@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from skanchor._battles import Comparisons, Outcomes
 from skanchor._estimators.base import ComparisonEstimator
-from skanchor._model.link import log_loss_terms
+from skanchor._model.sources import log_loss_terms
 from skanchor._sample.sample import Battles
 from skanchor._typing import Array
 

@@ -21,9 +21,7 @@ from skanchor._contexts import context_mix
 from skanchor._crossfit.folds import FoldPlan, check_training_sets, make_plans
 from skanchor._crossfit.historical import fit_stages
 from skanchor._crossfit.item_effects import (
-    NAMES,
     choose_item_effects,
-    matrix_size,
     read_prior,
     run_item_test,
 )
@@ -246,7 +244,7 @@ class AnchorPipeline(RankingEstimator):
             tuple,
         ],
         "n_repeats": [Interval(Integral, 1, MOST_REPEATS, closed="both")],
-        "item_effects": [StrOptions(set(NAMES)), None],
+        "item_effects": [StrOptions({"auto", "none", "random"}), None],
         "item_prior": ["array-like"],
         "historical_fit": [StrOptions({"joint", "two-step"})],
         "human_bias": [*ONE_LEARNER, None],
@@ -387,9 +385,6 @@ class AnchorPipeline(RankingEstimator):
             return sample
         contexts = read_contexts(self.context, X)
         return sample.in_contexts(contexts, self.context)
-
-    def _matrix_size(self, sample: Sample) -> int:
-        return matrix_size(sample.X, self.item_effects)
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         inference = self.prepare(sample)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
-from skanchor._model import steps
+from skanchor._model import newton
 from skanchor.datasets import fetch_mt_bench
 
 # The same examples in every run: what is drawn anew belongs into the fuzzing.
@@ -47,7 +47,7 @@ def pytest_runtest_setup():
 @pytest.fixture
 def exact_folds(monkeypatch):
     """Let the fits of folds end at their minimum, as those of a reference do."""
-    monkeypatch.setattr(steps, "FOLD_TOLERANCE", 1e-12)
+    monkeypatch.setattr(newton, "FOLD_TOLERANCE", 1e-12)
 
 
 @pytest.fixture

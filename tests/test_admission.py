@@ -11,14 +11,12 @@ from skanchor import AnchorPipeline, BTLRegressor, Comparisons, split_battles
 from skanchor._battles import decide_roles
 from skanchor._sample.admission import (
     admit_to_ranking,
-    check_ranking,
     leave_out_separated,
 )
 from skanchor._sample.row_rules import check_weights_and_groups, mean_weight
 from skanchor._sample.sample import Sample
 from skanchor._sample.usable_judges import (
     leave_out_feature_separated,
-    leave_out_judges,
     leave_out_little_history,
 )
 from skanchor.bias import LinearBias
@@ -26,7 +24,6 @@ from skanchor.exceptions import (
     BattlesError,
     BoundWarning,
     DataWarning,
-    DiagnosticWarning,
     SeparationWarning,
 )
 from skanchor.simulation import simulate_battles
@@ -60,24 +57,6 @@ def used(admitted):
 
 
 # ----------------------------------------------------------------------------- refusals
-def test_a_plain_table_is_admitted_whole():
-    admitted = admit_to_ranking(raw(*ROUND, *OLD, *NEW), None)
-    assert admitted.X.models.tolist() == ["a", "b", "c", "n"]
-    assert admitted.X.new_models == ("n",)
-    assert used(admitted) == list(range(8))
-
-
-def test_no_new_model_is_accepted_where_none_was_asked_for():
-    check_ranking(sample(*ROUND, *OLD).X, [])
-
-
-def test_a_new_model_that_only_a_judge_without_history_meets():
-    rows = [*ROUND, *OLD, ("n", "a", "k", 1)]
-    with (
-        pytest.warns(DataWarning, match="Judge 'k' has no historical row"),
-        pytest.raises(BattlesError, match=r"'n' has no comparison .*\['k'\] have no"),
-    ):
-        admit_to_ranking(raw(*rows), None)
 
 
 def test_no_judge_with_history():
@@ -104,19 +83,8 @@ def test_a_judge_with_little_history_is_left_out_where_another_places_the_model(
         leave_out_little_history(sample(*rows))
 
 
-def test_a_judge_with_little_history_stays_where_nothing_else_places_a_model():
-    rows = [*ROUND, *(OLD * 5), ("a", "b", "k", 1), ("n", "b", "k", 0)]
-    full = sample(*rows)
-    assert leave_out_little_history(full) is full
-
-
 # --------------------------------------------------------------------------- separation
 UNBEATEN = [("top", model, "human", 1) for model in "abc"] * 2
-
-
-def test_votes_that_bound_every_score_leave_the_sample_alone():
-    full = sample(*ROUND, *OLD, *NEW)
-    assert leave_out_separated(full, BTLRegressor()) is full
 
 
 def test_an_unbeaten_model_is_left_out_with_its_rows():
@@ -163,15 +131,6 @@ def test_a_model_on_the_bound_is_left_out_with_its_rows():
         leave_out_separated(sample(*held), BTLRegressor(score_bound=0.1))
 
 
-def test_no_two_models_on_a_common_scale():
-    rows = [("a", "b", "human", 1), ("b", "c", "human", 1), *OLD, *NEW]
-    with (
-        pytest.warns(SeparationWarning),
-        pytest.raises(BattlesError, match="No two of them lie on a common scale"),
-    ):
-        leave_out_separated(sample(*rows), BTLRegressor())
-
-
 # ------------------------------------------------------------------ weights and groups
 def heard(found):
     with warnings.catch_warnings(record=True) as records:
@@ -193,17 +152,6 @@ def test_the_unit_is_the_mean_weight_of_historical_rows():
     assert_allclose(scaled.weight * scaled.unit, weight)
 
 
-def test_few_groups_are_counted_among_rows_that_weigh():
-    rows = [*ROUND, *OLD, *NEW] * 30
-    thirty = np.arange(240) % 30
-    _, messages = heard(sample(*rows, groups=thirty))
-    assert messages == []
-    weight = np.where(thirty == 0, 0.0, 1.0)
-    full = sample(*rows, groups=thirty, weight=weight)
-    _, (message,) = heard(full)
-    assert message.startswith("There are 29 groups")
-
-
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
 def test_extreme_weights_are_brought_near_one(unit):
     weight = unit * np.arange(1.0, 9.0)
@@ -213,38 +161,6 @@ def test_extreme_weights_are_brought_near_one(unit):
 
 
 # ------------------------------------------------------------------ rows without weight
-@pytest.mark.parametrize(
-    "extra",
-    [
-        [("d", "a", "human", 1)],
-        [("m", "a", "j", 1)],
-        [("a", "b", "k", 1)],
-        [("n", "a", "human", 1), ("n", "b", "human", 0)],
-        UNBEATEN,
-    ],
-    ids=["model", "new-model", "judge", "votes-for-the-new", "unbeaten"],
-)
-def test_rows_without_weight_decide_nothing(extra):
-    plain = raw(*ROUND, *OLD, *NEW)
-    weight = [1.0] * 8 + [0.0] * len(extra)
-    padded = raw(*ROUND, *OLD, *NEW, *extra, weight=weight)
-    expected, found = (
-        leave_out_little_history(
-            leave_out_separated(admit_to_ranking(each, None), BTLRegressor())
-        )
-        for each in (plain, padded)
-    )
-    for name in ("models", "judges", "new_models"):
-        assert_array_equal(getattr(found.X, name), getattr(expected.X, name))
-    assert used(found) == used(expected) == list(range(8))
-
-
-def test_history_without_weight_is_no_history():
-    weight = [1.0] * 6 + [1.0] * 2 + [0.0, 1.0]
-    rows = [*ROUND, *OLD, *NEW, ("a", "b", "k", 1), ("n", "b", "k", 0)]
-    with pytest.warns(DataWarning, match="'k' has no historical row .* its 1 rows"):
-        admitted = leave_out_judges(sample(*rows, weight=weight))
-    assert used(admitted) == list(range(8))
 
 
 # --------------------------------------------------------------------- settled verdicts
@@ -262,31 +178,6 @@ def settled_by_feature(share=1.0):
 def in_roles(X, y):
     found = Sample.admit(Comparisons.from_battles(X), y, None)
     return found.with_battles(decide_roles(found.X, found.weight, None))
-
-
-def test_scores_beside_a_settled_judge_do_not_depend_on_the_order_of_rows():
-    X, y = settled_by_feature()
-    rng = np.random.default_rng(0)
-    fold, order = rng.permutation(len(X)) % 3, rng.permutation(len(X))
-
-    def board(rows):
-        plan = [
-            (np.flatnonzero(fold[rows] != k), np.flatnonzero(fold[rows] == k))
-            for k in range(3)
-        ]
-        anchor = AnchorPipeline(cv=plan, item_effects=None)
-        with (
-            pytest.warns(SeparationWarning, match="'judge-1' .* by feature 'x2'"),
-            pytest.warns(DiagnosticWarning, match="'judge-2'"),
-        ):
-            anchor.fit(X.iloc[rows].reset_index(drop=True), y[rows])
-        return anchor.leaderboard()[["score", "standard_error"]]
-
-    one = board(np.arange(len(X)))
-    assert_allclose(one, board(order).loc[one.index], rtol=1e-6)
-    # Its sensitivity was that of the step at which Newton stopped, and errors of the
-    # other judge's rows were in the thousands.
-    assert (one["standard_error"] < 0.4).all()
 
 
 def test_a_settled_judge_is_left_out_and_its_rows_are_counted():
@@ -316,20 +207,6 @@ def test_what_leaves_a_finite_fit_is_admitted_as_it_is():
     y = np.where((X["judge"] == "judge-1") & (X.index % 3 > 0), 1.0 - y, y)
     few = in_roles(rare, y)
     assert leave_out_feature_separated(few, "linear") is few
-
-
-def test_rows_of_weight_zero_have_no_say_in_whether_verdicts_are_settled():
-    X, y = settled_by_feature()
-    other = np.flatnonzero(X["judge"] == "judge-1")[::5]
-    y = y.astype(float)
-    y[other] = 1.0 - y[other]
-    weight = np.ones(len(X))
-    assert leave_out_feature_separated(in_roles(X, y), "linear").X.judges.size == 2
-    weight[other] = 0.0
-    known = in_roles(X, y).weighted(weight)
-    with pytest.warns(SeparationWarning, match="'judge-1' are separated"):
-        kept = leave_out_feature_separated(known, "linear")
-    assert kept.X.judges.tolist() == ["judge-2"]
 
 
 @pytest.mark.parametrize("new_models", [None, []])

@@ -112,16 +112,6 @@ def test_winning_or_losing_everything_hits_the_bound(equation, wins):
     assert scorer.at_bound_.tolist() == [True]
 
 
-def test_one_of_several_new_models_on_its_bound_is_named():
-    X, y, new = make_data(2)
-    last = new[-1]
-    arrival = ((X["model_a"] == last) | (X["model_b"] == last)).to_numpy()
-    y = np.where(arrival, X["model_a"] == last, y)
-    with pytest.warns(BoundWarning, match=rf"new models \['{last}'\] lie"):
-        _, scorer = chain(X, y, new)
-    assert scorer.at_bound_.tolist() == [False, True]
-
-
 def test_opponent_without_score_is_named():
     X, y, new = make_data()
     scored, _ = chain(X, y, new)
@@ -141,20 +131,6 @@ def test_new_model_without_rows_is_named():
         ArrivalScorer().fit(scored, y, weight)
 
 
-def test_missing_features_of_human_rows_do_not_matter():
-    X, y, new = make_data(1, warm=True)
-    _, full = chain(X, y, new)
-    holes = X.copy()
-    holes.loc[holes["judge"] == "human", [c for c in X if c.startswith("x")]] = np.nan
-    _, cut = chain(holes, y, new)
-    assert_allclose(full.scores_, cut.scores_, atol=1e-12)
-    holes = X.copy()
-    arrival = X.index[(X["model_a"] == new[0]) & (X["judge"] != "human")]
-    holes.loc[arrival[0], "x2_b"] = np.nan
-    with pytest.raises(BattlesError, match=f"'x2' contains NaN.*row {arrival[0]}"):
-        chain(holes, y, new)
-
-
 def test_predict_and_unseen():
     X, y, new = make_data()
     encoded, scorer = chain(X, y, new)
@@ -169,16 +145,6 @@ def test_predict_and_unseen():
         assert_allclose(scorer.win_probability(lost)[hit], 0.5)
     with pytest.raises(BattlesError, match="model-01"):
         scorer.set_params(unseen="raise").win_probability(lost)
-
-
-def test_people_alone_place_a_new_model_without_judges():
-    X = pd.DataFrame({"model_a": list("aabbnnaa"), "model_b": list("bbaaaann")})
-    y = np.array([1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0])
-    X = Comparisons.from_battles(X, new_models=["n"])
-    scored = BTLRegressor().fit(X, y).transform(X)
-    assert scored.sensitivities is None
-    # Three of four against a model at zero.
-    assert_allclose(ArrivalScorer().fit(scored, y).scores_["n"], np.log(3.0))
 
 
 def test_no_new_models_and_bad_parameters():

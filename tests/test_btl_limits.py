@@ -82,13 +82,6 @@ def test_scores_beyond_the_bound_move_no_other():
     assert held.conf_int().loc[3].tolist() == [1.5, np.inf]
 
 
-def test_a_ridge_is_held_by_the_bound_as_well():
-    rows = [("x", "y", 1.0)] * 9 + [("x", "y", 0.0)]
-    with pytest.warns(BoundWarning, match="bound of 0.5"):
-        held = fit(rows, alpha=1e-3, score_bound=0.5)
-    assert_allclose(held.scores_, [0.5, -0.5])
-
-
 # ------------------------------------------------------------------------ at infinity
 def ring(names, seed):
     """Models that have all beaten and been beaten."""

@@ -19,9 +19,7 @@ from skanchor import (
     Comparisons,
     RieszDebiaser,
 )
-from skanchor.baselines import DirectScore, JointBTL
 from skanchor.bias import BoostedBias, LinearBias, NetworkBias
-from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError, LearnerError
 
 
@@ -109,33 +107,7 @@ def test_a_ridge_on_scores_is_that_of_the_penalised_regression(table):
     assert_allclose(btl.bias_.coef_, coef[K - 1 :], atol=1e-6)
 
 
-def test_without_style_in_people_scores_hardly_move(table):
-    data, _, _ = table
-    plain = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
-    style = pipeline().fit(data.X, data.y)
-    error = plain.standard_errors_.iloc[0]
-    assert abs(plain.scores_ - style.scores_).iloc[0] < error
-    assert abs(style.standard_errors_.iloc[0] / error - 1) < 0.2
-
-
-def test_the_style_of_people_is_found(table):
-    data, y, coef = table
-    anchor = pipeline().fit(data.X, y)
-    # The coefficients have errors of .1 to .15.
-    assert_allclose(anchor.human_bias_.coef_, coef, atol=0.5)
-
-
 # ------------------------------------------------------------------------- exact laws
-@pytest.mark.parametrize("item_effects", [None, "random"])
-def test_the_joint_fit_leaves_no_slope(table, item_effects):
-    data, y, _ = table
-    X = data.X
-    anchor = pipeline(item_effects=item_effects).fit(X, y)
-    rows, human = anchor.comparisons_, (X["judge"] == "human").to_numpy()
-    residual = (y - expit(rows.logits()))[human]
-    tolerance = 1e-4 if item_effects is None else 1.0
-    assert_allclose(contrasts(X)[human].T @ residual, 0, atol=tolerance)
-    assert abs(rows.score_differences[human] @ residual) < tolerance
 
 
 @pytest.mark.parametrize("historical_fit", ["joint", "two-step"])
@@ -152,16 +124,6 @@ def test_weights_balance_features_of_votes(table, historical_fit):
     assert_allclose(found, np.zeros_like(found), atol=1e-7)
     assert anchor.debiaser_.identity_error_ < 1e-8
     assert not anchor.debiaser_.undetermined_.any()
-
-
-def test_shifted_and_scaled_features_change_nothing(table):
-    data, y, _ = table
-    moved = data.X.copy()
-    for side in "ab":
-        moved[f"x1_{side}"] = 7.0 + 100.0 * moved[f"x1_{side}"]
-    one, two = (pipeline().fit(X, y) for X in (data.X, moved))
-    assert_allclose(one.scores_, two.scores_, atol=1e-7)
-    assert_allclose(one.standard_errors_, two.standard_errors_, atol=1e-7)
 
 
 def test_influence_is_the_derivative_by_a_weight(table):
@@ -187,19 +149,6 @@ def test_influence_is_the_derivative_by_a_weight(table):
         slope = (scores(one + step) - scores(one - step)) / 2e-3
         found = debiaser.influence(rows, y)[row]
         assert_allclose(slope, found, atol=1e-6)
-
-
-def test_swapped_sides_change_nothing(table):
-    data, y, _ = table
-    plan = pipeline().fit(data.X, y).fold_plan_
-    names = {"model_a": "model_b", "model_b": "model_a"}
-    for name in FEATURES:
-        names |= {f"{name}_a": f"{name}_b", f"{name}_b": f"{name}_a"}
-    swapped = data.X.rename(columns=names)
-    one = pipeline(cv=plan).fit(data.X, y)
-    two = pipeline(cv=plan).fit(swapped, 1 - y)
-    assert_allclose(one.scores_, two.scores_, atol=1e-7)
-    assert_allclose(one.standard_errors_, two.standard_errors_, atol=1e-7)
 
 
 # --------------------------------------------------------------------------- learners
@@ -262,13 +211,6 @@ def test_a_history_is_not_kept_with_style(table):
         history.fit(data.X[old], y[old])
 
 
-@pytest.mark.parametrize("method", [DirectScore, JointBTL])
-def test_baselines_know_no_style(table, method):
-    data, y, _ = table
-    with pytest.raises(ValueError, match="Baselines do not support a bias"):
-        method(btl=BTLRegressor(bias="linear")).fit(data.X, y)
-
-
 # ------------------------------------------------------------------ what it tells of it
 def test_diagnostics_tell_the_coefficients_of_style(table):
     data, y, coef = table
@@ -299,40 +241,3 @@ def test_style_that_tells_models_apart_is_warned_of(table):
         X[f"x1_{side}"] = own + 0.02 * rng.normal(size=len(X))
     with pytest.warns(Warning, match="information in its votes"):
         pipeline(item_effects=None).fit(X, y)
-
-
-def test_results_say_what_scores_say(table):
-    data, y, _ = table
-    plain = AnchorPipeline(cv=2, random_state=0).fit(data.X, y)
-    assert "Style" not in str(plain.result_.inputs)
-    assert not plain.result_.inputs.style_controlled
-    inputs = pipeline(cv=2).fit(data.X, y).result_.inputs
-    assert inputs.style_controlled
-    assert "Style: controlled" in str(inputs)
-
-
-def test_the_scale_is_a_factor_of_joint_scores(table):
-    """Only there do intervals stretch away from zero."""
-    data, y, _ = table
-    for joint in (AnchorPipeline(cv=2, random_state=0), pipeline(cv=2)):
-        assert 0 < joint.fit(data.X, y).result_.scale_z < np.inf
-    for other in (
-        AnchorPipeline(cv=2, random_state=0, historical_fit="two-step"),
-        pipeline(cv=2, historical_fit="two-step"),
-    ):
-        result = other.fit(data.X, y).result_
-        assert result.scale_z == np.inf > result.diagnostics.scale_z
-        low, high = result.conf_int().iloc[0]
-        assert low + high == pytest.approx(2 * result.scores.iloc[0])
-
-
-def test_models_left_out_are_compared_at_equal_style():
-    data, y, _ = small(n_models=4, n_historical=4000)
-    models = data.truth.historical_models[:1]
-    anchor = pipeline(cv=2, item_effects=None)
-    left = leave_one_model_out(anchor, data.X, y, models=models)
-    X, outcomes = votes(data, y)
-    style = BTLRegressor(bias="linear").fit(X, outcomes).scores_
-    truth = style[models[0]] - style.drop(models[0]).mean()
-    assert_allclose(left["true_score"], truth)
-    assert left["compatible"].all()

@@ -15,13 +15,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     PolynomialFeatures,
-    SplineTransformer,
     StandardScaler,
 )
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, JudgeCalibrator
 from skanchor._estimators.judge_checks import favour_of_a_side
-from skanchor._sample.sample import Sample
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.fitting import TrainingRows
 from skanchor.exceptions import (
@@ -132,20 +130,6 @@ def test_bound_is_told():
         JudgeCalibrator(sensitivity_bounds=(1, 1)).fit(battles, y)
 
 
-def test_sensitivity_bounds_leave_the_position_effect_free():
-    X, y = make_data(2)
-    rng = np.random.default_rng(0)
-    judge = (X["judge"] != "human").to_numpy()
-    # Verdicts that lean to the side shown second.
-    y = np.where(judge & (rng.random(len(y)) < 0.3), 0.0, y)
-    battles = scored(X, y)
-    free = JudgeCalibrator(position_effect=True).fit(battles, y)
-    tight = JudgeCalibrator(position_effect=True, sensitivity_bounds=(0, 20))
-    tight.fit(battles, y)
-    assert (free.position_effects_ < -0.2).all()
-    assert_allclose(tight.position_effects_, free.position_effects_, atol=1e-8)
-
-
 def test_judge_that_follows_the_display_order():
     X, y = make_data(2)
     hit = (X["judge"] == "judge-1").to_numpy()
@@ -231,36 +215,6 @@ def test_dict_of_learners_by_judge():
         JudgeCalibrator({"judge-1": "linear"}).fit(battles, y)
 
 
-def test_ridge_shrinks_to_no_features():
-    X, y = make_data(7)
-    battles = scored(X, y)
-    norms = []
-    for alpha in (0.0, 0.1, 1.0, 1e9):
-        fit = JudgeCalibrator().set_params(bias__alpha=alpha).fit(battles, y)
-        norms.append(np.linalg.norm(fit.biases_["judge-1"].coef_))
-    assert norms == sorted(norms, reverse=True)
-    bare = scored(X.drop(columns=FEATURES), y)
-    assert_allclose(
-        fit.sensitivities_, JudgeCalibrator().fit(bare, y).sensitivities_, atol=1e-6
-    )
-
-
-@pytest.mark.parametrize(
-    "feature_map",
-    [
-        SplineTransformer(n_knots=4),
-        make_pipeline(StandardScaler(), PolynomialFeatures(2, include_bias=False)),
-    ],
-)
-def test_feature_maps_raise_the_likelihood(feature_map):
-    X, y = make_data(8, bias="curved", rho=1.5, n_historical=3000)
-    battles = scored(X, y)
-    plain = JudgeCalibrator().fit(battles, y)
-    curved = JudgeCalibrator(LinearBias(feature_map)).fit(battles, y)
-    assert curved.score(battles, y) > plain.score(battles, y)
-    assert not hasattr(feature_map, "n_features_in_")
-
-
 # ----------------------------------------------------------------------- coefficients
 def test_coefficients_are_the_bias_in_units_of_the_table():
     data = simulate_battles(20_000, 100, n_models=5, n_judges=2, random_state=0)
@@ -343,16 +297,6 @@ def test_rows_that_are_not_used_may_lack_features():
     JudgeCalibrator().fit(scored(holes, y), y, weight)
 
 
-def test_zero_weight_rows_equal_removed_rows():
-    X, y = make_data(10)
-    weight = np.where(np.arange(len(y)) % 3 == 0, 0.0, 2.0)
-    kept = weight > 0
-    full = JudgeCalibrator(position_effect=True).fit(scored(X, y, weight), y, weight)
-    cut = JudgeCalibrator(position_effect=True).fit(scored(X[kept], y[kept]), y[kept])
-    assert_allclose(full.sensitivities_, cut.sensitivities_, atol=1e-8)
-    assert_allclose(full.position_effects_, cut.position_effects_, atol=1e-8)
-
-
 def test_judge_without_historical_rows():
     X, y = make_data(11)
     battles = scored(X, y)
@@ -402,39 +346,6 @@ def test_auto_fits_position_effects_where_no_ranking_explains_the_display(cycle)
     assert (fit.transform(battles).position_effects is None) != cycle
 
 
-def test_auto_says_nothing_of_an_order_that_no_column_tells():
-    X, y = make_data(4)
-    turned = X["model_a"] > X["model_b"]
-    names = ["model_a", "model_b"]
-    X.loc[turned, names] = X.loc[turned, names[::-1]].to_numpy()
-    y = np.where(turned, 1 - y, y)
-    fit = JudgeCalibrator(position_effect="auto").fit(scored(X, y), y)
-    assert not fit.has_position_effect_.any()
-
-
-def test_auto_decides_judge_by_judge():
-    X, y = make_data(4)
-    order = np.where(X["judge"] == "judge-1", by_name(X), "model_a")
-    battles = scored(X.assign(shown_first=order), y)
-    with pytest.warns(DataWarning, match="'judge-1' is left out"):
-        fit = JudgeCalibrator(position_effect="auto").fit(battles, y)
-    assert fit.has_position_effect_.to_dict() == {"judge-1": False, "judge-2": True}
-    neither = JudgeCalibrator(position_effect=False).fit(battles, y)
-    both = JudgeCalibrator(position_effect=True).fit(scored(X, y), y)
-    for judge, same in (("judge-1", neither), ("judge-2", both)):
-        assert fit.sensitivities_[judge] == same.sensitivities_[judge]
-        assert fit.position_effects_[judge] == same.position_effects_[judge]
-    # What follows knows nothing of an order that was not modelled.
-    known = fit.transform(battles)
-    hit = known.judge == battles.judges.tolist().index("judge-1")
-    assert not known.order[hit].any()
-    assert_array_equal(known.order[~hit], battles.order[~hit])
-    # A training set decides as all rows do.
-    again = JudgeCalibrator(position_effect="auto")
-    again.fit_sample(Sample.admit(battles, y), start=fit)
-    assert_array_equal(again.has_position_effect_, fit.has_position_effect_)
-
-
 def test_a_favour_that_is_left_out_is_told():
     X, y = make_data(4)
     rng = np.random.default_rng(0)
@@ -481,24 +392,6 @@ def test_the_test_for_a_favour_by_least_squares():
         assert_allclose(effect, rest @ residual / (curvature @ rest**2), rtol=1e-8)
         z = abs(rest @ residual) / np.linalg.norm(rest * residual)
         assert_allclose(p_value, 2.0 * norm.sf(z), rtol=1e-8)
-
-
-def test_favours_are_tested_for_all_judges_together(monkeypatch):
-    X, y = make_data(4)
-    battles = scored(X, y)
-    fit = JudgeCalibrator(position_effect=False).fit(battles, y)
-    learners = fit.biases_.values()
-    tasks = tasks_without_order(battles, y)
-    least = min(
-        favour_of_a_side(a, *b)[1] for a, b in zip(learners, tasks, strict=True)
-    )
-    # Two judges halve the level of each.
-    for level, told in ((1.8 * least, False), (2.2 * least, True)):
-        monkeypatch.setattr("skanchor._estimators.judges.FAVOUR", level)
-        with warnings.catch_warnings(record=True) as found:
-            warnings.simplefilter("always")
-            JudgeCalibrator(position_effect=False).fit(battles, y)
-        assert any("favours the side" in str(w.message) for w in found) == told
 
 
 @pytest.mark.parametrize(

@@ -95,18 +95,6 @@ def test_copies_give_the_same_intervals(data, anchor):
         clone(anchor).predict(data.X)
 
 
-def test_copies_of_the_stages_and_the_baseline(data):
-    battles = Comparisons.from_battles(data.X)
-    stages = BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), RieszDebiaser()
-    for stage in (*stages, JointBTL()):
-        expected = stage.fit(battles, data.y).score(battles, data.y)
-        for other in (c(stage) for c in COPIERS):
-            assert other.score(battles, data.y) == expected
-        assert clone(stage).fit(battles, data.y).score(battles, data.y) == expected
-        if stage in stages:
-            battles = stage.transform(battles)
-
-
 def test_features_are_read_by_name(data, anchor):
     """Order and further columns change nothing; a missing feature is named."""
     verdicts = data.X["judge"] != "human"

@@ -6,11 +6,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from numpy.testing import assert_array_equal
 
 from skanchor import Comparisons
-from skanchor._battles.grouping import find_groups
-from skanchor._sample.sample import Sample, check_weight
+from skanchor._sample.sample import Sample
 from skanchor.exceptions import BattlesError, DataWarning
 
 TABLE = pd.DataFrame(
@@ -27,63 +25,6 @@ LABELS = ["model_a", "model_b", "tie", "model_a", "tie"]
 def sample(**kwargs):
     # Encoded beforehand, so that the row against itself is not told again.
     return Sample.admit(Comparisons.from_battles(TABLE), LABELS, **kwargs)
-
-
-def test_admission_encodes_what_is_given():
-    found = sample(sample_weight=[1, 0, 2, 3, 4], groups=TABLE["prompt"])
-    assert len(found) == 5
-    assert found.y.tolist() == [1.0, 0.0, 0.5, 1.0, 0.5]
-    assert found.weight.tolist() == [1.0, 0.0, 2.0, 3.0, 4.0]
-    assert found.groups.tolist() == [0, 1, 0, 2, 2]
-    # A row without weight and a row of a model against itself do not count.
-    assert found.counts.tolist() == [True, False, True, True, False]
-
-
-def test_no_weights_are_ones_and_no_groups_none():
-    found = sample()
-    assert found.weight.tolist() == [1.0] * 5
-    assert found.groups is None and found[:2].groups is None
-
-
-def test_groups_by_name_are_those_of_the_column():
-    with pytest.warns(DataWarning, match="1 rows compare a model with itself"):
-        named = Sample.admit(TABLE, LABELS, groups="prompt")
-    assert_array_equal(named.groups, sample(groups=TABLE["prompt"]).groups)
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [[3, 0], np.array([True, False, True, False, True]), slice(1, 4)],
-    ids=["numbers", "mask", "slice"],
-)
-def test_a_slice_has_the_rows_of_every_part(rows):
-    whole = sample(sample_weight=[1, 0, 2, 3, 4], groups=TABLE["prompt"])
-    cut = whole[rows]
-    for name in ("y", "weight", "groups"):
-        assert_array_equal(getattr(cut, name), getattr(whole, name)[rows])
-    assert_array_equal(cut.X.left, whole.X.left[rows])
-    assert_array_equal(cut.counts, whole.counts[rows])
-    # Vocabulary and labels stay those of the whole.
-    assert_array_equal(cut.X.models, whole.X.models)
-    assert_array_equal(cut.outcomes.classes, whole.outcomes.classes)
-
-
-def test_other_weights_and_battles_leave_the_first_sample_alone():
-    first = sample()
-    second = first.weighted(np.arange(5.0))
-    third = second.with_battles(first.X.with_columns(scores=np.zeros(4)))
-    assert first.weight.tolist() == [1.0] * 5
-    assert second.weight.tolist() == third.weight.tolist() == [0, 1, 2, 3, 4]
-    assert second.X is first.X and first.X.scores is None
-    assert third.X.scores.tolist() == [0.0] * 4
-
-
-def test_odd_rows_are_told_of_at_the_first_door_only():
-    with pytest.warns(DataWarning, match="1 rows compare a model with itself") as told:
-        encoded = Sample.admit(TABLE, LABELS).X
-    assert len(told) == 1
-    # A warning would be an error here.
-    Sample.admit(encoded, LABELS)
 
 
 @pytest.mark.parametrize(
@@ -108,22 +49,11 @@ def test_refusals(y, kwargs, error, message):
         Sample.admit(Comparisons.from_battles(TABLE), y, **kwargs)
 
 
-def test_an_empty_table_is_refused():
-    with pytest.raises(BattlesError, match="the battles table is empty"):
-        Sample.admit(TABLE[:0], [])
-
-
 def test_bare_arrays_need_both_classes_among_rows_that_weigh():
     rows = np.array([[0.0, 1.0, 0.5], [1.0, 2.0, 1.5], [2.0, 0.0, 0.1]])
     assert Sample.admit(rows, [0, 1, 1]).y.tolist() == [0.0, 1.0, 1.0]
     with pytest.raises(BattlesError, match="positive weight have only one class"):
         Sample.admit(rows, [0, 1, 1], sample_weight=[0, 1, 1])
-
-
-def test_of_many_columns_the_first_twenty_are_named():
-    wide = TABLE.assign(**{f"c{i:02d}": 0.0 for i in range(30)})
-    with pytest.raises(BattlesError, match=r"lacks \(columns: .*'c15'\]\)"):
-        find_groups("nobody", wide, 5)
 
 
 @pytest.mark.parametrize(
@@ -182,15 +112,3 @@ def test_the_digest_is_that_of_all_that_a_row_says():
         digest(groups=None),
     ]
     assert len({known, *others}) == 1 + len(others)
-
-
-def test_weights_and_groups_alone():
-    X = Comparisons.from_battles(TABLE)
-    assert check_weight(None, X).tolist() == [1.0] * 5
-    given = np.arange(1.0, 6.0)
-    assert_array_equal(check_weight(given.tolist(), X), given)
-    assert find_groups(None, TABLE, 5).prompts is None
-    # Codes follow first appearance, whatever the labels are.
-    found = find_groups([9, 3, 9, 3, 1], TABLE, 5)
-    assert found.prompts.tolist() == [0, 1, 0, 1, 2]
-    assert found.labels.tolist() == [9, 3, 1]

@@ -8,14 +8,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
-from skanchor import AnchorPipeline, BTLRegressor, read_battles, split_battles
+from skanchor import AnchorPipeline, BTLRegressor
 from skanchor.baselines import DirectScore
 from skanchor.bootstrap import bootstrap
-from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError, DataWarning, DiagnosticWarning
 from skanchor.simulation import simulate_battles
-
-NEW = "new-model"
 
 
 def davidson(eta, nu):
@@ -56,33 +53,6 @@ def test_two_equal_ties_to_a_win_halve_the_logit():
     assert_allclose(win + tie / 2, expit(eta / 2), atol=1e-15)
 
 
-def test_half_wins_are_a_multiple_of_the_logit_but_for_half_a_percent():
-    eta = np.linspace(-6, 6, 481)
-    for nu in (0.2, 0.5, 1.0):
-        win, tie = davidson(eta, nu)
-        kappa = 2 / (2 + nu)
-        near = [
-            np.abs(win + tie / 2 - expit(k * eta)).max()
-            for k in kappa * np.linspace(0.95, 1.15, 41)
-        ]
-        assert min(near) < 0.0065
-
-
-def test_decided_votes_are_exact_whatever_the_ties_depend_on():
-    X, _, win, tie = with_ties(slopes=(-0.5, 0.0, 0.4))
-    anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0)
-    quiet(anchor, X, win / (1 - tie), sample_weight=1 - tie)
-    assert_allclose(anchor.scores_[NEW], 0.5, atol=1e-6)
-
-
-def test_half_wins_are_unbiased_on_their_own_scale():
-    # Half-wins of people and judges with other rates of ties: kappa = 1 / 2 exactly.
-    X, _, win, tie = with_ties(nu=(2.0, 0.0, 2.0))
-    anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0)
-    quiet(anchor, X, win + tie / 2)
-    assert_allclose(anchor.scores_[NEW], 0.25, atol=1e-6)
-
-
 # ------------------------------------------------------------------------- leaving out
 @pytest.mark.parametrize("item_effects", ["none", "random"])
 def test_left_out_is_the_table_without_them(item_effects):
@@ -101,19 +71,6 @@ def test_left_out_is_the_table_without_them(item_effects):
         assert_allclose(found, due, rtol=1e-9, atol=1e-11)
     assert_allclose(anchor.influence_[keep], rest.influence_, atol=1e-11)
     assert not anchor.influence_[~keep].any()
-
-
-def test_scores_of_people_alone():
-    X, y, *_ = with_ties()
-    human = (X.judge == "human").to_numpy()
-    decided = human & (y != "tie").to_numpy()
-    found = BTLRegressor(ties="drop").fit(X[human], y[human])
-    due = BTLRegressor().fit(X[decided], y[decided])
-    assert_allclose(found.scores_, due.scores_, rtol=1e-10)
-    assert_allclose(found.covariance_, due.covariance_, rtol=1e-9)
-    assert_allclose(
-        found.score(X[human], y[human]), due.score(X[decided], y[decided]), rtol=1e-10
-    )
 
 
 @pytest.mark.parametrize("most", [1, 5])
@@ -137,28 +94,6 @@ def test_ties_among_counted_rows_are_left_out(most):
         assert_array_equal(fitted._sample.weight == 0, (y == "tie")[listed])
 
 
-def test_counts_and_tables_of_wins_follow(tmp_path):
-    X, y, *_ = with_ties()
-    cells = X.assign(y=y).groupby([*X.columns, "y"]).size().unstack(fill_value=0)
-    wins = cells.rename(
-        columns={"model_a": "wins_a", "model_b": "wins_b", "tie": "ties"}
-    )
-    wins.reset_index().to_csv(tmp_path / "wins.csv", index=False)
-    table, outcomes = split_battles(read_battles(tmp_path / "wins.csv"))
-    anchor = AnchorPipeline(
-        weights="frequency", ties="drop", item_effects=None, cv=3, random_state=0
-    )
-    quiet(anchor, table, outcomes, sample_weight=table["count"])
-    listed = np.repeat(np.arange(len(table)), table["count"])
-    rows = table.iloc[listed].reset_index(drop=True)
-    same = AnchorPipeline(ties="drop", item_effects=None, cv=anchor.fold_plan_)
-    quiet(same, rows, outcomes.iloc[listed].reset_index(drop=True))
-    assert_allclose(anchor.scores_, same.scores_, rtol=1e-12)
-    assert_allclose(anchor.standard_errors_, same.standard_errors_, rtol=1e-10)
-    n_ties = int((y == "tie").sum())
-    assert anchor.result_.inputs.n_ties == same.result_.inputs.n_ties == n_ties
-
-
 def test_a_method_takes_the_ties_of_its_part():
     X, y, *_ = with_ties()
     keep = (y != "tie").to_numpy()
@@ -172,18 +107,6 @@ def test_a_method_takes_the_ties_of_its_part():
     direct = refits["direct"]
     assert_allclose(direct.estimates[direct.is_new], found.scores_, rtol=1e-9)
     assert np.isfinite(direct.replicates).all()
-
-
-def test_models_left_out_are_compared_on_one_scale():
-    X, y, *_ = with_ties()
-    keep = (y != "tie").to_numpy()
-    anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0, ties="drop")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = leave_one_model_out(anchor, X, y, models=["model-01"])
-        due = leave_one_model_out(anchor, X[keep], y[keep], models=["model-01"])
-    assert_allclose(found["true_score"], due["true_score"], rtol=1e-9)
-    assert_allclose(found["true_error"], due["true_error"], rtol=1e-9)
 
 
 # ------------------------------------------------------------------------------- told
@@ -207,20 +130,6 @@ def test_counts_are_told_by_source_and_kind():
         summary = anchor.summary()
         assert (summary["both_bad"] == table["both_bad"].drop("human")).all()
         assert (summary["ties"] == table["ties"].drop("human")).all()
-
-
-def test_ties_without_weight_are_no_ties():
-    X, y, *_ = with_ties()
-    y = y.mask(y == "tie", "model_a")
-    y.iloc[::7] = "tie"
-    weight = np.where(np.arange(len(y)) % 14 == 0, 0.0, 1.0)
-    anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        anchor.fit(X, y, sample_weight=weight)
-    n_ties = int(((y == "tie") & (weight > 0)).sum())
-    assert anchor.result_.inputs.n_ties == n_ties > 0
-    assert anchor.result_.diagnostics.ties["ties"].sum() == n_ties
 
 
 def test_marks_of_a_reader_count_where_outcomes_are_numbers():
@@ -255,15 +164,6 @@ def test_either_the_label_or_the_mark_says_that_both_were_bad():
     assert bad.sum() == either.sum()
 
 
-def test_nothing_is_told_where_nothing_ties():
-    X, y, *_ = with_ties(nu=(0.0, 0.0, 0.0))
-    for ties in ("half", "drop"):
-        anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0, ties=ties)
-        quiet(anchor, X, y)
-        assert "Ties" not in str(anchor.result_.inputs)
-        assert (anchor.result_.diagnostics.ties["level"] == 0).all()
-
-
 # ------------------------------------------------------------------------- the level
 def test_level_is_the_coefficient_of_the_ties():
     X, y, *_ = with_ties(nu=(2.0, 2.0, 2.0), slopes=(-0.6, 0.6, 0.0), n=20000)
@@ -277,12 +177,6 @@ def test_level_is_the_coefficient_of_the_ties():
     drop = AnchorPipeline(item_effects=None, cv=2, random_state=0, ties="drop")
     drop.fit(X, y)
     assert drop.result_.diagnostics.ties["level"].isna().all()
-
-
-def test_ties_alike_are_no_warning():
-    X, y, *_ = with_ties(nu=(1.0, 0.5, 2.0), n=6000)
-    anchor = AnchorPipeline(item_effects=None, cv=2, random_state=0).fit(X, y)
-    assert anchor.result_.diagnostics.messages() == []
 
 
 # -------------------------------------------------------------------------- bad input

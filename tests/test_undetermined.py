@@ -86,13 +86,6 @@ def test_others_are_as_in_a_table_without_it(table, item_effects, lone):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_it_is_reported(table):
-    X, y, fold = table
-    with pytest.warns(InstabilityWarning, match=NEW):
-        AnchorPipeline(cv=plan(fold), item_effects=None).fit(X, y)
-
-
-@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("lone", [False, True])
 def test_placing_leaves_it_out_as_well(table, lone):
     X, y, fold = table

@@ -72,14 +72,6 @@ def test_the_unit_of_all_weights_is_nothing(name, table):
     assert_unitless(anchor, X, y, weight)
 
 
-def test_nor_is_it_to_trees(table):
-    """Rounding may tip the choice of a split: powers of two do not round."""
-    X, y, weight, _ = table
-    boosted = JudgeCalibrator(bias="boosted")
-    anchor = AnchorPipeline(calibrator=boosted, cv=2, random_state=0, item_effects=None)
-    assert_unitless(anchor, X, y, weight, units=(2.0**-20, 2.0**20))
-
-
 @pytest.mark.parametrize("item_effects", [None, "random"])
 def test_nor_is_it_in_cells_or_with_groups(item_effects, table):
     X, y, weight, groups = table
@@ -100,17 +92,6 @@ COUNTING = {"LogisticJudge"}
 def test_nor_is_it_to_baselines(name, table):
     X, y, weight, _ = table
     assert_unitless(BASELINES[name](), X.drop(columns="kind"), y, weight)
-
-
-def test_nor_is_it_to_votes_alone(table):
-    X, y, weight, _ = table
-    votes = (X["judge"] == "human").to_numpy()
-    X, y, weight = X[votes], y[votes], weight[votes]
-    for btl in (BTLRegressor(), BTLRegressor(alpha=0.1, bias="linear")):
-        fits = [clone(btl).fit(X, y, unit * weight) for unit in (1.0, *UNITS)]
-        for other in fits[1:]:
-            assert_allclose(other.scores_, fits[0].scores_, atol=1e-8)
-            assert_allclose(other.standard_errors_, fits[0].standard_errors_, rtol=1e-8)
 
 
 @pytest.mark.parametrize("item_effects", [None, "random"])

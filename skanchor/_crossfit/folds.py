@@ -160,9 +160,14 @@ def _keeps_scale(sample: Sample, plan: FoldPlan, cell: NDArray[np.intp] | None) 
     """Whether every training set's human votes join the models as all votes do."""
     plan = replace(plan, cell=cell, size=sample.multiplicity)
     counts = sample.counts.astype(np.float64)
-    whole = count_components(wins_of_votes(sample, counts))
-    kept = (counts * plan.trained(k) for k in range(plan.n_folds))
-    return all(count_components(wins_of_votes(sample, one)) == whole for one in kept)
+    whole = wins_of_votes(sample, counts)
+    for number in range(plan.n_folds):
+        kept = wins_of_votes(sample, counts * plan.trained(number))
+        if np.array_equal(kept, whole):
+            continue
+        if count_components(kept) != count_components(whole):
+            return False
+    return True
 
 
 def wins_of_votes(sample: Sample, weight: Array) -> Array:

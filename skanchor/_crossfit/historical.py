@@ -24,8 +24,7 @@ from skanchor._estimators.judges import JudgeCalibrator, NoJudges
 from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE
-from skanchor._model.logistic import fit_logistic
-from skanchor._model.separation import separation_of
+from skanchor._model.logistic import fit_logistic, separation_of
 from skanchor._sample.sample import Sample
 from skanchor.bias.protocol import linearity
 from skanchor.exceptions import ConvergenceWarning, WeakJudgeWarning

@@ -16,7 +16,7 @@ from skanchor._estimators.pipeline_fit import PipelineFit
 from skanchor._model.graph import components, in_braces
 from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.steps import Step, grams_of
+from skanchor._model.newton import Step, grams_of
 from skanchor._sample.admission import slight_ridge
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DisconnectedError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,21 +10,17 @@ from numpy.typing import NDArray
 
 from skanchor._battles import Comparisons
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
-from skanchor._crossfit.item_test import choose_item_effects as choose
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.pipeline_fit import PipelineFit
-from skanchor._machine import limited_threads, threads_for
 from skanchor._model.item_covariance import RowsOfHistory, estimate_covariance
 from skanchor._model.item_effects import (
     FEW_MODELS,
     ITEM_PRIOR,
-    MOST_EFFECTS,
     ItemCovariance,
     ItemPrior,
     check_number,
 )
 from skanchor._model.layout import PEOPLE
-from skanchor._model.parameters import count_parameters
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning, SkanchorWarning, SlowWarning
 from skanchor.warning_log import warn, warn_at_once
@@ -37,8 +32,11 @@ SECONDS, MINUTE = 93.0 / 2_000.0**3, 60.0
 """Seconds that item effects take, by the cube of their number, on one core of 2026 and
 with ten folds; and from how many seconds on a user is told beforehand."""
 
-NAMES = ("auto", "none", "random")
-"""Values of ``item_effects``, beside None."""
+DETECTED = 0.2
+"""P-value below which item effects enter."""
+
+FEW_JUDGES = 2
+"""Judges up to which the test is not asked, which sees too little with so few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +79,6 @@ class ItemChoice:
         return found
 
 
-def leaves_items_out(item_effects: str | None) -> bool:
-    """Whether a user asks for the interval without item effects."""
-    return item_effects is None or item_effects == "none"
-
-
 def choose_item_effects(
     item_effects: str | None,
     X: Comparisons,
@@ -109,47 +102,55 @@ def choose_item_effects(
     -------
     ItemChoice
     """
-    found = _choose(item_effects, X, test, prior)
-    if found.item_effects == "random":
-        check_number(len(X.judges), len(X.models))
-        _warn_of_time(X)
-    return found
-
-
-def _warn_of_time(X: Comparisons) -> None:
-    """Warn beforehand of item effects that take more than a minute."""
-    n_judges, n_models = len(X.judges), len(X.models)
-    seconds = SECONDS * (n_judges * n_models) ** 3
-    if seconds <= MINUTE:
-        return
-    warn_at_once(
-        SlowWarning(
-            f"{n_judges:,} judges and {n_models:,} models have "
-            f"{n_judges * n_models:,} item effects, whose fit takes about "
-            f"{max(seconds / 60.0, 1.0):.0f} minutes. Fewer judges or models take "
-            "less, with the cube of their number.",
-            code="slow-item-effects",
-        ),
-        stacklevel=4,
-    )
-
-
-def _choose(
-    item_effects: str | None, X: Comparisons, test: ItemTest, prior: ItemPrior
-) -> ItemChoice:
-    """Decide, whatever time it takes."""
-    n_historical = count_historical(X)
-    enter, reason = choose(test, len(X.judges), n_historical, prior.sd)
-    if len(X.judges) and leaves_items_out(item_effects):
+    n_judges, n_models = len(X.judges), count_historical(X)
+    if n_judges == 0:
+        enter, reason = False, "there are no judges"
+    elif item_effects in (None, "none"):
         enter, reason = False, "as asked"
-    elif len(X.judges) and n_historical > 1 and item_effects == "random":
+    elif n_models < 2:
+        # A lone historical model is at zero on a scale that nothing tells.
+        enter, reason = False, "there is one historical model"
+    elif item_effects == "random":
         enter, reason = True, "as asked"
-    if enter and n_historical < FEW_MODELS:
+    elif n_models < FEW_MODELS:
+        enter, reason = True, f"they always are with {n_models} historical models"
+    elif n_judges <= FEW_JUDGES:
+        enter, reason = True, "they always are with one or two judges"
+    elif np.isnan(test.p_value):
+        enter, reason = True, "no test for them is possible"
+    elif test.p_value < DETECTED:
+        enter, reason = True, "a test sees them"
+    elif not test.rules_out(prior.sd):
+        size = f"{prior.sd:g} logits"
+        enter, reason = True, f"the verdicts do not rule out a size of {size}"
+    else:
+        enter, reason = False, "a test does not see them"
+    if enter:
+        check_number(n_judges, len(X.models))
+        _warn_of_time(n_judges, len(X.models))
+    if enter and n_models < FEW_MODELS:
         reason += (
             f", and their size rests on a prior of {prior.sd:g} logits with "
             f"{prior.df:g} degrees of freedom"
         )
     return ItemChoice("random" if enter else "none", reason, test.p_value, prior)
+
+
+def _warn_of_time(n_judges: int, n_models: int) -> None:
+    """Warn beforehand of item effects that take more than a minute."""
+    n_effects = n_judges * n_models
+    seconds = SECONDS * n_effects**3
+    if seconds <= MINUTE:
+        return
+    warn_at_once(
+        SlowWarning(
+            f"{n_judges:,} judges and {n_models:,} models have {n_effects:,} item "
+            f"effects, whose fit takes about {max(seconds / 60.0, 1.0):.0f} minutes. "
+            "Fewer judges or models take less, with the cube of their number.",
+            code="slow-item-effects",
+        ),
+        stacklevel=4,
+    )
 
 
 def count_historical(X: Comparisons) -> int:
@@ -163,19 +164,7 @@ def count_historical(X: Comparisons) -> int:
 def estimate_item_covariance(
     known: PipelineFit, prior: ItemPrior = ITEM_PRIOR
 ) -> ItemCovariance:
-    """Estimate the covariance of the item effects from the historical rows.
-
-    Parameters
-    ----------
-    known : PipelineFit
-        The plug-in. What of its learners is linear in coefficients is profiled out.
-    prior : ItemPrior
-        Prior of the covariance.
-
-    Returns
-    -------
-    ItemCovariance
-    """
+    """Estimate the covariance of the item effects from the rows of the plug-in."""
     noise = known.dispersions(without_items=True)
     found = item_covariance_of(known, noise, prior)
     return found.for_judges(judges_of_arrivals(known.sample.X))
@@ -275,34 +264,6 @@ def read_prior(item_prior: Any) -> ItemPrior:
             f"{item_prior!r}."
         )
     return ItemPrior(sd, df)
-
-
-def matrix_size(X: Comparisons, item_effects: str | None) -> int:
-    """Rows of the largest matrix that the inference solves, about.
-
-    Parameters
-    ----------
-    X : Comparisons
-        The rows.
-    item_effects : str or None
-        The setting; item effects add an unknown for each judge and model.
-
-    Returns
-    -------
-    int
-    """
-    n_judges, n_models = len(X.judges), len(X.models)
-    deviations = not leaves_items_out(item_effects)
-    # More item effects than that are left out, or refused.
-    deviations = deviations and n_judges * n_models <= MOST_EFFECTS
-    return count_parameters(n_models, n_judges, deviations=deviations)
-
-
-def limited_to_inference(
-    X: Comparisons, item_effects: str | None
-) -> AbstractContextManager[None]:
-    """Limit the threads of BLAS where the matrices of the inference are small."""
-    return limited_threads(threads_for(matrix_size(X, item_effects)))
 
 
 def warn_of_covariance(

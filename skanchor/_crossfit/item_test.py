@@ -9,22 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import chdtr, chdtrc
 
-from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._model.fit import Fit
-from skanchor._model.item_effects import FEW_MODELS
+from skanchor._model.influence import NO_DISPERSION
 from skanchor._model.linalg import RANK_TOLERANCE, SymmetricSystem
 from skanchor._model.sources import SourceRows, SourceSums
 from skanchor._typing import Array
 
-DETECTED = 0.2
-"""P-value below which item effects enter."""
-
 RULED_OUT = 0.1
 """Probability of a statistic as small, with effects of the size that is expected, below
 which the verdicts rule them out."""
-
-FEW_JUDGES = 2
-"""Judges up to which the test is not asked, which sees too little with so few."""
 
 
 @dataclass(frozen=True)
@@ -178,43 +171,6 @@ class JudgeSums:
 def chi_square_tail(value: float, df: float) -> float:
     """P-value of a chi-square: one without a degree of freedom, NaN if that is NaN."""
     return 1.0 if df <= 0.0 else float(chdtrc(df, value))
-
-
-def choose_item_effects(
-    test: ItemTest, n_judges: int, n_models: int, sd: float
-) -> tuple[bool, str]:
-    """Whether "auto" lets item effects enter, and why.
-
-    Parameters
-    ----------
-    test : ItemTest
-        The tests.
-    n_judges, n_models : int
-        Number of judges and historical models.
-    sd : float
-        Size that is expected.
-
-    Returns
-    -------
-    enter : bool
-    reason : str
-    """
-    if n_judges == 0:
-        return False, "there are no judges"
-    if n_models < 2:
-        # A lone historical model is at zero on a scale that nothing tells.
-        return False, "there is one historical model"
-    if n_models < FEW_MODELS:
-        return True, f"they always are with {n_models} historical models"
-    if n_judges <= FEW_JUDGES:
-        return True, "they always are with one or two judges"
-    if np.isnan(test.p_value):
-        return True, "no test for them is possible"
-    if test.p_value < DETECTED:
-        return True, "a test sees them"
-    if not test.rules_out(sd):
-        return True, f"the verdicts do not rule out a size of {sd:g} logits"
-    return False, "a test does not see them"
 
 
 def item_test(

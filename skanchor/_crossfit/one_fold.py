@@ -30,9 +30,9 @@ from skanchor._estimators.weighing import Weighing
 from skanchor._model.fit import Fit
 from skanchor._model.graph import components
 from skanchor._model.influence import Influence, influence_of, residuals, row_influence
+from skanchor._model.newton import FitOfAllRows, grams_of
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows, variance_of
-from skanchor._model.steps import FitOfAllRows, grams_of
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import by_row
 from skanchor._typing import Array
@@ -91,6 +91,10 @@ class FoldStart:
         Whether all biases are linear in columns that the features fix.
     is_shared : bool
         Whether the Riesz weights are linear in these columns, too.
+    wins : ndarray of shape (n_models, n_models)
+        One where a vote prefers a model to another.
+    is_placed : bool
+        Whether votes alone give all historical models finite scores on one scale.
     """
 
     full: FullFit
@@ -98,6 +102,8 @@ class FoldStart:
     fit: FitOfAllRows
     is_fixed: bool
     is_shared: bool
+    wins: Array
+    is_placed: bool
 
     @classmethod
     def of(cls, full: FullFit) -> FoldStart:
@@ -117,7 +123,9 @@ class FoldStart:
         if is_fixed and is_same:
             start = replace(start, prior=solution.prior)
         sample = full.sample.with_battles(chain.X)
-        return cls(full, sample, start, is_fixed, is_fixed and is_same)
+        wins, is_shared = wins_of_votes(sample, sample.weight), is_fixed and is_same
+        is_placed = _is_placed(wins, sample)
+        return cls(full, sample, start, is_fixed, is_shared, wins, is_placed)
 
 
 def _start(full: FullFit, chain: FittedStages) -> FitOfAllRows:
@@ -159,7 +167,7 @@ def fit_fold(
         if not start.is_fixed:
             chain = _learned_anew(start, training, seed_offset)
             full = _start(start.full, chain)
-        weights, fit = fit_training_set(start.full, full, training)
+        weights, fit = fit_training_set(start, full, training)
         sources, prior = full.sources, full.prior
         if not start.is_shared:
             fit, sources, prior = _weighed(
@@ -185,15 +193,15 @@ def fit_fold(
 
 
 def fit_training_set(
-    full: FullFit, start: FitOfAllRows, training: Sample
+    start: FoldStart, near: FitOfAllRows, training: Sample
 ) -> tuple[list[Array], Fit]:
     """Fit a training set, and refuse one that places models worse than all rows do.
 
     Parameters
     ----------
-    full : FullFit
+    start : FoldStart
         The fit of all rows.
-    start : FitOfAllRows
+    near : FitOfAllRows
         The same, from which the training set is fitted.
     training : Sample
         The rows with their weights in training.
@@ -209,21 +217,19 @@ def fit_training_set(
     BattlesError
         If its rows leave scores without a limit, or on no common scale.
     """
-    _check_placed(full, training)
-    weights = [training.weight[rows.rows] for rows in start.sources]
-    return weights, start.refitted(weights)
+    _check_placed(start, training)
+    weights = [training.weight[rows.rows] for rows in near.sources]
+    return weights, near.refitted(weights)
 
 
-def _check_placed(full: FullFit, training: Sample) -> None:
+def _check_placed(start: FoldStart, training: Sample) -> None:
     """Refuse rows that leave scores without a limit, or on no common scale."""
-    X, old = training.X, ~training.X.is_new
-    whole, kept = (
-        components(wins_of_votes(training, weight) > 0, "strong")[old]
-        for weight in (full.sample.weight, training.weight)
-    )
-    n_kept = len(np.unique(kept))
-    # Models of different contexts never meet.
-    if n_kept == len(np.unique(X.items.context[old])):
+    full, wins = start.full, wins_of_votes(training, training.weight)
+    if np.array_equal(wins, start.wins) and (
+        start.is_placed or not full.chain.is_joint
+    ):
+        return
+    if _is_placed(wins, training):
         return
     if full.chain.is_joint:
         # Without item effects, by which scores that run away would seem to be finite.
@@ -235,15 +241,25 @@ def _check_placed(full: FullFit, training: Sample) -> None:
         known = replace(known, sources=sources).fitted([step], NEAR)
         check_identified(known, step, is_shrunk=full.stages.btl.alpha > 0)
         return
-    if n_kept > len(np.unique(whole)):
+    old = ~training.X.is_new
+    kept, whole = (components(one > 0, "strong")[old] for one in (wins, start.wins))
+    if len(np.unique(kept)) > len(np.unique(whole)):
         loose, before = (part != np.bincount(part).argmax() for part in (kept, whole))
-        names = X.models[old][loose & ~before].tolist()
+        names = training.X.models[old][loose & ~before].tolist()
         raise BattlesError(
             f"Without the votes held out, the scores of models {names[:5]} have no "
             "limit on one side (they never won, or never lost). Use fewer folds (cv), "
             "add votes on them, or name them in new_models, so that judge rows place "
             "them, too."
         )
+
+
+def _is_placed(wins: Array, sample: Sample) -> bool:
+    """Whether votes alone give all historical models finite scores on one scale."""
+    old, context = ~sample.X.is_new, sample.X.items.context
+    parts = components(wins > 0, "strong")[old]
+    # Models of different contexts never meet.
+    return len(np.unique(parts)) == len(np.unique(context[old]))
 
 
 def _learned_anew(start: FoldStart, training: Sample, seed_offset: int) -> FittedStages:

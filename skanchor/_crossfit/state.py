@@ -20,10 +20,15 @@ from skanchor._crossfit.one_fold import FoldResult
 from skanchor._model.fit import Fit
 from skanchor._model.influence import Influence, influence_of
 from skanchor._model.layout import PEOPLE, Layout
-from skanchor._model.newton import minimise
+from skanchor._model.newton import (
+    NEW_TOLERANCE,
+    FitOfAllRows,
+    grams_of,
+    minimise,
+    steps_of,
+)
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
-from skanchor._model.steps import NEW_TOLERANCE, FitOfAllRows, grams_of, steps_of
 from skanchor._typing import Array
 
 Grams = dict[int, Array]
@@ -243,12 +248,9 @@ class StoredFits:
             return found
 
         free = steps_of(layout, is_joint=True)[-1].free
-        limits = np.full((2, layout.size), [[-np.inf], [np.inf]])
-        limits[:, layout.scores] = np.array(bounds)[:, None]
-        low, high = limits
-        whole = [part.weight for part in rows]
+        whole, limits = [part.weight for part in rows], layout.bounds_of_new(bounds)
         first, hessian = minimise(
-            Fit(layout, x[0], prior), rows, whole, free, bounds=(low, high)
+            Fit(layout, x[0], prior), rows, whole, free, bounds=limits
         )
         results = []
         for number, (weights, test) in enumerate(folds):
@@ -258,7 +260,7 @@ class StoredFits:
                 rows,
                 weights,
                 free,
-                bounds=(low, high),
+                bounds=limits,
                 hessian=hessian,
                 tolerance=NEW_TOLERANCE,
             )

@@ -22,8 +22,8 @@ from scipy.special import chdtrc, ndtr
 from skanchor._battles.labels import label_index
 from skanchor._diagnostics._sums import N_TESTED, FitSums
 from skanchor._model.fit import Fit
+from skanchor._model.layout import without_rounding
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.parameters import without_rounding
 from skanchor._model.riesz import Information
 from skanchor._model.sources import SourceSums
 from skanchor._typing import Array

@@ -19,7 +19,7 @@ from skanchor._diagnostics._sums import FitSums
 from skanchor._diagnostics._ties import tie_table
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._model.layout import PEOPLE
-from skanchor._model.solution import Solution
+from skanchor._model.riesz import Solution
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity, span_names

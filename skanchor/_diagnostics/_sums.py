@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._diagnostics._overlap import HistoricalFeatures, historical_features
-from skanchor._model.dispersion import NO_DISPERSION
 from skanchor._model.fit import Fit
+from skanchor._model.influence import NO_DISPERSION
 from skanchor._model.layout import PEOPLE
 from skanchor._model.sources import SourceRows, SourceSums
 from skanchor._sample.sample import Sample

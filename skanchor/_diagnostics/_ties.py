@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from skanchor._battles.checks import graded_in_part, graded_verdicts
 from skanchor._model.influence import group_matrix
-from skanchor._model.link import sigmoid
 from skanchor._model.logistic import fit_logistic
+from skanchor._model.sources import sigmoid
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 

@@ -16,8 +16,8 @@ from skanchor._checks import check_bounds
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.pipeline_fit import PipelineFit, carried_by
 from skanchor._model.fit import Fit
+from skanchor._model.newton import fitted, steps_of
 from skanchor._model.sources import SourceRows
-from skanchor._model.steps import fitted, steps_of
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, without_columns
 from skanchor._typing import Array
@@ -94,23 +94,19 @@ class ArrivalScorer(ComparisonEstimator):
     def _fit(
         self, sample: Sample, start: PipelineFit | None = None, seed_offset: int = 0
     ) -> None:
-        low, high = check_bounds("score_bounds", self.score_bounds)
-        X = sample.X
-        self.new_models_ = X.models[X.is_new]
+        bounds, X = check_bounds("score_bounds", self.score_bounds), sample.X
         fit, rows = _laid_out(sample) if start is None else (start.fit, start.sources)
         self._check_rows(X, rows)
         layout = fit.layout
-        bounds = np.full((2, layout.size), [[-np.inf], [np.inf]])
-        bounds[:, layout.of_scores(layout.is_new)] = [[low], [high]]
         *_, step = steps_of(
             layout, is_joint=False, is_unweighted=self.equation == "unweighted"
         )
         weights = [part.weight for part in rows]
         # Maximum of eq:arrival-estimation-v2, within the bounds. A model that won or
         # lost everything has to arrive at one, where the likelihood is nearly flat.
-        limits = bounds[0], bounds[1]
+        limits = layout.bounds_of_new(bounds)
         fit, _ = fitted(fit, [step], rows, weights, limits, tolerance=_TOLERANCE)
-        self._take(fit.scores[X.is_new])
+        self.with_scores(X.models[X.is_new], fit.scores[X.is_new])
 
     def with_scores(self, models: NDArray[Any], scores: Array) -> Self:
         """Set scores that were estimated elsewhere; warn of those on the bounds.
@@ -127,18 +123,13 @@ class ArrivalScorer(ComparisonEstimator):
         self
         """
         self.new_models_ = models
-        self._take(scores)
-        return self
-
-    def _take(self, values: Array) -> None:
-        """Set the scores of the new models; warn of those on the bounds."""
         low, high = check_bounds("score_bounds", self.score_bounds)
         margin = 1e-6 * (high - low)
-        self.at_bound_ = (values <= low + margin) | (values >= high - margin)
-        index = label_index(self.new_models_, "model")
-        self.scores_ = pd.Series(values, index=index, name="score")
+        self.at_bound_ = (scores <= low + margin) | (scores >= high - margin)
+        index = label_index(models, "model")
+        self.scores_ = pd.Series(scores, index=index, name="score")
         if self.at_bound_.any():
-            names = self.new_models_[self.at_bound_].tolist()
+            names = models[self.at_bound_].tolist()
             warn(
                 BoundWarning(
                     f"Scores of new models {names} lie on the bounds {(low, high)}: "
@@ -147,6 +138,7 @@ class ArrivalScorer(ComparisonEstimator):
                     subject=names,
                 )
             )
+        return self
 
     def _check_rows(self, X: Comparisons, rows: Sequence[SourceRows]) -> None:
         """Refuse new models that no row places."""

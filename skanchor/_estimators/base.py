@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, TransformerTags
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
@@ -21,8 +22,8 @@ from sklearn.utils.validation import (
 from skanchor._battles import Comparisons, Outcomes
 from skanchor._battles.table import is_named
 from skanchor._machine import limited_threads, threads_for
-from skanchor._model.link import log_loss_terms, sigmoid
-from skanchor._model.parameters import count_parameters
+from skanchor._model.layout import count_parameters
+from skanchor._model.sources import log_loss_terms, sigmoid
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample, check_weight
 from skanchor._typing import Array
@@ -104,6 +105,13 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
             for each in part.values() if isinstance(part, Mapping) else [part]:
                 if hasattr(each, "_parameter_constraints"):
                     each._validate_params()
+        for name, value in self.get_params().items():
+            if isinstance(value, int) and abs(value) > sys.float_info.max:
+                raise InvalidParameterError(
+                    f"The {name!r} parameter of {type(self).__name__} must be below "
+                    f"{sys.float_info.max:.2g}; got a whole number of "
+                    f"{value.bit_length()} bits."
+                )
 
     def fit(
         self,

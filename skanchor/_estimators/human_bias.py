@@ -19,12 +19,11 @@ from skanchor._battles import HUMAN, Comparisons, usable_features
 from skanchor._model.fit import Fit
 from skanchor._model.influence import influence_of
 from skanchor._model.layout import PEOPLE, Layout
-from skanchor._model.newton import minimise
+from skanchor._model.logistic import separation_of
+from skanchor._model.newton import grams_of, minimise
 from skanchor._model.one_sided import dispersion_of
 from skanchor._model.riesz import RieszWeights
-from skanchor._model.separation import separation_of
 from skanchor._model.sources import SourceRows
-from skanchor._model.steps import grams_of
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import biases_of, source_rows, spans_of
 from skanchor._typing import Array

@@ -14,8 +14,8 @@ from scipy.special import ndtr
 from skanchor._battles import JudgeRows
 from skanchor._model.graph import count_components
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.link import sigmoid
-from skanchor._model.separation import separation_of
+from skanchor._model.logistic import separation_of
+from skanchor._model.sources import sigmoid
 from skanchor._typing import Array
 from skanchor.bias.fitting import TrainingRows
 from skanchor.bias.protocol import last_stage, linearity, span_names

@@ -16,7 +16,7 @@ from skanchor._battles.labels import label_index
 from skanchor._checks import check_bounds
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.judge_checks import JudgeFit, findings
-from skanchor._model.parameters import without_rounding
+from skanchor._model.layout import without_rounding
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import biases_of
 from skanchor.bias import AutoBias

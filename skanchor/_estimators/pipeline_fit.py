@@ -13,14 +13,12 @@ import pandas as pd
 from skanchor._battles import Comparisons
 from skanchor._battles.labels import label_index
 from skanchor._estimators.judges import POSITION_BOUND, JudgeCalibrator
-from skanchor._model.dispersion import NO_DISPERSION, dispersion
-from skanchor._model.expansion import ExpandedRows
 from skanchor._model.fit import Fit
-from skanchor._model.item_effects import inverse_covariance, with_item_effects
-from skanchor._model.layout import PEOPLE, Layout
-from skanchor._model.parameters import without_rounding
-from skanchor._model.sources import SourceRows
-from skanchor._model.steps import Step, fitted, steps_of
+from skanchor._model.influence import NO_DISPERSION, dispersion
+from skanchor._model.item_effects import precision_of, with_item_effects
+from skanchor._model.layout import PEOPLE, Layout, without_rounding
+from skanchor._model.newton import Step, fitted, steps_of
+from skanchor._model.sources import ExpandedRows, SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
 from skanchor._typing import Array
@@ -155,9 +153,8 @@ class PipelineFit:
 
     def with_score_bounds(self, bounds: tuple[float, float]) -> PipelineFit:
         """The same fit, with bounds of the new scores, in logits."""
-        limits, is_new = np.array(self.bounds), self.layout.is_new
-        limits[:, self.layout.of_scores(is_new)] = np.array(bounds)[:, None]
-        return replace(self, bounds=(limits[0], limits[1]))
+        (low, high), (least, most) = self.bounds, self.layout.bounds_of_new(bounds)
+        return replace(self, bounds=(np.maximum(low, least), np.minimum(high, most)))
 
     def with_item_effects(self, covariance: Array) -> PipelineFit:
         """The same fit beside item effects of a covariance, which are zero."""
@@ -180,7 +177,7 @@ class PipelineFit:
         Parameters
         ----------
         without_items : bool
-            As in :func:`skanchor._model.dispersion.dispersion`.
+            As in :func:`skanchor._model.influence.dispersion`.
 
         Returns
         -------
@@ -350,9 +347,7 @@ def carried(X: Comparisons, layout: Layout, covariance: Array | None) -> Fit:
         effects[:, layout.model] = np.nan_to_num(X.deviations)
         x[at] = effects.ravel()
     if covariance is not None:
-        precision[at, at] = np.kron(
-            inverse_covariance(covariance), np.eye(layout.n_models)
-        )
+        precision[at, at] = precision_of(covariance, layout.n_models)
     return fit
 
 

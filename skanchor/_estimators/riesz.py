@@ -15,9 +15,8 @@ from skanchor._battles import Comparisons, Outcomes, usable_features
 from skanchor._estimators.base import ComparisonEstimator
 from skanchor._estimators.pipeline_fit import PipelineFit, carried_by
 from skanchor._estimators.weighing import Weighing, WeightFunctions
-from skanchor._model.link import sigmoid
-from skanchor._model.solution import Solution
-from skanchor._model.sources import SourceRows, variance_of
+from skanchor._model.riesz import Solution
+from skanchor._model.sources import SourceRows, sigmoid, variance_of
 from skanchor._sample.sample import Battles, Sample, check_weight
 from skanchor._typing import Array
 from skanchor.bias import BiasLearner

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skanchor._model.layout import PEOPLE, Layout
-from skanchor._model.link import sigmoid
-from skanchor._model.sources import SourceRows
+from skanchor._model.sources import SourceRows, sigmoid
 from skanchor._typing import Array
 
 

@@ -14,9 +14,6 @@ from skanchor._typing import Array
 
 Connection = Literal["weak", "strong"]
 
-_FEW_STEPS = 4
-"""Steps of a fast search that is tried before the full one."""
-
 _EQUAL = 1e-9
 """Share of all wins by which two sums must differ to count as different."""
 
@@ -51,23 +48,8 @@ def components(links: NDArray[np.bool_], connection: Connection) -> NDArray[np.i
     -------
     ndarray of shape (n,)
     """
-    either = links | links.T
-    ways = (either,) if connection == "weak" else (links, links.T)
-    if all(map(_leads_everywhere, ways)):
-        return np.zeros(len(links), dtype=np.intp)
     _, number = connected_components(links, connection=connection)
     return np.asarray(number, dtype=np.intp)
-
-
-def _leads_everywhere(links: NDArray[np.bool_]) -> bool:
-    """Whether few steps lead from the first node to all; False is no answer.
-
-    Most graphs of votes are of this kind, and a look at them takes microseconds.
-    """
-    reached = np.arange(len(links)) == 0
-    for _ in range(_FEW_STEPS):
-        reached = reached | links[reached].any(axis=0)
-    return bool(reached.all())
 
 
 def count_components(links: NDArray[np.number]) -> tuple[int, int]:
@@ -148,11 +130,6 @@ class Connectivity:
     def is_connected(self) -> bool:
         """Whether all models lie on one scale, or on one scale in each context."""
         return len(self.components) <= self.n_scales
-
-    @property
-    def is_strongly_connected(self) -> bool:
-        """Whether the maximum-likelihood scores are finite."""
-        return len(self.strong_components) <= 1
 
     @property
     def is_separated(self) -> bool:

@@ -1,8 +1,8 @@
-"""Influence of held-out rows: the correction, and its covariance by groups."""
+"""Influence of held-out rows, and dispersion of residuals, both by groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from skanchor._model.layout import PEOPLE
-from skanchor._model.linalg import positive_part
+from skanchor._model.linalg import SymmetricSystem, positive_part
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array
+
+NO_DISPERSION = 1e-10
+"""Dispersion below which the residuals of a source are rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +92,8 @@ def influence_of(
     total, largest = np.zeros(n_items), np.zeros(n_items)
     parts = np.zeros((3, n_items, n_items))
     by_rater, both = np.zeros((n_raters, n_items)), np.zeros((n_items, n_items))
-    grouped: dict[bool, list[tuple[NDArray[np.int64], Array]]]
-    grouped = {True: list(others[:1]), False: list(others[1:])}
+    # Whether rows are people's, codes of groups, and values.
+    grouped = [(place == 0, *totals) for place, totals in enumerate(others)]
     for rows in held_out:
         is_human, local = rows.source == PEOPLE, weights.local(rows.source)
         residual = residuals(weights, rows)
@@ -104,7 +107,7 @@ def influence_of(
             largest = _largest(largest, values)
         else:
             largest = _largest(largest, values[is_alone])
-            grouped[is_human].append((rows.group[~is_alone], values[~is_alone]))
+            grouped.append((is_human, rows.group[~is_alone], values[~is_alone]))
         has_rater = rows.rater >= 0
         if has_rater.any():
             voted, rater = values[has_rater], rows.rater[has_rater]
@@ -114,8 +117,15 @@ def influence_of(
             _, unit = np.unique(np.stack([group, rater]), axis=1, return_inverse=True)
             by_unit = _sums_by(unit.ravel(), voted, int(unit.max()) + 1)
             both += by_unit.T @ by_unit
-    if grouped[True] or grouped[False]:
-        human, judge = _aligned(grouped[True], grouped[False], n_items)
+    if grouped:
+        kinds, codes, columns = zip(*grouped, strict=True)
+        of_human = np.repeat(kinds, list(map(len, codes)))
+        groups, code = np.unique(np.concatenate(codes), return_inverse=True)
+        values = np.concatenate(columns)
+        human, judge = (
+            _sums_by(code[kind], values[kind], len(groups))
+            for kind in (of_human, ~of_human)
+        )
         cross = human.T @ judge
         parts += np.stack([human.T @ human, judge.T @ judge, cross + cross.T])
         largest = _largest(largest, human + judge)
@@ -146,27 +156,6 @@ def _sums_by(codes: NDArray[np.intp], values: Array, n_codes: int) -> Array:
     return np.asarray(csr_array((ones, (codes, at)), (n_codes, len(codes))) @ values)
 
 
-def _aligned(
-    human: Iterable[tuple[NDArray[np.int64], Array]],
-    judge: Iterable[tuple[NDArray[np.int64], Array]],
-    n_items: int,
-) -> tuple[Array, Array]:
-    """Totals of people's and of judges' rows by group, for the groups of either."""
-    nothing = np.zeros(0, dtype=np.intp), np.zeros((0, n_items))
-    joined = [
-        [np.concatenate(columns) for columns in zip(*kind, nothing, strict=True)]
-        for kind in (human, judge)
-    ]
-    groups, codes = np.unique(
-        np.concatenate([joined[0][0], joined[1][0]]), return_inverse=True
-    )
-    stop = len(joined[0][0])
-    return (
-        _sums_by(codes[:stop], joined[0][1], len(groups)),
-        _sums_by(codes[stop:], joined[1][1], len(groups)),
-    )
-
-
 def group_matrix(codes: NDArray[np.intp]) -> csc_array:
     """The sparse (n_groups, n_rows) matrix that sums values of rows by group.
 
@@ -183,3 +172,59 @@ def group_matrix(codes: NDArray[np.intp]) -> csc_array:
     inside = (codes >= 0).astype(np.float64)
     shape = int(place.max(initial=-1)) + 1, len(codes)
     return csc_array((inside, place, np.arange(len(codes) + 1)), shape)
+
+
+def dispersion(rows: SourceRows, p: Array, *, without_items: bool) -> float:
+    """Variance of the residuals of a source in units of that of independent votes.
+
+    It is below one for half-wins, and above one for rows of a group that agree, or rows
+    of large weight.
+
+    Parameters
+    ----------
+    rows : SourceRows
+        Rows of the source; their spans are not used.
+    p : ndarray of shape (n,)
+        Their fitted probabilities.
+    without_items : bool
+        Whether an effect on each item is first taken out of the residuals.
+
+    Returns
+    -------
+    float
+        One if the rows have no information.
+    """
+    n = rows.n_items
+    expected, residual = rows.weight * p * (1.0 - p), rows.weight * (rows.y - p)
+    total, taken = float(expected.sum()), 0.0
+    if not total > 0.0:
+        return 1.0
+    is_alone = rows.group < 0
+    # Of k equal rows, each has this share of what they are together.
+    each = 1.0 / rows.count
+    group = np.unique(rows.group[~is_alone], return_inverse=True)[1]
+    left, right = rows.left[~is_alone], rows.right[~is_alone]
+    if without_items:
+        system = SymmetricSystem.of(rows.gram(expected)[:n, :n])
+        effects = system.solve(rows.sums(residual)[:n])
+        residual = residual - expected * rows.differences(effects)
+        # The expected decrease of the sum of squares by that fit. Rows of one pair in a
+        # group count as one, and what was fitted to the pairs of a group adds up.
+        known = expected * each
+        pair = np.minimum(left, right) * n + np.maximum(left, right)
+        unit = np.unique(group * n**2 + pair, return_inverse=True)[1]
+        known[~is_alone] = np.bincount(unit, expected[~is_alone])[unit]
+        root, squared = system.inverse_root, rows.gram(expected * known)
+        n_alone = np.count_nonzero(is_alone)
+        per_group = (n_alone + unit.max(initial=-1) + 1) / (
+            n_alone + group.max(initial=-1) + 1
+        )
+        taken = per_group * float(np.vdot(root, squared[:n, :n] @ root))
+    squares = float(np.sum((residual**2 * each)[is_alone]))
+    if not is_alone.all():
+        # Of rows in a group, sums by item are squared; both items of a row have one.
+        values = residual[~is_alone]
+        at = np.concatenate([group, group]), np.concatenate([left, right])
+        by_item = csr_array((np.concatenate([values, -values]), at))
+        squares += 0.5 * float(np.sum(by_item.data**2))
+    return squares / max(total - taken, 0.5 * total)

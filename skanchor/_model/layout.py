@@ -14,6 +14,10 @@ PEOPLE = 0
 """Code of people among the sources of comparisons; judges have the codes 1, 2, ..."""
 
 
+LEAST_SENSITIVITY = 1e-10
+"""Sensitivity below which a judge is uninformative: what is left is rounding."""
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """Layout of the parameter vector x = (scores s, c, p, b, u).
@@ -49,7 +53,7 @@ class Layout:
     positions: tuple[bool, ...]
     has_item_effects: bool = False
 
-    @property
+    @cached_property
     def n_items(self) -> int:
         """Number of items."""
         return len(self.is_new)
@@ -64,7 +68,7 @@ class Layout:
         """Whether models have several items, one in each context."""
         return self.n_models < self.n_items
 
-    @property
+    @cached_property
     def n_sources(self) -> int:
         """Number of sources: people and the judges."""
         return len(self.widths)
@@ -75,22 +79,22 @@ class Layout:
         sizes = [self.n_items, *[self.n_sources] * 2, *self.widths, n_effects]
         return np.cumsum([0, *sizes])
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Length of x."""
         return int(self._edges[-1])
 
-    @property
+    @cached_property
     def scores(self) -> slice:
         """Scores of the items."""
         return slice(0, self.n_items)
 
-    @property
+    @cached_property
     def sensitivities(self) -> slice:
         """Sensitivity of each source."""
         return slice(*self._edges[1:3])
 
-    @property
+    @cached_property
     def position_effects(self) -> slice:
         """Position effect of each source."""
         return slice(*self._edges[2:4])
@@ -99,7 +103,7 @@ class Layout:
         """Coefficients of a source's span."""
         return slice(*self._edges[3 + source : 5 + source])
 
-    @property
+    @cached_property
     def item_effects(self) -> slice:
         """Item effects: those of the first judge on all models, then of the second."""
         return slice(*self._edges[-2:])
@@ -159,6 +163,12 @@ class Layout:
             mask[self.item_effects] = np.tile(models, self.n_sources - 1)
         return mask
 
+    def bounds_of_new(self, bounds: tuple[float, float]) -> tuple[Array, Array]:
+        """Lower and upper bounds of all parameters, of which new scores have these."""
+        limits = np.full((2, self.size), [[-np.inf], [np.inf]])
+        limits[:, self.of_scores(self.is_new)] = np.array(bounds)[:, None]
+        return limits[0], limits[1]
+
     def by_model(self, by_item: Array) -> Array:
         """Sum of what the items of each model have, of shape (n_models, ...)."""
         if not self.has_contexts:
@@ -197,3 +207,39 @@ class Layout:
         shares = self.centring / self.centring.sum(axis=1, keepdims=True)
         own = np.eye(self.size)[:, self.scores]
         return np.asarray(own - shares[self.context].T)
+
+
+def count_parameters(n_items: int, n_judges: int, *, deviations: bool = False) -> int:
+    """About how many parameters a joint fit has, those of biases left out.
+
+    Parameters
+    ----------
+    n_items, n_judges : int
+        Numbers of items, and of judges.
+    deviations : bool
+        Whether there are item effects.
+
+    Returns
+    -------
+    int
+        The scores, a sensitivity and a position effect for every judge, and a
+        deviation for every judge and item.
+    """
+    return n_items + n_judges * (2 + n_items * deviations)
+
+
+def without_rounding(sensitivities: Array) -> Array:
+    """Sensitivities with values that are rounding set to zero.
+
+    Otherwise even the smallest one would identify scores, by rounding alone.
+
+    Parameters
+    ----------
+    sensitivities : ndarray of shape (n_judges,)
+        Fitted sensitivities.
+
+    Returns
+    -------
+    ndarray of shape (n_judges,)
+    """
+    return np.where(np.abs(sensitivities) < LEAST_SENSITIVITY, 0.0, sensitivities)

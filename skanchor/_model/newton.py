@@ -1,8 +1,8 @@
-"""The one fit: damped Newton steps over the free parameters of a mask."""
+"""The one fit: damped Newton steps over the parameters of a mask; lists of masks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._model.fit import Fit
+from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array
@@ -27,6 +28,16 @@ _SLOW = 0.1
 
 _MOST_HALVES = 30
 """Most halvings of a step."""
+
+
+FOLD_TOLERANCE = 1e-10
+"""Squared Newton decrement before the last step of the fit of a fold, in squared
+standard errors: folds differ from each other by about one. What it leaves changes
+results by less than 1e-7 standard errors, for the correction squares it."""
+
+NEW_TOLERANCE = 1e-12
+"""The same where new scores are fitted: these depend on few rows, and shall not depend
+on where their fit starts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,19 +61,6 @@ class Hessian:
         return self._systems[key]
 
 
-class _Point(NamedTuple):
-    """A fit and the logits of the rows there, source by source."""
-
-    fit: Fit
-    logits: list[Array]
-
-    def moved_from(self, other: _Point) -> float:
-        """Largest change of a logit from another point."""
-        pairs = zip(self.logits, other.logits, strict=True)
-        moves = (float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)
-        return max(moves, default=0.0)
-
-
 @dataclass(frozen=True, eq=False)
 class _Problem:
     """The penalised log loss of rows as a function of the free parameters."""
@@ -73,46 +71,64 @@ class _Problem:
     low: Array
     high: Array
 
-    def at(self, fit: Fit) -> _Point:
-        return _Point(fit, [fit.logits(rows) for rows in self.sources])
+    def logits(self, fit: Fit) -> list[Array]:
+        return [fit.logits(rows) for rows in self.sources]
 
-    def step_to(self, point: _Point, step: Array) -> _Point:
-        x = point.fit.x.copy()
-        x[self.free] = np.clip(x[self.free] + step, self.low, self.high)
-        return self.at(point.fit.moved(x))
-
-    def loss(self, point: _Point) -> float:
-        return point.fit.loss(self.sources, self.weights)
-
-    def gradient(self, point: _Point) -> Array:
-        fit = point.fit
+    def gradient(self, fit: Fit, logits: list[Array]) -> Array:
         sums = (
-            (rows.source, rows.slope(weight, logits))
-            for rows, weight, logits in self._rows(point)
+            (rows.source, rows.slope(weight, eta))
+            for rows, weight, eta in self._rows(logits)
         )
         return (fit.gradient(sums) + fit.prior_slope)[self.free]
 
-    def hessian(self, point: _Point) -> Hessian:
+    def hessian(self, fit: Fit, logits: list[Array]) -> Hessian:
         """Expected Hessian by the free parameters."""
         grams = (
-            (rows.source, rows.curvature(weight, logits))
-            for rows, weight, logits in self._rows(point)
+            (rows.source, rows.curvature(weight, eta))
+            for rows, weight, eta in self._rows(logits)
         )
-        fit = point.fit
         matrix = fit.penalised(fit.information(grams))
         return Hessian(matrix[self.free[:, None], self.free])
 
-    def _rows(self, point: _Point) -> zip[tuple[SourceRows, Array, Array]]:
-        return zip(self.sources, self.weights, point.logits, strict=True)
+    def _rows(self, logits: list[Array]) -> zip[tuple[SourceRows, Array, Array]]:
+        return zip(self.sources, self.weights, logits, strict=True)
 
-    def newton_step(self, point: _Point, gradient: Array, hessian: Hessian) -> Array:
+    def newton_step(self, fit: Fit, gradient: Array, hessian: Hessian) -> Array:
         """Step to the minimum of the quadratic; one on a bound moves inwards only."""
-        x = point.fit.x[self.free]
+        x = fit.x[self.free]
         inner = (x > self.low) | (gradient < 0.0)
         inner &= (x < self.high) | (gradient > 0.0)
         step = np.zeros(len(x))
         step[inner] = -hessian.system(inner).solve(gradient[inner])
         return step
+
+    def searched(
+        self, fit: Fit, logits: list[Array], gradient: Array, step: Array
+    ) -> tuple[Fit, list[Array], float] | None:
+        """The longest of the halved steps that lowers the loss; None where none does.
+
+        With it come the logits there, and the largest change of a logit.
+        """
+        loss, x = None, fit.x[self.free]
+        for _ in range(_MOST_HALVES):
+            whole = fit.x.copy()
+            whole[self.free] = np.clip(x + step, self.low, self.high)
+            trial = fit.moved(whole)
+            there, walked = self.logits(trial), whole[self.free] - x
+            pairs = zip(there, logits, strict=True)
+            moves = (float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)
+            moved = max(moves, default=0.0)
+            # But for rounding; ``allclose`` takes as long as a step of few parameters.
+            off = np.abs(walked - step) - 1e-12 * np.abs(step)
+            if moved <= _SAFE_MOVE and bool((off <= 1e-8).all()):
+                return trial, there, moved
+            loss = fit.loss(self.sources, self.weights) if loss is None else loss
+            # Differences of the loss below rounding are not compared.
+            most = loss + _ARMIJO * float(gradient @ walked) + 1e-14 * (1.0 + abs(loss))
+            if trial.loss(self.sources, self.weights) <= most:
+                return trial, there, moved
+            step = step / 2.0
+        return None
 
 
 def minimise(
@@ -157,49 +173,238 @@ def minimise(
     at = np.flatnonzero(free)
     low, high = bounds or (np.full(len(free), -np.inf), np.full(len(free), np.inf))
     problem = _Problem(sources, weights, at, low[at], high[at])
-    point, before, is_exact = problem.at(start), np.inf, False
+    fit, logits, before, is_exact = start, problem.logits(start), np.inf, False
     for _ in range(max_iter):
-        gradient = problem.gradient(point)
+        gradient = problem.gradient(fit, logits)
         if hessian is None:
-            hessian, is_exact = problem.hessian(point), True
-        step = problem.newton_step(point, gradient, hessian)
+            hessian, is_exact = problem.hessian(fit, logits), True
+        step = problem.newton_step(fit, gradient, hessian)
         decrement = -float(gradient @ step)
         if not is_exact and decrement > max(_SLOW * before, tolerance):
-            hessian, is_exact = problem.hessian(point), True
-            step = problem.newton_step(point, gradient, hessian)
+            hessian, is_exact = problem.hessian(fit, logits), True
+            step = problem.newton_step(fit, gradient, hessian)
             decrement = -float(gradient @ step)
-        trial = _searched(problem, point, gradient, step)
-        if trial is None:
+        found = problem.searched(fit, logits, gradient, step)
+        if found is None:
             break
-        point, moved = trial
+        fit, logits, moved = found
         if decrement <= tolerance:
-            return point.fit.moved(point.fit.x, converged=True), hessian
+            return fit.moved(fit.x, converged=True), hessian
         before, is_exact = decrement, False
         if moved > _SAFE_MOVE:
             hessian = None
-    return point.fit.moved(point.fit.x, converged=False), hessian
+    return fit.moved(fit.x, converged=False), hessian
 
 
-def _searched(
-    problem: _Problem, point: _Point, gradient: Array, step: Array
-) -> tuple[_Point, float] | None:
-    """The longest of the halved steps that lowers the loss; None where none does.
+# ------------------------------------------------------------------ steps of a fit
+class Step(NamedTuple):
+    """One minimisation: over which parameters, and by which sources of rows.
 
-    With it comes the largest change of a logit.
+    Attributes
+    ----------
+    free : ndarray of shape (size,)
+        Mask of the parameters.
+    is_new : bool
+        Whether rows with a new model decide, or historical rows.
+    sources : frozenset of int
+        Sources whose rows decide.
+    is_unweighted : bool
+        Whether the sums of residuals are set to zero as they are, and not multiplied
+        with sensitivities, as the likelihood does.
     """
-    loss, x = None, point.fit.x[problem.free]
-    for _ in range(_MOST_HALVES):
-        trial = problem.step_to(point, step)
-        walked = trial.fit.x[problem.free] - x
-        # But for rounding. With few parameters ``allclose`` takes as long as the step.
-        is_whole = bool((np.abs(walked - step) <= 1e-8 + 1e-12 * np.abs(step)).all())
-        moved = trial.moved_from(point)
-        if is_whole and moved <= _SAFE_MOVE:
-            return trial, moved
-        loss = problem.loss(point) if loss is None else loss
-        # Differences of the loss below rounding are not compared.
-        slack = 1e-14 * (1.0 + abs(loss))
-        if problem.loss(trial) <= loss + _ARMIJO * float(gradient @ walked) + slack:
-            return trial, moved
-        step = step / 2.0
-    return None
+
+    free: NDArray[np.bool_]
+    is_new: bool
+    sources: frozenset[int]
+    is_unweighted: bool = False
+
+
+def steps_of(
+    layout: Layout,
+    *,
+    is_joint: bool,
+    excluded_judges: Collection[int] = (),
+    is_unweighted: bool = False,
+) -> list[Step]:
+    """List the minimisations of a fit, in their order.
+
+    Parameters
+    ----------
+    layout : Layout
+        Where the parameters lie.
+    is_joint : bool
+        Whether votes and verdicts decide the historical scores together. Otherwise
+        votes alone do, and judges are calibrated against them.
+    excluded_judges : collection of int
+        Sources without a finite sensitivity. They are calibrated to the scores that the
+        others determine.
+    is_unweighted : bool
+        Whether the sum of the residuals of each new model is zero, instead of the
+        derivative of the likelihood. Item effects need the likelihood.
+
+    Returns
+    -------
+    list of Step
+    """
+    old, new = ~layout.is_new, layout.is_new
+    judges = frozenset(range(1, layout.n_sources))
+    votes = layout.of_scores(old) | layout.of_source(PEOPLE)
+    calibration = layout.of_judges() | layout.of_item_effects(old)
+    if not is_joint:
+        steps = [
+            Step(votes, False, frozenset([PEOPLE])),
+            Step(calibration, False, judges),
+        ]
+    else:
+        free, excluded = votes | calibration, frozenset(excluded_judges)
+        for judge in excluded:
+            free &= ~layout.of_source(judge)
+        steps = [Step(free, False, frozenset([PEOPLE]) | judges - excluded)]
+        if excluded:
+            steps.append(Step(calibration, False, judges))
+    arrivals = layout.of_scores(new) | layout.of_item_effects(new)
+    is_unweighted &= not layout.has_item_effects
+    return [*steps, Step(arrivals, True, frozenset([PEOPLE]) | judges, is_unweighted)]
+
+
+@dataclass(frozen=True, eq=False)
+class FitOfAllRows:
+    """The fit of all rows, which every fold starts from.
+
+    Attributes
+    ----------
+    fit : Fit
+        Fitted to all rows.
+    steps : sequence of Step
+        The minimisations that it took.
+    sources : sequence of SourceRows
+        All rows.
+    bounds : tuple of ndarray
+        Lower and upper bounds of all parameters.
+    prior : ndarray of shape (size, size)
+        Precision that enters the Riesz weights: the prior of the item effects, and
+        ridges of spans.
+    hessians : sequence of Hessian
+        Hessian of each minimisation at its minimum; empty where it is not known.
+    """
+
+    fit: Fit
+    steps: Sequence[Step]
+    sources: Sequence[SourceRows]
+    bounds: tuple[Array, Array]
+    prior: Array
+    hessians: Sequence[Hessian | None]
+
+    @classmethod
+    def of(
+        cls,
+        start: Fit,
+        steps: Sequence[Step],
+        sources: Sequence[SourceRows],
+        bounds: tuple[Array, Array],
+        prior: Array | None = None,
+    ) -> FitOfAllRows:
+        """Fit all rows, from a start that may be far."""
+        weights = [rows.weight for rows in sources]
+        fit, hessians = fitted(start, steps, sources, weights, bounds)
+        prior = fit.precision if prior is None else prior
+        return cls(fit, steps, sources, bounds, prior, hessians)
+
+    def refitted(self, weights: Sequence[Array]) -> Fit:
+        """Fit the training rows of a fold, from here.
+
+        Parameters
+        ----------
+        weights : sequence of ndarray
+            Weights of the rows of each source in training, scaled to stand for all
+            rows.
+
+        Returns
+        -------
+        Fit
+        """
+        found, _ = fitted(
+            self.fit,
+            self.steps,
+            self.sources,
+            weights,
+            self.bounds,
+            self.hessians,
+            FOLD_TOLERANCE,
+        )
+        return found
+
+
+def fitted(
+    start: Fit,
+    steps: Sequence[Step],
+    sources: Sequence[SourceRows],
+    weights: Sequence[Array],
+    bounds: tuple[Array, Array],
+    hessians: Sequence[Hessian | None] | None = None,
+    tolerance: float = 1e-10,
+) -> tuple[Fit, list[Hessian | None]]:
+    """Fit rows step by step.
+
+    Parameters
+    ----------
+    start : Fit
+        Where to start.
+    steps : sequence of Step
+        The minimisations.
+    sources : sequence of SourceRows
+        The rows.
+    weights : sequence of ndarray
+        Weights of the rows of each source.
+    bounds : tuple of ndarray
+        Lower and upper bounds of all parameters.
+    hessians : sequence of Hessian, optional
+        Those of a fit to nearly the same rows.
+    tolerance : float
+        Squared Newton decrement of the last step of each minimisation.
+
+    Returns
+    -------
+    fit : Fit
+        With ``converged``.
+    hessians : list of Hessian
+        Of each minimisation, where it ended.
+    """
+    fit, ends, converged = start, [], True
+    for step, hessian in zip(steps, hessians or [None] * len(steps), strict=True):
+        chosen = [
+            number
+            for number, rows in enumerate(sources)
+            if rows.is_new == step.is_new and rows.source in step.sources
+        ]
+        shares = [weights[number] for number in chosen]
+        if step.is_unweighted:
+            # The derivative of a row's loss by a score has the sensitivity as a factor.
+            slopes = [fit.sensitivity(sources[number].source) for number in chosen]
+            # A judge without any has no say.
+            shares = [
+                one / abs(c) if c else 0.0 * one
+                for one, c in zip(shares, slopes, strict=True)
+            ]
+        fit, end = minimise(
+            fit,
+            [sources[number] for number in chosen],
+            shares,
+            step.free,
+            bounds=bounds,
+            hessian=hessian,
+            tolerance=min(tolerance, NEW_TOLERANCE) if step.is_new else tolerance,
+        )
+        ends.append(end)
+        converged = converged and fit.converged
+    return fit.moved(fit.x, converged), ends
+
+
+def grams_of(
+    fit: Fit, sources: Sequence[SourceRows], weights: Sequence[Array]
+) -> list[tuple[int, Array]]:
+    """Information of rows with these weights, by source."""
+    return [
+        (rows.source, rows.information(weight, fit.probabilities(rows)))
+        for rows, weight in zip(sources, weights, strict=True)
+    ]

@@ -186,25 +186,17 @@ def leave_out_separated(sample: Sample, btl: Any) -> Sample:
         return sample
     for found in log.found:
         warn(found)
-    graph = trial.connectivity_
+    graph, hint = trial.connectivity_, f" {_FIT_JOINTLY}" if len(X.judges) else ""
     lost = trial.models_[trial.unbounded_].tolist()
-    n_bounded = sum(model not in lost for model in X.models.tolist())
-    if n_bounded - int(X.is_new.sum()) < 2:
-        if not graph.is_separated:
-            raise BattlesError(
-                f"The scores of historical models {lost[:5]} lie on the bound of "
-                f"{trial.score_bound} logits: no two models are left on a common scale."
-            )
-        raise BattlesError(
-            "Human votes bound the scores of all historical models on one side only: "
-            f"{graph.separation()}. No two of them lie on a common scale. Add votes, "
-            f"or set {_ridge_advised(sample)}."
+    if graph.is_separated:
+        why, fault = "have no limit", _one_sided_by("Human votes", graph, sample)
+    else:
+        why, fault = (
+            "lie on the bound",
+            f"The scores of historical models {lost[:5]} lie on the bound of "
+            f"{trial.score_bound} logits: no two models are left on a common scale.",
         )
-    advice = _placing_by_judges(sample)
-    if len(X.judges):
-        advice += f" {_FIT_JOINTLY}"
-    why = "have no limit" if graph.is_separated else "lie on the bound"
-    return _without_models(sample, lost, why, advice)
+    return _without_models(sample, lost, why, fault, hint)
 
 
 _FIT_JOINTLY = "historical_fit='joint' can place them by judge rows."
@@ -226,10 +218,11 @@ def slight_ridge(n_votes: float) -> float:
     return float(f"{1.0 / max(n_votes, 1.0):.0e}")
 
 
-def _placing_by_judges(sample: Sample) -> str:
-    """Say what to do about models whose votes do not score them."""
+def _one_sided_by(what: str, graph: Connectivity, sample: Sample) -> str:
+    """Say why no two scores have limits on both sides, and what helps."""
     return (
-        "Name them in new_models to place them with the judges' help, add votes, or "
+        f"{what} bound the scores of all historical models on one side only: "
+        f"{graph.separation()}. No two of them lie on a common scale. Add votes, or "
         f"set {_ridge_advised(sample)}."
     )
 
@@ -262,14 +255,8 @@ def leave_out_one_sided(sample: Sample, btl: Any) -> Sample:
     }
     held = {model for part in largest if len(part) > 1 for model in part}
     lost = [model for model in X.models[old].tolist() if model not in held]
-    if len(held) < 2:
-        raise BattlesError(
-            "Votes and verdicts together bound the scores of all historical models on "
-            f"one side only: {graph.separation()}. No two of them lie on a common "
-            f"scale. Add votes, or set {_ridge_advised(sample)}."
-        )
-    advice = _placing_by_judges(sample)
-    return _without_models(sample, lost, "have no limit", advice)
+    fault = _one_sided_by("Votes and verdicts together", graph, sample)
+    return _without_models(sample, lost, "have no limit", fault)
 
 
 def check_contexts(everyone: Sample, bounded: Comparisons) -> None:
@@ -292,16 +279,24 @@ def check_contexts(everyone: Sample, bounded: Comparisons) -> None:
             )
 
 
-def _without_models(sample: Sample, lost: list[Any], why: str, advice: str) -> Sample:
-    """Leave out models without a score, and warn of their rows."""
+def _without_models(
+    sample: Sample, lost: list[Any], why: str, fault: str, hint: str = ""
+) -> Sample:
+    """Leave out models without a score, and warn of their rows.
+
+    ``fault`` is the refusal where no two historical models are left.
+    """
     X = sample.X
-    bounded = X.models[[model not in lost for model in X.models.tolist()]]
-    kept = X.relabel(bounded, X.judges)
+    is_kept = np.array([model not in lost for model in X.models.tolist()])
+    if np.count_nonzero(is_kept & ~X.is_new) < 2:
+        raise BattlesError(fault)
+    kept = X.relabel(X.models[is_kept], X.judges)
     seen = X.is_usable & ~kept.is_usable & (sample.weight > 0)
     warn(
         DataWarning(
             f"The {sample.number(seen)} rows of models {lost[:5]}, whose scores {why}, "
-            f"are left out. {advice}",
+            "are left out. Name them in new_models to place them with the judges' "
+            f"help, add votes, or set {_ridge_advised(sample)}.{hint}",
             code="models-left-out",
             subject=lost,
         )

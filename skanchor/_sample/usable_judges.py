@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skanchor._battles import Comparisons, usable_features
-from skanchor._model.logistic import fit_logistic
-from skanchor._model.separation import separation_of
+from skanchor._model.logistic import fit_logistic, separation_of
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import span_names

@@ -17,10 +17,9 @@ from skanchor._model.graph import components, pair_sums
 from skanchor._model.influence import influence_of
 from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.link import sigmoid
 from skanchor._model.newton import minimise
 from skanchor._model.riesz import RieszWeights
-from skanchor._model.sources import SourceRows
+from skanchor._model.sources import SourceRows, sigmoid
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, without_columns
 from skanchor._typing import Array

@@ -16,8 +16,8 @@ from sklearn.utils.validation import (
 
 from skanchor._battles import FeaturePairs
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.link import log_loss_terms
 from skanchor._model.logistic import LogisticFit, fit_logistic
+from skanchor._model.sources import log_loss_terms
 from skanchor._typing import Array
 from skanchor.bias.fitting import TrainingRows
 from skanchor.bias.protocol import ContrastMixin, LastStage

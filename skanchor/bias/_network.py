@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import FeaturePairs
-from skanchor._model.link import sigmoid
+from skanchor._model.sources import sigmoid
 from skanchor._typing import Array
 from skanchor.bias._learner import (
     LINEAR_RIDGE,

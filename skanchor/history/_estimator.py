@@ -17,8 +17,8 @@ from skanchor._battles.grouping import AUTO
 from skanchor._battles.labels import is_in
 from skanchor._contexts import refuse_contexts
 from skanchor._crossfit.folds import FoldPlan
-from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor._crossfit.stages import Stages
+from skanchor._machine import limited_threads
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import BattlesError, LearnerError
@@ -178,7 +178,7 @@ class AnchorHistory(BaseEstimator):
         if cv is not None:
             anchor.set_params(cv=cv)
         refuse_unvoted(sample)
-        with limited_to_inference(sample.X, anchor.item_effects):
+        with limited_threads(1):
             inference = anchor.prepare(sample, is_stored=True)
             state = HistoryState.of(inference, labels, fingerprints or {})
         self._set_state(state)
@@ -415,7 +415,7 @@ class AnchorHistory(BaseEstimator):
         check_is_fitted(self, "state_")
         with WarningLog() as log:
             check_fingerprints(self.fingerprints_, fingerprints)
-            with limited_to_inference(self.state_.X, self.item_effects_):
+            with limited_threads(1):
                 rows, seed = (X, y, sample_weight, groups), self._random_state
                 result = place(self.state_, self._stages, self._rules, rows, cv, seed)
             if result.diagnostics is not None:

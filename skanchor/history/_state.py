@@ -27,8 +27,8 @@ from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._model.item_effects import ItemCovariance
+from skanchor._model.newton import grams_of
 from skanchor._model.sources import SourceRows
-from skanchor._model.steps import grams_of
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity
@@ -364,7 +364,7 @@ def _stored_fits(
         for number in range(plan.n_folds):
             with located(f"Fold {number}"):
                 training = training_set(sample, plan.trained(number))
-                weights, fit = fit_training_set(start.full, start.fit, training)
+                weights, fit = fit_training_set(start, start.fit, training)
             trained.append((fit, dict(grams_of(fit, sources, weights))))
             test = rows_held_out(sources, plan.held_out(number))
             test = with_codes(test, sample, codes)

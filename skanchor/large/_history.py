@@ -17,8 +17,8 @@ from skanchor._battles import HUMAN, as_frame, grouping, split_table
 from skanchor._battles.checks import DISTINCT, MANY_EQUAL
 from skanchor._battles.features import check_scales
 from skanchor._crossfit.folds import FoldPlan
-from skanchor._crossfit.item_effects import limited_to_inference
 from skanchor._diagnostics import ItemCheck
+from skanchor._machine import limited_threads
 from skanchor._sample.row_rules import RowRules, check_weights_and_groups, treat_ties
 from skanchor._sample.sample import (
     COUNT_COLUMN,
@@ -122,7 +122,7 @@ def fit_history(
         )
     rules, opened = RowRules.of(settings), open_dataset(dataset)
     with WarningLog() as log:
-        parts, sizes = parts_of(opened)
+        parts = parts_of(opened)
         group = _group_column(opened, dict(columns or {}), groups)
         how = {"columns": columns, "outcome": outcome, "features": features}
         how["drop_features"] = drop_features
@@ -140,8 +140,7 @@ def fit_history(
             seed = check_random_state(settings.random_state).randint(1 << 31)
             folds = int(settings.cv), settings.n_repeats, int(seed)
             reader = Reader(names, cells, sample, counts, *folds, batch_rows)
-            starts = [0, *np.cumsum(sizes[:-1], dtype=int).tolist()]
-            passes = Passes(parts, starts, settings.n_jobs, settings.verbose)
+            passes = Passes(parts, settings.n_jobs, settings.verbose)
             state, plans = _by_passes(settings, reader, passes, sample_rows)
             state = replace(state, fingerprints=dict(fingerprints or {}))
             history = AnchorHistory.from_state(state, anchor, fold_plan=plans)
@@ -308,7 +307,7 @@ def _by_passes(
     alone = in_roles(alone) if is_apart else admitted
     del drawn
     reader = replace(reader, sample=in_roles(reader.sample))
-    with limited_to_inference(X, settings.item_effects):
+    with limited_threads(1):
         start = Start.of(settings, admitted, alone)
         known = fit_sums(settings, start, reader, passes)
         fits, totals = fit_folds(start, known, reader, passes)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skanchor._battles import HUMAN
 from skanchor._checks import check_level
-from skanchor._crossfit.item_effects import limited_to_inference
+from skanchor._machine import limited_threads
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample
 from skanchor.exceptions import BattlesError
@@ -252,7 +252,7 @@ def fragility(
     new = result.models[result.is_new].tolist()
     fits: dict[tuple[Any, ...], Dropping] = {}
     searches: dict[tuple[Any, Any], Search] = {}
-    with limited_to_inference(admitted.X, anchor.item_effects):
+    with limited_threads(1):
         for pair in _pairs(result, model, opponent):
             # Verdicts on another new model arrive, too.
             about = tuple(one for one in pair if one in new)

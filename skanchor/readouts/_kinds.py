@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from skanchor._battles import Comparisons, FeaturePairs
 from skanchor._model.fit import Fit
-from skanchor._model.link import sigmoid
-from skanchor._model.sources import SourceRows, variance_of
+from skanchor._model.sources import SourceRows, sigmoid, variance_of
 from skanchor._typing import Array, Indices
 from skanchor.readouts._answer import FittedRows
 

@@ -20,7 +20,7 @@ from skanchor._battles import HUMAN
 from skanchor._checks import is_number
 from skanchor._model.fit import Fit
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.solution import Solution
+from skanchor._model.riesz import Solution
 from skanchor._model.sources import SourceRows
 from skanchor._typing import Array, Indices
 from skanchor.exceptions import BattlesError

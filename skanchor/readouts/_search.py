@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._model.influence import influence_of, residuals
-from skanchor._model.solution import Solution
+from skanchor._model.riesz import Solution
 from skanchor._model.sources import SourceRows, variance_of
 from skanchor._sample.sample import Sample
 from skanchor._typing import Array

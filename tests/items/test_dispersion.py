@@ -45,17 +45,6 @@ def test_the_noise_of_a_source_is_read_off_its_residuals(without_items):
     assert_allclose(again.item_covariance_, anchor.item_covariance_, rtol=1e-6)
 
 
-def test_the_noise_of_few_rows_is_not_read_off_fewer_still():
-    """Three rows in a circle, of which two go for the scores of three models."""
-    table = pd.DataFrame({"model_a": list("xyz"), "model_b": list("yzx")})
-    known = Comparisons.from_battles(table).with_columns(scores=np.zeros(3))
-    sample = Sample.admit(known, np.ones(3))
-    # No score explains the circle: the whole of it is noise, three votes of 1/4 each.
-    assert_allclose(noise_of_votes(sample, without_items=False), [1.0])
-    # A third of that is expected to be left, half of it is what the floor allows.
-    assert_allclose(noise_of_votes(sample, without_items=True), [2.0])
-
-
 def test_the_noise_of_many_rows_knows_what_deviations_take():
     """Twelve rows in a circle, each pair won twice on either side: two scores go."""
     table = pd.DataFrame({"model_a": list("xyz") * 4, "model_b": list("yzx") * 4})

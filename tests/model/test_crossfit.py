@@ -1,185 +1,31 @@
-"""The cross-fit of the one engine, beside the pipeline that it will replace."""
+"""Identities of the weights and of the influence of rows."""
 
 import ast
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from golden import adapter, cases
+from golden import cases
 from numpy.testing import assert_allclose
 
 import skanchor
-from skanchor._crossfit.cross_fit import sum_folds
-from skanchor._crossfit.folds import rows_held_out, training_set
-from skanchor._crossfit.one_fold import FoldResult
-from skanchor._model.fit import Fit
+from skanchor._crossfit.one_fold import FoldStart
 from skanchor._model.influence import influence_of, residuals, row_influence
-from skanchor._model.layout import PEOPLE, Layout
+from skanchor._model.layout import PEOPLE
+from skanchor._model.newton import FitOfAllRows, grams_of, steps_of
 from skanchor._model.riesz import RieszWeights
-from skanchor._model.sources import SourceRows
-from skanchor._model.steps import FitOfAllRows, grams_of, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 IMPORTS = ("skanchor._model", "skanchor._typing", "skanchor.exceptions")
 
 
-# ------------------------------------------------------------- from a fitted pipeline
-def sources_of(sample, spans):
-    """Rows of a sample by source, historical ones and those of new models apart."""
-    X, found = sample.X, []
-    count = sample.multiplicity
-    count = np.ones(len(sample)) if count is None else count
-    group = np.full(len(sample), -1)
-    if sample.groups is not None:
-        _, code, size = np.unique(
-            sample.groups, return_inverse=True, return_counts=True
-        )
-        group = np.where(size[code] > 1, code, -1)
-    rater = sample.raters
-    rater = np.full(len(sample), -1) if rater is None else rater
-    for source in range(len(X.judges) + 1):
-        is_own = X.is_human if source == PEOPLE else X.judge == source - 1
-        for is_new in (False, True):
-            used = is_own & X.is_usable & (sample.weight > 0)
-            rows = np.flatnonzero(used & (X.involves_new == is_new))
-            rows = rows[np.lexsort([X.right[rows], X.left[rows]])]
-            of_rows = (
-                np.zeros(len(sample)),
-                sample.y,
-                sample.weight,
-                count,
-                group,
-                rater,
-            )
-            sides = (X.left[rows], X.right[rows], X.order[rows].astype(float))
-            if len(rows):
-                span = np.ascontiguousarray(spans[source][rows])
-                by_row = (one[rows] for one in of_rows)
-                n_items = len(X.models)
-                found.append(
-                    SourceRows(source, is_new, rows, *sides, span, *by_row, n_items)
-                )
-    return found
-
-
-def full_fit_of(anchor):
-    """The fit of all rows by the one engine, with the settings of a fitted pipeline."""
-    sample = anchor._inference.admitted
-    X, n_judges = sample.X, len(sample.X.judges)
-    features = X.features_left - X.features_right
-    nothing = np.zeros((len(sample), 0))
-    spans = [features if anchor.human_bias else nothing, *[features] * n_judges]
-    effects = getattr(anchor.calibrator_, "position_effects_", None)
-    positions = [False] * n_judges if effects is None else (effects != 0.0).tolist()
-    covariance = anchor.item_covariance_
-    layout = Layout(
-        X.is_new,
-        X.items.context,
-        X.items.model,
-        tuple(span.shape[1] for span in spans),
-        (False, *positions),
-        covariance is not None,
-    )
-    precision = np.zeros((layout.size, layout.size))
-    if covariance is not None:
-        at = layout.item_effects
-        precision[at, at] = np.kron(np.linalg.inv(covariance), np.eye(layout.n_models))
-    low, high = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
-    low[layout.sensitivities], high[layout.sensitivities] = -20.0, 20.0
-    steps = steps_of(layout, is_joint=anchor.historical_fit == "joint")
-    start = Fit.start(layout, precision)
-    return FitOfAllRows.of(start, steps, sources_of(sample, spans), (low, high))
-
-
-def folds_of(anchor, full):
-    """Result of each fold of each repeat."""
-    sample = anchor._inference.admitted
-    n_raters = 0 if sample.raters is None else int(sample.raters.max()) + 1
-    scores = full.fit.layout.targets.T @ full.fit.x
-    whole = SimpleNamespace(
-        sample=sample, items=anchor._items, chain=SimpleNamespace(scores=scores)
-    )
-    for plan in anchor._inference.folds:
-        folds = []
-        for number in range(len(plan)):
-            training = training_set(sample, plan.trained(number))
-            weights = [training.weight[rows.rows] for rows in full.sources]
-            fit = full.refitted(weights)
-            sums = grams_of(fit, full.sources, weights)
-            riesz = RieszWeights.solve(fit, sums, full.prior)
-            held_out = rows_held_out(full.sources, plan.held_out(number))
-            plug_in, influence = (
-                fit.layout.targets.T @ fit.x,
-                influence_of(riesz, held_out, n_raters),
-            )
-            expected = riesz.expected_parts(sums)
-            folds.append(FoldResult(plug_in, riesz, influence, expected))
-        yield sum_folds(whole, folds)
-
-
-def gaps(anchor):
-    """Largest change of a score in standard errors, and of the historical parts."""
-    result = anchor.result_
-    result = getattr(result, "cells", result)
-    scores, variances = [], []
-    for number, found in enumerate(folds_of(anchor, full_fit_of(anchor))):
-        old = result.part_covariances[number]
-        known = np.diagonal(old, axis1=1, axis2=2)
-        total = known.sum(axis=0)
-        scores.append(np.abs(found.estimate - result.estimates[number]) / total**0.5)
-        # The pipeline widens the errors of new models about which judges disagree.
-        new = np.diagonal(found.part_covariances, axis1=1, axis2=2)
-        variances.append((np.abs(new - known) / total.max())[:, ~result.is_new])
-    return np.max(scores), np.max(variances)
-
-
-TWO_STEP = {"historical_fit": "two-step"}
-SETTINGS = {
-    "two-step": ({**TWO_STEP, "item_effects": None}, {}),
-    "two-step, item effects": ({**TWO_STEP, "item_effects": "random"}, {}),
-    "joint": ({"item_effects": None}, {}),
-    "joint, no features": ({"item_effects": None}, {"without": True}),
-    "joint, groups": ({"item_effects": None}, {"grouped": True}),
-    "joint, weights": ({"item_effects": None}, {"weighted": True}),
-    "joint, repeats": ({"item_effects": None, "n_repeats": 2}, {}),
-    "joint, three new models": ({"item_effects": None}, {"n_new_models": 3}),
-    "joint, contexts": ({"item_effects": None, "context": "kind"}, {}),
-}
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_scores_and_errors_are_those_of_the_pipeline(name):
-    settings, rows = SETTINGS[name]
-    score, variance = gaps(cases.fitted(**rows, **settings))
-    assert score < 1e-3
-    assert variance < 2e-4
-
-
-@pytest.mark.parametrize("settings", [{}, {"human_bias": "linear"}])
-def test_with_item_effects_both_are_near(settings):
-    # The folds of the pipeline stop a hundredth of a squared error from the minimum.
-    score, variance = gaps(cases.fitted(item_effects="random", **settings))
-    assert score < 1e-2
-    assert variance < 5e-3
-
-
-def test_raters_add_what_groups_do_not_hold():
-    X, y, *_ = cases.drawn()
-    anchor = adapter.pipeline(item_effects=None)
-    anchor = adapter.fit(anchor, cases.rated(X), y, None, "auto")
-    assert anchor._inference.admitted.raters is not None
-    score, variance = gaps(anchor)
-    assert score < 1e-3
-    assert variance < 2e-4
-
-
-# ------------------------------------------------------------------------- identities
 @pytest.fixture(scope="module")
 def full():
-    return full_fit_of(cases.fitted(item_effects=None))
+    anchor = cases.fitted(item_effects=None)
+    inference = anchor.prepare(anchor._inference.cells.rows)
+    return FoldStart.of(inference.fit()).fit
 
 
 def sums_of(full):

@@ -1,6 +1,7 @@
 """The test for item effects, against dense references."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,17 +9,17 @@ from model.test_item_effects import drawn, fitted
 from numpy.testing import assert_allclose
 from scipy.stats import chi2, kstest
 
+from skanchor._crossfit.item_effects import choose_item_effects
 from skanchor._crossfit.item_test import (
     ItemTest,
     JudgeSums,
     ScoreTest,
     _beside_fit,
     _score_test,
-    choose_item_effects,
     item_test,
 )
-from skanchor._model.dispersion import dispersion
 from skanchor._model.fit import Fit
+from skanchor._model.influence import dispersion
 from skanchor._model.layout import PEOPLE
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.sources import SourceSums
@@ -247,6 +248,12 @@ NAN, ALIKE = ItemTest(), ItemTest(NONE.score, VAGUE.score)
 def test_auto_leaves_out_only_what_verdicts_rule_out(
     test, n_judges, n_models, expected, reason
 ):
-    enter, why = choose_item_effects(test, n_judges, n_models, 0.3)
-    assert enter is expected
-    assert reason in why
+    X = SimpleNamespace(
+        judges=np.arange(n_judges),
+        models=np.arange(n_models),
+        is_new=np.zeros(n_models, dtype=bool),
+        items=SimpleNamespace(model=np.arange(n_models)),
+    )
+    found = choose_item_effects("auto", X, test)
+    assert found.item_effects == ("random" if expected else "none")
+    assert reason in found.reason

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from skanchor._model.link import log_loss_terms, sigmoid
 from skanchor._model.logistic import fit_logistic
+from skanchor._model.sources import sigmoid
 
 
 def make_rows(seed, n=250, d=3):
@@ -138,13 +138,6 @@ def test_separation_is_not_called_convergence(hit):
     upper = 20.0 if hit else np.inf
     fit = fit_logistic(x, y, np.ones(4), upper=upper)
     assert fit.at_bound[0] if hit else not fit.converged
-
-
-def test_log_loss_terms():
-    y, eta = np.array([0.0, 0.3, 1.0]), np.array([-800.0, 0.2, 800.0])
-    p = expit(0.2)
-    expected = [0, -0.3 * np.log(p) - 0.7 * np.log1p(-p), 0]
-    assert_allclose(log_loss_terms(y, eta), expected, atol=1e-15)
 
 
 def test_a_coefficient_without_a_penalty_may_be_too_large_for_a_square():

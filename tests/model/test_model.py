@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from skanchor._model.fit import Fit
 from skanchor._model.layout import PEOPLE, Layout
 from skanchor._model.linalg import SymmetricSystem
-from skanchor._model.newton import minimise
+from skanchor._model.newton import fitted, minimise, steps_of
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import ResidualRows, SourceRows
-from skanchor._model.steps import fitted, steps_of
 
 N_HISTORICAL, N_NEW, N_JUDGES, N_SPAN = 5, 2, 2, 3
 
@@ -348,10 +347,3 @@ def test_systems_are_solved_and_their_null_directions_are_named(rng):
     assert_allclose(half @ half.T, np.linalg.inv(full), atol=1e-10)
     seen = matrix * np.outer(np.arange(6) > 0, np.arange(6) > 0)
     assert SymmetricSystem.of(seen).solve(np.ones(6))[0] == 0.0
-
-
-def test_logits_of_people_are_differences_of_scores(fit, sources):
-    people = sources[0]
-    scores = fit.scores
-    differences = scores[people.left] - scores[people.right]
-    assert_allclose(logit(fit.probabilities(people)), differences + people.offset)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from learners import Wrapped
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
@@ -65,22 +65,6 @@ def test_the_score_takes_each_source_by_its_mean():
     assert debiaser.score(X, sample_weight=1e-6 * heavy) == pytest.approx(best)
     rows = np.flatnonzero(~X.is_human | (np.arange(len(X)) % 2 == 0))
     assert debiaser.score(X[rows]) == pytest.approx(best, rel=0.1)
-
-
-def test_the_score_of_sources_without_rows_is_that_of_the_others():
-    X, y = with_plug_in()
-    last = X.judge == len(X.judges) - 1
-    weight = np.where(last, 0.0, 1.0)
-    debiaser = RieszDebiaser().fit(X, y, sample_weight=weight)
-    rest = X[np.flatnonzero(~last)]
-    alone = RieszDebiaser().fit(rest, y[~last]).score(rest)
-    assert debiaser.score(X, sample_weight=weight) == pytest.approx(alone, rel=1e-9)
-    # Nor do rows of a source that the fit has not seen say how good it is.
-    assert debiaser.score(X) == pytest.approx(alone, rel=1e-9)
-    seen = np.flatnonzero(~(last & X.involves_new))
-    fitted = RieszDebiaser().fit(X[seen], y[seen])
-    assert np.any(fitted.weights(X)[last & X.involves_new])
-    assert fitted.score(X) == pytest.approx(fitted.score(X[seen]), rel=1e-9)
 
 
 def test_people_need_features_where_they_have_a_bias_of_their_own():
@@ -170,43 +154,6 @@ def test_the_columns_of_the_weights_are_those_of_the_bias_whatever_arrives():
         gammas.append(mine.ridge(cut.pairs, old))
     assert_allclose(maps[0], maps[1])
     assert_allclose(gammas[0], gammas[1])
-
-
-def test_rows_without_what_earlier_stages_learned_are_refused():
-    data = simulate_battles(600, 60, n_models=4, random_state=0)
-    scored = BTLRegressor().fit(data.X, data.y).transform(data.X)
-    plugged = JudgeCalibrator().fit(scored, data.y).transform(scored)
-    plugged = ArrivalScorer().fit(plugged, data.y).transform(plugged)
-    debiaser = RieszDebiaser().fit(plugged, data.y)
-    for rows in (data.X, scored):
-        with pytest.raises(BattlesError, match="carry scores, sensitivities and"):
-            debiaser.weights(rows)
-
-
-def test_without_judges_scores_are_all_that_rows_need():
-    data = simulate_battles(600, 60, n_models=4, random_state=0)
-    votes = (data.X["judge"] == "human").to_numpy()
-    X, y = data.X[votes], data.y[votes]
-    scored = BTLRegressor().fit(X, y).transform(X)
-    assert scored.sensitivities is None
-    debiaser = RieszDebiaser().fit(scored, y)
-    empty = np.zeros(0)
-    known = scored.with_columns(sensitivities=empty, biases=np.zeros(len(X)))
-    assert np.abs(debiaser.weights(scored)).max() > 0
-    assert_allclose(debiaser.weights(scored), debiaser.weights(known))
-    with pytest.raises(BattlesError, match="carry scores"):
-        debiaser.weights(X)
-
-
-def test_a_row_of_a_model_against_itself_or_without_a_logit_is_no_evidence():
-    X, y = with_plug_in()
-    itself = np.arange(len(X)) % 7 == 0
-    biases = np.where(np.arange(len(X)) % 5 == 0, np.nan, 0.0)
-    odd = X.with_columns(right=np.where(itself, X.left, X.right))
-    odd = odd.with_columns(biases=biases)
-    weights = RieszDebiaser().fit(X, y).weights(odd)
-    none = itself | np.isnan(biases)
-    assert_array_equal(weights.any(axis=1), ~none)
 
 
 def test_judges_that_follow_the_display_order_without_fail_tell_no_score():

@@ -40,13 +40,6 @@ def test_a_judge_of_two_rows_does_not_stop_the_weights():
         ).all()
 
 
-def test_inner_folds_are_a_number_of_folds():
-    data = battles(7, n_new=60)
-    anchor = AnchorPipeline(debiaser=RieszDebiaser(inner_folds=0), cv=3)
-    with pytest.raises(ValueError, match="inner_folds"):
-        anchor.fit(data.X, data.y)
-
-
 def test_what_flexible_weights_leave_of_the_identity_is_told():
     """``sum omega a V xi`` over the rows, by sensitivity and by new score."""
     data = battles(7, n_new=60)
