@@ -19,12 +19,13 @@ def check_level(level: float) -> float:
     return float(level)
 
 
-def check_whole(name: str, value: Any, low: int, high: int) -> int:
+def check_whole(name: str, value: Any, low: int, high: float = np.inf) -> int:
     """Return a whole number; raise unless it is one from ``low`` to ``high``."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
         raise ValueError(f"{name} must be a whole number, got {value!r}.")
     if not low <= value <= high:
-        raise ValueError(f"{name} must be from {low} to {high}, got {value!r}.")
+        most = "" if high == np.inf else f" and at most {high}"
+        raise ValueError(f"{name} must be at least {low}{most}, got {value!r}.")
     return int(value)
 
 

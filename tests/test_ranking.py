@@ -102,7 +102,7 @@ def test_arrivals_are_labelled(data, anchor):
 # ------------------------------------------------------------------------------ prints
 def test_a_result_prints_its_new_models(data, anchor, bootstrapped):
     text = repr(anchor.result_)
-    assert len(text) < 600 and len(text.splitlines()) == 5 + 3
+    assert len(text) < 600 and len(text.splitlines()) == 4 + 3
     human = int((data.X["judge"] == "human").sum())
     assert text.startswith(
         f"AnchorResult: 7 models, 2 of them new; {human} human and "
@@ -127,7 +127,7 @@ def test_a_result_prints_its_new_models(data, anchor, bootstrapped):
     used = bootstrapped.result_.inputs
     assert used.features == ("x1", "x2", "x3") and used == anchor.result_.inputs
     rates = BASELINES["LogisticJudge"]().fit(data.X, data.y)
-    assert len(repr(rates.result_).splitlines()) == 5 + 3
+    assert len(repr(rates.result_).splitlines()) == 4 + 3
     assert f"{rates.win_rates_['new-model-1']:.3f}" in repr(rates.result_)
 
 
@@ -152,7 +152,7 @@ def test_many_new_models_print_as_ten():
     )
     result = BASELINES["DirectScore"]().fit(data.X, data.y).result_
     lines = repr(result).splitlines()
-    assert len(lines) == 3 + 10 + 1 + 3 and lines[13] == "and 2 more: see leaderboard()"
+    assert len(lines) == 2 + 10 + 1 + 3 and lines[12] == "and 2 more: see leaderboard()"
 
 
 def test_comparisons_print_in_one_line(data, anchor):

@@ -13,7 +13,7 @@ from skanchor._diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
 from skanchor._diagnostics._interval_check import IntervalCheck
 from skanchor._diagnostics._ties import PEOPLE, apart_from_people
 from skanchor.exceptions import DiagnosticWarning
-from skanchor.warning_log import MANY_ALIKE, is_heard, warn
+from skanchor.warning_log import in_short, is_heard, warn
 
 KINDS = (
     "item-effects",
@@ -147,6 +147,10 @@ _RULES = (
         "rows (effective share {value:.1%}).",
     ),
     _Rule(
+        "influence", "models", "largest_influence", -np.inf, LARGEST_INFLUENCE,
+        "One {unit} carries {value:.0%} of the variance of new model {name!r}.",
+    ),
+    _Rule(
         "correction", "models", "correction_z", -CORRECTION, CORRECTION,
         "The correction moves new model {name!r} by {value:+.1f} standard errors: the "
         "fitted judges do not describe its rows.",
@@ -252,14 +256,13 @@ class Diagnostics:
     check: IntervalCheck | None = None
 
     def __repr__(self) -> str:
-        said = self.messages()
         lines = [f"item effects: p = {self.item_p:.3g}"]
         if self.check is not None:
             lines.append(
                 f"coverage of the models left out: {self.coverage:.0%} (human scores "
                 f"taken as exact: {self.covered:.0%})"
             )
-        return "\n".join([*lines, *(said or ["no threshold is crossed"])])
+        return "\n".join([*lines, *(self.messages() or ["no threshold is crossed"])])
 
     @property
     def coverage(self) -> float | None:
@@ -283,10 +286,8 @@ class Diagnostics:
         list of Finding
         """
         found = [
-            *self._about_item_effects(),
-            *self._about_scale(),
+            *self._about_the_scale(),
             *self._beyond_limits(),
-            *self._about_influence(),
             *self._about_changes(),
             *self._about_curvature(),
             *self._about_ties(),
@@ -295,26 +296,21 @@ class Diagnostics:
         return sorted(found, key=lambda finding: KINDS.index(finding.kind))
 
     def findings_in_short(self) -> list[Finding]:
-        """Say the same of many alike by five of them and the number of the others.
+        """Say the same of many alike by five of them, and name the others.
 
         Returns
         -------
         list of Finding
         """
-        by_kind: dict[str, list[Finding]] = {}
-        for finding in self.findings():
-            by_kind.setdefault(finding.kind, []).append(finding)
-        for kind, alike in by_kind.items():
-            if len(alike) > MANY_ALIKE:
-                others = Finding(
-                    kind,
-                    f"And {len(alike) - 5} more of this kind.",
-                    tuple(label for finding in alike[5:] for label in finding.subject),
-                )
-                by_kind[kind] = [*alike[:5], others]
-        return [finding for alike in by_kind.values() for finding in alike]
+        found = (
+            DiagnosticWarning(statement, code=kind, subject=subject)
+            for kind, statement, subject in self.findings()
+        )
+        short: Any = in_short(found)
+        return [Finding(one.code, str(one), one.subject) for one in short]
 
-    def _about_item_effects(self) -> Iterator[Finding]:
+    def _about_the_scale(self) -> Iterator[Finding]:
+        """What concerns all scores: item effects, and the scale of the votes."""
         if self.item_p < OVERLOOKED and not self.with_items:
             text = (
                 "Judges deviate from models in ways that score and features do not "
@@ -323,18 +319,13 @@ class Diagnostics:
             )
             yield Finding("item-effects", text)
 
-    def _about_scale(self) -> Iterator[Finding]:
         if self.scale_z < SCALE_Z:
-            needed = (SCALE_Z / self.scale_z) ** 2 if self.scale_z > 0 else np.inf
+            needed = (SCALE_Z / max(self.scale_z, 1e-3)) ** 2
             text = (
                 "The human votes hardly determine the scale of the scores: it is "
                 f"{self.scale_z:.2g} standard errors from zero. Intervals that miss "
-                "the true score then lie too near zero."
-                + (
-                    f" {needed:.2g} times as many votes would be enough."
-                    if needed < 1e3
-                    else ""
-                )
+                f"the true score then lie too near zero. {needed:.2g} times as many "
+                "votes would be enough."
             )
             yield Finding("scale", text)
         if self.ridge_share < RIDGE_SHARE:
@@ -356,24 +347,11 @@ class Diagnostics:
             beyond = np.isfinite(values) & ((values < low) | (values > high))
             for at in np.flatnonzero(beyond):
                 about = table.index.tolist()[at]
+                unit = "group" if self.grouped else "row"
                 statement = text.format(
-                    name=about, value=values[at], row=table.iloc[at]
+                    name=about, value=values[at], row=table.iloc[at], unit=unit
                 )
                 yield Finding(kind, statement, (about,))
-
-    def _about_influence(self) -> Iterator[Finding]:
-        share = self.models["largest_influence"]
-        if (share.to_numpy() > LARGEST_INFLUENCE).any():
-            share = share[share > LARGEST_INFLUENCE]
-            share = share.sort_values(ascending=False, kind="stable")
-            others = [f"{part:.0%} for {name!r}" for name, part in share[1:].items()]
-            yield Finding(
-                "influence",
-                f"One {'group' if self.grouped else 'row'} carries {share.iloc[0]:.0%} "
-                f"of the variance of new model {share.index[0]!r}"
-                + (f" (and likewise {', '.join(others)})." if others else "."),
-                tuple(share.index),
-            )
 
     @property
     def _determined(self) -> pd.Index:
@@ -404,8 +382,7 @@ class Diagnostics:
             text = (
                 f"{who} {what} on the rows of new models {than} the historical rows "
                 f"(p = {row['p_adjusted']:.1g}), as if version or prompt had changed. "
-                f"Taking this into account changes the score of {row['model']!r} by "
-                f"{row['shift']:+.2f}."
+                f"{_moved(row)}"
             )
             about = (row["model"],) if judge == TOGETHER else (judge, row["model"])
             yield Finding("change", text, about)
@@ -415,19 +392,14 @@ class Diagnostics:
             return
         for judge, row in self._curved().iterrows():
             how = "less" if row["value"] > 0 else "more"
-            moved = (
-                f" Taking this into account changes the score of {row['model']!r} by "
-                f"{row['shift']:+.2f}."
-                if np.isfinite(row["shift"])
-                else ""
-            )
+            is_moved = np.isfinite(row["shift"])
             text = (
                 f"Judge {judge!r} distinguishes models that are far apart {how} "
                 "sharply than its verdicts on close models suggest (p = "
                 f"{row['p_adjusted']:.1g}), but the fit assumes log-odds in proportion "
-                f"to the score difference.{moved}"
+                f"to the score difference.{' ' + _moved(row) if is_moved else ''}"
             )
-            about = (judge, row["model"]) if moved else (judge,)
+            about = (judge, row["model"]) if is_moved else (judge,)
             yield Finding("curved-scale", text, about)
 
     def _curved(self) -> pd.DataFrame:
@@ -482,23 +454,27 @@ class Diagnostics:
         """Warn of the thresholds crossed, in one warning."""
         if not is_heard(DiagnosticWarning):
             return
-        said = self.findings_in_short()
-        if said:
-            text = [finding.statement for finding in said]
-            if len(self._curved()):
-                text.append(
-                    "Compare with item_effects='random', and look at the plot of item "
-                    "effects, ItemDeviationDisplay."
-                )
-            if not self.ties.empty and len(apart_from_people(self.ties)):
-                text.append("Compare with ties='drop'.")
-            warn(
-                DiagnosticWarning(
-                    " ".join(text),
-                    code="diagnostics",
-                    subject=[label for finding in said for label in finding.subject],
-                )
+        found = self.findings_in_short()
+        if not found:
+            return
+        text = [finding.statement for finding in found]
+        if len(self._curved()):
+            text.append(
+                "Compare with item_effects='random', and look at the plot of item "
+                "effects, ItemDeviationDisplay."
             )
+        if not self.ties.empty and len(apart_from_people(self.ties)):
+            text.append("Compare with ties='drop'.")
+        subject = [label for finding in found for label in finding.subject]
+        warn(DiagnosticWarning(" ".join(text), code="diagnostics", subject=subject))
+
+
+def _moved(row: pd.Series) -> str:
+    """What a parameter that the fit leaves out would change."""
+    return (
+        f"Taking this into account changes the score of {row['model']!r} by "
+        f"{row['shift']:+.2f}."
+    )
 
 
 def _is_any_below(limit: float, values: pd.Series) -> bool:

@@ -247,12 +247,11 @@ class BoostedBias(StagedLearner):
     def _predict_weak(self, weak: Any, responses: Array) -> Array:
         """Return values of shape (n_responses,) or (n_responses, n_targets)."""
         values = np.asarray(weak.predict(responses), dtype=np.float64)
-        fault = "" if np.isfinite(values).all() else "NaN or infinite values"
-        if values.ndim > 2 or len(values) != len(responses):
-            fault = f"shape {values.shape} for {len(responses)} rows"
-        if fault:
-            name = type(self.weak_learner).__name__
-            raise LearnerError(f"the weak learner {name} predicted {fault}.")
+        if len(values) != len(responses) or not np.isfinite(values).all():
+            raise LearnerError(
+                f"the weak learner {type(self.weak_learner).__name__} predicted NaN, "
+                f"infinite values, or shape {values.shape} for {len(responses)} rows."
+            )
         return values
 
     def for_riesz_weights(self) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
@@ -26,7 +27,7 @@ def record_of(facts: Facts) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "method": facts.method,
         "level": facts.level,
-        "scale": facts.scale.to_dict(),
+        "scale": asdict(facts.scale) | {"per_logit": facts.scale.per_logit},
         "answer": answer(facts),
         "models": records_of(facts.board),
         "best": records_of(facts.best.to_frame("probability"), index="model"),

@@ -1,6 +1,8 @@
 """What a fit reports: scores, intervals, contrasts, rank sets and leaderboards."""
 
 from skanchor.results._anchor import AnchorResult
+from skanchor.results._board import ELO_PER_LOGIT as ELO_PER_LOGIT
+from skanchor.results._board import Scale as Scale
 from skanchor.results._board import new_by_score as new_by_score
 from skanchor.results._board import strongest_first as strongest_first
 from skanchor.results._contexts import ContextResult
@@ -8,8 +10,6 @@ from skanchor.results._contexts import Mixture as Mixture
 from skanchor.results._contexts import check_mix as check_mix
 from skanchor.results._point import PointResult
 from skanchor.results._ranking import RankingResult
-from skanchor.results._scale import ELO_PER_LOGIT as ELO_PER_LOGIT
-from skanchor.results._scale import Scale as Scale
 
 __all__ = [
     "AnchorResult",

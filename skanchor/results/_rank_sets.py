@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._checks import check_whole
 from skanchor._model.one_sided import OpenScores
 from skanchor._typing import Array, Indices
 from skanchor.results.adjustment import JointErrors, holm_adjust, romano_wolf_rejects
@@ -24,31 +25,12 @@ RankSets = tuple[Indices, Indices]
 """Best and worst rank of each model."""
 
 
-def check_tau(tau: Any, n_models: int) -> int:
-    """Refuse a number of best models that is none, all, or not a whole number."""
-    if isinstance(tau, bool) or not isinstance(tau, (int, np.integer)):
-        raise ValueError(f"tau must be a whole number, got {tau!r}.")
-    if not 1 <= tau < n_models:
-        raise ValueError(
-            f"tau must be from 1 to {n_models - 1}, one less than there are models; "
-            f"got {tau!r}."
-        )
-    return int(tau)
-
-
 def check_draws(n_draws: Any, level: float) -> int:
     """Number of draws for a level; too few for it are refused."""
     needed = int(np.ceil(round(99.0 / (1.0 - level), 6)))
     if n_draws is None:
         return min(max(DRAWS, needed), MOST_DRAWS)
-    if isinstance(n_draws, bool) or not isinstance(n_draws, (int, np.integer)):
-        raise ValueError(f"n_draws must be a whole number or None, got {n_draws!r}.")
-    if n_draws < needed:
-        raise ValueError(
-            f"n_draws={n_draws} is too few for level={level:g}: at least {needed} "
-            "draws are needed."
-        )
-    return int(n_draws)
+    return check_whole("n_draws", n_draws, needed)
 
 
 @dataclass(frozen=True, eq=False)

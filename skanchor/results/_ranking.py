@@ -13,22 +13,19 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from skanchor._battles import Inputs
-from skanchor._checks import check_level
+from skanchor._checks import check_level, check_whole
 from skanchor._model.one_sided import OpenRows, OpenScores
 from skanchor._typing import Array
-from skanchor.results._board import board_table
-from skanchor.results._html import board_html
-from skanchor.results._models import ModelResult
+from skanchor.results._board import Scale, board_table
+from skanchor.results._point import ModelResult
 from skanchor.results._rank_sets import (
     DRAWS,
     BetterTests,
     best_candidates,
     board_sets,
     check_draws,
-    check_tau,
     insertion_sets,
 )
-from skanchor.results._scale import Scale
 from skanchor.results.adjustment import JointErrors, holm_adjust
 from skanchor.results.intervals import (
     bias_aware_quantile,
@@ -220,15 +217,11 @@ class RankingResult(ModelResult):
         """Standard errors of the new models' scores."""
         return self.all_standard_errors[self.is_new]
 
-    def _shown(self) -> tuple[str, pd.DataFrame]:
+    def _shown(self) -> pd.DataFrame:
         ranks = self.rank_sets().rename(columns={"low": "from", "high": "to"})
-        what = "scores with 95 % intervals, and rank sets among the historical models"
-        return what, pd.concat(
+        return pd.concat(
             [self.scores, self.standard_errors, self.conf_int(), ranks], axis=1
         )
-
-    def _repr_html_(self) -> str:
-        return board_html(self.leaderboard(), self._head(), 0.95)
 
     def _limits(
         self, estimate: Array, error: Array, half: Array, level: float
@@ -491,28 +484,28 @@ class RankingResult(ModelResult):
             together with probability ``level``. With ``among="board"``, models whose
             score is not determined share the last rank.
         """
-        tests = self._tests(level, method, n_draws)
-        new, everyone = np.flatnonzero(self.is_new), np.arange(len(self.models))
-        if among == "board":
-            rows, columns = everyone, everyone
-            low, high = board_sets(tests, len(everyone), level)
-            columns = everyone[self.determined]
-        elif among == "all":
-            rows, columns = new, everyone
-            others = np.tile(everyone, (len(new), 1))
-            others = others[others != new[:, None]].reshape(len(new), len(everyone) - 1)
-            low, high = insertion_sets(tests, new, others, level)
-        elif among == "historical":
-            rows, columns = new, np.flatnonzero(~self.is_new)
-            others = np.tile(columns, (len(new), 1))
-            low, high = insertion_sets(tests, new, others, level)
-        else:
+        if among not in ("historical", "all", "board"):
             raise ValueError(
                 f"among must be 'historical', 'all' or 'board', got {among!r}."
             )
-        rank = self._rank_among(rows, columns)
+        tests = self._tests(level, method, n_draws)
+        rows = every_model = np.arange(len(self.models))
         if among == "board":
-            rank = np.where(self.determined, rank, 1 + len(columns))
+            opponents = every_model[self.determined]
+            low, high = board_sets(tests, len(every_model), level)
+        else:
+            rows = np.flatnonzero(self.is_new)
+            opponents = every_model
+            if among == "historical":
+                opponents = np.flatnonzero(~self.is_new)
+            others = np.tile(opponents, (len(rows), 1))
+            others = others[others != rows[:, None]].reshape(
+                len(rows), len(opponents) - (among == "all")
+            )
+            low, high = insertion_sets(tests, rows, others, level)
+        rank = self._rank_among(rows, opponents)
+        if among == "board":
+            rank = np.where(self.determined, rank, 1 + len(opponents))
         return pd.DataFrame(
             {"rank": rank, "low": low, "high": high}, index=self._index[rows]
         )
@@ -547,7 +540,8 @@ class RankingResult(ModelResult):
         Index
             Their labels, best first.
         """
-        tau, n_models = check_tau(tau, len(self.models)), len(self.models)
+        n_models = len(self.models)
+        check_whole("tau", tau, 1, n_models - 1)
         tests = self._tests(level, "romano-wolf", None)
         if simultaneous:
             keep = board_sets(tests, n_models, level)[0] <= tau
@@ -573,7 +567,7 @@ class RankingResult(ModelResult):
             By model; the sum is ``tau``. A model whose error is infinite or unknown has
             NaN, and the others are compared among themselves.
         """
-        tau = check_tau(tau, len(self.models))
+        check_whole("tau", tau, 1, len(self.models) - 1)
         scores, error, _ = self.moments
         known = np.isfinite(scores) & np.isfinite(error)
         draws = self._joint_errors(DRAWS).posterior(scores)[known]

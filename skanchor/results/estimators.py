@@ -82,46 +82,41 @@ class _Scored(_Ranked):
         return self._result().scores
 
 
-class ScoreEstimator(_Scored):
+class _Listed(_Ranked):
+    """An estimator whose fitted ``result_`` holds values without their errors."""
+
+    result_: PointResult
+    _value: ClassVar[str] = "score"
+
+    def leaderboard(self) -> pd.DataFrame:
+        """All models, best first.
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`skanchor.results.PointResult.leaderboard`, with ``score`` or
+            ``win_rate``.
+        """
+        check_is_fitted(self)
+        return self.result_.leaderboard(self._value)
+
+
+class ScoreEstimator(_Scored, _Listed):
     """An estimator whose fitted ``result_`` holds scores without their error.
 
     Intervals come from :class:`skanchor.bootstrap.Bootstrapped`.
     """
 
-    result_: PointResult
 
-    def leaderboard(self) -> pd.DataFrame:
-        """All models, best first.
-
-        Returns
-        -------
-        DataFrame
-            As :meth:`skanchor.results.PointResult.leaderboard`, with ``score``.
-        """
-        check_is_fitted(self)
-        return self.result_.leaderboard("score")
-
-
-class RankOnlyEstimator(_Ranked):
+class RankOnlyEstimator(_Listed):
     """An estimator whose outputs rank the new models but are not scores."""
 
-    result_: PointResult
+    _value = "win_rate"
 
     @property
     def win_rates_(self) -> pd.Series:
         """Mean win rate of each model against the historical ones, in [0, 1]."""
         return self._result().values.rename("win_rate")
-
-    def leaderboard(self) -> pd.DataFrame:
-        """All models, best first.
-
-        Returns
-        -------
-        DataFrame
-            As :meth:`skanchor.results.PointResult.leaderboard`, with ``win_rate``.
-        """
-        check_is_fitted(self)
-        return self.result_.leaderboard("win_rate")
 
 
 class AroundMethod(_Scored):

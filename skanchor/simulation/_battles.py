@@ -11,7 +11,6 @@ from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from skanchor.simulation._checks import finite_array, model_numbers
 from skanchor.simulation._rows import (
     HUMAN,
     BiasMaker,
@@ -19,8 +18,10 @@ from skanchor.simulation._rows import (
     LinearResponseBias,
     draw_biases,
     draw_item_effects,
+    finite_array,
     joined,
     logits_of,
+    model_numbers,
 )
 
 _N_STREAMS = 9

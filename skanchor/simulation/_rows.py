@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 Rng = np.random.Generator
 Array = np.ndarray
@@ -260,3 +261,39 @@ def logits_of(
         eta[mine] += psi(rows.x_left[mine]) - psi(rows.x_right[mine])
         eta[mine] += u[rows.left[mine]] - u[rows.right[mine]]
     return eta
+
+
+def model_numbers(
+    name: str, values: ArrayLike | None, n_models: int, n_columns: int = 1
+) -> Any:
+    """Return numbers of historical models as integers, else raise.
+
+    They are a list, all models for None, or with two columns pairs of different
+    models, None for all pairs.
+    """
+    if values is None:
+        return np.arange(n_models) if n_columns == 1 else None
+    array = np.asarray(values)
+    shape, is_whole = (() if n_columns == 1 else (2,)), array.dtype.kind in "iu"
+    is_known = is_whole and array.size and ((array >= 0) & (array < n_models)).all()
+    if not is_known or array.shape[1:] != shape:
+        what = "a list" if n_columns == 1 else "a list of pairs"
+        raise ValueError(
+            f"{name} must be {what} of models, as numbers from 0 to {n_models - 1}, "
+            f"got {values!r}."
+        )
+    if n_columns == 2 and (array[:, 0] == array[:, 1]).any():
+        raise ValueError(f"{name} must have two different models in each row.")
+    return array.astype(np.intp)
+
+
+def finite_array(
+    name: str, values: ArrayLike, shape: tuple[int, ...], why: str
+) -> np.ndarray:
+    """Return values as a finite float array of a shape, else raise."""
+    array = np.asarray(values, dtype=float)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}: {why}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite.")
+    return array

@@ -176,7 +176,7 @@ def test_refusals_name_the_judge_and_the_fault():
             BoostedBias(**{name: bad}).fit(pairs, y)
     data = simulate_battles(600, 30, n_models=4, n_judges=2, random_state=0)
     battles = BTLRegressor().fit(data.X, data.y).transform(data.X)
-    for kind, fault in (("nan", "predicted NaN"), ("short", r"predicted shape \(3,\)")):
+    for kind, fault in (("nan", "predicted NaN"), ("short", r"or shape \(3,\)")):
         with pytest.raises(LearnerError, match=f"judge 'judge-1' failed.*{fault}"):
             JudgeCalibrator(BoostedBias(BadRegressor(kind))).fit(battles, data.y)
 

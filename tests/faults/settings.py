@@ -293,7 +293,7 @@ call(
         lambda level=level, n_draws=n_draws: fitted().rank_sets(level, n_draws=n_draws)
         for level, n_draws in ((0.95, 1979), (0.999, 9999))
     ],
-    raises=(ValueError, "draws are needed"),
+    raises=(ValueError, "n_draws must be at least"),
 )
 call(
     "The Elo view of an unknown anchor",
