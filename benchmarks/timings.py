@@ -1,4 +1,4 @@
-"""What speed.py and memory.py measure: for each timing, steps by their label.
+"""What speed.py measures: for each timing, steps by their label.
 
 A timing gets a factor for its sizes and a folder for its files, prepares data, and
 returns its steps; the first is the yardstick of the others. A step that returns a

@@ -11,13 +11,21 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from skanchor import AnchorPipeline
+from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor.simulation import simulate_battles
 
 Array = NDArray[np.float64]
 KEYS = ["model_a", "model_b", "judge"]
 SIDES = KEYS[:2]
 NEW = "new-model"
+
+PAPER = {
+    "historical_fit": "two-step",
+    "item_effects": None,
+    "disagreement": "ignore",
+    "calibrator": JudgeCalibrator(position_effect=False),
+}
+"""Settings of the paper's method."""
 
 ROW_SHARE = 1.0
 """Share of the rows of a design that are drawn; tests lower it."""
@@ -126,6 +134,14 @@ class Case:
         """Draw outcomes of these rows again, of this chance for the first model."""
         fresh = self.rng.random(len(chance)) < chance
         self.y = np.where(rows, fresh, self.y).astype(self.y.dtype)
+        return self
+
+    def count_equal_rows(self, weights: str = "frequency") -> Case:
+        """Put the number of equal rows in their place, as weights of this kind."""
+        table = self.X.assign(y=self.y).groupby([*KEYS, "y"], as_index=False).size()
+        self.X, self.y = table[KEYS], table["y"].to_numpy()
+        self.fit["sample_weight"] = table["size"].to_numpy()
+        self.settings["weights"] = weights
         return self
 
     def only(self, rows: NDArray[Any]) -> Case:

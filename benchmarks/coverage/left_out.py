@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from cases import PAPER
 
-from skanchor import AnchorPipeline, JudgeCalibrator, read_battles, split_battles
+from skanchor import AnchorPipeline, read_battles, split_battles
 from skanchor.baselines import (
     BASELINES,
     ConformalRanking,
@@ -45,13 +46,7 @@ def methods() -> dict[str, Any]:
         "AnchorPipeline(item_effects=None)": AnchorPipeline(
             item_effects=None, random_state=0
         ),
-        "AnchorPipeline, as in the paper": AnchorPipeline(
-            historical_fit="two-step",
-            item_effects=None,
-            disagreement="ignore",
-            calibrator=JudgeCalibrator(position_effect=False),
-            random_state=0,
-        ),
+        "AnchorPipeline, as in the paper": AnchorPipeline(**PAPER, random_state=0),
         **baselines,
         "PerJudgeBTL(plug_in_average=True)": PerJudgeBTL(plug_in_average=True),
         "JointBTL, 500 refits": Bootstrapped(JointBTL(), random_state=0),
@@ -102,19 +97,15 @@ def describe(table: pd.DataFrame) -> dict[str, str]:
             "held": f"{table['covered'].sum()} of {len(table)}",
             "compatible": f"{table['compatible'].sum()}",
             "mean width": f"{width.mean():.3f}",
-            "median": f"{width.median():.3f}",
         }
-    if "rank_low" in table and table["rank_low"].notna().all():
-        length = table["rank_high"] - table["rank_low"] + 1
-        measures["rank sets"] = f"{length.mean():.2f}"
     return measures
 
 
 def run(name: str, changes: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Print a line for each method, and how many models the first places closer."""
     if name in TABLES:
-        frame = TABLES[name](with_texts=True).frame if name != "arena" else None
-        frame = fetch_arena().frame if frame is None else frame
+        texts = {"with_texts": True} if name != "arena" else {}
+        frame = TABLES[name](**texts).frame
     else:
         frame = read_battles(name)
     if not options.keep_ties:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from cases import KEYS, SIDES, Case, Design
+from cases import SIDES, Case, Design
 from read_out_designs import sets_of_ranks
 from scipy.special import expit
 from scipy.stats import norm
@@ -80,12 +80,7 @@ def judges_disagree(seed: int) -> Case:
 
 def wins(seed: int, **settings: Any) -> Case:
     """Count equal rows."""
-    case = table(seed, **settings)
-    counted = case.X.assign(y=case.y).groupby([*KEYS, "y"], as_index=False).size()
-    case.X, case.y = counted[KEYS], counted["y"].to_numpy()
-    case.fit["sample_weight"] = counted["size"].to_numpy()
-    case.settings["weights"] = "frequency"
-    return case
+    return table(seed, **settings).count_equal_rows()
 
 
 def warm(seed: int) -> Case:
@@ -109,7 +104,7 @@ def one_opponent(seed: int, weakest: bool = False) -> Case:
 
 
 def deviating_opponent(seed: int, item_sd: float) -> Case:
-    """Compare it with one old model, whose deviation enters all its verdicts."""
+    """Compare it with one old model, whose item effects enter all its verdicts."""
     return table(seed, item_sd=item_sd, opponents=[seed % 10])
 
 
@@ -216,11 +211,6 @@ def ridge(alpha: float) -> Design:
 
 THREE = {"n_new_models": 3, "new_score": [0.0, 0.5, 1.0]}
 
-GROUP = [0, 1, 2, 3, 4]
-"""Half of the models; votes between halves are on one pair."""
-BRIDGED = [(i + k, j + k) for k in (0, 5) for i in GROUP for j in GROUP if i < j]
-BRIDGED.append((4, 5))
-
 DESIGNS: dict[str, Design] = {
     "200 votes": plain("few votes, score 1.5", votes=200, new_score=1.5),
     "2400 votes": plain("many votes, score 1.5", votes=2400, new_score=1.5),
@@ -270,10 +260,6 @@ DESIGNS: dict[str, Design] = {
     ),
     "one opponent, item sd 0.4": Design(
         "which judges deviate on", partial(deviating_opponent, item_sd=0.4)
-    ),
-    "bridged votes": plain("one pair links two groups", human_pairs=BRIDGED),
-    "bridged votes, opponents of one group": plain(
-        "which the new model meets", human_pairs=BRIDGED, opponents=GROUP
     ),
     "ridge of 0.001": ridge(0.001),
     "ridge of 0.01": ridge(0.01),

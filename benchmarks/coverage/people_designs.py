@@ -14,8 +14,7 @@ from scipy.special import expit
 from scipy.stats import norm
 from sklearn.utils import Bunch
 
-from skanchor import BTLRegressor, JudgeCalibrator
-from skanchor.baselines import JointMLE
+from skanchor import BTLRegressor
 
 # -------------------------------------------------------------------- few votes, apart
 Rule = Callable[[Array, Array], Array]
@@ -51,9 +50,6 @@ def identification(anchor: Any, case: Case) -> dict[str, float]:
     return {"scale z": anchor.result_.diagnostics.scale_z}
 
 
-PLAIN_MLE = {"calibrator": JudgeCalibrator(position_effect=False)}
-
-
 # -------------------------------------------------------------------------------- ties
 Law = Callable[[Array, Array], tuple[Array, Array]]
 """Probabilities of a win of the first side, and of a tie, by logit and level."""
@@ -80,10 +76,7 @@ TIES: dict[str, list[Law]] = {
     # People, and the three judges in turn.
     "Davidson": [davidson(nu) for nu in (0.8, 0.0, 0.8, 2.0)],
     "like arena": [
-        davidson(2.0, -0.17),
-        davidson(2.0, 0.31),
-        davidson(2.0, 0.31),
-        davidson(0.0),
+        davidson(*law) for law in ((2.0, -0.17), (2.0, 0.31), (2.0, 0.31), (0.0, 0.0))
     ],
 }
 
@@ -211,12 +204,9 @@ def counted(seed: int, how: str) -> Case:
     which chooses folds by their outcomes; or list every row by itself.
     """
     case = Case.drawn(seed, tau=0.0, rho=0.0)
-    if how != "rows":
-        table = case.X.assign(y=case.y).groupby([*KEYS, "y"], as_index=False).size()
-        case.X, case.y = table[KEYS], table["y"].to_numpy()
-        case.fit["sample_weight"] = table["size"].to_numpy()
-        case.settings["weights"] = "frequency" if how == "counts" else "importance"
-    return case
+    if how == "rows":
+        return case
+    return case.count_equal_rows("frequency" if how == "counts" else "importance")
 
 
 RATED = [f"model-{k}" for k in range(6)] + [NEW]
@@ -272,13 +262,6 @@ DESIGNS: dict[str, dict[str, Design]] = {
     "votes": {
         f"{n} votes": Design("few votes", partial(votes, n_human=n), {}, identification)
         for n in (25, 50, 100, 200, 500, 1000, 2400)
-    }
-    | {
-        f"{n} votes, plain likelihood": Design(
-            "joint maximum likelihood without folds", partial(votes, n_human=n),
-            PLAIN_MLE, estimator=JointMLE,
-        )
-        for n in (50, 100)
     }
     | {
         f"{n} votes, item sd 0.3": Design(

@@ -10,26 +10,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from cases import NEW, SIDES, Case, Design
+from cases import NEW, PAPER, SIDES, Case, Design
 from scipy.special import expit
 from sklearn.base import clone
 
-from skanchor import JudgeCalibrator
 from skanchor.evaluation import check_intervals
 from skanchor.readouts import look_multiplier
 
 ITEMS = {"n_historical": 4000, "rho": 0.0, "item_sd": 0.3, "item_corr": 0.6}
-PAPER = {
-    "historical_fit": "two-step",
-    "item_effects": None,
-    "disagreement": "ignore",
-    "calibrator": JudgeCalibrator(position_effect=False),
-}
-
-
-def simulated(seed: int, features: bool = True, **settings: Any) -> Case:
-    """Draw by arguments of ``simulate_battles``."""
-    return Case.drawn(seed, features, **settings)
 
 
 # --------------------------------------------------------------------------- rank sets
@@ -63,7 +51,7 @@ LOOKS = (100, 220, 460, 1000)
 def first_look(seed: int, items: bool) -> Case:
     """Draw 1,000 rows of the new model, and leave the first look's."""
     changes = ITEMS if items else {}
-    case = simulated(seed, not items, n_new=LOOKS[-1], **changes)
+    case = Case.drawn(seed, not items, n_new=LOOKS[-1], **changes)
     later = np.flatnonzero(case.side != 0)[LOOKS[0] :]
     return case.only(np.delete(np.arange(len(case.X)), later))
 
@@ -184,15 +172,21 @@ def known_variance(anchor: Any, case: Case) -> dict[str, float]:
 def with_verdicts(seed: int, n_judge: int) -> Case:
     """Draw 1,000 votes and so many verdicts, 70 % of them historical."""
     n_old = round(0.7 * n_judge)
-    return simulated(seed, n_historical=1000 + n_old, n_new=n_judge - n_old,
-                     n_human=1000)  # fmt: skip
+    return Case.drawn(
+        seed, True, n_historical=1000 + n_old, n_new=n_judge - n_old, n_human=1000
+    )
 
 
 BOTH = {"features": {}, "item effects": ITEMS}
 SPREAD = np.linspace(-1.0, 1.0, 5).tolist()
 DESIGNS: dict[str, dict[str, Design]] = {
     "rank sets": {
-        name: Design("one table", partial(simulated, **settings), {}, sets_of_ranks)
+        name: Design(
+            "one table",
+            partial(Case.drawn, features=True, **settings),
+            {},
+            sets_of_ranks,
+        )
         for name, settings in {
             "one new model": {},
             "five new models": {"n_new_models": 5, "new_score": SPREAD},
@@ -212,7 +206,7 @@ DESIGNS: dict[str, dict[str, Design]] = {
     "worth": {
         name: Design(
             "the worth of verdicts",
-            partial(simulated, features=not settings, **settings),
+            partial(Case.drawn, features=not settings, **settings),
             {},
             worth,
         )

@@ -81,16 +81,14 @@ def grid(table: pd.DataFrame) -> Any:
                 for name in (measure, f"{measure}_error")
             )
             values = wide.to_numpy(float)
-            panel.imshow(values, cmap="Blues", origin="lower", aspect="auto")
+            panel.imshow(values, cmap="Blues", alpha=0.5, origin="lower", aspect="auto")
             panel.set_xticks(range(len(wide.columns)), wide.columns)
             panel.set_yticks(range(len(wide.index)), wide.index)
             panel.set(xlabel="tau", ylabel="rho", title=f"{measure}, {method}")
-            middle = np.nanmean(values)
             for (i, j), value in np.ndenumerate(values):
                 panel.text(
                     j, i, f"{value:.3f}\n({errors.iloc[i, j]:.3f})",
                     ha="center", va="center", fontsize=8,
-                    color="white" if value > middle else "black",
                 )  # fmt: skip
     return figure
 

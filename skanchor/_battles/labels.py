@@ -64,7 +64,7 @@ def factorize(
     values = _for_pandas(column)
     try:
         codes, labels = pd.factorize(values)
-    except TypeError:
+    except (TypeError, NotImplementedError):
         odd = [value for value in values.tolist() if not isinstance(value, Hashable)]
         if not odd:
             raise

@@ -42,6 +42,8 @@ _OF_TABLES = (
 def build(options: argparse.Namespace) -> None:
     check_files(options)
     pipeline_of(options)
+    if options.output is None:
+        raise BadInputError("--output names the file to write the history to")
     prints = _checked_fingerprints(options, options.battles)
     if any(map(os.path.isdir, options.battles)):
         history = _build_from_folder(options, prints)

@@ -13,12 +13,6 @@ from typing import Any, NoReturn
 from skanchor._cli.streams import print_result
 from skanchor._cli.values import TYPES, BadInputError
 
-_FIRST_STEPS = (
-    ("see what comes out", "skanchor rank --demo"),
-    ("rank your own, and write a page", "skanchor rank battles.csv -o report.html"),
-    ("before you rely on an interval", "skanchor check battles.csv"),
-    ("flags of a command, with examples", "skanchor rank --help"),
-)
 _MORE_FLAGS = "More flags of files: skanchor inspect --help. "
 _EXIT_CODE = "Exit code: 0 on success, 2 on bad input. The cause is then one line."
 
@@ -58,18 +52,18 @@ def described() -> dict[str, Any]:
 
 def make_parser() -> argparse.ArgumentParser:
     """Make the parser of all commands."""
+    known = described()
     parser = Parser(
         prog="skanchor",
         usage="skanchor COMMAND [flags]",
         description="Rank new language models on the human scale from LLM judges.\n\n"
-        + _examples(_FIRST_STEPS),
+        + _examples("skanchor", known["examples"]),
         epilog=_EXIT_CODE,
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND", parser_class=Parser
     )
-    known = described()
     for name, command in known["commands"].items():
         _add_command(commands, f"skanchor {name}", command, known["groups"])
     return parser
@@ -87,22 +81,26 @@ def _add_command(
     """Add the parser of a command, or of an action of one."""
     name, text = prog.split()[-1], command["help"]
     says = f"{text[0].upper()}{text[1:]}. {command.get('more', '')}".strip()
-    examples = [
-        (what, f"{prog} {words}") for what, words in command.get("examples", ())
-    ]
+    examples = _examples(prog, command.get("examples", {}))
     takes_files = "files" in command.get("groups", ())
     made = commands.add_parser(
         name,
         prog=prog,
         usage=f"{prog} {command.get('usage', 'FILE ... [flags]')}",
         help=text,
-        description=f"{textwrap.fill(says, 86)}\n\n{_examples(examples)}",
+        description=f"{textwrap.fill(says, 86)}\n\n{examples}",
         epilog=_MORE_FLAGS * (takes_files and name != "inspect") + _EXIT_CODE,
     )
     for title in command.get("groups", ()):
         group = made.add_argument_group(title)
-        for flag, settings in command.get(title, groups.get(title, {})).items():
-            group.add_argument(*flag.split(), **_settings(name, **settings))
+        own = command.get(title)
+        flags = own if isinstance(own, dict) else groups[title]
+        for flag, settings in flags.items():
+            if flag not in command.get("without", ()):
+                settings = _settings(name, **settings)
+                if isinstance(own, str) and flag.startswith("-o"):
+                    settings["help"] = own
+                group.add_argument(*flag.split(), **settings)
     if "actions" in command:
         actions = made.add_subparsers(dest="action", required=True, metavar="ACTION")
         for action, inner in command["actions"].items():
@@ -124,13 +122,14 @@ def _settings(
     return settings
 
 
-def _examples(examples: Sequence[tuple[str, str]]) -> str:
-    """Text of the examples in the help."""
-    width = max((len(command) for _, command in examples), default=0)
+def _examples(prog: str, examples: dict[str, str]) -> str:
+    """Text of the examples in the help: what is typed, and what for."""
+    typed = {f"{prog} {words}": purpose for words, purpose in examples.items()}
+    width = max(map(len, typed), default=0)
     if width > 50:
-        lines = [f"  # {purpose}\n  {command}" for purpose, command in examples]
+        lines = [f"  # {purpose}\n  {words}" for words, purpose in typed.items()]
     else:
-        lines = [f"  {command:{width}}  # {what}" for what, command in examples]
+        lines = [f"  {words:{width}}  # {what}" for words, what in typed.items()]
     return "\n".join(["examples:", *lines]) if examples else ""
 
 

@@ -95,7 +95,6 @@ class ArrivalScorer(ComparisonEstimator):
         self, sample: Sample, start: PipelineFit | None = None, seed_offset: int = 0
     ) -> None:
         bounds, X = check_bounds("score_bounds", self.score_bounds), sample.X
-        self.new_models_ = X.models[X.is_new]
         fit, rows = _laid_out(sample) if start is None else (start.fit, start.sources)
         self._check_rows(X, rows)
         layout = fit.layout
@@ -107,7 +106,7 @@ class ArrivalScorer(ComparisonEstimator):
         # lost everything has to arrive at one, where the likelihood is nearly flat.
         limits = layout.bounds_of_new(bounds)
         fit, _ = fitted(fit, [step], rows, weights, limits, tolerance=_TOLERANCE)
-        self._take(fit.scores[X.is_new])
+        self.with_scores(X.models[X.is_new], fit.scores[X.is_new])
 
     def with_scores(self, models: NDArray[Any], scores: Array) -> Self:
         """Set scores that were estimated elsewhere; warn of those on the bounds.
@@ -124,18 +123,13 @@ class ArrivalScorer(ComparisonEstimator):
         self
         """
         self.new_models_ = models
-        self._take(scores)
-        return self
-
-    def _take(self, values: Array) -> None:
-        """Set the scores of the new models; warn of those on the bounds."""
         low, high = check_bounds("score_bounds", self.score_bounds)
         margin = 1e-6 * (high - low)
-        self.at_bound_ = (values <= low + margin) | (values >= high - margin)
-        index = label_index(self.new_models_, "model")
-        self.scores_ = pd.Series(values, index=index, name="score")
+        self.at_bound_ = (scores <= low + margin) | (scores >= high - margin)
+        index = label_index(models, "model")
+        self.scores_ = pd.Series(scores, index=index, name="score")
         if self.at_bound_.any():
-            names = self.new_models_[self.at_bound_].tolist()
+            names = models[self.at_bound_].tolist()
             warn(
                 BoundWarning(
                     f"Scores of new models {names} lie on the bounds {(low, high)}: "
@@ -144,6 +138,7 @@ class ArrivalScorer(ComparisonEstimator):
                     subject=names,
                 )
             )
+        return self
 
     def _check_rows(self, X: Comparisons, rows: Sequence[SourceRows]) -> None:
         """Refuse new models that no row places."""

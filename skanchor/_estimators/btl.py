@@ -206,8 +206,10 @@ class BTLRegressor(ComparisonEstimator):
         else:
             self._estimate_errors(votes, fit)
         if start is None and len(fit.scales):
-            styles = None if self.bias_ is None else vote_biases(self.bias_, X)
-            self.open_rows_ = votes.open_rows(fit.scale < 0, self.dispersion_, styles)
+            is_open, styles = fit.scale < 0, None
+            if self.bias_ is not None and is_open.any():
+                styles = vote_biases(self.bias_, X)
+            self.open_rows_ = votes.open_rows(is_open, self.dispersion_, styles)
 
     def _fit_scores(self, wins: Array, start: BTLRegressor | None) -> BTLFit:
         """Fit ``scores_``, and flag those without a limit."""

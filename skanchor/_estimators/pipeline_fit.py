@@ -15,7 +15,7 @@ from skanchor._battles.labels import label_index
 from skanchor._estimators.judges import POSITION_BOUND, JudgeCalibrator
 from skanchor._model.fit import Fit
 from skanchor._model.influence import NO_DISPERSION, dispersion
-from skanchor._model.item_effects import inverse_covariance, with_item_effects
+from skanchor._model.item_effects import precision_of, with_item_effects
 from skanchor._model.layout import PEOPLE, Layout, without_rounding
 from skanchor._model.newton import Step, fitted, steps_of
 from skanchor._model.sources import ExpandedRows, SourceRows
@@ -347,9 +347,7 @@ def carried(X: Comparisons, layout: Layout, covariance: Array | None) -> Fit:
         effects[:, layout.model] = np.nan_to_num(X.deviations)
         x[at] = effects.ravel()
     if covariance is not None:
-        precision[at, at] = np.kron(
-            inverse_covariance(covariance), np.eye(layout.n_models)
-        )
+        precision[at, at] = precision_of(covariance, layout.n_models)
     return fit
 
 

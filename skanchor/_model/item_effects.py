@@ -215,16 +215,16 @@ def with_item_effects(fit: Fit, sigma: Array) -> Fit:
     x, precision = np.zeros(layout.size), np.zeros((layout.size, layout.size))
     x[: len(fit.x)] = fit.x
     precision[:start, :start] = fit.precision[:start, :start]
-    inverse = inverse_covariance(sigma)
-    precision[at, at] = np.kron(inverse, np.eye(layout.n_models))
+    precision[at, at] = precision_of(sigma, layout.n_models)
     return Fit(layout, x, precision, fit.converged)
 
 
-def inverse_covariance(sigma: Array) -> Array:
-    """Inverse of the covariance of the item effects, however small some are."""
+def precision_of(sigma: Array, n_models: int) -> Array:
+    """Precision of all item effects of this covariance, however small some are."""
     values, vectors = np.linalg.eigh(sigma)
     least = max(SMALLEST_VARIANCE * values.max(), NO_VARIANCE)
-    return np.asarray((vectors / np.maximum(values, least)) @ vectors.T)
+    inverse = (vectors / np.maximum(values, least)) @ vectors.T
+    return np.kron(inverse, np.eye(n_models))
 
 
 def check_number(n_judges: int, n_models: int) -> None:

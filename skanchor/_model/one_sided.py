@@ -24,7 +24,7 @@ from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
 from skanchor._model.fit import Fit
 from skanchor._model.graph import components
-from skanchor._model.item_effects import inverse_covariance
+from skanchor._model.item_effects import precision_of
 from skanchor._model.layout import Layout
 from skanchor._model.linalg import SymmetricSystem
 from skanchor._model.newton import minimise
@@ -154,15 +154,12 @@ class Profile:
         The rows.
     free : ndarray of shape (size,)
         Mask of the parameters that are not known.
-    is_open : ndarray of shape (n_models,)
-        Models without a finite estimate.
     """
 
     start: Fit
     fit: Fit
     sources: list[SourceRows]
     free: NDArray[np.bool_]
-    is_open: NDArray[np.bool_]
 
     @classmethod
     def of(cls, rows: OpenRows, scores: Array, covariance: Array) -> Profile:
@@ -174,7 +171,7 @@ class Profile:
             some = judge + 1, rows.left[at], rows.right[at], y, weight, offset
             sources.append(SourceRows.apart(*some, len(scores)))
         start, free = _prior(rows, scores, covariance)
-        return cls(start, start, sources, free, rows.is_open)._fitted(start)
+        return cls(start, start, sources, free)._fitted(start)
 
     def _fitted(self, start: Fit) -> Profile:
         fit, _ = minimise(
@@ -231,7 +228,7 @@ class Profile:
 
     def variances(self, model: int) -> Array:
         """Variances of the scores, (n_models,), where that of a model is known."""
-        root = self.system.inverse_root[: len(self.is_open)]
+        root = self.system.inverse_root[: self.fit.layout.n_items]
         with_it = root @ root[model]
         return np.sum(root**2, axis=1) - with_it**2 / with_it[model]
 
@@ -272,8 +269,8 @@ def _prior(
     least = _ROUNDING * (values.max(initial=0.0) or 1.0)
     precision[np.ix_(known, known)] = (vectors / np.maximum(values, least)) @ vectors.T
     if has_effects:
-        inverse, at = inverse_covariance(rows.item_covariance), layout.item_effects
-        precision[at, at] = np.kron(inverse, np.eye(layout.n_models))
+        at = layout.item_effects
+        precision[at, at] = precision_of(rows.item_covariance, layout.n_models)
     free = layout.of_scores(everyone) | layout.of_item_effects(is_open)
     free[layout.sensitivities] = error > 0
     return Fit(layout, centre, precision, centre=centre), free

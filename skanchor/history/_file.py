@@ -115,10 +115,11 @@ def packed_history(state: HistoryState, anchor: AnchorPipeline) -> Archive:
 
 
 def unpacked_history(content: Archive) -> tuple[HistoryState, AnchorPipeline]:
-    """State and settings from the content of a file; any error means a bad file."""
+    """State and settings from the content of a file; any error means a bad file.
+
+    Settings are not validated here, but where a history takes them.
+    """
     anchor = _settings(content.header["settings"])
-    anchor._validate_params()
-    anchor.stages()
     state = _unpacked(HistoryState, content.header["state"], "state", content.arrays)
     _check(state, content.arrays)
     learners: list[Any] = [None] * len(state.judges)
@@ -157,7 +158,8 @@ def _packed(
     if isinstance(value, (list, tuple)):
         return list(inner(dict(enumerate(value))).values())
     if isinstance(value, Mapping):
-        return {"pairs": [[key, one] for key, one in inner(value).items()]}
+        pairs = inner(value).items()
+        return {"pairs": [[_packed(key, name), one] for key, one in pairs]}
     if isinstance(value, csr_array):
         parts = inner({key: getattr(value, key) for key in _OF_SPARSE})
         return parts | {"shape": list(value.shape)}

@@ -125,13 +125,9 @@ def _placed(
     def first() -> tuple[AnchorResult, FullFit]:
         full, folds, influence = _fit_arrivals(state, stages, admitted, plans, codes)
         # Sums over the arrivals are added to those of the history.
-        chain, arrivals = full.chain, full.sample
-        assert chain.debiaser is not None
-        fit = chain.debiaser.solution_.fit
-        rows = source_rows(arrivals, spans_of(chain.learners, arrivals))
-        late = FitSums.of(fit, rows, arrivals.X.order, state.sums.noise)
-        old = np.flatnonzero(~chain.X.is_new)
-        sums = state.sums.among(old, len(chain.X.models)) + late
+        X, known, noise = full.chain.X, full.chain.fit, state.sums.noise
+        late = FitSums.of(known.fit, known.sources, X.order, noise)
+        sums = state.sums.among(np.flatnonzero(~X.is_new), len(X.models)) + late
         return assemble(full, folds, influence, sums, state.check, plans), full
 
     return set_undetermined_apart(

@@ -46,10 +46,13 @@ class Part:
         File, or number of the table.
     rows : Fragment of pyarrow or pyarrow.Table
         The rows.
+    start : int
+        Number of the first of them in the data set.
     """
 
     name: str
     rows: Any
+    start: int
 
     def batches(self, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
         """Read some columns, about ``size`` rows at a time."""
@@ -105,52 +108,46 @@ def open_dataset(data: Any) -> ds.Dataset:
     return ds.dataset([one.cast(tables[0].schema) for one in tables])
 
 
-def parts_of(dataset: ds.Dataset) -> tuple[list[Part], list[int]]:
-    """Parts of a data set in their order, and rows of each; refuse files that differ.
+def parts_of(dataset: ds.Dataset) -> list[Part]:
+    """Parts of a data set in their order; refuse files that differ.
 
     pyarrow reads all files by the columns of the first: what that one lacks would be
     dropped of all.
     """
-    parts, sizes, schemas = [], [], []
-    # A part that is given twice would make errors too short. Copies have equal sizes.
-    by_size: dict[int, list[tuple[str, Any]]] = {}
-    for number, fragment in enumerate(dataset.get_fragments()):
-        if isinstance(dataset, ds.FileSystemDataset):
-            name, whole = fragment.path, fragment
-            with reading(name):
-                schemas.append((name, fragment.physical_schema))
-                groups = fragment.split_by_row_group()
-                n_bytes = fragment.open().size()
-            sizes += [sum(one.num_rows for one in group.row_groups) for group in groups]
-        else:
-            name, whole = f"Table {number}", fragment.to_table()
-            groups, n_bytes = [whole], len(whole)
-            sizes.append(len(whole))
-        parts += [Part(name, group) for group in groups]
-        by_size.setdefault(n_bytes, []).append((name, whole))
+    parts, start, schemas = [], 0, []
+    files: dict[int, list[Any]] = {}
+    for number, one in enumerate(dataset.get_fragments()):
+        if not isinstance(dataset, ds.FileSystemDataset):
+            table = one.to_table()
+            parts.append(Part(f"Table {number}", table, start))
+            start += len(table)
+            continue
+        with reading(one.path):
+            schemas.append((one.path, one.physical_schema))
+            groups = one.split_by_row_group()
+            files.setdefault(one.open().size(), []).append(one)
+        for group in groups:
+            parts.append(Part(one.path, group, start))
+            start += sum(rows.num_rows for rows in group.row_groups)
     _check_alike(schemas)
-    for alike in (alike for size, alike in by_size.items() if size and len(alike) > 1):
-        seen: dict[bytes, str] = {}
-        for name, whole in alike:
-            digest = _digest(whole)
-            if digest in seen:
-                raise BattlesError(
-                    f"{name} holds the same rows as {seen[digest]}: counted twice, "
-                    "they would make errors too short. Give them once."
-                )
-            seen[digest] = name
-    return parts, sizes
+    # Copies have equal sizes, which few others have.
+    for alike in filter(lambda alike: len(alike) > 1, files.values()):
+        _refuse_copies(alike)
+    return parts
 
 
-def _digest(part: Any) -> bytes:
-    """Hash of a file, or of a table as a file would hold it."""
-    if isinstance(part, pa.Table):
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, part.schema) as writer:
-            writer.write_table(part.combine_chunks())
-        return hashlib.sha256(sink.getvalue()).digest()
-    with part.open() as file:
-        return hashlib.file_digest(file, "sha256").digest()
+def _refuse_copies(files: Sequence[Any]) -> None:
+    """Refuse a file that is given twice: errors would be too short."""
+    seen: dict[bytes, str] = {}
+    for file in files:
+        with file.open() as content:
+            digest = hashlib.file_digest(content, "sha256").digest()
+        if digest in seen:
+            raise BattlesError(
+                f"{file.path} holds the same rows as {seen[digest]}: counted twice, "
+                "they would make errors too short. Give them once."
+            )
+        seen[digest] = file.path
 
 
 def _check_alike(schemas: Sequence[tuple[str, pa.Schema]]) -> None:

@@ -49,43 +49,39 @@ class Start:
 
     Attributes
     ----------
-    sample : Sample
-        Sampled rows of judges and all kinds of votes, each standing for several.
+    full : FullFit
+        Sampled rows of judges and all kinds of votes, each standing for several, and
+        their fit without item effects.
     alone : Sample
         Rows that show the dispersion of residuals: the same, or where there are groups
         or weights, the sampled rows and all votes one by one.
-    plugged : FittedStages
-        Plug-in.
-    two_step : FittedStages or None
-        What the test for item effects is of; None where votes alone give no finite
-        scores.
-    full : FullFit
-        Complete fit, without item effects.
     """
 
-    sample: Sample
-    alone: Sample
-    plugged: FittedStages
-    two_step: Any
     full: FullFit
+    alone: Sample
 
     @classmethod
     def of(cls, anchor: AnchorPipeline, sample: Sample, alone: Sample) -> Self:
         """Fit the sampled rows; refuse settings under which sums stand for no rows."""
         stages = anchor.stages()
-        plugged = fit_stages(stages, sample)
-        two_step = plugged.two_step if plugged.is_joint else plugged
-        full = FullFit.of(stages, sample, plugged, None)
-        check_linear(FoldStart.of(full))
+        start = cls(FullFit.of(stages, sample, fit_stages(stages, sample), None), alone)
+        check_linear(FoldStart.of(start.full))
         if alone is not sample:
             with WarningLog():
                 # The votes by kind have told all that there is to warn of.
                 btl = clone(stages.btl).set_params(disconnected="warn")
                 found = btl.fit_sample(alone).covariance_
-            for one in {id(c.btl): c.btl for c in (full.chain, two_step) if c}.values():
+            fits = start.full.chain, start.two_step
+            for one in {id(c.btl): c.btl for c in fits if c is not None}.values():
                 is_open = ~np.isfinite(one.covariance_)
                 one.covariance_ = np.where(is_open, one.covariance_, found)
-        return cls(sample, alone, plugged, two_step, full)
+        return start
+
+    @property
+    def two_step(self) -> FittedStages | None:
+        """What the test for item effects is of, if votes alone give finite scores."""
+        plugged = self.full.plugged
+        return plugged.two_step if plugged.is_joint else plugged
 
     def laid_out(
         self, X: Comparisons, calibrator: Any, items: ItemCovariance | None = None
@@ -93,7 +89,7 @@ class Start:
         """The parameters of fitted stages, with item effects of a covariance."""
         stages = self.full.stages
         known = PipelineFit.of(
-            self.sample.with_battles(X),
+            self.full.sample.with_battles(X),
             calibrator,
             covariance=None if items is None else items.covariance,
             alpha=stages.btl.alpha,
@@ -102,8 +98,9 @@ class Start:
 
     def steps(self, known: PipelineFit, **settings: bool) -> Any:
         """Minimisations of the fit, with these settings in the place of its own."""
-        settings = {"is_joint": self.plugged.is_joint, **settings}
-        return known.steps(self.plugged.excluded_judges, **settings)
+        plugged = self.full.plugged
+        settings = {"is_joint": plugged.is_joint, **settings}
+        return known.steps(plugged.excluded_judges, **settings)
 
     def dispersions(self, known: PipelineFit, **settings: bool) -> Array:
         """Dispersion of each source at a fit without its item effects."""
@@ -215,25 +212,23 @@ def fit_sums(
     anchor: AnchorPipeline, start: Start, reader: Reader, passes: Passes
 ) -> FittedSums:
     """Newton's method over all rows, with one pass for each step."""
-    prior, items = treatments.read_prior(anchor.item_prior), None
-    full, two = start.laid_out(start.plugged.X, start.plugged.calibrator), None
-    if start.two_step is not None:
-        two = start.laid_out(start.two_step.X, start.two_step.calibrator)
-    n_repeats, test = reader.n_repeats, ItemTest()
+    prior, items, test = treatments.read_prior(anchor.item_prior), None, ItemTest()
+    plugged, two_step = start.full.plugged, start.two_step
+    full = start.laid_out(plugged.X, plugged.calibrator)
+    two = None if two_step is None else start.laid_out(two_step.X, two_step.calibrator)
     for _ in range(MOST_PASSES):
-        points = {"full": full.coefficients()}
+        points, far = {"full": full.coefficients()}, 0.0
         if two is not None:
             points["two-step"] = two.coefficients()
-        totals = passes.run(all_rows, reader, start.plugged.calibrator, points)
-        sources = [_by_source(totals, "full", r) for r in range(n_repeats)]
+        totals = passes.run(all_rows, reader, plugged.calibrator, points)
+        sources = [_by_source(totals, "full", r) for r in range(reader.n_repeats)]
         if two is not None:
-            test, of_judges = (
-                _tested(start, two, totals),
-                start.steps(two, is_joint=False),
-            )
-            two = two.by_sums(_by_source(totals, "two-step", 0), of_judges[1:2])
+            test, sums = _tested(start, two, totals), _by_source(totals, "two-step", 0)
+            # All votes are in the sample: their step has been made.
+            two = two.by_sums(sums, start.steps(two, is_joint=False)[1:2])
+            far = two.distance(sums)
         choice = treatments.choose_item_effects(
-            anchor.item_effects, start.sample.X, test, prior
+            anchor.item_effects, plugged.X, test, prior
         )
         X, calibrator = full.annotate(full.sample.X), full.calibrated()
         items = None
@@ -243,8 +238,7 @@ def fit_sums(
             items = treatments.item_covariance_of(rows, noise, prior)
         full = start.laid_out(X, calibrator, items)
         full = full.by_sums(sources[0], start.steps(full))
-        at = [(full, sources[0]), (two, _by_source(totals, "two-step", 0))]
-        if max(one.distance(sums) for one, sums in at if one is not None) <= NEAR:
+        if max(full.distance(sources[0]), far) <= NEAR:
             break
     else:
         message = "The fit of the history did not converge."
@@ -268,8 +262,9 @@ def _tested(start: Start, two: PipelineFit, totals: Mapping[Any, Any]) -> ItemTe
         for key, one in totals.items()
         if key[0] == "test"
     }
-    btl, models = start.two_step.btl, two.sample.X.models
-    return item_test(two.fit, judges, treatments.score_error_of(btl, models))
+    assert start.two_step is not None
+    error = treatments.score_error_of(start.two_step.btl, two.sample.X.models)
+    return item_test(two.fit, judges, error)
 
 
 # ------------------------------------------------------------------------------- folds

@@ -122,7 +122,7 @@ def fit_history(
         )
     rules, opened = RowRules.of(settings), open_dataset(dataset)
     with WarningLog() as log:
-        parts, sizes = parts_of(opened)
+        parts = parts_of(opened)
         group = _group_column(opened, dict(columns or {}), groups)
         how = {"columns": columns, "outcome": outcome, "features": features}
         how["drop_features"] = drop_features
@@ -140,8 +140,7 @@ def fit_history(
             seed = check_random_state(settings.random_state).randint(1 << 31)
             folds = int(settings.cv), settings.n_repeats, int(seed)
             reader = Reader(names, cells, sample, counts, *folds, batch_rows)
-            starts = [0, *np.cumsum(sizes[:-1], dtype=int).tolist()]
-            passes = Passes(parts, starts, settings.n_jobs, settings.verbose)
+            passes = Passes(parts, settings.n_jobs, settings.verbose)
             state, plans = _by_passes(settings, reader, passes, sample_rows)
             state = replace(state, fingerprints=dict(fingerprints or {}))
             history = AnchorHistory.from_state(state, anchor, fold_plan=plans)

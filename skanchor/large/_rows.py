@@ -114,9 +114,9 @@ class Reader:
         draws = [self.draw(units, 1 + repeat) for repeat in range(self.n_repeats)]
         return (np.array(draws) * self.n_splits).astype(np.intp)
 
-    def batches(self, part: Part, start: int) -> Iterator[Batch]:
-        """Read a part whose first row has the number ``start``."""
-        columns = self.columns
+    def batches(self, part: Part) -> Iterator[Batch]:
+        """Read a part."""
+        columns, start = self.columns, part.start
         for table in part.batches(columns.all, self.size):
             cell = self.cells.of_rows(table.select(list(columns.keys.values())))
             if (cell < 0).any():
@@ -165,8 +165,6 @@ class Passes:
     ----------
     parts : list of Part
         The data set.
-    starts : list of int
-        Number of the first row of each.
     n_jobs, verbose
         As in :class:`skanchor.AnchorPipeline`.
     digests : list of int
@@ -174,7 +172,6 @@ class Passes:
     """
 
     parts: list[Part]
-    starts: list[int]
     n_jobs: int | None
     verbose: int
     digests: list[int] = field(default_factory=list)
@@ -185,7 +182,7 @@ class Passes:
         The first argument is a :class:`Reader`. The task returns values that have
         ``+``, by name.
         """
-        jobs = [(task, args, *one) for one in zip(self.parts, self.starts, strict=True)]
+        jobs = [(task, args, part) for part in self.parts]
         totals: dict[Any, Any] = {}
         how: dict[str, Any] = {"verbose": self.verbose, "description": task.__name__}
         done = stream_plan(_of_part, jobs, n_jobs=self.n_jobs, **how)
@@ -199,13 +196,13 @@ class Passes:
 
 
 def _of_part(
-    task: Callable[..., dict[Any, Any]], args: Any, part: Part, start: int
+    task: Callable[..., dict[Any, Any]], args: Any, part: Part
 ) -> tuple[dict[Any, Any], int]:
     """What a task finds in a part, and the checksum of its rows."""
     reader, *others = args
     totals: dict[Any, Any] = {}
     mark = 0
-    for batch in reader.batches(part, start):
+    for batch in reader.batches(part):
         # Sums show any changed feature, and some rows whether rows change places.
         some, sums = batch.features[:, ::16], batch.features.sum(axis=1)
         for one in (batch.cell, batch.weight, batch.unit, some, sums):

@@ -5,16 +5,13 @@ draws on the given axes or on a new figure. matplotlib is imported when somethin
 drawn: ``pip install 'skanchor[plot]'``.
 """
 
-from skanchor.plotting._bias import BiasDisplay
-from skanchor.plotting._calibration import JudgeCalibrationDisplay
-from skanchor.plotting._calibration import judge_calibration as judge_calibration
+from skanchor.plotting._bias import BiasDisplay, ItemDeviationDisplay
 from skanchor.plotting._canvas import figure_width as figure_width
-from skanchor.plotting._contrasts import ContrastDisplay
 from skanchor.plotting._cost import CostDisplay
-from skanchor.plotting._deviations import ItemDeviationDisplay
-from skanchor.plotting._judges import JudgeDisplay
-from skanchor.plotting._leaderboard import LeaderboardDisplay
+from skanchor.plotting._judges import JudgeCalibrationDisplay, JudgeDisplay
+from skanchor.plotting._judges import judge_calibration as judge_calibration
 from skanchor.plotting._left_out import LeftOutDisplay
+from skanchor.plotting._scores import ContrastDisplay, LeaderboardDisplay
 
 __all__ = [
     "BiasDisplay",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +66,7 @@ class ResultDisplay(Display):
     """A display of a result with intervals, which a fitted estimator has."""
 
     @classmethod
-    def from_estimator(
-        cls, estimator: RankingEstimator, *args: Any, **more: Any
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, *args: Any, **more: Any) -> Self:
         """Draw the result of a fitted estimator.
 
         Parameters
@@ -83,9 +81,10 @@ class ResultDisplay(Display):
         Display
             The display, drawn.
         """
-        drawn: Self = cls.from_result(  # type: ignore[attr-defined]
-            result_of(estimator), *args, **more
-        )
+        check_ranks(estimator)
+        check_is_fitted(estimator)
+        made: Any = cls
+        drawn: Self = made.from_result(estimator.result_, *args, **more)
         return drawn
 
 
@@ -114,8 +113,8 @@ class TableDisplay(Display):
         Display
             The display, drawn.
         """
-        made = cls(result, level=level, **more)  # type: ignore[call-arg]
-        drawn: Self = made.plot(ax)  # type: ignore[attr-defined]
+        made: Any = cls
+        drawn: Self = made(result, level=level, **more).plot(ax)
         return drawn
 
 
@@ -256,18 +255,21 @@ def hide_spines(ax: Axes, *sides: str) -> None:
         ax.spines[side].set_visible(False)
 
 
-def rule(ax: Axes, axis: Literal["x", "y"] = "y") -> None:
-    """Draw faint lines at the ticks of an axis, behind everything else."""
-    ax.grid(axis=axis, color=FAINT, linewidth=0.6)
-    ax.set_axisbelow(True)
-
-
-def above(ax: Axes) -> None:
-    """Put the legend above the axes, in two columns, where it hides nothing."""
-    # Right-aligned, so that it extends over the names on the left and not off the edge.
-    ax.legend(
-        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False,
-        fontsize=8,
+def dots(
+    ax: Axes,
+    x: Any,
+    y: Any,
+    *,
+    xerr: Any = None,
+    yerr: Any = None,
+    marker: str = "o",
+    color: str = NEW,
+    **more: Any,
+) -> None:
+    """Draw estimates as marks, with their intervals as lines through them."""
+    ax.errorbar(
+        x, y, yerr, xerr, linestyle="none", marker=marker, markersize=4.5,
+        elinewidth=1.3, color=color, **more,
     )  # fmt: skip
 
 
@@ -292,45 +294,37 @@ def not_determined(
         )  # fmt: skip
 
 
-def result_of(estimator: Any) -> RankingResult:
-    """Return the result of a fitted estimator that has intervals."""
-    check_ranks(estimator)
-    check_is_fitted(estimator)
-    return estimator.result_
+def require(value: Any, kind: type, needs: str) -> Any:
+    """Return a value of a kind, or raise and say what the display ``needs``."""
+    if not isinstance(value, kind):
+        raise TypeError(f"This display needs {needs}; got {type(value).__name__}.")
+    return value
 
 
-def check_ranks(estimator: Any) -> None:
-    """Raise if an estimator, fitted or not, is not one that has intervals."""
-    if not isinstance(estimator, RankingEstimator):
-        raise TypeError(
-            "This display needs an estimator that ranks with intervals, such as "
-            f"AnchorPipeline; got {type(estimator).__name__}."
-        )
+def check_ranks(estimator: Any) -> RankingEstimator:
+    """Return the argument if it is an estimator with intervals, fitted or not."""
+    needs = "an estimator that ranks with intervals, such as AnchorPipeline"
+    checked: RankingEstimator = require(estimator, RankingEstimator, needs)
+    return checked
 
 
 def check_result(result: Any) -> RankingResult:
     """Return the argument if it is a result with standard errors, else raise."""
-    if not isinstance(result, RankingResult):
-        raise TypeError(
-            "This display needs a result with intervals, such as "
-            f"AnchorPipeline.result_; got {type(result).__name__}."
-        )
-    return result
+    needs = "a result with intervals, such as AnchorPipeline.result_"
+    checked: RankingResult = require(result, RankingResult, needs)
+    return checked
 
 
 def check_pipeline(estimator: Any) -> AnchorPipeline:
     """Return the argument if it is a fitted pipeline with judges, else raise."""
     from skanchor.pipeline import AnchorPipeline
 
-    if not isinstance(estimator, AnchorPipeline):
-        raise TypeError(
-            "This display needs a fitted AnchorPipeline, which knows its judges; got "
-            f"{type(estimator).__name__}."
-        )
-    check_is_fitted(estimator)
-    if not len(estimator.judges_):
+    needs = "a fitted AnchorPipeline, which knows its judges"
+    checked: AnchorPipeline = require(estimator, AnchorPipeline, needs)
+    check_is_fitted(checked)
+    if not len(checked.judges_):
         raise ValueError("There are no judges to show: the table has human rows only.")
-    return estimator
+    return checked
 
 
 def check_named(what: str, asked: Sequence[Any], known: Sequence[Any]) -> None:

@@ -145,12 +145,17 @@ class CostDisplay(canvas.TableDisplay):
             )  # fmt: skip
         ax.set_xlim(0.0, spent[-1])
         ax.set_ylim(0.0, 1.08 * top)
-        canvas.rule(ax)
+        ax.grid(axis="y", color=canvas.FAINT, linewidth=0.6)
+        ax.set_axisbelow(True)
         canvas.hide_spines(ax)
         (name,) = canvas.shorten([self.model])
         ax.set_xlabel("cost of further rows", fontsize=9)
         ax.set_ylabel(
             f"half width for {name}\n(logits, {100 * self.level:.6g} %)", fontsize=9
         )
-        canvas.above(ax)
+        # Above the axes, from the right, where it hides nothing.
+        ax.legend(
+            loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False,
+            fontsize=8,
+        )  # fmt: skip
         return self._drawn(ax)

@@ -156,12 +156,10 @@ class LeftOutDisplay(canvas.Display):
         ):
             part = table[rows]
             if len(part):
-                ax.errorbar(
-                    part["true_score"], part["score"],
-                    xerr=z * part["true_error"],
-                    yerr=[part["score"] - part["low"], part["high"] - part["score"]],
-                    linestyle="none", marker="o", markersize=5, elinewidth=0.9,
-                    color=canvas.NEW, markerfacecolor=face, ecolor="0.6", label=label,
+                canvas.dots(
+                    ax, part["true_score"], part["score"], label=label, ecolor="0.6",
+                    xerr=z * part["true_error"], yerr=canvas.arms(part),
+                    markerfacecolor=face,
                 )  # fmt: skip
         ax.margins(y=0.08)
         self._name(ax, table if len(table) <= MOST_NAMES else table[~good])
@@ -186,20 +184,22 @@ class LeftOutDisplay(canvas.Display):
         for name, (x, y) in zip(names, points, strict=True):
             # Away from the diagonal there is room; if not, one of the other corners.
             side = -1 if y > x else 1
-            corners = ((side, -side), (side, side), (-side, -side), (-side, side))
-            for right, up in corners:
+            for right, up in (
+                (side, -side),
+                (side, side),
+                (-side, -side),
+                (-side, side),
+            ):
                 text = ax.annotate(
-                    name,
-                    (x, y),
-                    (6 * right, 5 * up),
-                    textcoords="offset points",
+                    name, (x, y), (6 * right, 5 * up), textcoords="offset points",
                     ha="left" if right > 0 else "right",
-                    va="bottom" if up > 0 else "top",
-                    fontsize=7.5,
-                )
+                    va="bottom" if up > 0 else "top", fontsize=7.5,
+                )  # fmt: skip
                 box = text.get_window_extent()
                 if not any(box.overlaps(other) for other in written):
                     break
-                if (right, up) != corners[-1]:
-                    text.remove()
+                text.remove()
+            else:
+                # No corner is free: one name lies upon another.
+                ax.add_artist(text)
             written.append(box)

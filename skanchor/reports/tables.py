@@ -168,11 +168,9 @@ class Table:
         Whether each column has numbers, which are aligned on the right.
     marked : sequence of bool
         Whether each row is of a new model; empty if none is.
-    bars : sequence of (float, float, float)
-        Lower end, value and upper end of an interval for each row, which a page draws
-        on a common axis; empty for no bars.
-    middle : float
-        Reference value marked in every bar.
+    bars : DataFrame, optional
+        For each row, ``start``, ``end`` and ``value`` of an interval and a ``middle``
+        for reference, in percent of the width of an axis that all rows share.
     """
 
     name: str
@@ -180,8 +178,7 @@ class Table:
     texts: pd.DataFrame
     is_number: Sequence[bool]
     marked: Sequence[bool] = ()
-    bars: Sequence[tuple[float, float, float]] = ()
-    middle: float = 0.0
+    bars: pd.DataFrame | None = None
 
     def to_markdown(self) -> str:
         """The table in Markdown, below its caption; needs tabulate."""

@@ -19,8 +19,6 @@ from skanchor.reports.tables import (
     text_of,
 )
 
-_CHANCES = ["win_low", "win_probability", "win_high"]
-
 
 def board_table(facts: Facts) -> Table:
     """The leaderboard, best first, with a bar for each interval."""
@@ -37,9 +35,8 @@ def board_table(facts: Facts) -> Table:
         f"All models, best first, with {percent(facts.level)} intervals of scores",
         scale_digits=digits,
         marked=board["is_new"].tolist(),
-        bars=board[["low", "score", "high"]].to_numpy(float).tolist(),
-        # The mean score of the historical models, or the score of the anchor.
-        middle=facts.scale.value,
+        # Beside the mean score of the historical models, or the score of the anchor.
+        bars=_bars(board[["low", "high", "score"]], facts.scale.value),
     )
 
 
@@ -53,9 +50,18 @@ def contrasts_table(facts: Facts, model: Any, place: int) -> Table:
         name=f"wins-{place}",
         scale_digits=facts.scale.digits,
         marked=table["is_new"].tolist(),
-        bars=(100.0 * table[_CHANCES]).to_numpy(float).tolist(),
-        middle=50.0,
+        bars=_bars(table[["win_low", "win_high", "win_probability"]], 0.5),
     )
+
+
+def _bars(ends: pd.DataFrame, middle: float) -> pd.DataFrame:
+    """Ends and values of intervals in percent of an axis, with a margin of 3."""
+    table = ends.set_axis(["start", "end", "value"], axis=1).assign(middle=middle)
+    # The score of a model that lost everything is a convention, and not drawn.
+    known = table[np.isfinite(table).all(axis=1)]
+    low, high = known.min().min(), known.max().max()
+    shown = 3.0 + 94.0 * (table - low) / (high - low if high > low else 1.0)
+    return shown.where(np.isfinite(table).all(axis=1)).round(1)
 
 
 def errors_table(facts: Facts) -> Table:

@@ -162,7 +162,7 @@ BAD_FLAGS = {
     "plan --costs a=1 a=2": "--costs has a twice",
     "plan --costs human=1": "the price of a vote ('human') alone",
     "plan --budget 9 --costs crowd=1": "no sources of rows ['crowd']; there are",
-    "rank --pool human": "got 'human', which is a label of people.",
+    "rank --pool human": "got 'human'",
     "plan --model owl": "no new models ['owl']",
     "plan --level 0.9": "--level does not go with the worth of verdicts",
     "plan --floor 0": "--floor goes with --budget",

@@ -498,6 +498,9 @@ def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
         before = history.state_.counts
         with pytest.raises(BattlesError, match="without groups and weights"):
             history.update(old[2000:], past[2000:], np.full(len(old) - 2000, 0.5))
+        weighted = clone(history).fit(old, past, np.full(len(old), 2.0))
+        with pytest.raises(BattlesError, match="The history has weights, so"):
+            weighted.update(old[2000:], past[2000:])
         history.update(old[2000:], past[2000:])
         assert history.updated_from_ == "counts"
         placed = history.place(arrivals, outcomes)
@@ -554,6 +557,8 @@ def test_updates_join_groups_and_weights_of_old_and_new_rows(by_column):
     history.fit(old[first], past[first], groups=groups[0])
     before = old[first], past[first], None, groups[0]
     added = old[rest], past[rest], weight[rest]
+    with pytest.raises(BattlesError, match="The history has groups, so"):
+        history.update(*added, groups[1])
     for other in ("model_a", "auto", None):
         with pytest.raises(BattlesError, match="groups of one kind"):
             history.update(*added, groups=other, past=before)
@@ -715,25 +720,3 @@ def test_groups_of_the_history_keep_their_fold(grouped):
     halves = [*halves, halves[0][::-1], (np.arange(len(rows)), np.arange(0))]
     with pytest.raises(ValueError, match=r"rows of its group in another|tear"):
         history.place(rows, outcomes, groups=groups, cv=halves)
-
-
-@pytest.mark.parametrize(
-    ("columns", "settings", "reason"),
-    [
-        (["x1_a", "x1_b"], {}, "The history has features, so"),
-        ([], {"groups": "prompt"}, "The history has groups, so"),
-        ([], {"sample_weight": 2.0}, "The history has weights, so"),
-    ],
-)
-def test_an_update_that_needs_the_rows_says_why(columns, settings, reason):
-    data = simulate_battles(600, 0, n_models=4, random_state=0)
-    names = ["model_a", "model_b", "judge", *columns]
-    X = data.X[names].assign(prompt=np.arange(len(data.X)) // 2)
-    settings = {
-        name: np.full(len(X), value) if name == "sample_weight" else value
-        for name, value in settings.items()
-    }
-    anchor = AnchorPipeline(cv=2, random_state=0, item_effects=None)
-    history = AnchorHistory(anchor).fit(X, data.y, **settings)
-    with pytest.raises(BattlesError, match=reason):
-        history.update(X[:20], data.y[:20])

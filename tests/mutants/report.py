@@ -26,15 +26,15 @@ def report(without=()):
     count = Counter(entry["outcome"] for entry in record.values())
     equivalent = sum(fault.equivalent is not None for fault in faults.values())
     total = len(faults) - equivalent
-    killed = count["killed"] + count["out of time"]
+    killed = count["killed"]
     print(
         f"{killed} of {total} faults killed ({killed / max(total, 1):.1%}), "
-        f"{count['out of time']} of them by time; {count['alive']} alive, "
+        f"{count['out of time']} out of time, {count['alive']} alive, "
         f"{count['broken']} with a broken patch, {total - len(record)} not run; "
         f"{equivalent} equivalent"
     )
     for name, entry in record.items():
-        if entry["outcome"] in ("alive", "broken"):
+        if entry["outcome"] != "killed":
             print(f"{entry['outcome']}: {name}. {faults[name].sentence}")
     only, whole = defaultdict(list), 0
     for name, entry in record.items():

@@ -1,7 +1,6 @@
 """What to buy next."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from readout_fits import NAMES, fitted, plan
@@ -190,18 +189,6 @@ def test_bad_input(asked, match):
     settings = dict(budget=10, costs=PRICES) | asked
     with pytest.raises(ValueError, match=match):
         fitted("default").design(**settings)
-
-
-def test_one_price_for_all_judges():
-    every = fitted("default").design(20, {"human": 1.0, "judges": 0.1})
-    pd.testing.assert_frame_equal(
-        every.table, fitted("default").design(20, PRICES).table
-    )
-    own = {"human": 1.0, "judges": 0.1, "judge-2": 0.5}
-    pd.testing.assert_frame_equal(
-        fitted("default").design(50, own).table,
-        fitted("default").design(50, PRICES | {"judge-2": 0.5}).table,
-    )
 
 
 @pytest.mark.parametrize("seed", range(6))

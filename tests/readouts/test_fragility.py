@@ -10,8 +10,7 @@ from numpy.testing import assert_allclose
 from readout_fits import fitted, plain_table
 from sklearn.base import clone
 
-from skanchor import AnchorPipeline, JudgeCalibrator
-from skanchor.bias import BoostedBias
+from skanchor import AnchorPipeline
 from skanchor.exceptions import BattlesError
 from skanchor.readouts._fragility import refit as refit_rows
 from skanchor.reports.facts import Facts
@@ -184,30 +183,6 @@ def test_a_row_that_counts_several_can_go_in_part():
         one.rows(NEW).groupby(columns)["count"].sum() for one in (found, listed)
     )
     pd.testing.assert_series_equal(cells, others)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        dict(n_repeats=2),
-        # A learner without a span: each step of the search fits it anew.
-        dict(calibrator=JudgeCalibrator(bias=BoostedBias(max_rounds=2))),
-        # A model with votes that is named as new keeps its role in refits.
-        dict(new_models=[NEW, "model-04"]),
-    ],
-    ids=["repeats", "boosted", "warm"],
-)
-def test_other_settings_are_served(settings):
-    data = simulate_battles(n_models=4, n_new=90, n_historical=500, random_state=0)
-    X, y = data.X, data.y
-    anchor = AnchorPipeline(cv=2, item_effects=None, random_state=0, **settings)
-    anchor.fit(X, y)
-    opponent = anchor.contrasts().loc[NEW, "difference"].abs().idxmin()
-    found = anchor.fragility(X, y, opponent, model=NEW)
-    row = found.table.iloc[0]
-    assert row["confirmed"]
-    again = refit(anchor, X, y, found.rows(NEW).index)
-    assert_allclose(difference(again, opponent), row["after"], atol=1e-9)
 
 
 # ----------------------------------------------------------------- what is no change

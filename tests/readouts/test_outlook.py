@@ -45,15 +45,6 @@ def test_today_is_half_of_the_interval():
     assert wide.iloc[0] > 2.576 / 1.960
 
 
-def test_the_reference_design():
-    """Rows to half widths, in the proportions that another implementation found."""
-    table = fitted("paper").outlook([0.15, 0.10, 0.05]).table
-    # It had another error at the start: the folds were drawn otherwise.
-    assert_allclose(table["votes"], [302, 1394, 7490], rtol=0.04)
-    assert_allclose(table["verdicts"], [322, 1721, 17988], rtol=0.04)
-    assert (table["both"] < table[["votes", "verdicts"]].min(axis=1)).all()
-
-
 def test_verdicts_never_do_where_judges_share_their_errors():
     anchor = fitted("items")
     outlook = anchor.outlook([0.1, 5.0])

@@ -143,19 +143,6 @@ def test_the_limit_is_approached(name):
         assert_allclose(more - end, (many - end) / 10.0, rtol=0.05, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_today_is_what_is_reported(name):
-    found, result = plan(name), fitted(name).result_
-    model, other = result.models[result.is_new][0], result.models[~result.is_new][2]
-    target = found.targets([(model, None), (model, other)])
-    variance, items = target.variances(found.weights(target))
-    due = result.contrasts().loc[(model, other), "standard_error"]
-    assert_allclose(np.sqrt(variance), [result.standard_errors[model], due])
-    assert_allclose(items[0], result.variance["items"][model], atol=1e-15)
-    # Between the two formulas there is the noise of a sandwich, and no more.
-    assert (abs(target.factors[0] - 1.0) < 0.2).all()
-
-
 # ----------------------------------------------------- pairs that nobody has compared
 @pytest.fixture(scope="module")
 def with_gaps():

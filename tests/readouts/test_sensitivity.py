@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from pandas.testing import assert_frame_equal
 from scipy.stats import norm, t
 
-from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator, RieszDebiaser
+from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
 from skanchor.exceptions import BattlesError, SkanchorWarning
 from skanchor.results.intervals import (
     bias_aware_quantile,
@@ -99,18 +99,6 @@ def test_exposures_of_sums_are_those_of_rows(fits, name):
     assert_allclose(found.favour, slow, atol=1e-13)
 
 
-def test_item_part_of_the_variance_is_that_of_exposures(fits):
-    """``sum_i kappa_i' Sigma kappa_i = W_u' R W_u``."""
-    for name in ("items", "paper with items"):
-        anchor = fits[name]
-        kappa = anchor.result_.exposures.favour[:-1]
-        covariance = anchor.item_covariance_
-        found = np.einsum("mis,mk,kit->st", kappa, covariance, kappa)
-        due = anchor.debiaser_.solution_.weights.item_covariance
-        assert_allclose(found, due, atol=1e-14)
-        assert due.max() > 1e-4
-
-
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
 @pytest.mark.parametrize(
     "kind", ["counts", "importance", "groups", "people", "repeats"]
@@ -157,20 +145,6 @@ def test_weights_without_a_span_have_the_same_exposures():
 
 
 # ---------------------------------------------------------------- the three ways
-def test_placed_arrivals_have_the_record_of_all_rows():
-    data = small(item_sd=0.0)
-    X, y = data.X, np.asarray(data.y)
-    new = X["model_a"].str.startswith("new") | X["model_b"].str.startswith("new")
-    late = new.to_numpy()
-    history = AnchorHistory(AnchorPipeline(cv=3, random_state=0)).fit(
-        X[~late], y[~late]
-    )
-    placed, fitted = history.place(X[late], y[late]), fit(X, y)
-    # The fit of all rows is the same; only the folds of the arrivals differ.
-    one, other = placed.exposures, fitted.result_.exposures
-    assert_allclose(one.favour, other.favour, atol=1e-8)
-    assert_allclose(one.recorded, other.recorded, atol=1e-8)
-    assert placed.benchmarks().shape == fitted.benchmarks().shape
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")

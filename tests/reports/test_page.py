@@ -193,16 +193,14 @@ def test_every_kind_of_finding_has_its_advice():
 def test_warnings_are_listed_once_and_many_alike_in_short(anchor):
     read = DataWarning("2 rows hold no verdict.")
     alike = [
-        WeakJudgeWarning(
-            f"Judge 'j-{i}' is weak: {i}.", code="weak", subject=[f"j-{i}"]
-        )
+        WeakJudgeWarning(f"Judge 'j-{i}' is weak: {i}.", subject=[f"j-{i}"])
         for i in range(30)
     ]
     facts = Facts(anchor, earlier=[read, *alike, read])
     assert len(record_of(facts)["warnings"]) == 31
     text = " ".join(Ranking(facts).to_text().split())
     assert text.count("2 rows hold no verdict.") == 1 and text.count("Judge 'j-") == 5
-    assert "and 20 more: much as in the five warnings before." in text
+    assert "and 20 more" in text
     assert Page(render_page(facts)).text.count("Judge 'j-") == 5
 
 
