@@ -97,15 +97,11 @@ class Inference:
                 lambda: (self._cross_fit(full), full),
                 lambda rest: self._refit(full, rest),
             )
-        board = self.board()
-        if board is not None:
-            result = result.extended(self.everyone.X, *board)
+        others = models_left_out(self.stages, self.everyone, self.admitted)
+        if others is not None:
+            result = result.extended(self.everyone.X, *others)
             result = with_open_rows(result, full, self.everyone)
         return result if self.mix is None else ContextResult.of(result, self.mix)
-
-    def board(self) -> Board | None:
-        """What puts models that were left out on the board again."""
-        return board_of(self.stages, self.everyone, self.admitted)
 
     def _cross_fit(self, full: FullFit) -> AnchorResult:
         influence: InfluenceSource
@@ -124,13 +120,7 @@ class Inference:
         items = full.items
         if items is not None:
             items = items.for_judges(judges_of_arrivals(admitted.X))
-        rest = replace(
-            self,
-            everyone=admitted,
-            admitted=admitted,
-            plugged=plugged,
-            mix=None,
-        )
+        rest = replace(self, everyone=admitted, admitted=admitted, mix=None)
         return rest.result(FullFit.of(self.stages, admitted, plugged, items))
 
     def _plug_in(self, full: FullFit) -> AnchorResult:
@@ -197,7 +187,10 @@ def set_undetermined_apart(
     if (found.unbounded & ~found.is_new).any():
         # The second result warns of the others.
         names = found.models[lost].tolist()
-        log.found = [_only_about(names, warning) for warning in log.found]
+        log.found = [
+            undetermined_scores(names) if isinstance(one, InstabilityWarning) else one
+            for one in log.found
+        ]
     log.hand_on()
     later.hand_on()
     X = full.sample.X
@@ -218,19 +211,14 @@ def _without_models(sample: Sample, lost: NDArray[np.bool_]) -> Sample:
     return sample.with_battles(X.relabel(X.models[kept], X.judges))
 
 
-def _only_about(names: list[Any], warning: Warning) -> Warning:
-    """A warning of scores that are not determined, about these models alone."""
-    if not isinstance(warning, InstabilityWarning):
-        return warning
-    return undetermined_scores(names)
-
-
-Board = tuple[pd.Series, NDArray[np.intp], NDArray[np.intp]]
+LeftOut = tuple[pd.Series, NDArray[np.intp], NDArray[np.intp]]
 """Scores by votes alone, and numbers of people's and of judges' rows of each model."""
 
 
-def board_of(stages: Stages, everyone: Sample, admitted: Sample) -> Board | None:
-    """What puts models that were left out on the board again.
+def models_left_out(
+    stages: Stages, everyone: Sample, admitted: Sample
+) -> LeftOut | None:
+    """What is reported of the models of a fit, where some take no part in it.
 
     Parameters
     ----------
@@ -250,31 +238,13 @@ def board_of(stages: Stages, everyone: Sample, admitted: Sample) -> Board | None
     """
     if len(everyone.X.models) == len(admitted.X.models):
         return None
-    scores = scores_of_everyone(stages, everyone)
-    return scores, *count_rows(everyone.X, everyone.weight, everyone.multiplicity)
-
-
-def scores_of_everyone(stages: Stages, everyone: Sample) -> pd.Series:
-    """Scores of all models by votes alone, for those that take no part in the fit.
-
-    Parameters
-    ----------
-    stages : Stages
-        Unfitted.
-    everyone : Sample
-        Rows of all models, before any was left out.
-
-    Returns
-    -------
-    Series
-        By model, in logits.
-    """
     btl = clone(stages.btl)
     if stages.fits_jointly(everyone.X):
         btl.set_params(disconnected="warn")
     with WarningLog():
         # The admission has issued these warnings already.
-        return btl.fit_sample(everyone).scores_
+        scores = btl.fit_sample(everyone).scores_
+    return scores, *count_rows(everyone.X, everyone.weight, everyone.multiplicity)
 
 
 def assemble(
@@ -323,9 +293,7 @@ def assemble(
         # A score that nothing determines may have a variance beyond all numbers.
         covariance = covariance * square
     lost = stacked("undetermined").any(axis=0) | chain.unbounded
-    hidden = _hidden_scale(X, debiaser.solution_.own_item_variance, items) & ~lost
-    if hidden.any():
-        warn(_of_hidden_scale(X, hidden))
+    hidden = _hidden_scale(X, debiaser.solution_.own_item_variance, items, lost)
     variance = np.diagonal(covariance, axis1=1, axis2=2)
     result = AnchorResult(
         X.models,
@@ -366,9 +334,9 @@ def assemble(
 
 
 def _hidden_scale(
-    X: Comparisons, own: Array, items: ItemCovariance | None
+    X: Comparisons, own: Array, items: ItemCovariance | None, lost: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """New models whose judges deviate by more than the historical scores differ.
+    """Warn of new models whose judges deviate more than the historical scores differ.
 
     Deviations u_m move the sensitivity of judge m by ``u_m' theta / |theta|^2``, and so
     the score s of a new model by ``s`` times that, over the sensitivity. The variance
@@ -384,6 +352,8 @@ def _hidden_scale(
         Variance that the deviations from a model leave in its own score.
     items : ItemCovariance or None
         Covariance of the deviations.
+    lost : ndarray of shape (n_models,)
+        Models whose scores are not determined anyway.
     """
     if items is None:
         return np.zeros(len(own), dtype=bool)
@@ -391,22 +361,22 @@ def _hidden_scale(
     context = X.items.context
     theta = np.where(X.is_new, 0.0, X.scores)
     spread = np.bincount(context, theta**2)[context]
-    return np.asarray(X.is_new & (items.inflation * own > spread))
-
-
-def _of_hidden_scale(X: Comparisons, hidden: NDArray[np.bool_]) -> InstabilityWarning:
-    """Say which new scores that leaves open, and what would help."""
-    names, n_old = X.models[hidden].tolist(), int((~X.is_new).sum())
-    others = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return InstabilityWarning(
-        f"The scores of {names[:5]}{others} are not determined: people's scores of the "
-        f"{n_old} historical models are so close to each other that what judges like "
-        "or dislike in single models hides how sensitive they are to quality. Add "
-        "historical models that are clearly better or worse. They keep the plug-in "
-        "score, with an infinite error.",
-        code="hidden-scale",
-        subject=names,
-    )
+    hidden = np.asarray(X.is_new & (items.inflation * own > spread) & ~lost)
+    if hidden.any():
+        names = X.models[hidden].tolist()
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        warn(
+            InstabilityWarning(
+                f"The scores of {names[:5]}{more} are not determined: people's scores "
+                f"of the {(~X.is_new).sum()} historical models are so close to each "
+                "other that what judges like or dislike in single models hides how "
+                "sensitive they are to quality. Add historical models that are clearly "
+                "better or worse. They keep the plug-in score, with an infinite error.",
+                code="hidden-scale",
+                subject=names,
+            )
+        )
+    return hidden
 
 
 def _fitted_rows(full: FullFit) -> FittedRows:

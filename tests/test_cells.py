@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from fuzz import tables
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import PolynomialFeatures
 
 from skanchor import (
@@ -180,65 +179,6 @@ def test_rows_of_groups_are_left_as_they_are():
     cells = Cells.of(Sample.admit(X, y, groups=prompts))
     assert cells.cell is None
     assert len(cells.sample) == len(y)
-
-
-@pytest.mark.parametrize(
-    "case",
-    ["plain", "orders", "counts", "dropped", "bad", "folds", "repeats", "people",
-     "with itself", "look alike", "missing", "unknown", "note", "weights", "groups"],
-)  # fmt: skip
-def test_tables_of_texts_are_encoded_by_their_different_rows(case, rows_alone):
-    X, y, rng = bare()
-    names = np.array(["model_b", "tie", "model_a"], dtype=object)
-    y, weight, groups = names[(2 * y).astype(int)], None, "auto"
-    settings = {"random_state": 0, "cv": 4}
-    if case == "orders":
-        X["shown_first"] = rng.choice(["model_a", "model_b"], len(y))
-    elif case == "counts":
-        settings["weights"] = "frequency"
-    elif case == "dropped":
-        settings["ties"] = "drop"
-    elif case == "bad":
-        y[(y == "tie") & (rng.random(len(y)) < 0.5)] = "tie (bothbad)"
-    elif case == "folds":
-        settings["cv"] = GroupKFold(3)
-        groups = rng.integers(0, 90, len(y))
-    elif case == "repeats":
-        settings["n_repeats"] = 2
-    elif case == "people":
-        X = X.drop(columns="judge")
-        settings["new_models"] = []
-    elif case == "with itself":
-        X.loc[[7, 70], "model_b"] = X["model_a"]
-    elif case == "look alike":
-        X.loc[::50, "model_a"] = X["model_a"].str.upper()
-        # Models of a few rows each leave errors that rounding decides.
-        settings["item_effects"] = "none"
-    elif case == "missing":
-        X.loc[[5, 99], "judge"] = None
-    elif case == "unknown":
-        y[[11, 77]] = "nobody"
-    elif case == "note":
-        X["note"] = "a"
-    elif case == "weights":
-        weight = rng.choice([0.5, 1.0], len(y))
-    elif case == "groups":
-        groups = rng.integers(0, 90, len(y))
-    X, y = X.astype("category"), pd.Series(y, dtype="category")
-    mine = outcome(X, y, weight, groups, **settings)
-    assert (mine[0] is None) == (case in ("missing", "unknown"))
-    rows_alone()
-    theirs = outcome(X, y, weight, groups, **settings)
-    assert_same(mine, theirs)
-    if mine[0] is None:
-        return
-    for one, other in zip(mine[0].fold_plan_, theirs[0].fold_plan_, strict=True):
-        for split, again in zip(one, other, strict=True):
-            assert_array_equal(split[1], again[1])
-    assert mine[0]._inference.cells.digest == theirs[0]._inference.cells.digest
-    assert str(mine[0].result_.inputs) == str(theirs[0].result_.inputs)
-    assert_array_equal(mine[0]._sample.X.left, theirs[0]._sample.X.left)
-    assert_array_equal(mine[0]._sample.y, theirs[0]._sample.y)
 
 
 def test_influence_of_equal_rows_adds_up_to_the_correction():

@@ -135,12 +135,6 @@ def test_what_is_asked_for_is_fitted(item_effects, check, expected):
         assert items.df < np.inf
 
 
-@pytest.mark.parametrize(("check", "reported"), [(CALM, "none"), (ALARMED, "random")])
-def test_with_three_judges_the_check_decides(check, reported):
-    sample, _ = plugged(n_judges=3)
-    assert choose_item_effects("auto", sample.X, check).item_effects == reported
-
-
 def test_auto_leaves_out_only_what_the_verdicts_rule_out():
     """A test that could not see deviations of the expected size is no reason."""
     sample, _ = plugged(n_judges=3)
@@ -209,17 +203,6 @@ def test_what_takes_minutes_is_said_before_it_begins(monkeypatch):
         choose_item_effects("random", sample.X, CALM)
     assert not log.found
     assert choose_item_effects(None, sample.X, CALM).item_effects == "none"
-
-
-def test_without_judges_there_is_nothing_to_treat():
-    data = small()
-    sample = admit_to_ranking(
-        Sample.admit(data.X[data.X.judge == "human"], data.y[data.X.judge == "human"]),
-        ["model-01"],
-    )
-    for asked in ("auto", "random"):
-        chosen = choose_item_effects(asked, sample.X, ALARMED)
-        assert chosen.item_effects == "none"
 
 
 def test_few_models_leave_the_covariance_to_the_prior():

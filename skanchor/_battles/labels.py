@@ -12,7 +12,11 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from skanchor._battles.rows import first_rows, look_up
 from skanchor.exceptions import BattlesError
+
+_LOOK = 10_000
+"""Objects that are looked at to see whether most of them are the same ones."""
 
 HUMAN = "human"
 """Label of the rows that carry human votes in the ``judge`` column."""
@@ -63,7 +67,7 @@ def factorize(
     """
     values = _for_pandas(column)
     try:
-        codes, labels = pd.factorize(values)
+        codes, labels = _codes_of_objects(values) or pd.factorize(values)
     except (TypeError, NotImplementedError):
         odd = [value for value in values.tolist() if not isinstance(value, Hashable)]
         if not odd:
@@ -73,6 +77,27 @@ def factorize(
             "numbers."
         ) from None
     return codes, labels.to_numpy() if hasattr(labels, "to_numpy") else labels
+
+
+def _codes_of_objects(values: Any) -> tuple[NDArray[np.intp], NDArray[Any]] | None:
+    """Codes and labels of many objects of which most are the same ones; else None.
+
+    Their addresses are compared much faster than texts, so that only one example of
+    each address is looked at.
+    """
+    if values.dtype != object or len(values) <= _LOOK:
+        return None
+    objects = np.ascontiguousarray(values)
+    address = np.frombuffer(objects, dtype=np.intp)
+    if len(pd.unique(address[:_LOOK])) > _LOOK // 2:
+        return None
+    at, found = pd.factorize(address)
+    first = first_rows(at[:_LOOK], len(found))
+    if first.max() == _LOOK:
+        first = first_rows(at, len(found))
+    codes, labels = pd.factorize(objects[first])
+    is_same = np.array_equal(codes, np.arange(len(found)))
+    return at if is_same else look_up(codes, at), labels
 
 
 def _for_pandas(column: nw.Series[Any] | NDArray[Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from skanchor._cli.battles import Rows
 from skanchor._cli.check import left_out_settings, load_judged
-from skanchor._cli.fit import check_flags, near_names
+from skanchor._cli.fit import check_flags
 from skanchor._cli.output import deliver
 from skanchor._cli.values import BadInputError, by_name
 
@@ -20,15 +20,9 @@ if TYPE_CHECKING:
     from skanchor.reports.text import Readout
 
 ANCHOR = "AnchorPipeline"
-# Listed here, since importing the methods is slow. Baselines that need true scores or
-# votes on the new models are left out: a table of battles does not have them.
-METHODS = (
-    *(ANCHOR, "JointBTL", "PooledLLM", "ScalarJudge", "MeanShift", "PerJudgeBTL"),
-    *("DirectScore", "IPWOnly", "HistoricalPPI", "HistoricalPPR", "LogisticJudge"),
-    *("JointMLE", "JudgeArenaElo", "JudgeAwareBTL", "SoftElo"),
-)
-"""Names of the methods."""
-
+# They need true scores, votes on the new models, or another method, which a table of
+# battles does not have.
+NEEDING_MORE = ("Oracle", "HumanOnly", "ConformalRanking")
 _DEFAULT = (ANCHOR, "JointBTL", "ScalarJudge", "DirectScore", "HistoricalPPI")
 _SHARED = ("new_models", "ties", "weights", "calibrator")
 """Parameters of the pipeline that other methods get."""
@@ -37,11 +31,15 @@ _SHARED = ("new_models", "ties", "weights", "calibrator")
 def compare(options: argparse.Namespace) -> None:
     check_flags(options)
     chosen = options.methods or list(_DEFAULT)
-    chosen = list(METHODS) if chosen == ["all"] else chosen
-    _check_methods(chosen, options)
+    by_name("--methods", [(name, None) for name in chosen])
+    _check_settings(chosen, options)
     pipeline, rows = load_judged(options)
 
+    from skanchor.baselines import BASELINES
     from skanchor.evaluation import leave_one_model_out
+
+    if "all" in chosen:
+        chosen = [ANCHOR, *(name for name in BASELINES if name not in NEEDING_MORE)]
 
     new: dict[str, dict[str, str]] = {}
     accuracy: dict[str, dict[str, float]] = {}
@@ -54,17 +52,11 @@ def compare(options: argparse.Namespace) -> None:
     deliver(_readout(accuracy, new, options.n_resamples), options)
 
 
-def _check_methods(chosen: Sequence[str], options: argparse.Namespace) -> None:
-    """Refuse unknown names, names that occur twice, and settings that none reads."""
-    for name in chosen:
-        if name not in METHODS:
-            raise BadInputError(
-                f"there is no method {name!r}; {near_names(name, METHODS)}"
-            )
-    by_name("--methods", [(name, None) for name in chosen])
+def _check_settings(chosen: Sequence[str], options: argparse.Namespace) -> None:
+    """Refuse settings that none of the methods reads."""
     settings = by_name("--set", options.set)
     unread = [name for name in settings if name.split("__")[0] not in _SHARED]
-    if ANCHOR not in chosen and unread:
+    if not {ANCHOR, "all"} & set(chosen) and unread:
         raise BadInputError(
             f"{', '.join(chosen)} would not read --set {', '.join(unread)}: leave that "
             f"out, or name {ANCHOR}, too"

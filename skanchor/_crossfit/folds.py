@@ -161,13 +161,11 @@ def _keeps_scale(sample: Sample, plan: FoldPlan, cell: NDArray[np.intp] | None) 
     plan = replace(plan, cell=cell, size=sample.multiplicity)
     counts = sample.counts.astype(np.float64)
     whole = wins_of_votes(sample, counts)
-    for number in range(plan.n_folds):
-        kept = wins_of_votes(sample, counts * plan.trained(number))
-        if np.array_equal(kept, whole):
-            continue
-        if count_components(kept) != count_components(whole):
-            return False
-    return True
+    kept = (wins_of_votes(sample, counts * plan.trained(k)) for k in range(len(plan)))
+    # Most training sets have votes of all kinds, and need no search.
+    others = [wins for wins in kept if not np.array_equal(wins, whole)]
+    known = count_components(whole) if others else None
+    return all(count_components(wins) == known for wins in others)
 
 
 def wins_of_votes(sample: Sample, weight: Array) -> Array:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor._assembly import Inference, board_of, sums_of
+from skanchor._assembly import Inference, models_left_out, sums_of
 from skanchor._battles import Comparisons
 from skanchor._battles.checks import graded_verdicts, warn_of_other_grades
 from skanchor._battles.grouping import label_codes
@@ -218,9 +218,9 @@ class HistoryState:
         X, learners = chain.X, chain.calibrator.biases_ if chain.X.feature_names else {}
         shares, _ = graded_verdicts(X, sample.y, sample.multiplicity, sample.counts)
         errors = btl.standard_errors_.reindex(X.models).to_numpy(np.float64)
-        board, all_models = board_of(full.stages, everyone, sample), None
-        if board is not None:
-            models, (scores, *counts) = everyone.X.models, board
+        left_out, all_models = models_left_out(full.stages, everyone, sample), None
+        if left_out is not None:
+            models, (scores, *counts) = everyone.X.models, left_out
             all_models = AllModels(models, scores.reindex(models).to_numpy(), *counts)
         return cls(
             X.models,

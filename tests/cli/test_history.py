@@ -80,6 +80,7 @@ def test_show_says_what_is_kept(run, file):
     facts = json.loads(run("history", "show", file, "--json")[1])
     assert facts["folds"] == [3]
     assert len(facts["models"]) == len(AnchorHistory.load(file).models_)
+    assert f"groups: {facts['groups']} of rows" in out.splitlines()
 
 
 def test_update_and_promote(run, file, arrivals, battles, tmp_path):
@@ -152,19 +153,6 @@ def test_counts_of_added_rows_mean_what_the_flag_says(run, file, battles, tmp_pa
         )
         update = run("history", "update", path, rows, "--weights", other)
         assert update[0] == 2 and f"built with --weights {mine}" in update[2][-1]
-
-
-def test_show_says_in_words_whether_rows_are_independent(
-    run, file, battles, tmp_path, shown=("history", "show")
-):
-    alone = tmp_path / "alone"
-    flags = ["--groups", "none", *FAST, "--output", alone]
-    assert run("history", "build", battles, *flags)[0] == 0
-    assert "groups: rows are independent" in run(*shown, alone)[1].splitlines()
-    assert json.loads(run(*shown, alone, "--json")[1])["groups"] is None
-    n = json.loads(run(*shown, file, "--json")[1])["groups"]
-    assert n > 1000
-    assert f"groups: {n} of rows" in run(*shown, file)[1].splitlines()
 
 
 def test_an_update_beside_another_one_loses_neither(tmp_path):

@@ -139,15 +139,6 @@ def test_features_by_name(run, whole, battles):
     assert "\nFeatures: none; " in run("rank", battles, *FAST, "--features", "")[1]
 
 
-def test_new_models_in_one_flag_or_in_two(run, battles):
-    new = ["ivory-lynx", "jade-finch", "grey-robin"]
-    one = run("rank", battles, *FAST, "--json", "--new", *new)
-    two = run("rank", battles, *FAST, "--json", "--new", *new[:2], "--new", new[2])
-    assert one == two
-    rows = json.loads(one[1])["models"]
-    assert {row["model"] for row in rows if row["is_new"]} == set(new)
-
-
 def board(found):
     """Code, output without the line on raters, and errors of a command."""
     code, out, err = found
@@ -193,14 +184,6 @@ def test_several_columns_of_groups(run, battles, tmp_path):
         # But for the names of the columns.
         board, _, _ = joined[1].partition("Columns ignored:")
         assert board == whole.partition("Columns ignored:")[0]
-
-
-def test_groups_that_all_hang_together(run, battles, tmp_path):
-    frame = pd.read_csv(battles)
-    frame["batch"] = frame.index % 2
-    frame.to_csv(path := tmp_path / "b.csv", index=False)
-    code, _, err = run("rank", path, *FAST, "--groups", "prompt_id,batch")
-    assert (code, len(err)) == (2, 1) and "prompt_id,batch: shared values" in err[0]
 
 
 def test_output_is_never_an_input(run, battles, tmp_path):

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from skanchor import BTLRegressor, Comparisons
 from skanchor._battles import Outcomes, as_frame, read_contexts
 from skanchor._battles.grouping import find_groups, prompt_groups
-from skanchor._battles.labels import factorize, label_index
+from skanchor._battles.labels import factorize
 from skanchor.exceptions import BattlesError
 
 
@@ -79,46 +79,6 @@ def test_odd_columns_are_refused():
         Comparisons.from_battles(frame.assign(model_a=["a", 1, "b", 2, "c", 3]))
     with pytest.raises(TypeError, match="must be strings or numbers"):
         Comparisons.from_battles(frame.assign(model_a=[{"name": "a"}] * 6))
-
-
-def test_long_columns_are_coded_alike_however_they_are_stored():
-    rng = np.random.default_rng(0)
-    n = 30_000
-    names = np.array(["fox", "elk", "owl", "yak"], dtype=object)
-    a = rng.integers(0, 4, n)
-    b = (a + rng.integers(1, 4, n)) % 4
-    verdicts = np.array(["model_b", "model_a", "tie"], dtype=object)[
-        rng.integers(0, 3, n)
-    ]
-    one_object = pd.DataFrame({"model_a": names[a], "model_b": names[b]}, dtype=object)
-    copies = one_object.map(lambda name: "".join(list(name)))
-    tables = [
-        one_object,
-        copies.astype(object),
-        one_object.astype("string[pyarrow]"),
-        one_object.astype("category"),
-        pl.from_pandas(one_object),
-        pa.Table.from_pandas(one_object),
-    ]
-    first = Comparisons.from_battles(one_object)
-    assert_array_equal(first.models[first.left], names[a])
-    for table in tables:
-        X = Comparisons.from_battles(table)
-        assert X.models.tolist() == ["elk", "fox", "owl", "yak"]
-        assert_array_equal(X.left, first.left)
-        assert_array_equal(X.right, first.right)
-    wanted = np.select([verdicts == "model_a", verdicts == "tie"], [1.0, 0.5], 0.0)
-    series = pd.Series(verdicts, dtype=object)
-    for y in (
-        verdicts,
-        verdicts.astype(str),
-        verdicts.tolist(),
-        series,
-        series.astype("string[pyarrow]"),
-        series.astype("category"),
-        pl.Series(verdicts.tolist()),
-    ):
-        assert_array_equal(Outcomes.encode(y, named=True).values, wanted)
 
 
 def test_long_columns_of_objects_may_bring_new_ones_late():
@@ -245,21 +205,6 @@ def test_small_types_name_models(dtype):
     table = pd.DataFrame({"model_a": [1, 2, 3], "model_b": [2, 3, 1]}).astype(dtype)
     scores = BTLRegressor(alpha=1.0).fit(table, [0, 1, 1]).scores_
     assert scores.index.tolist() == [1, 2, 3]
-
-
-def test_an_index_is_that_of_pandas_whatever_came_before():
-    for labels in ([1, 2], [1.0, 2.0], [True, 2], ["1", "2"], ["1", 2], []):
-        values = np.array(labels, dtype=object)
-        for _ in range(2):
-            found, plain = label_index(values, "model"), pd.Index(values, name="model")
-            pd.testing.assert_index_equal(found, plain)
-
-
-def test_naming_the_index_of_one_table_names_no_other():
-    labels = np.array(["x", "y"], dtype=object)
-    label_index(labels, "model").name = "mine"
-    assert label_index(labels, "model").name == "model"
-    assert label_index(labels, "judge").name == "judge"
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int64])

@@ -37,21 +37,6 @@ def weights_of(full):
     return RieszWeights.solve(full.fit, grams, full.prior)
 
 
-def test_weights_reproduce_the_targets(full):
-    """Sum over rows of a V xi = l, and of a V times the columns of a span = 0."""
-    weights, layout = weights_of(full), full.fit.layout
-    total = np.zeros_like(layout.targets)
-    for rows in full.sources:
-        p = full.fit.probabilities(rows)
-        a = rows.products(weights.local(rows.source))
-        for target in range(layout.n_items):
-            local = rows.sums(rows.weight * p * (1.0 - p) * a[:, target])
-            at = layout.parameters_of[rows.source]
-            total[at, target] += full.fit.chain(rows.source, local)
-    free = layout.estimated
-    assert_allclose(total[free], layout.targets[free], atol=1e-8)
-
-
 def test_without_folds_only_rows_of_new_models_correct(full):
     weights = weights_of(full)
     whole = influence_of(weights, full.sources, 0)
