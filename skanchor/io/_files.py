@@ -249,15 +249,17 @@ def _read_separated(
     header = "".join(lines[skipped].split('"')[::2])
     usual = "\t" if source.suffix == ".tsv" else ","
     separator = max(usual + ",\t;|", key=header.count)
+    bad: list[Any] = []
     try:
-        table, bad = _read_rows(source, separator, encoding, skipped, threads=True)
-        if bad:
-            # With several threads pyarrow does not give the numbers of rows.
-            table, bad = _read_rows(source, separator, encoding, skipped, threads=False)
+        table = _read_rows(source, separator, encoding, skipped, None)
     except pa.ArrowInvalid as error:
         if "straddling" in str(error):
             raise ValueError(f"a row has more than {BLOCK} bytes.") from None
-        raise
+        # Rows may be ragged because the text is in another encoding.
+        with source.open() as file, io.TextIOWrapper(file, encoding) as text:
+            while text.read(1 << 20):
+                pass
+        table = _read_rows(source, separator, encoding, skipped, bad)
     first = "".join(f"has {row.actual_columns} cells for {row.expected_columns} columns"
                     for row in bad[:1])  # fmt: skip
     _refuse_lines(source, [row.number for row in bad], first, len(table), drop_invalid)
@@ -272,24 +274,29 @@ def _read_separated(
 
 
 def _read_rows(
-    source: Source, separator: str, encoding: str, skipped: int, threads: bool
-) -> tuple[pa.Table, list[Any]]:
-    """Table of text, and ragged rows."""
+    source: Source, separator: str, encoding: str, skipped: int, bad: list[Any] | None
+) -> pa.Table:
+    """Table of text; with a list for ragged rows, these are left out and listed."""
     from pyarrow import csv
 
-    bad: list[Any] = []
+    rows: list[Any] = [] if bad is None else bad
 
     def skip(row: Any) -> str:
-        bad.append(row)
+        rows.append(row)
         return "skip"
 
     parse = csv.ParseOptions(
-        delimiter=separator, newlines_in_values=True, invalid_row_handler=skip
+        delimiter=separator,
+        newlines_in_values=True,
+        invalid_row_handler=None if bad is None else skip,
     )
-    # pyarrow drops the byte order mark of UTF-8 itself.
-    name = "utf8" if encoding in ("utf-8", "utf-8-sig") else encoding
     read = csv.ReadOptions(
-        encoding=name, block_size=BLOCK, skip_rows=skipped, use_threads=threads
+        # pyarrow drops the byte order mark of UTF-8 itself.
+        encoding="utf8" if encoding in ("utf-8", "utf-8-sig") else encoding,
+        block_size=BLOCK,
+        skip_rows=skipped,
+        # With several threads pyarrow does not give the numbers of rows.
+        use_threads=bad is None,
     )
     with source.open() as file, csv.open_csv(file, read, parse) as opened:
         names = opened.schema.names
@@ -297,10 +304,10 @@ def _read_rows(
     text = csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
     )
-    bad.clear()
+    rows.clear()
     with source.open() as file:
         table = csv.read_csv(file, read, parse, text)
-    return pa.Table.from_arrays([unmarked(one) for one in table.columns], names), bad
+    return pa.Table.from_arrays([unmarked(one) for one in table.columns], names)
 
 
 def _refuse_lines(
@@ -390,7 +397,9 @@ def _of_object(record: dict[str, Any]) -> list[Any]:
     """Records of an object: its only list of records, or the object itself."""
     lists = [record[name] for name in _ENVELOPES if isinstance(record.get(name), list)]
     if len(lists) == 1:
-        return list(lists[0])
+        # Texts beside the list, such as a judge, are those of every record.
+        texts = {name: text for name, text in record.items() if isinstance(text, str)}
+        return [{**texts, **r} if isinstance(r, dict) else r for r in lists[0]]
     if all(isinstance(value, (dict, list)) for value in record.values()):
         listed = ", ".join(f"{name!r}" for name in record)
         raise ValueError(

@@ -32,8 +32,7 @@ FIRST_LINE = f"skanchor history, format {FORMAT}\n".encode()
 
 DIGEST_SIZE = hashlib.sha256().digest_size
 HEADER = "header"
-PICKLE = b"\x80"
-"""First byte of a pickle."""
+_PICKLE = b"\x80"  # its first byte
 
 _BEGIN = 80
 """More bytes than a first line has."""
@@ -48,16 +47,8 @@ they may declare besides."""
 _NUMBERS = "biuf"
 """Kinds of arrays that a file may have."""
 
-_UNREADABLE = (
-    EOFError,
-    KeyError,
-    OSError,
-    RecursionError,
-    RuntimeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_UNREADABLE = (EOFError, KeyError, OSError, RecursionError, RuntimeError, ValueError,
+               zipfile.BadZipFile, zlib.error)  # fmt: skip
 """What reading a crafted archive may raise."""
 
 
@@ -109,7 +100,7 @@ def write_archive(
     FileExistsError
         If the file has changed.
     """
-    text = json.dumps(dict(header)).encode()
+    text = json.dumps(dict(header), allow_nan=False).encode()
     start = len(FIRST_LINE) + DIGEST_SIZE
     buffer = io.BytesIO(FIRST_LINE.ljust(start, b"\0"))
     buffer.seek(start)
@@ -120,12 +111,14 @@ def write_archive(
             member = io.BytesIO()
             np.lib.format.write_array(member, values, version=(1, 0))
             content = member.getvalue()
-            # The time of a member is fixed, so that equal content is an equal file.
-            info = zipfile.ZipInfo(f"{name}.npy")
             begin = content[:_LOOK]
-            if len(content) < _SMALL and len(zlib.compress(begin)) < len(begin) / 2:
-                info.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(info, content)
+            small = len(content) < _SMALL and len(zlib.compress(begin)) < len(begin) / 2
+            # The time of a member is fixed, so that equal content is an equal file.
+            archive.writestr(
+                zipfile.ZipInfo(f"{name}.npy"),
+                content,
+                zipfile.ZIP_DEFLATED if small else zipfile.ZIP_STORED,
+            )
     # A view, since a file with many groups is large.
     whole = buffer.getbuffer()
     whole[len(FIRST_LINE) : start] = hashlib.sha256(whole[start:]).digest()
@@ -183,21 +176,15 @@ def _mistaken(begin: bytes) -> str:
     """Message about a file whose first line is not the expected one."""
     found = re.match(rb"skanchor ([a-z ]+), format (\d+)\n", begin)
     if found and found[1] == b"history":
-        number = int(found[2])
-        if number > FORMAT:
-            return (
-                f"was written by a newer skanchor (format {number}; this one reads "
-                f"format {FORMAT}): update skanchor."
-            )
-        return (
-            f"was written by skanchor 0.1.0 (format {number}; this one reads format "
-            f"{FORMAT}): fit the history again."
-        )
+        reads = f"(format {found[2].decode()}; this one reads format {FORMAT})"
+        if int(found[2]) > FORMAT:
+            return f"was written by a newer skanchor {reads}: update skanchor."
+        return f"was written by skanchor 0.1.0 {reads}: fit the history again."
     if FIRST_LINE.startswith(begin):
         return "is empty or cut off: it is no whole history."
     if found:
         return f"is a {found[1].decode()}, no history."
-    if begin.startswith(PICKLE):
+    if begin.startswith(_PICKLE):
         return (
             "is a pickle, no history; it is not opened, because that can run any code."
         )
@@ -222,14 +209,9 @@ def _read_array(
     name = info.filename.removesuffix(".npy")
     content = stored.read(info)
     stream = io.BytesIO(content)
-    version = np.lib.format.read_magic(stream)
-    read_header = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }.get(version)
-    if read_header is None:
-        raise ValueError(f"array {name!r} has the unknown format {version}")
-    shape, is_fortran, dtype = read_header(stream)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError(f"array {name!r} has an unknown format")
+    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(stream)
     # Others might run code, or be as large as they say.
     if dtype.kind not in _NUMBERS:
         raise ValueError(f"array {name!r} does not hold numbers")

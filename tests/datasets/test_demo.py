@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import numpy as np
 import pandas as pd
-from demo_table import add_ties, make_demo, write_demo
+from demo_table import make_demo, write_demo
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
@@ -51,31 +51,15 @@ def test_demo_contents():
     assert_allclose(demo.true_scores.drop(demo.new_models).mean(), 0, atol=1e-12)
 
 
-def test_pair_instead_of_bunch():
-    X, y = load_demo(return_X_y=True)
-    assert isinstance(X, pd.DataFrame) and isinstance(y, pd.Series)
-    assert y.name == "winner" and "winner" not in X
-
-
 def test_arrays():
     demo = load_demo(as_frame=False)
     assert demo.frame is None
     assert isinstance(demo.data, np.ndarray) and demo.data.shape == (4000, 8)
     X, y = load_demo(return_X_y=True, as_frame=False)
     assert (demo.data == X).all() and (demo.target == y).all()
-
-
-def test_ties_keep_the_win_rate():
-    rng = np.random.default_rng(0)
-    n = 200_000
-    for logit in (-1.5, 0.0, 0.7):
-        p = expit(logit)
-        y = (rng.random(n) < p).astype(int)
-        winner = add_ties(rng, y, np.full(n, logit))
-        value = pd.Series(winner).map({"model_a": 1, "tie": 0.5, "model_b": 0})
-        assert abs(value.mean() - p) < 4.5 * 0.5 / np.sqrt(n)
-        t = 0.6 * min(p, 1 - p)
-        assert abs((winner == "tie").mean() - t) < 4.5 * 0.5 / np.sqrt(n)
+    X, y = load_demo(return_X_y=True)
+    assert isinstance(X, pd.DataFrame) and isinstance(y, pd.Series)
+    assert y.name == "winner" and "winner" not in X
 
 
 def test_human_win_rates_follow_the_true_scores():

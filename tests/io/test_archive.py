@@ -56,20 +56,17 @@ def test_a_hundred_cuts_and_flipped_bits_are_refused(path):
             read_archive(path)
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"skanchor history, format 3\n", "newer skanchor .format 3; this one reads"),
-        (
-            b"skanchor history, format 1\n",
-            "by skanchor 0.1.0 .*: fit the history again",
-        ),
-        (b"skanchor bootstrap checkpoint, format 2\n", "is a bootstrap checkpoint, no"),
-        (pickle.dumps(1), "is a pickle, no history; it is not opened"),
-        (b"", "is empty or cut off"),
-        (b"model_a,model_b\n", "is no history"),
-    ],
-)
+MISTAKEN = {
+    b"skanchor history, format 3\n": "newer skanchor .format 3; this one reads",
+    b"skanchor history, format 1\n": "by skanchor 0.1.0 .*: fit the history again",
+    b"skanchor bootstrap checkpoint, format 2\n": "is a bootstrap checkpoint, no",
+    pickle.dumps(1): "is a pickle, no history; it is not opened",
+    b"": "is empty or cut off",
+    b"model_a,model_b\n": "is no history",
+}
+
+
+@pytest.mark.parametrize(("content", "said"), MISTAKEN.items())
 def test_what_is_something_else_is_named(tmp_path, content, said):
     path = tmp_path / "file"
     path.write_bytes(content)

@@ -106,6 +106,8 @@ BAD = {
     "digits.json": (b'[{"a": ' + b"9" * 5000 + b"}]", "limit .4300 digits"),
     "latin.csv": (HEAD + "é,y,human,model_a\n".encode("cp1252"),
                   "it is not utf-8; give its encoding, such as cp1252"),
+    "ragged_latin.csv": (HEAD + "x,human\né,y,human,model_a\n".encode("cp1252"),
+                         "it is not utf-8"),
     "surrogate.jsonl": (
         b'{"model_a": "x", "model_b": "y"}\n{"model_a": "\\ud800", "model_b": "y"}\n',
         "row 1 holds half a character"),
