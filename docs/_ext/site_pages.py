@@ -16,8 +16,6 @@ from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 
-__all__ = ["page_of_the_site"]
-
 DOCS = Path(__file__).parents[1]
 TABLE = re.compile(r"^\[Table: (.*)\]\(([^)\s]+\.(?:csv|py#\w+))\)$", re.M)
 LINK = re.compile(r"(\]\()([^)\s:#]+)((?:#[\w-]*)?\))")
