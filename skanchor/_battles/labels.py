@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from skanchor._battles.rows import first_rows, look_up
+from skanchor._battles.rows import first_rows, renumber
 from skanchor.exceptions import BattlesError
 
 _LOOK = 10_000
@@ -96,8 +96,7 @@ def _codes_of_objects(values: Any) -> tuple[NDArray[np.intp], NDArray[Any]] | No
     if first.max() == _LOOK:
         first = first_rows(at, len(found))
     codes, labels = pd.factorize(objects[first])
-    is_same = np.array_equal(codes, np.arange(len(found)))
-    return at if is_same else look_up(codes, at), labels
+    return renumber(at, codes), labels
 
 
 def _for_pandas(column: nw.Series[Any] | NDArray[Any]) -> Any:
@@ -133,7 +132,7 @@ def code_ids(
             f"Ids in column {name!r} must be strings or numbers: argument must be a "
             f"string or a real number, got {type(column[0]).__name__}."
         )
-    codes, labels = factorize(column, f"Column {name!r}")
+    codes, labels = _codes_of_integers(column) or factorize(column, f"Column {name!r}")
     if labels.dtype.kind == "c":
         raise BattlesError(f"Complex data not supported: id column {name!r}.")
     if labels.dtype.kind == "f" and np.isinf(labels).any():
@@ -145,6 +144,28 @@ def code_ids(
             f"row {int(np.argmax(missing))}. Fill NaN and nulls, or drop these rows."
         )
     return codes, labels
+
+
+def _codes_of_integers(
+    column: nw.Series[Any] | NDArray[Any],
+) -> tuple[NDArray[np.intp], NDArray[Any]] | None:
+    """Codes and labels of integers in a narrow range, sorted; None for other values.
+
+    The distance from the least one is the code, which takes no search.
+    """
+    if isinstance(column, nw.Series) and not column.dtype.is_integer():
+        return None
+    values = values_of(column)
+    if values.dtype.kind != "i" or not len(values):
+        return None
+    low, high = int(values.min()), int(values.max())
+    if high - low >= len(values):
+        return None
+    codes = values.astype(np.intp, copy=False)
+    codes = codes - low if low else codes
+    used = np.bincount(codes) > 0
+    labels = (np.flatnonzero(used) + low).astype(values.dtype)
+    return renumber(codes, np.cumsum(used) - 1), labels
 
 
 def sorted_labels(

@@ -41,6 +41,12 @@ def look_up(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
+def renumber(codes: NDArray[Any], place: NDArray[Any]) -> NDArray[Any]:
+    """Return codes, none of them -1, in other numbers; not copied if none changes."""
+    is_same = np.array_equal(place, np.arange(len(place)))
+    return codes if is_same else look_up(place, codes)
+
+
 # ------------------------------------------------------------------------- equal rows
 @dataclass(frozen=True, eq=False, slots=True)
 class EqualRows:

@@ -28,7 +28,7 @@ from skanchor._battles.labels import (
     sorted_labels,
     values_of,
 )
-from skanchor._battles.rows import constant, look_up
+from skanchor._battles.rows import constant, look_up, renumber
 from skanchor._checks import check_unmasked
 from skanchor.exceptions import BattlesError
 
@@ -146,7 +146,7 @@ def _encode_sides(columns: list[Any], names: Iterable[str]) -> dict[str, Any]:
         [labels for _, labels in coded], "model_a and model_b"
     )
     left, right = (
-        look_up(place, codes) for place, (codes, _) in zip(places, coded, strict=True)
+        renumber(codes, place) for place, (codes, _) in zip(places, coded, strict=True)
     )
     return {
         "models": models,

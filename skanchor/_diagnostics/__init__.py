@@ -4,9 +4,8 @@ from skanchor._diagnostics._arrivals import check_arrivals
 from skanchor._diagnostics._collect import ItemCheck, diagnose
 from skanchor._diagnostics._interval_check import IntervalCheck
 from skanchor._diagnostics._judges import judge_errors, judge_table, partial_effects
-from skanchor._diagnostics._overlap import HistoricalFeatures
 from skanchor._diagnostics._report import KINDS, Diagnostics
-from skanchor._diagnostics._sums import N_TESTED, FitSums
+from skanchor._diagnostics._sums import N_TESTED, FitSums, HistoricalFeatures
 
 __all__ = [
     "KINDS",

@@ -13,9 +13,8 @@ from skanchor._battles import Comparisons, align
 from skanchor._battles.labels import label_index
 from skanchor._crossfit.item_test import ItemTest, chi_square_tail
 from skanchor._diagnostics._arrivals import ArrivalCheck
-from skanchor._diagnostics._overlap import feature_overlap, historical_features
 from skanchor._diagnostics._report import Diagnostics
-from skanchor._diagnostics._sums import FitSums
+from skanchor._diagnostics._sums import FitSums, feature_overlap, historical_features
 from skanchor._diagnostics._ties import tie_table
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._model.layout import PEOPLE

@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from learners import check_last_stage
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -16,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, RieszDebiaser
 from skanchor._battles import FeaturePairs
-from skanchor.bias import BiasLearner, BoostedBias, LinearBias, make_learner
+from skanchor.bias import BiasLearner, BoostedBias, make_learner
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles
 
@@ -25,6 +24,9 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::skanchor.exceptions.DiagnosticWarning",
     "ignore:.*historical models are too few:skanchor.exceptions.SkanchorWarning",
 )
+
+
+STAGED = make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=2))
 
 
 def psi(x):
@@ -38,44 +40,6 @@ def make_pairs(seed=0, n=1500, d=3):
     delta = rng.normal(size=n)
     eta = 1.3 * delta + psi(left) - psi(right)
     return pairs, delta, (rng.random(n) < expit(eta)) * 1.0, rng.exponential(size=n)
-
-
-WEAK = [
-    None,
-    DecisionTreeRegressor(max_depth=3, random_state=0),
-    make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=2)),
-]
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_learns_what_a_line_cannot(seed):
-    pairs, delta, y, weight = make_pairs(seed)
-    fresh, fresh_delta, fresh_y, _ = make_pairs(seed + 100)
-
-    def loss(learner):
-        learner.fit(pairs, y, weight, parametric=delta[:, None])
-        eta = learner.contrast(fresh) + fresh_delta * learner.parametric_coef_[0]
-        return np.mean(np.logaddexp(0, eta) - fresh_y * eta)
-
-    truth = 1.3 * fresh_delta + psi(fresh.left) - psi(fresh.right)
-    best = np.mean(np.logaddexp(0, truth) - fresh_y * truth)
-    boosted = BoostedBias()
-    assert loss(boosted) - best < 0.55 * (loss(LinearBias()) - best)
-    assert 0.9 < boosted.parametric_coef_[0] < 1.6
-    assert 0 < boosted.n_rounds_ <= 100
-
-
-def test_exact_step_solves_for_the_parametric_columns():
-    pairs, delta, y, weight = make_pairs(3)
-    learner = BoostedBias(max_rounds=20, validation_fraction=0.0)
-    learner.fit(pairs, y, weight, parametric=delta[:, None])
-    residual = y - expit(learner.contrast(pairs) + delta * learner.parametric_coef_[0])
-    # Its score equation holds given all the trees.
-    assert abs(weight @ (residual * delta)) / weight.sum() < 1e-6
-    bounded = clone(learner).fit(
-        pairs, y, weight, parametric=delta[:, None], bounds=(-0.2, 0.3)
-    )
-    assert bounded.parametric_coef_[0] == 0.3 and bounded.at_bound_[0]
 
 
 def test_a_linear_bias_needs_few_rounds_and_the_weights_follow():
@@ -100,17 +64,6 @@ def test_a_linear_bias_needs_few_rounds_and_the_weights_follow():
     assert calibrator.follow(other) is other
 
 
-@pytest.mark.parametrize("weak", [None, DecisionTreeRegressor(max_depth=3)])
-@pytest.mark.parametrize("loss", ["logistic", "squared"])
-def test_swapping_the_sides_negates(weak, loss):
-    pairs, _, y, weight = make_pairs(4, n=600)
-    mirrored = FeaturePairs(pairs.right, pairs.left)
-    learner = BoostedBias(weak, loss=loss, max_rounds=8).fit(pairs, y, weight)
-    assert_allclose(learner.contrast(mirrored), -learner.contrast(pairs), atol=1e-12)
-    values = learner.psi(pairs.left) - learner.psi(pairs.right)
-    assert_allclose(learner.contrast(pairs), values)
-
-
 def test_several_targets_and_units(rng):
     pairs, _, _, weight = make_pairs(5)
     both = psi(pairs.left) - psi(pairs.right)
@@ -124,23 +77,18 @@ def test_several_targets_and_units(rng):
     assert one.contrast(pairs).shape == (len(pairs),)
 
 
-def test_zero_weight_rows_count_for_nothing_and_fits_repeat():
+def test_fits_repeat_and_seeds_matter():
     pairs, delta, y, weight = make_pairs(6, n=700)
-    weight[500:] = 0.0
-    full = BoostedBias().fit(pairs, y, weight, parametric=delta[:, None])
-    cut = BoostedBias().fit(
-        pairs[:500], y[:500], weight[:500], parametric=delta[:500, None]
-    )
-    assert_allclose(full.contrast(pairs), cut.contrast(pairs), atol=1e-10)
-    again = pickle.loads(pickle.dumps(full))
-    assert_array_equal(again.contrast(pairs), full.contrast(pairs))
+    fit = BoostedBias().fit(pairs, y, weight, parametric=delta[:, None])
+    again = pickle.loads(pickle.dumps(fit))
+    assert_array_equal(again.contrast(pairs), fit.contrast(pairs))
     other = BoostedBias(random_state=1).fit(pairs, y, weight, parametric=delta[:, None])
-    assert not np.allclose(other.contrast(pairs), full.contrast(pairs))
+    assert not np.allclose(other.contrast(pairs), fit.contrast(pairs))
 
 
 def test_any_regressor_serves_as_weak_learner():
     pairs, delta, y, _ = make_pairs(7, n=500)
-    for weak in (Ridge(), KNeighborsRegressor(40), WEAK[2]):
+    for weak in (Ridge(), KNeighborsRegressor(40), STAGED):
         learner = BoostedBias(weak, max_rounds=5).fit(
             pairs, y, parametric=delta[:, None]
         )
@@ -181,19 +129,6 @@ def test_refusals_name_the_judge_and_the_fault():
             JudgeCalibrator(BoostedBias(BadRegressor(kind))).fit(battles, data.y)
 
 
-def test_more_features_than_rows_and_constant_features():
-    pairs, delta, y, _ = make_pairs(9, n=40, d=60)
-    learner = BoostedBias().fit(pairs, y, parametric=delta[:, None])
-    assert learner.converged_ and np.isfinite(learner.contrast(pairs)).all()
-    pairs, delta, y, _ = make_pairs(10, n=400)
-    ones = np.ones((400, 1))
-    padded = FeaturePairs(np.hstack([pairs.left, ones]), np.hstack([pairs.right, ones]))
-    once = BoostedBias().fit(pairs, y, parametric=delta[:, None])
-    again = BoostedBias().fit(padded, y, parametric=delta[:, None])
-    assert again.coef_[3] == 0.0
-    assert_allclose(again.contrast(padded), once.contrast(pairs), atol=1e-9)
-
-
 def test_pipeline_with_boosted_weights():
     data = simulate_battles(1500, 150, n_models=5, n_judges=2, random_state=1)
     small = make_learner("boosted").set_params(max_rounds=10)
@@ -205,11 +140,3 @@ def test_pipeline_with_boosted_weights():
     ).fit(data.X, data.y)
     assert abs(anchor.scores_.iloc[0] - 0.5) < 4 * anchor.standard_errors_.iloc[0]
     assert isinstance(small, BiasLearner)
-
-
-def test_the_last_stage_is_linear_in_its_coefficients():
-    pairs, delta, y, weight = make_pairs(3, n=400)
-    fit = BoostedBias(max_rounds=6, validation_fraction=0.0).fit(
-        pairs, y, weight, parametric=delta[:, None]
-    )
-    check_last_stage(fit, pairs, weight)

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import Comparisons
-from skanchor._diagnostics._overlap import (
+from skanchor._diagnostics._sums import (
     HistoricalFeatures,
     feature_overlap,
     historical_features,
