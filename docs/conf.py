@@ -12,8 +12,9 @@ import os
 import sys
 import tomllib
 import urllib.request
+from importlib import import_module
 from importlib.util import find_spec
-from inspect import isroutine, unwrap
+from inspect import isclass, isroutine, unwrap
 from pathlib import Path
 
 DOCS = Path(__file__).parent
@@ -65,11 +66,18 @@ autosummary_context = {"top": skanchor.__all__}
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
-# Types of parameters lead to the pages of pandas if they can be reached; numpydoc's own
-# links to Python and NumPy are switched off.
+# Types of parameters lead to the pages of our classes, and to those of pandas if they
+# can be reached; numpydoc's own links to Python and NumPy are switched off.
 numpydoc_xref_param_type = True
 numpydoc_xref_ignore = "all"
 numpydoc_xref_aliases = {name: name for name in DEFAULT_LINKS}
+for _name in (*skanchor._PUBLIC_MODULES, ""):
+    _module = import_module(f"skanchor.{_name}".removesuffix("."))
+    numpydoc_xref_aliases |= {
+        name: f"{_module.__name__}.{name}"
+        for name in _module.__all__
+        if isclass(getattr(_module, name))
+    }
 
 # Formulas, without a script or a network
 html_math_renderer = "mathml"
@@ -98,7 +106,7 @@ html_js_files = ["skanchor.js"]
 html_show_sourcelink = False
 html_theme_options = {
     "github_url": _repository,
-    "header_links_before_dropdown": 4,
+    "navbar_center": [],
     "navigation_with_keys": False,
     "collapse_navigation": True,
     "show_toc_level": 2,
@@ -106,7 +114,7 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "**": ["globaltoc.html"]}
 
 
 def _inventories() -> dict[str, tuple[str, None]]:
