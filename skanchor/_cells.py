@@ -112,10 +112,13 @@ class Cells:
 
     def folds(self, plans: Sequence[FoldPlan]) -> list[FoldPlan]:
         """Folds of each repeat, with the cells that the rows were merged into."""
-        if self.cell is None:
-            return list(plans)
         size = self.sample.multiplicity
-        return [replace(plan, cell=self.cell, size=size) for plan in plans]
+        if self.cell is None or size is None:
+            return list(plans)
+        return [
+            plan if plan.shares is not None else plan.merged(self.cell, size)
+            for plan in plans
+        ]
 
 
 def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:

@@ -40,8 +40,9 @@ class FoldPlan(Sequence[Split]):
         Number of folds.
     idle : ndarray of shape (n_folds, n_rows), optional
         Rows that a given plan neither trains on nor holds out.
-    cell, size : ndarray, optional
-        Where equal rows were merged: cell of each row, and number of rows of each cell.
+    cell, size, shares : ndarray, optional
+        Where equal rows were merged: cell of each row, number of rows of each cell, and
+        by fold the share of these that it holds out, of shape (n_folds, n_cells).
     """
 
     fold: NDArray[Any]
@@ -49,6 +50,15 @@ class FoldPlan(Sequence[Split]):
     idle: NDArray[np.bool_] | None = None
     cell: NDArray[Any] | None = None
     size: Array | None = None
+    shares: Array | None = None
+
+    def merged(self, cell: NDArray[Any], size: Array) -> FoldPlan:
+        """The same folds of rows that were merged into cells of these sizes."""
+        # All folds at once: rows that count for nothing fall before the first.
+        n, width = len(size), self.n_folds + 1
+        at = cell.astype(np.intp) * width + self.fold + 1
+        number = np.bincount(at, minlength=n * width).reshape(n, width).T[1:]
+        return replace(self, cell=cell, size=size, shares=number / size)
 
     def __len__(self) -> int:
         return self.n_folds
@@ -67,18 +77,19 @@ class FoldPlan(Sequence[Split]):
 
     def held_out(self, number: int) -> Array:
         """Share of each row, or cell, that a fold holds out."""
-        return self._share(self.fold == number)
+        if self.shares is not None:
+            return np.asarray(self.shares[number])
+        return (self.fold == number).astype(np.float64)
 
     def trained(self, number: int) -> Array:
         """Share of each row, or cell, that a fold trains on."""
         share = 1.0 - self.held_out(number)
-        return share if self.idle is None else share - self._share(self.idle[number])
-
-    def _share(self, rows: NDArray[np.bool_]) -> Array:
-        if self.cell is None or self.size is None:
-            return rows.astype(np.float64)
-        n_cells = len(self.size)
-        return np.bincount(self.cell[rows], minlength=n_cells) / self.size
+        if self.idle is None:
+            return share
+        idle: NDArray[Any] = self.idle[number]
+        if self.cell is not None and self.size is not None:
+            idle = np.bincount(self.cell[idle], minlength=len(self.size)) / self.size
+        return np.asarray(share - idle)
 
 
 # ------------------------------------------------------------- folds, drawn or given
@@ -151,14 +162,15 @@ def _draw_plan(
     for _ in range(MOST_DRAWS):
         fold[counted] = splitter.assign_folds(part, groups, part_cell)
         plan = FoldPlan(fold, n_folds)
-        if _keeps_scale(sample, plan, cell):
+        if cell is not None and sample.multiplicity is not None:
+            plan = plan.merged(cell, sample.multiplicity)
+        if _keeps_scale(sample, plan):
             break
     return plan
 
 
-def _keeps_scale(sample: Sample, plan: FoldPlan, cell: NDArray[np.intp] | None) -> bool:
+def _keeps_scale(sample: Sample, plan: FoldPlan) -> bool:
     """Whether every training set's human votes join the models as all votes do."""
-    plan = replace(plan, cell=cell, size=sample.multiplicity)
     counts = sample.counts.astype(np.float64)
     whole = wins_of_votes(sample, counts)
     kept = (wins_of_votes(sample, counts * plan.trained(k)) for k in range(len(plan)))

@@ -53,7 +53,7 @@ def test_rows_of_cells_are_counted_by_fold():
     random = np.random.default_rng(0)
     fold, cell = random.integers(-1, 3, 400).astype(np.int8), random.integers(0, 6, 400)
     size = np.bincount(cell, minlength=7) + 1.0
-    plan = FoldPlan(fold, 3, cell=cell.astype(np.uint8), size=size)
+    plan = FoldPlan(fold, 3).merged(cell.astype(np.uint8), size)
     for k in range(3):
         number = [((fold == k) & (cell == at)).sum() for at in range(7)]
         assert_allclose(plan.held_out(k), number / size)
