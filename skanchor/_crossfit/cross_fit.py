@@ -18,6 +18,7 @@ from skanchor._crossfit.one_fold import (
 )
 from skanchor._crossfit.parallel import stream_plan
 from skanchor._crossfit.stages import FullFit
+from skanchor._estimators.judge_checks import WEAK_SENSITIVITY
 from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
@@ -237,8 +238,9 @@ def sum_folds(full: FullFit, folds: Sequence[FoldResult]) -> Repeat:
     if unstable.any():
         far = np.flatnonzero((apart[:, unstable] > FAR).any(axis=1)).tolist()
         places = f", and folds {far} place them {FAR:g} logits off" if far else ""
-        why = "the correction of the plug-in is too large for one step" + places
-        warn(undetermined_scores(X.models[unstable].tolist(), f": {why}"))
+        why = ": the correction of the plug-in is too large for one step" + places
+        weak = _weak_judges(X.judges.tolist(), weights)
+        warn(undetermined_scores(X.models[unstable].tolist(), why, weak))
     lost = np.any([one.undetermined for one in weights], axis=0)
     return Repeat(
         plug_in,
@@ -251,12 +253,32 @@ def sum_folds(full: FullFit, folds: Sequence[FoldResult]) -> Repeat:
     )
 
 
-def undetermined_scores(names: list[Any], why: str = "") -> InstabilityWarning:
+def _weak_judges(judges: list[Any], weights: list[RieszWeights]) -> str:
+    """Say which judges hardly tell models apart in which folds, the weakest first."""
+    fits = [one.fit for one in weights]
+    # Of shape (n_folds, n_judges); people, who come first, have sensitivity one.
+    slopes = np.array([fit.x[fit.layout.sensitivities][1:] for fit in fits])
+    least = slopes.min(axis=0)
+    weak = [m for m in np.argsort(least, kind="stable") if least[m] < WEAK_SENSITIVITY]
+    causes = [
+        f"judge {judges[m]!r} in folds "
+        f"{np.flatnonzero(slopes[:, m] < WEAK_SENSITIVITY).tolist()} "
+        f"(down to {least[m]:.2g})"
+        for m in weak[:5]
+    ]
+    if len(weak) > 5:
+        causes.append(f"{len(weak) - 5} more")
+    return f" Sensitivities are weak: {'; '.join(causes)}." if causes else ""
+
+
+def undetermined_scores(
+    names: list[Any], why: str = "", causes: str = ""
+) -> InstabilityWarning:
     """Warning of models that keep the plug-in score, with an infinite error."""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return InstabilityWarning(
         f"The scores of {names[:5]}{more} are not determined{why}. They keep the "
-        f"plug-in score, with an infinite error. {STEADY}",
+        f"plug-in score, with an infinite error.{causes} {STEADY}",
         code="undetermined-scores",
         subject=names,
     )
