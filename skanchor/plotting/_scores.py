@@ -34,7 +34,7 @@ class LeaderboardDisplay(canvas.ResultDisplay):
         A leaderboard, as returned by ``leaderboard``.
     level : float, default=0.95
         Level of its intervals, and joint level of its rank sets.
-    scale : Scale, in logits by default
+    scale : Scale, optional
         Unit and zero of its scores; logits by default.
 
     Attributes
