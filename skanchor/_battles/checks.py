@@ -75,10 +75,10 @@ def check_table(
 
 def _warn_of_alike_labels(X: Comparisons) -> None:
     """Warn of models, and of judges, whose labels are equal but for case or blanks."""
-    for kind, labels, columns in (
-        ("model", X.models.tolist(), (X.left, X.right)),
+    for kind, code, labels, columns in (
+        ("model", "look-alike-models", X.models.tolist(), (X.left, X.right)),
         # People, of code -1, come last, so that the code is the index.
-        ("judge", [*X.judges.tolist(), HUMAN], (X.judge,)),
+        ("judge", "look-alike-judges", [*X.judges.tolist(), HUMAN], (X.judge,)),
     ):
         alike: dict[str, list[str]] = {}
         for label in filter(lambda label: isinstance(label, str), labels):
@@ -93,8 +93,8 @@ def _warn_of_alike_labels(X: Comparisons) -> None:
             # People first, whatever the number of their votes, then the usual name.
             same.sort(key=lambda label: (label != HUMAN, -n_rows[label]))
         names = {other: most for most, *others in groups for other in others}
-        codes = [code for code, label in enumerate(labels) if label in names]
-        rows = np.isin(columns, codes).any(axis=0)
+        rare = [number for number, label in enumerate(labels) if label in names]
+        rows = np.isin(columns, rare).any(axis=0)
         listed = ", ".join(map(str, groups[:5])) + " and more" * (len(groups) > 5)
         mark = f"; only {HUMAN!r} marks human rows" if kind == "judge" else ""
         warn(
@@ -104,7 +104,7 @@ def _warn_of_alike_labels(X: Comparisons) -> None:
                 f"names, the first is row {int(np.argmax(rows))}. If they are one, "
                 f"give them one name: X = X.replace({names}), or under [{kind}s] in "
                 "the mapping of a file.",
-                code=f"look-alike-{kind}s",
+                code=code,
                 subject=[label for same in groups for label in same],
             )
         )
