@@ -203,13 +203,13 @@ ODD = {
             "Judge-1" if judge == "judge-1" and row % 3 else judge
             for row, judge in enumerate(history()["judge"])
         ]),
-        r"judges \['Judge-1', 'judge-1'\] differ in blanks or case"),
+        r"judges \['Judge-1', 'judge-1'\] differ in case, blanks"),
     "people that look alike": (
         lambda: history().assign(judge=[
             "Human" if judge == "human" and row % 3 == 0 else judge
             for row, judge in enumerate(history()["judge"])
         ]),
-        r"judges \['human', 'Human'\] differ in blanks or case"),
+        r"judges \['human', 'Human'\] differ in case, blanks"),
     "a feature by whose name it is the outcome": (
         lambda: history().assign(score_a=1.0, score_b=2.0),
         "score_a and score_b are left out"),

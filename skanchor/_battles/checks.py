@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -73,8 +75,17 @@ def check_table(
         _warn_of_copies(frame, X, y, (weight > 0) & (X.left != X.right))
 
 
+def _spelling(label: str) -> str:
+    """What is left of a label without case, blanks, separators, invisible letters."""
+    # Composed and full-width letters become plain ones.
+    text = unicodedata.normalize("NFKC", label).casefold()
+    visible = "".join(char for char in text if unicodedata.category(char) != "Cf")
+    # Digits stay apart: 3.5 is not 35.
+    return re.sub(r"[\s\-_./:]+", "-", visible.strip())
+
+
 def _warn_of_alike_labels(X: Comparisons) -> None:
-    """Warn of models, and of judges, whose labels are equal but for case or blanks."""
+    """Warn of models, and of judges, whose labels are spelled nearly alike."""
     for kind, code, labels, columns in (
         ("model", "look-alike-models", X.models.tolist(), (X.left, X.right)),
         # People, of code -1, come last, so that the code is the index.
@@ -82,7 +93,7 @@ def _warn_of_alike_labels(X: Comparisons) -> None:
     ):
         alike: dict[str, list[str]] = {}
         for label in filter(lambda label: isinstance(label, str), labels):
-            alike.setdefault(label.strip().casefold(), []).append(label)
+            alike.setdefault(_spelling(label), []).append(label)
         groups = [same for same in alike.values() if len(same) > 1]
         if not groups:
             continue
@@ -99,11 +110,11 @@ def _warn_of_alike_labels(X: Comparisons) -> None:
         mark = f"; only {HUMAN!r} marks human rows" if kind == "judge" else ""
         warn(
             DataWarning(
-                f"The {kind}s {listed} differ in blanks or case alone, and each counts "
-                f"as a {kind} of its own{mark}. {rows.sum()} rows have the rarer "
-                f"names, the first is row {int(np.argmax(rows))}. If they are one, "
-                f"give them one name: X = X.replace({names}), or under [{kind}s] in "
-                "the mapping of a file.",
+                f"The {kind}s {listed} differ in case, blanks, separators or "
+                f"invisible letters alone, and each counts as a {kind} of its own"
+                f"{mark}. {rows.sum()} rows have the rarer names, the first is row "
+                f"{int(np.argmax(rows))}. If they are one, give them one name: X = "
+                f"X.replace({names}), or under [{kind}s] in the mapping of a file.",
                 code=code,
                 subject=[label for same in groups for label in same],
             )

@@ -37,10 +37,18 @@ def test_labels_that_differ_in_case_or_blanks(of):
     assert "the first is row 20" in str(judges)
 
 
-def test_numbers_and_other_spellings_are_labels_of_their_own():
+def test_numbers_and_other_names_are_labels_of_their_own():
     table = pd.DataFrame({"model_a": [1, 2, 3, 1], "model_b": [2, 3, 1, 3]})
     assert not reported(table)
-    assert not reported(table.replace({1: "gpt-4", 2: "gpt_4", 3: "gpt-4o"}))
+    for names in (["gpt-3.5", "gpt-35", "gpt-4"], ["C", "C++", "C#"]):
+        assert not reported(table.replace(dict(enumerate(names, 1))))
+
+
+@pytest.mark.parametrize("twin", ["gpt_4_turbo", "GPT-4 Turbo", "gpt-4-turbo\u200b"])
+def test_names_that_differ_in_separators_or_invisible_letters(twin):
+    table = pd.DataFrame({"model_a": [1, 2, 3, 1], "model_b": [2, 3, 1, 3]})
+    found = reported(table.replace({1: "gpt-4-turbo", 2: twin, 3: "gpt-4"}))
+    assert found["look-alike-models"].subject == ("gpt-4-turbo", twin)
 
 
 def test_rows_of_a_model_against_itself():

@@ -71,6 +71,12 @@ table(
     ],
 )
 table(
+    "Model names that differ in separators or invisible letters alone",
+    # A zero-width space, and an underscore for the hyphen.
+    lambda: half("model_a", FIRST, FIRST.replace("-", "_") + "\u200b"),
+    warns=[(DataWarning, r"\['model-01', 'model_01.*'\] differ in case, blanks")],
+)
+table(
     "Model names that are large integers of two types",
     lambda: renamed({name: 2**60 + k for name, k in CODES.items()}).astype(
         {"model_a": "int64", "model_b": "uint64"}
