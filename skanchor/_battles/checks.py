@@ -46,6 +46,12 @@ _ENOUGH = 20
 _EXPECTED = 7.0
 """Graded verdicts to expect among rows, so that none is no chance: e^-7 = 0.0009."""
 
+_PEOPLE = re.compile(
+    r"humans?\d*|people|persons?|crowd(workers?)?\d*|volunteers?\d*|"
+    r"human(votes?|voters?|annotators?|raters?|evaluators?|experts?|panel|majority)\d*"
+)
+"""Labels, in letters and digits alone, that mean people and nothing else."""
+
 
 def check_table(
     frame: nw.DataFrame[Any] | None,
@@ -69,6 +75,7 @@ def check_table(
         Whether groups say which rows depend on each other.
     """
     _warn_of_alike_labels(X)
+    _warn_of_people_as_judges(X.judges.tolist())
     _warn_of_self_comparisons(X, weight)
     # Without prompts, copies of one group do no harm.
     if frame is not None and ("prompt_id" in frame.columns or not grouped):
@@ -117,6 +124,28 @@ def _warn_of_alike_labels(X: Comparisons) -> None:
                 f"X.replace({names}), or under [{kind}s] in the mapping of a file.",
                 code=code,
                 subject=[label for same in groups for label in same],
+            )
+        )
+
+
+def _warn_of_people_as_judges(judges: list[Any]) -> None:
+    """Warn of judges whose labels are those of people, such as "crowd"."""
+    found = [
+        judge
+        for judge in judges
+        if isinstance(judge, str)
+        and _PEOPLE.fullmatch(re.sub(r"[\W_]", "", _spelling(judge)))
+        # Spellings of "human" itself are warned of as such.
+        and _spelling(judge) != HUMAN
+    ]
+    if found:
+        warn(
+            DataWarning(
+                f"Judges {found[:5]} have labels of people, but count as LLM judges: "
+                f"only {HUMAN!r} marks human rows. Give rows of people this label, or "
+                "name theirs in human where files are read.",
+                code="people-as-judges",
+                subject=found,
             )
         )
 

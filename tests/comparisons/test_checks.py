@@ -37,6 +37,20 @@ def test_labels_that_differ_in_case_or_blanks(of):
     assert "the first is row 20" in str(judges)
 
 
+def test_people_under_another_label_are_not_taken_for_a_judge_in_silence():
+    names, judges = (
+        ["elk", "owl", "fox"],
+        ["human", "gpt-4", "Crowd_workers", "human 2"],
+    )
+    table = pd.DataFrame(
+        {"model_a": names * 4, "model_b": [*names[1:], *names[:1]] * 4,
+         "judge": np.repeat(judges, 3)}
+    )  # fmt: skip
+    found = reported(table)["people-as-judges"]
+    assert found.subject == ("Crowd_workers", "human 2")
+    assert not reported(table[:6])
+
+
 def test_numbers_and_other_names_are_labels_of_their_own():
     table = pd.DataFrame({"model_a": [1, 2, 3, 1], "model_b": [2, 3, 1, 3]})
     assert not reported(table)
