@@ -109,8 +109,8 @@ def stems_of(frame: nw.DataFrame[Any]) -> tuple[list[str], list[str]]:
 def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
     """Return the names of the column pairs that hold features.
 
-    Pairs whose names suggest the outcome or ids are left out with a warning. A column
-    without its other side is an error.
+    Pairs whose names suggest the outcome or ids are left out with a warning, and so are
+    numbers that are kept as text. A column without its other side is an error.
     """
     stems, half = stems_of(frame)
     if half:
@@ -132,6 +132,16 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
         if kinds == ["number", "number"]:
             is_suspect = smells_of_outcome(stem) and not stem.startswith(DECLARED)
             (suspects if is_suspect else features).append(stem)
+        elif kinds == ["text", "text"] and all(map(_holds_numbers, sides)):
+            warn(
+                DataWarning(
+                    f"Columns {stem}_a and {stem}_b hold numbers as text, which is no "
+                    "feature; convert them to numbers to use them.",
+                    code="numbers-as-text",
+                    subject=[stem + "_a", stem + "_b"],
+                ),
+                stacklevel=7,
+            )
     if suspects:
         names = ", ".join(f"{stem}_a and {stem}_b" for stem in suspects)
         warn(
@@ -174,6 +184,12 @@ def _first_word(column: nw.Series[Any]) -> str:
         if text is not None and not is_number(text):
             return f"; row {row} of {column.name} holds {text!r:.60}"
     return ""
+
+
+def _holds_numbers(column: nw.Series[Any]) -> bool:
+    """Whether the first few texts of a column are numbers."""
+    head = column.head(100).drop_nulls().cast(nw.String).to_list()[:5]
+    return bool(head) and all(map(is_number, head))
 
 
 def is_number(text: str) -> bool:

@@ -107,6 +107,11 @@ call(
     raises=(BattlesError, "'x1_a' must be numeric: row .* holds 'oops', a str"),
 )
 call(
+    "Numbers as text in both columns of a pair",
+    lambda: fit(FRAME.astype({"x1_a": str, "x1_b": str})),
+    warns=[(DataWarning, "x1_a and x1_b hold numbers as text")],
+)
+call(
     "Lists or dicts in both columns of a pair",
     lambda: fit(
         FRAME.assign(talk_a=[[{"role": "user"}]] * len(FRAME), talk_b=[{}] * len(FRAME))

@@ -70,12 +70,17 @@ table(
         (DataWarning, r"\['model-01', 'Model-01 '\] differ .*replace\(\{'Model-01 '")
     ],
 )
-table(
-    "Model names that differ in separators or invisible letters alone",
-    # A zero-width space, and an underscore for the hyphen.
-    lambda: half("model_a", FIRST, FIRST.replace("-", "_") + "\u200b"),
-    warns=[(DataWarning, r"\['model-01', 'model_01.*'\] differ in case, blanks")],
-)
+for title, twin in {
+    # A zero-width space, a full-width letter, and an underscore for the hyphen.
+    "Model names that differ in letters no eye sees": "mo\u200bdel-01",
+    "Model names that differ in how Unicode writes them": "\uff4dodel-01",
+    "Model names that differ in separators alone": "model_01",
+}.items():
+    table(
+        title,
+        lambda twin=twin: half("model_a", FIRST, twin),
+        warns=[(DataWarning, r"\['model-01', '.*'\] differ in case, blanks")],
+    )
 table(
     "Model names that are large integers of two types",
     lambda: renamed({name: 2**60 + k for name, k in CODES.items()}).astype(
