@@ -3,11 +3,12 @@
 import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.special import ndtri
 from scipy.stats import binom
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, split_battles
@@ -112,10 +113,37 @@ def test_parallel_groups_weights_and_names(data):
         leave_one_model_out(estimator, X, y, models=["new-model"])
 
 
-def test_a_pipeline_is_refused(data):
-    whole = make_pipeline(FunctionTransformer(), DirectScore())
-    with pytest.raises(TypeError, match="not a Pipeline: transform the table first"):
-        leave_one_model_out(whole, data.X, data.y)
+@pytest.mark.parametrize("to", [lambda X: X, pl.from_pandas], ids=["pandas", "polars"])
+def test_a_pipeline_is_taken_as_a_whole(data, to):
+    """Its transformers see the table, without the votes of the model left out."""
+    seen = []
+
+    def remember(X):
+        seen.append(X)
+        return X
+
+    weight = np.tile([1.0, 2.0, 0.0], len(data.y))[: len(data.y)]
+    options = {
+        "models": ["model-01"],
+        "groups": np.arange(len(data.y)) // 2,
+        "sample_weight": weight,
+    }
+    anchor = AnchorPipeline(cv=3, item_effects=None, random_state=0)
+    alone = leave_one_model_out(anchor, data.X, data.y, **options)
+    steps = [("features", FunctionTransformer(remember)), ("method", anchor)]
+    whole = leave_one_model_out(Pipeline(steps), to(data.X), data.y, **options)
+    pd.testing.assert_frame_equal(alone, whole)
+    table = seen[0] if to is pl.from_pandas else pl.from_pandas(seen[0])
+    votes = table.filter(pl.col("judge") == "human")
+    assert "model-01" not in set(votes["model_a"]) | set(votes["model_b"])
+    assert "model-01" in set(table["model_a"]) | set(table["model_b"])
+
+
+def test_equal_style_is_not_looked_for_behind_a_pipeline(data):
+    anchor = AnchorPipeline(cv=3, human_bias="linear", item_effects=None)
+    staged = Pipeline([("same", FunctionTransformer()), ("method", anchor)])
+    with pytest.raises(ValueError, match="features a Pipeline makes: transform"):
+        leave_one_model_out(staged, data.X, data.y, models=["model-01"])
 
 
 def test_scorers_read_ties_and_names(data):

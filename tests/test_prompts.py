@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor, SourceKFold
 from skanchor._battles.grouping import FEW_GROUPS, find_groups
@@ -92,10 +94,11 @@ def test_every_door_groups_by_prompt(battles):
         assert not set(prompts[train]) & set(prompts[test])
 
 
-def test_groups_reach_the_study_of_models_left_out(battles):
+def test_groups_reach_the_last_step_of_a_pipeline(battles):
     X, y = battles
+    steps = make_pipeline(FunctionTransformer(), ANCHOR)
     tables = [
-        leave_one_model_out(ANCHOR, table, y, models=["model-02"], **groups)
+        leave_one_model_out(steps, table, y, models=["model-02"], **groups)
         for table, groups in (
             (X, {"groups": None}),
             (X.drop(columns="prompt_id"), {}),

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 
 from skanchor._battles import label_list
 from skanchor._battles.labels import positions
@@ -53,7 +54,9 @@ def leave_one_model_out(
     estimator : estimator
         Anything with ``fit``, ``scores_`` and optionally ``standard_errors_``,
         ``conf_int`` and ``rank_sets``; or, without ``scores_``, with ``ranks_``. The
-        table lacks the columns for which the estimator has no numbers.
+        table lacks the columns for which the estimator has no numbers. It may be the
+        last step of a scikit-learn ``Pipeline``, whose transformers are then fitted
+        again for each model left out.
     X : battles table or Comparisons
         One row per comparison.
     y : array-like of shape (n_rows,)
@@ -137,6 +140,8 @@ class _Study:
         The fit of all votes.
     counted : bool
         Whether weights are numbers of equal rows.
+    table : table or None
+        What the transformers of a scikit-learn pipeline are fitted to.
     errors : DifferenceErrors or None
         Finds the parts of the errors.
     """
@@ -145,6 +150,7 @@ class _Study:
     sample: Sample
     human: BTLRegressor
     counted: bool
+    table: Any = None
     errors: DifferenceErrors | None = None
 
     @classmethod
@@ -159,11 +165,7 @@ class _Study:
     ) -> _Study:
         """Admit rows, and fit their votes; as :func:`leave_one_model_out`."""
         refuse_contexts(estimator, "leave_one_model_out")
-        if isinstance(estimator, Pipeline):
-            raise TypeError(
-                "leave_one_model_out takes a method, not a Pipeline: transform the "
-                "table first."
-            )
+        is_staged = isinstance(estimator, Pipeline)
         with WarningLog() as log:
             sample = Sample.admit(X, y, sample_weight, groups)
             rules = RowRules.of(estimator)
@@ -171,13 +173,19 @@ class _Study:
             if not counted:
                 warn_of_counts(sample)
             sample = treat_ties(sample, drop=rules.drops_ties)
-            params = estimator.get_params()
+            method = estimator.steps[-1][1] if is_staged else estimator
+            params = method.get_params()
             # Scores at equal style must be compared with human scores at equal style.
             bias = params.get("human_bias")
             bias = params.get("btl__bias") if bias is None else bias
+            if is_staged and bias is not None:
+                raise ValueError(
+                    "leave_one_model_out cannot fit human scores at equal style to a "
+                    "table whose features a Pipeline makes: transform the table first."
+                )
             sample, human = _true_scores(sample, counted, bias)
         log.issue()
-        return cls(estimator, sample, human, counted)
+        return cls(estimator, sample, human, counted, X if is_staged else None)
 
     def with_errors(self) -> _Study:
         """The same with parts of errors, where rows count as in the fit of votes."""
@@ -274,9 +282,14 @@ class _Study:
 
     def _fitted(self, model: Any, rows: NDArray[np.intp]) -> tuple[Any, list[Warning]]:
         """Estimator fitted to some rows with one new model, and its warnings."""
-        chosen, fitted = self.sample[rows], clone(self.estimator)
-        if "new_models" in fitted.get_params():
-            fitted.set_params(new_models=[model])
+        chosen, fitted, step = self.sample[rows], clone(self.estimator), ""
+        battles: Any = chosen.X.as_preferences()
+        if self.table is not None:
+            # The transformers of a pipeline need the table itself; its last step gets
+            # weights, groups and new models by prefixed names.
+            battles, step = _safe_indexing(self.table, rows), f"{fitted.steps[-1][0]}__"
+        if f"{step}new_models" in fitted.get_params():
+            fitted.set_params(**{f"{step}new_models": [model]})
         with (
             warnings.catch_warnings(record=True) as issued,
             # The table returned here shows what a diagnostic could only suspect.
@@ -285,14 +298,11 @@ class _Study:
         ):
             warnings.simplefilter("always")
             # Outcomes are encoded in [0, 1] by now, whatever their labels were.
-            fitted.fit(
-                chosen.X.as_preferences(),
-                chosen.y,
-                sample_weight=chosen.weight,
-                groups=chosen.row_groups,
-            )
+            given = {"sample_weight": chosen.weight, "groups": chosen.row_groups}
+            given = {f"{step}{name}": values for name, values in given.items()}
+            fitted.fit(battles, chosen.y, **given)
         found = [each.message for each in issued if isinstance(each.message, Warning)]
-        return fitted, found
+        return fitted if self.table is None else fitted[-1], found
 
 
 def _is_compatible(row: dict[str, Any], level: float) -> bool:
