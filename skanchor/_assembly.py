@@ -29,6 +29,7 @@ from skanchor._diagnostics import FitSums, ItemCheck, check_arrivals, diagnose
 from skanchor._model.item_effects import ItemCovariance
 from skanchor._open_models import with_open_rows
 from skanchor._sample.sample import Sample
+from skanchor._text import first_five
 from skanchor._typing import Array, InfluenceSource
 from skanchor.exceptions import InstabilityWarning
 from skanchor.readouts import FittedRows
@@ -364,14 +365,14 @@ def _hidden_scale(
     hidden = np.asarray(X.is_new & (items.inflation * own > spread) & ~lost)
     if hidden.any():
         names = X.models[hidden].tolist()
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         warn(
             InstabilityWarning(
-                f"The scores of {names[:5]}{more} are not determined: people's scores "
-                f"of the {(~X.is_new).sum()} historical models are so close to each "
-                "other that what judges like or dislike in single models hides how "
-                "sensitive they are to quality. Add historical models that are clearly "
-                "better or worse. They keep the plug-in score, with an infinite error.",
+                f"The scores of {first_five(names)} are not determined: people's "
+                f"scores of the {(~X.is_new).sum()} historical models are so close to "
+                "each other that what judges like or dislike in single models hides "
+                "how sensitive they are to quality. Add historical models that are "
+                "clearly better or worse. They keep the plug-in score, with an "
+                "infinite error.",
                 code="hidden-scale",
                 subject=names,
             )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 # Longest word, and longest text, that is printed whole, in characters.
 _LONGEST_WORD, _LONGEST_TEXT = 400, 20_000
@@ -37,6 +39,30 @@ def brief(text: str) -> str:
 def _ends(text: str, length: int) -> str:
     """Beginning and end of a text, `length` characters with the dots between them."""
     return f"{text[: length - 23]}...{text[-20:]}"
+
+
+def first_five(names: Sequence[Any]) -> str:
+    """List the first five names, as Python writes a list, and count the others.
+
+    Parameters
+    ----------
+    names : sequence
+        Labels of models or judges.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from skanchor._text import first_five
+    >>> first_five(["elk", "owl"])
+    "['elk', 'owl']"
+    >>> first_five(range(7))
+    '[0, 1, 2, 3, 4] and 2 more'
+    """
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"{list(names[:5])}{more}"
 
 
 def printable(text: str) -> str:

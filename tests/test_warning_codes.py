@@ -44,7 +44,7 @@ def names_labels(message):
                 value.slice, ast.Slice
             )
             joined = isinstance(value, ast.Call) and (
-                ast.unparse(value.func) == "', '.join"
+                ast.unparse(value.func) in {"', '.join", "first_five"}
             )
             listed = isinstance(value, ast.Name) and value.id in {"names", "listed"}
             if part.conversion == ord("r") or sliced or joined or listed:

@@ -14,8 +14,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from skanchor._battles.comparisons import Comparisons
-from skanchor._battles.labels import HUMAN, factorize
+from skanchor._battles.labels import HUMAN, PEOPLE_LABELS, factorize
 from skanchor._battles.rows import number_rows
+from skanchor._text import first_five
 from skanchor._typing import Array
 from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn
@@ -47,10 +48,11 @@ _EXPECTED = 7.0
 """Graded verdicts to expect among rows, so that none is no chance: e^-7 = 0.0009."""
 
 _PEOPLE = re.compile(
-    r"humans?\d*|people|persons?|crowd(workers?)?\d*|volunteers?\d*|"
-    r"human(votes?|voters?|annotators?|raters?|evaluators?|experts?|panel|majority)\d*"
+    rf"({PEOPLE_LABELS}|"
+    r"human ?(votes?|voters?|annotators?|raters?|evaluators?|experts?|panel|majority)"
+    r")( ?\d+)?"
 )
-"""Labels, in letters and digits alone, that mean people and nothing else."""
+"""Labels of judges that mean people, those of several people among them."""
 
 
 def check_table(
@@ -134,7 +136,7 @@ def _warn_of_people_as_judges(judges: list[Any]) -> None:
         judge
         for judge in judges
         if isinstance(judge, str)
-        and _PEOPLE.fullmatch(re.sub(r"[\W_]", "", _spelling(judge)))
+        and _PEOPLE.fullmatch(re.sub(r"[\W_]+", " ", _spelling(judge)).strip())
         # Spellings of "human" itself are warned of as such.
         and _spelling(judge) != HUMAN
     ]
@@ -321,10 +323,9 @@ def warn_of_runs(X: Comparisons, y: Array, groups: NDArray[np.intp]) -> None:
         at = np.flatnonzero(part == code)
         least = kappa[at][alike[at]].min()
         names = X.judges[at].tolist()
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         warn(
             DataWarning(
-                f"Judges {names[:5]}{more} agree on the same prompts and models like "
+                f"Judges {first_five(names)} agree on the same prompts and models like "
                 f"runs of one judge (Cohen's kappa {least:.2f} or more). They like the "
                 "same models, so that all tell little more than one. Fit them under "
                 "one name; if there are no other judges, by pool='judges'.",

@@ -393,13 +393,6 @@ class Comparisons:
             columns["derived"] = {}
         return replace(self, **columns)
 
-    def without_rows(self) -> Comparisons:
-        """The same labels, and what has been learned of them.
-
-        Unlike an empty slice it does not keep the rows in memory.
-        """
-        return self[np.empty(0, dtype=np.intp)]
-
     def relabel(self, models: NDArray[Any], judges: NDArray[Any]) -> Comparisons:
         """Return the rows coded by other vocabularies.
 

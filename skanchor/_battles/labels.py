@@ -21,6 +21,9 @@ _LOOK = 10_000
 HUMAN = "human"
 """Label of the rows that carry human votes in the ``judge`` column."""
 
+PEOPLE_LABELS = r"humans?|people|persons?|crowd( ?workers?)?|volunteers?"
+"""Labels, in lower case and without signs, that mean people and nothing else."""
+
 
 # ------------------------------------------------------------------------------ codes
 def values_of(column: nw.Series[Any] | NDArray[Any]) -> NDArray[Any]:

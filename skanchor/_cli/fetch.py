@@ -11,7 +11,6 @@ from skanchor._cli.streams import check_stdout, print_result
 from skanchor._cli.values import BadInputError
 
 # Listed here, since importing the data sets is slow.
-_NAMES = ("arena", "llmfao", "mt_bench")
 _TEXTS = ("llmfao", "mt_bench")
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 

@@ -62,11 +62,6 @@ def drop_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def print_error(message: str) -> None:
-    """Print an error in one line on stderr."""
-    print_line(f"error: {message}")
-
-
 def print_line(message: str) -> None:
     """Print one line on stderr, if it is open."""
     _print_to_stderr(f"skanchor: {printable(brief(' '.join(message.split())))}")

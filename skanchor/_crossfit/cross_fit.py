@@ -23,6 +23,7 @@ from skanchor._model.riesz import RieszWeights
 from skanchor._model.sources import SourceRows
 from skanchor._sample.sample import Sample
 from skanchor._sample.source_rows import source_rows, spans_of
+from skanchor._text import first_five
 from skanchor._typing import Array
 from skanchor.exceptions import DataWarning, InstabilityWarning
 from skanchor.warning_log import warn, warn_of_parts
@@ -275,9 +276,8 @@ def undetermined_scores(
     names: list[Any], why: str = "", causes: str = ""
 ) -> InstabilityWarning:
     """Warning of models that keep the plug-in score, with an infinite error."""
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return InstabilityWarning(
-        f"The scores of {names[:5]}{more} are not determined{why}. They keep the "
+        f"The scores of {first_five(names)} are not determined{why}. They keep the "
         f"plug-in score, with an infinite error.{causes} {STEADY}",
         code="undetermined-scores",
         subject=names,

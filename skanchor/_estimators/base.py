@@ -26,6 +26,7 @@ from skanchor._model.layout import count_parameters
 from skanchor._model.sources import log_loss_terms, sigmoid
 from skanchor._sample.row_rules import RowRules
 from skanchor._sample.sample import Battles, Sample, check_weight
+from skanchor._text import first_five
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.warning_log import WarningLog
@@ -336,9 +337,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         unknown = (X.judge >= 0) & np.isnan(np.append(slope, [np.nan] * 2)[X.judge])
         if (unknown & missing).any():
             names = X.judges[np.unique(X.judge[unknown & missing])].tolist()
-            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             raise BattlesError(
-                f"Judges {names[:5]}{more} were not calibrated: fit had no usable "
+                f"Judges {first_five(names)} were not calibrated: fit had no usable "
                 "historical rows of these judges. Drop their rows, or add such rows to "
                 "fit."
             )

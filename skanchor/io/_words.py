@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
+from skanchor._battles.labels import PEOPLE_LABELS
+
 SIDES = {
     **dict.fromkeys(("a", "1", "left", "first", "one"), "a"),
     **dict.fromkeys(("b", "2", "right", "second", "two"), "b"),
@@ -157,7 +159,7 @@ FLAGS = {
 """Cells of a column that says of each row whether something holds."""
 
 PEOPLE = re.compile(
-    r"(humans?|people|persons?|crowd( ?workers?)?|volunteers?|experts?|authors?|"
+    rf"({PEOPLE_LABELS}|experts?|authors?|"
     r"annotators?|raters?|voters?|workers?|users?|turkers?|students?|staff|"
     r"labell?ers?|reviewers?|arena user)( \w+)?|human( \w+)+|\w+ human"
 )
