@@ -16,8 +16,8 @@ from skanchor import (
     JudgeCalibrator,
 )
 from skanchor._battles import FeaturePairs
-from skanchor.bias import AutoBias, BoostedBias, LinearBias
-from skanchor.bias.fitting import TrainingRows, fit_learner, same_settings
+from skanchor.bias import BoostedBias, LinearBias
+from skanchor.bias.fitting import TrainingRows, fit_learner
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles
 
@@ -117,21 +117,3 @@ def test_width_of_a_feature_map_may_change_between_fits_only():
     empty = FunctionTransformer(lambda x: np.where(x > 0, x, np.nan))
     with pytest.raises(LearnerError, match="returned NaN or infinite"):
         JudgeCalibrator(LinearBias(empty)).fit(scored(data), data.y)
-
-
-def test_settings_are_compared_part_by_part():
-    def tree(depth):
-        return BoostedBias(DecisionTreeRegressor(max_depth=depth), max_rounds=5)
-
-    assert same_settings(tree(2), tree(2)) and not same_settings(tree(2), tree(3))
-    assert same_settings(AutoBias([tree(2), "linear"]), AutoBias([tree(2), "linear"]))
-    assert not same_settings(AutoBias([tree(2)]), AutoBias([tree(2), "linear"]))
-    # The weights follow a calibrator whose learner holds an estimator.
-    data = battles(6)
-    anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator(tree(2)), cv=2, item_effects=None, random_state=0
-    ).fit(data.X, data.y)
-    rounds = {j: b.n_rounds_ for j, b in anchor.calibrator_.biases_.items()}
-    assert {j: a.max_rounds for j, a in anchor.debiaser_.learner.items()} == {
-        j: 4 * n for j, n in rounds.items()
-    }
