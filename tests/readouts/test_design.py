@@ -81,16 +81,6 @@ def test_no_other_allocation_is_better(name, floor):
         assert total(30.0 * by_source[kinds.source] * weights) > best * (1 - 2e-3)
 
 
-def test_the_floor():
-    design = fitted("items").design(30, PRICES)
-    kept = shares(design).drop("human", errors="ignore")
-    assert (kept / kept.sum() > 0.09).all() and len(kept) == 3
-    free = shares(fitted("items").design(30, PRICES, floor=0.0))
-    assert len(free.drop("human", errors="ignore")) < 3
-    third = fitted("items").design(30, PRICES, floor=1 / 3, sources=list(PRICES)[1:])
-    assert_allclose(shares(third), 1 / 3, atol=0.02)
-
-
 def test_targets():
     anchor = fitted("default")
     new = "new-model"
@@ -142,18 +132,6 @@ def test_separation_probability():
         np.array([0.1, 0.3]), np.full(2, 0.01), np.full(2, 0.01), np.full(2, 0.196)
     )
     assert same.tolist() == [0.0, 1.0]
-
-
-def test_separation_table():
-    anchor = fitted("default")
-    table = anchor.design(20, PRICES).separation
-    contrasts = anchor.contrasts().loc[table.index]
-    assert_allclose(table["difference"], contrasts["difference"])
-    # Even intervals, of the same errors.
-    excludes = (contrasts["difference"] / contrasts["standard_error"]).abs() > 1.96
-    assert table["now"].tolist() == excludes.tolist()
-    assert table["probability"].between(0, 1).all()
-    assert table.loc[table["now"], "probability"].min() > 0.5
 
 
 def test_a_design_needs_a_new_model():
