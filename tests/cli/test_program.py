@@ -1,7 +1,5 @@
 """The program around its commands: version, interrupts, pipes."""
 
-import gc
-import io
 import os
 import re
 import signal
@@ -16,8 +14,6 @@ from joblib import Parallel, delayed
 from skanchor import AnchorPipeline
 from skanchor._cli.compare import NEEDING_MORE
 from skanchor._cli.parser import described
-from skanchor._cli.signals import Stopped, raised_as_interrupts
-from skanchor._cli.streams import print_result
 from skanchor.baselines import BASELINES
 
 # What the resource tracker of joblib's pool writes, and the line of code it quotes.
@@ -115,34 +111,6 @@ def test_a_signal_inside_a_finaliser_ends_the_program_unwritten(
     assert not list(tmp_path.iterdir())
 
 
-def test_handlers_of_signals_are_put_back_and_ignored_ones_kept():
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        with raised_as_interrupts():
-            assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    with raised_as_interrupts(), pytest.raises(Stopped):
-        signal.raise_signal(signal.SIGTERM)
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_garbage_is_collected_less_often_during_a_command_alone(
-    run, monkeypatch, error
-):
-    before, seen = gc.get_threshold(), []
-
-    def fit(*args, **kwargs):
-        seen.append(gc.get_threshold())
-        raise error
-
-    monkeypatch.setattr(AnchorPipeline, "fit", fit)
-    run("rank", "--demo")
-    assert gc.get_threshold() == before
-    assert seen[0][0] >= 10_000 and seen[0][1:] == before[1:]
-
-
 def test_killed_worker(run, monkeypatch):
     def fit(self, X, y, **params):
         Parallel(n_jobs=2)([delayed(os.kill)(os.getppid(), 0), delayed(os._exit)(9)])
@@ -170,13 +138,6 @@ def test_closed_streams():
         done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
         assert (done.returncode, done.stdout) == (code, b""), command
         assert done.stderr.decode().strip() == err, command
-
-
-def test_signs_that_an_encoding_lacks(monkeypatch):
-    raw = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
-    print_result("score ±0.2 ─── modèle\n")
-    assert raw.getvalue() == b"score +-0.2 --- mod\\xe8le\n"
 
 
 def test_console_script_into_a_closed_pipe(tmp_path):

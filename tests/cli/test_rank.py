@@ -17,7 +17,6 @@ from skanchor.exceptions import BattlesError
 from skanchor.reports import to_dict
 from skanchor.reports.facts import Facts
 from skanchor.reports.text import Ranking
-from skanchor.simulation import simulate_battles
 
 FAST = ["--set", "cv=2"]
 
@@ -129,14 +128,6 @@ def test_groups_by_the_old_or_the_new_name(run, whole, battles):
     for name in ("prompt_id", "topic"):
         renamed = run("rank", battles, *FAST, *flags, name)[1]
         assert renamed == grouped.replace("Groups: prompt_id", "Groups: topic")
-
-
-def test_features_by_name(run, whole, battles):
-    code, out, err = run("rank", battles, *FAST, "--features", " length, ")
-    assert (code, err) == (0, [])
-    assert "\nFeatures: length.\nColumns ignored: none.\n" in out
-    assert whole[1] != out
-    assert "\nFeatures: none; " in run("rank", battles, *FAST, "--features", "")[1]
 
 
 def board(found):
@@ -261,32 +252,6 @@ def test_formulas_are_written_as_text(run, battles, tmp_path):
     # Nobody runs formulas of JSON or Parquet.
     assert run("rank", path, *FAST, "--output", out.with_suffix(".json"))[0] == 0
     assert '"=1+1"' in out.with_suffix(".json").read_text()
-
-
-def test_historical_leaderboard(run, battles, tmp_path):
-    frame = pd.read_csv(battles)
-    frame = frame[frame["judge"] == "human"]
-    frame.to_csv(path := tmp_path / "b.csv", index=False)
-    code, out, err = run("rank", path, *FAST, "--no-new")
-    assert (code, err) == (0, [])
-    anchor = AnchorPipeline(cv=2, new_models=[], random_state=0)
-    anchor.fit(*split_battles(frame))
-    assert out == text_of(anchor)
-    result = json.loads(run("rank", path, *FAST, "--no-new", "--json")[1])
-    assert (len(result["models"]), result["contrasts"]) == (8, [])
-    code, _, err = run("rank", path, *FAST)
-    assert code == 2
-    assert "--no-new" in err[0]
-
-
-def test_position_effect_seed_and_jobs(run):
-    _, plain, _ = run("rank", "--demo", *FAST)
-    assert run("rank", "--demo", *FAST, "--n-jobs", "2")[1] == plain
-    assert run("rank", "--demo", *FAST, "--set", "random_state=1")[1] != plain
-    forced = ["--set", "calibrator__position_effect=true"]
-    code, out, _ = run("rank", "--demo", *FAST, "--json", *forced)
-    assert code == 0
-    assert all(judge["position_effect"] != 0 for judge in json.loads(out)["judges"])
 
 
 def test_any_parameter_by_its_name(run):
@@ -464,16 +429,6 @@ def test_rows_without_a_judge_are_people_s_only_when_told_so(run, tmp_path):
     code, out, _ = run("rank", path, "--no-new", "--human", "*")
     assert code == 0
     assert "m0" in out
-
-
-def test_a_folder_without_a_judge_is_refused(run, tmp_path):
-    data = simulate_battles(n_historical=300, n_new=20, n_models=4, random_state=0)
-    (folder := tmp_path / "rows").mkdir()
-    rows = data.X.rename(columns={"judge": "Judge"}).assign(winner=data.y)
-    rows.to_parquet(folder / "rows.parquet")
-    flags = ("history", "build", folder, "--output", tmp_path / "history.anchor")
-    code, _, err = run(*flags)
-    assert code == 2 and "no column judge that says who decided" in err[-1]
 
 
 # ---------------------------------------------------------------------- a dry run

@@ -10,7 +10,6 @@ import pytest
 
 from skanchor import read_battles, split_battles
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.io import Mapping
 from skanchor.io._tools import TOOLS
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -127,20 +126,6 @@ def test_failed_verdicts_are_counted(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["arena_100k", "arena_140k", "arena_hard", "wildbench"]
-)
-def test_nested_columns_of_arrow_files_read_the_same(name, tmp_path):
-    raw = pd.read_json(FILES[name], lines=True, dtype=False)
-    if name == "arena_hard":
-        raw = raw.drop(columns="x", errors="ignore").head(2)
-        raw["games"] = [[{"score": game["score"]} for game in row] for row in raw.games]
-    raw.to_parquet(path := tmp_path / f"{name}.parquet")
-    with warnings.catch_warnings(action="ignore"):
-        table = read_battles(path)
-    assert cells(table) == cells(read(name))[: len(table)]
-
-
-@pytest.mark.parametrize(
     ("name", "column", "values"),
     [
         ("fastchat", "rater", ["arena_user_973", "arena_user_12"]),
@@ -214,13 +199,6 @@ def test_orders_of_judge_arena_that_are_not_told(tmp_path):
     raw.drop(columns="preference").to_csv(path, index=False)
     with pytest.raises(BattlesError, match="neither 'preference' nor 'pref'"):
         read_battles(path)
-
-
-def test_votes_with_a_column_of_judges_are_not_those_of_an_arena():
-    raw = pd.read_csv(FILES["arena_55k"]).assign(judge=["human", "gpt-4", "gpt-4"])
-    mapping = Mapping.propose(raw)
-    assert mapping.format == "table"
-    assert [one.meaning for one in mapping.judges.values()] == ["people", "judge"]
 
 
 def test_files_of_several_tools_become_one_table():
