@@ -317,6 +317,3 @@ def test_outcomes_without_noise_have_the_errors_of_votes(what):
     with pytest.warns(DataWarning, match="show no noise"):
         grouped = BTLRegressor().fit(X, p, groups=np.arange(400) // 2)
     assert_allclose(grouped.covariance_, fisher.covariance_, rtol=1e-8)
-
-
-SELF, VERDICT, NEW_VOTE = ("a", "a", "human"), ("a", "b", "j"), ("a", "b", "human")

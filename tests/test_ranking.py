@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skanchor import AnchorPipeline, ArrivalScorer, Comparisons
+from skanchor import AnchorPipeline, Comparisons
 from skanchor.baselines import BASELINES
 from skanchor.bootstrap import Bootstrapped
 from skanchor.results.estimators import (
@@ -82,23 +82,6 @@ def test_models_and_judges_are_labelled(anchor, bootstrapped):
         assert table.index.name == "judge"
 
 
-def test_what_judges_favour_is_labelled(data, anchor):
-    assert anchor.features_.tolist() == ["x1", "x2", "x3"]
-    found = anchor.calibrator_.coefficients_
-    assert found.index.tolist() == anchor.judges_.tolist()
-    assert found.columns.tolist() == anchor.features_.tolist()
-    assert not hasattr(AnchorPipeline(), "features_")
-
-
-def test_arrivals_are_labelled(data, anchor):
-    X = anchor.calibrator_.transform(anchor.btl_.transform(data.X))
-    assert ArrivalScorer().fit(X, data.y).scores_.index.name == "model"
-    none = X.with_columns(new_models=())
-    known = np.where(np.isnan(none.scores), 0.0, none.scores)
-    scorer = ArrivalScorer().fit(none.with_columns(scores=known), data.y)
-    assert len(scorer.scores_) == 0 and scorer.scores_.index.name == "model"
-
-
 # ------------------------------------------------------------------------------ prints
 def test_a_result_prints_its_new_models(data, anchor, bootstrapped):
     text = repr(anchor.result_)
@@ -144,15 +127,6 @@ def test_results_without_errors_or_new_models_print(data):
     board.fit(data.X[votes], data.y[votes])
     assert "0 judge rows" in repr(board.result_)
     assert board.calibrator_.coefficients_.shape == (0, 0)
-
-
-def test_many_new_models_print_as_ten():
-    data = simulate_battles(
-        600, 40, n_models=5, n_judges=2, n_new_models=12, tau=0.0, random_state=5
-    )
-    result = BASELINES["DirectScore"]().fit(data.X, data.y).result_
-    lines = repr(result).splitlines()
-    assert len(lines) == 2 + 10 + 1 + 3 and lines[12] == "and 2 more: see leaderboard()"
 
 
 def test_comparisons_print_in_one_line(data, anchor):

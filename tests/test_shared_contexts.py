@@ -212,16 +212,6 @@ def test_against_a_dense_likelihood_by_hand(exact_folds):
     assert np.abs(covariance).max() > 0.01
 
 
-def test_folds_divide_every_judge_evenly_in_every_context(table, fitted):
-    X, _ = table
-    fold = np.empty(len(X), dtype=int)
-    for number, (_, test) in enumerate(fitted.fold_plan_[0]):
-        fold[test] = number
-    counts = pd.crosstab([X["judge"], X["kind"], shown(X, NEW)], fold)
-    assert len(counts) == 3 * (4 + 3)
-    assert (counts.max(axis=1) - counts.min(axis=1)).max() <= 1
-
-
 # -------------------------------------------------------------------- mixes of contexts
 def test_a_mix_is_a_linear_map_of_the_scores_by_context(fitted):
     result, cells = fitted.result_, fitted.result_.cells
@@ -264,14 +254,6 @@ def test_a_mix_can_be_asked_for(table, fitted):
     assert asked.result_.mix == {"chat": 0.25, "code": 0.75}
     assert "kind; the scores mix 0.25 chat, 0.75 code" in str(asked.result_)
     assert "kind" not in asked.result_.inputs.ignored
-
-
-def test_judges_shared_by_contexts_shorten_the_interval_of_a_small_one(table, fitted):
-    X, y = table
-    rows = (X["kind"] == "math").to_numpy()
-    alone = anchor(context=None).fit(X[rows].drop(columns="kind"), np.asarray(y)[rows])
-    shared = fitted.result_.by_context["math"]
-    assert shared.standard_errors[NEW] < 0.9 * alone.standard_errors_[NEW]
 
 
 def test_deviations_of_judges_add_up_over_contexts(table):
@@ -330,15 +312,6 @@ def test_reports_are_of_the_mix(fitted):
     assert_allclose(
         copy.under({"code": 1.0}).scores, fitted.result_.cells.scores.iloc[1]
     )
-
-
-def test_deviations_are_drawn_by_context(table):
-    pytest.importorskip("matplotlib").use("Agg")
-    from skanchor.plotting import ItemDeviationDisplay
-
-    found = anchor(item_effects="random").fit(*table)
-    drawn = ItemDeviationDisplay.from_estimator(found)
-    assert set(map(str, drawn.models)) == set(map(str, found.result_.cells.models))
 
 
 # ---------------------------------------------------------------------- gaps and faults

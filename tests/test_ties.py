@@ -6,11 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit
 
 from skanchor import AnchorPipeline, BTLRegressor
-from skanchor.baselines import DirectScore
-from skanchor.bootstrap import bootstrap
 from skanchor.exceptions import BattlesError, DataWarning, DiagnosticWarning
 from skanchor.simulation import simulate_battles
 
@@ -43,14 +40,6 @@ def quiet(estimator, X, y, **more):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return estimator.fit(X, y, **more)
-
-
-# ------------------------------------------------------------------------ exact laws
-def test_two_equal_ties_to_a_win_halve_the_logit():
-    # With nu = 2 a battle is two independent votes at half the logit.
-    eta = np.linspace(-8, 8, 65)
-    win, tie = davidson(eta, 2.0)
-    assert_allclose(win + tie / 2, expit(eta / 2), atol=1e-15)
 
 
 # ------------------------------------------------------------------------- leaving out
@@ -92,21 +81,6 @@ def test_ties_among_counted_rows_are_left_out(most):
     assert_allclose(anchor.standard_errors_, same.standard_errors_, rtol=1e-10)
     for fitted in (anchor, same):
         assert_array_equal(fitted._sample.weight == 0, (y == "tie")[listed])
-
-
-def test_a_method_takes_the_ties_of_its_part():
-    X, y, *_ = with_ties()
-    keep = (y != "tie").to_numpy()
-    found = quiet(DirectScore(btl=BTLRegressor(ties="drop")), X, y)
-    due = quiet(DirectScore(), X[keep], y[keep])
-    assert_allclose(found.scores_, due.scores_, rtol=1e-9)
-    refits = bootstrap(
-        {"direct": DirectScore(btl=BTLRegressor(ties="drop"))},
-        X, y, n_resamples=4, random_state=0,
-    )  # fmt: skip
-    direct = refits["direct"]
-    assert_allclose(direct.estimates[direct.is_new], found.scores_, rtol=1e-9)
-    assert np.isfinite(direct.replicates).all()
 
 
 # ------------------------------------------------------------------------------- told
