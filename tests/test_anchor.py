@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import Dense
 from scipy.special import expit
 from sklearn.pipeline import Pipeline
+from tables import small
 
 from skanchor import (
     AnchorPipeline,
@@ -24,11 +25,6 @@ from skanchor import (
 from skanchor.bias import BoostedBias
 from skanchor.exceptions import DataWarning
 from skanchor.simulation import simulate_battles
-
-
-def small(seed=0, **kwargs):
-    settings = dict(n_models=5, n_judges=2, n_new=120, n_historical=900)
-    return simulate_battles(**{**settings, **kwargs}, random_state=seed)
 
 
 def plugged(data, position=False, bias="linear", new_models=None):
@@ -297,6 +293,23 @@ def test_a_part_may_be_named_beside_its_parameters():
     # People have no bias of their own unless one is asked for.
     with pytest.raises(AttributeError, match="set_params"):
         BTLRegressor().set_params(bias__alpha=2.0)
+
+
+def test_a_ridge_of_human_scores_is_compared_fairly():
+    """The correction takes the ridge out of the scores; verdicts stay as likely."""
+    data = simulate_battles(random_state=0)
+    corrected, plug_in = (
+        AnchorPipeline(
+            BTLRegressor(alpha=0.1),
+            debiaser=debiaser,
+            item_effects="none",
+            random_state=0,
+        )
+        .fit(data.X, data.y)
+        .score(data.X, data.y)
+        for debiaser in (None, "passthrough")
+    )
+    assert corrected == pytest.approx(plug_in, abs=0.05)
 
 
 def test_summary_counts_the_rows_of_a_judge():

@@ -3,20 +3,18 @@
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
+from tables import small
 
 from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
 from skanchor.bias import BoostedBias
 from skanchor.exceptions import SkanchorWarning
-from skanchor.simulation import simulate_battles
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 
 
 @pytest.fixture(scope="module")
 def data():
-    return simulate_battles(
-        n_models=5, n_judges=2, n_new=120, n_historical=900, random_state=3
-    )
+    return small(seed=3)
 
 
 def pipeline(bias="linear", **kwargs):

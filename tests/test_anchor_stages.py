@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from tables import small
 
 from skanchor import (
     AnchorPipeline,
@@ -16,7 +17,6 @@ from skanchor import (
 from skanchor._battles import decide_roles
 from skanchor._estimators.judges import NoJudges
 from skanchor.exceptions import BattlesError
-from skanchor.simulation import simulate_battles
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skanchor.exceptions.DiagnosticWarning",
@@ -37,9 +37,7 @@ def battles(outcomes):
         won = rng.random(400) < 1 / (1 + np.exp(-0.4 * (a - b)))
         X = np.column_stack([a, b, rng.normal(size=400)]).astype(float)
         return X, np.where(won, "yes", "no") if "names" in outcomes else won * 1, [3.0]
-    data = simulate_battles(
-        n_models=5, n_judges=2, n_new=120, n_historical=900, random_state=3
-    )
+    data = small(seed=3)
     won = np.asarray(data.y).astype(int)
     tied = np.random.default_rng(0).random(len(won)) < 0.1
     names = np.where(won == 1, "model_a", "model_b")

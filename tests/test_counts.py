@@ -1,11 +1,10 @@
 """A row that counts n comparisons is n rows, whatever looks at it."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from tables import quiet, said
 
 from skanchor import (
     AnchorPipeline,
@@ -21,7 +20,6 @@ from skanchor.exceptions import (
     BattlesError,
     CountWarning,
     DataWarning,
-    DiagnosticWarning,
 )
 from skanchor.simulation import simulate_battles
 
@@ -76,9 +74,7 @@ POSITION = JudgeCalibrator(position_effect=True)
 )
 def test_counts_equal_the_rows_that_they_count(features, params):
     X, y, n, copies = counted(features)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        anchor, listed = both(X, y, n, copies, **params)
+    anchor, listed = quiet(both, X, y, n, copies, **params)
     for name in ("estimates", "covariances", "parts", "lower_bound", "plug_in"):
         found, due = (getattr(fit.result_, name) for fit in (anchor, listed))
         assert_allclose(found, due, rtol=1e-10, atol=1e-12)
@@ -142,11 +138,9 @@ def test_btl_errors_are_those_of_the_votes():
 def test_whole_numbers_read_as_importance_are_told_once():
     X, y, n, _ = counted(item_effects=0.0)
     anchor = AnchorPipeline(cv=3, item_effects="none", random_state=0)
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        anchor.fit(X, y, sample_weight=n)
-    (told,) = (each for each in found if each.category is CountWarning)
-    assert "weights='frequency'" in str(told.message)
+    found = said(lambda: anchor.fit(X, y, sample_weight=n))
+    (told,) = (one for one in found if type(one) is CountWarning)
+    assert "weights='frequency'" in str(told)
 
 
 @pytest.mark.parametrize("scale", [2.0, 0.7], ids=["equal", "fractional"])
@@ -247,9 +241,7 @@ def test_errors_of_votes_beside_judges_are_those_of_the_votes_one_by_one():
     anchor = AnchorPipeline(
         weights="frequency", historical_fit="two-step", item_effects=None, cv=3
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DiagnosticWarning)
-        anchor.fit(X, y, sample_weight=n)
+    quiet(anchor.fit, X, y, sample_weight=n)
     votes = copies[(X["judge"] == "human").to_numpy()[copies]]
     alone = BTLRegressor().fit(X.iloc[votes].drop(columns="judge"), y[votes])
     expected = alone.standard_errors_

@@ -1,7 +1,6 @@
 """Calibration against the dense plug-in, its warnings and its refusals."""
 
 import re
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -17,6 +16,7 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     StandardScaler,
 )
+from tables import said, scored
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, JudgeCalibrator
 from skanchor._estimators.judge_checks import favour_of_a_side
@@ -37,10 +37,6 @@ def make_data(seed=0, **kwargs):
     settings = dict(n_models=5, n_judges=2, n_new=80, n_historical=1200)
     data = simulate_battles(**{**settings, **kwargs}, random_state=seed)
     return data.X, data.y.astype(float)
-
-
-def scored(X, y, weight=None):
-    return BTLRegressor().fit(X, y, weight).transform(X)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -312,12 +308,11 @@ def test_one_side_always_is_told_from_ten_rows_on(n_rows, outcome, told):
     keep, y = (X["judge"] != "judge-2").to_numpy(copy=True), np.array(y)
     keep[rows], y[rows] = True, outcome
     X, y = X[keep].drop(columns=FEATURES).reset_index(drop=True), y[keep]
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        JudgeCalibrator(position_effect=False).fit(scored(X, y), y)
+    rows = scored(X, y)
+    found = said(lambda: JudgeCalibrator(position_effect=False).fit(rows, y))
     side = "first" if outcome > 0.5 else "second"
     words = f"'judge-2' prefers the side shown {side} in all"
-    assert any(words in str(w.message) for w in found) == told
+    assert any(words in str(one) for one in found) == told
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -366,14 +361,9 @@ def runs_of_one_judge(n_runs=3, share=0.07, seed=0):
 
 
 def named_runs(X, y):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        AnchorPipeline(cv=2, random_state=0, item_effects="none").fit(X, y)
-    return [
-        one.message.subject
-        for one in caught
-        if getattr(one.message, "code", None) == "runs-of-one-judge"
-    ]
+    anchor = AnchorPipeline(cv=2, random_state=0, item_effects="none")
+    found = [one for one in said(lambda: anchor.fit(X, y)) if hasattr(one, "code")]
+    return [one.subject for one in found if one.code == "runs-of-one-judge"]
 
 
 def test_runs_of_one_judge_are_named():

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.stats import binom
+from tables import plan_of
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor
 from skanchor.baselines import HumanOnly
@@ -248,7 +249,7 @@ def test_a_history_places_it_as_the_pipeline(table):
     y = lose(X, y, "new-model-1")
     late = X.isin(["new-model-1", "new-model-2"]).any(axis=1).to_numpy()
     fold = np.arange(len(y)) % 3
-    plan = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    plan = plan_of(fold)
     numbers = [np.cumsum(part) - 1 for part in (~late, late)]
     parts = [
         [tuple(number[at[part[at]]] for at in split) for split in plan]

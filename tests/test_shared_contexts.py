@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
+from tables import meets
 
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
 from skanchor._battles import InContext
@@ -320,10 +321,6 @@ def without(table, drop):
     return X[~drop], np.asarray(y)[~drop.to_numpy()]
 
 
-def shown(X, model):
-    return (X[["model_a", "model_b"]] == model).any(axis=1)
-
-
 def test_a_context_without_votes_is_placed_by_judges(table):
     X, y = without(table, (table[0]["judge"] == "human") & (table[0]["kind"] == "math"))
     found = anchor().fit(X, y).result_
@@ -335,7 +332,7 @@ def test_a_context_without_votes_is_placed_by_judges(table):
 
 
 def test_a_context_without_arrivals_has_no_new_score(table):
-    X, y = without(table, shown(table[0], NEW) & (table[0]["kind"] == "math"))
+    X, y = without(table, meets(table[0], NEW) & (table[0]["kind"] == "math"))
     with pytest.raises(
         BattlesError, match=r"'math' has no row that places .*context_mix"
     ):
@@ -350,7 +347,7 @@ def test_a_context_without_arrivals_has_no_new_score(table):
 def test_a_model_that_never_wins_in_a_context_has_no_score_in_a_mix(table):
     X, y = table
     y = np.asarray(y, dtype=float).copy()
-    inside = (X["kind"] == "code").to_numpy() & ~shown(X, NEW).to_numpy()
+    inside = (X["kind"] == "code").to_numpy() & ~meets(X, NEW)
     y[inside & (X["model_a"] == "model-01").to_numpy()] = 0.0
     y[inside & (X["model_b"] == "model-01").to_numpy()] = 1.0
     with pytest.warns(DataWarning, match=r"'model-01' in 'code'.*left out"):
@@ -364,8 +361,8 @@ def test_a_model_that_never_wins_in_a_context_has_no_score_in_a_mix(table):
 
 def test_a_context_needs_two_historical_models(table):
     X, _ = table
-    drop = (X["kind"] == "math") & (shown(X, "model-01") | shown(X, "model-02"))
-    drop |= (X["kind"] == "math") & shown(X, "model-03")
+    drop = (X["kind"] == "math") & (meets(X, "model-01") | meets(X, "model-02"))
+    drop |= (X["kind"] == "math") & meets(X, "model-03")
     X, y = without(table, drop)
     with pytest.raises(BattlesError, match=r"in context 'math': [01]; at least two"):
         anchor().fit(X, y)
@@ -374,7 +371,7 @@ def test_a_context_needs_two_historical_models(table):
 def test_a_context_whose_models_have_no_limit_is_refused(table):
     X, y = table
     y = np.asarray(y, dtype=float).copy()
-    inside = (X["kind"] == "math").to_numpy() & ~shown(X, NEW).to_numpy()
+    inside = (X["kind"] == "math").to_numpy() & ~meets(X, NEW)
     # Who comes first by name wins.
     first = (X["model_a"] < X["model_b"]).to_numpy()
     y[inside] = first[inside]

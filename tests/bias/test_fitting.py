@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from bias_battles import battles, scored
 from learners import Wrapped
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import (
@@ -10,6 +9,7 @@ from sklearn.preprocessing import (
     OneHotEncoder,
 )
 from sklearn.tree import DecisionTreeRegressor
+from tables import biased, scored
 
 from skanchor import (
     AnchorPipeline,
@@ -81,7 +81,7 @@ def test_every_fold_draws_anew():
 
 
 def test_width_of_a_feature_map_may_change_between_fits_only():
-    data = battles(6)
+    data = biased(6)
     # A language that one row has is a column of the fits that see it.
     rng = np.random.default_rng(0)
     X = data.X.assign(**{f"lang_{s}": rng.integers(0, 3, len(data.X)) for s in "ab"})
@@ -113,7 +113,7 @@ def test_width_of_a_feature_map_may_change_between_fits_only():
     with pytest.raises(
         LearnerError, match=r"judge 'judge-1' failed: .* width must not"
     ):
-        JudgeCalibrator(LinearBias(by_rows)).fit(scored(data), data.y)
+        JudgeCalibrator(LinearBias(by_rows)).fit(scored(data.X, data.y), data.y)
     empty = FunctionTransformer(lambda x: np.where(x > 0, x, np.nan))
     with pytest.raises(LearnerError, match="returned NaN or infinite"):
-        JudgeCalibrator(LinearBias(empty)).fit(scored(data), data.y)
+        JudgeCalibrator(LinearBias(empty)).fit(scored(data.X, data.y), data.y)

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from item_battles import small
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from scipy.stats import kstest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from tables import liked
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
 from skanchor._crossfit.item_effects import run_item_test
@@ -21,7 +21,7 @@ def test_a_ridge_leaves_the_size_of_the_check():
     """Without deviations p is uniform, however much the bias is shrunk."""
     p = []
     for seed in range(24):
-        data = small(seed=seed, n_models=10, n_historical=2000, item_sd=0, rho=0.0)
+        data = liked(seed=seed, n_models=10, n_historical=2000, item_sd=0, rho=0.0)
         cubic = make_pipeline(StandardScaler(), PolynomialFeatures(3))
         anchor = AnchorPipeline(
             historical_fit="two-step",
@@ -43,7 +43,7 @@ def test_a_ridge_leaves_the_size_of_the_check():
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
 def test_ties_and_weights_enter_the_check_of_a_judge(rng):
     """Half-wins vary less than votes, rows with a weight more."""
-    data = small(seed=3, n_judges=1)
+    data = liked(seed=3, n_judges=1)
     X = data.X[["model_a", "model_b", "judge"]]
     y = np.where(rng.random(len(X)) < 0.4, 0.5, data.y)
     weight = rng.integers(1, 4, len(X)).astype(float)
@@ -81,7 +81,7 @@ def test_size_and_power_of_the_check():
     p = {0.0: [], 0.2: []}
     for item_sd, values in p.items():
         for seed in range(24):
-            data = small(seed=seed, n_models=10, n_historical=4000, item_sd=item_sd)
+            data = liked(seed=seed, n_models=10, n_historical=4000, item_sd=item_sd)
             X = data.X[["model_a", "model_b", "judge"]] if item_sd else data.X
             anchor = AnchorPipeline(
                 cv=2,

@@ -1,12 +1,12 @@
 """Files of evaluation tools: each pinned by a small file in the tool's schema."""
 
 import json
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from tables import quiet
 
 from skanchor import read_battles, split_battles
 from skanchor.exceptions import BattlesError, DataWarning
@@ -92,9 +92,7 @@ FAILED = {
 
 
 def read(name, **more):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        return read_battles(FILES[name], **more)
+    return quiet(read_battles, FILES[name], **more)
 
 
 def cells(table):
@@ -202,8 +200,8 @@ def test_orders_of_judge_arena_that_are_not_told(tmp_path):
 
 
 def test_files_of_several_tools_become_one_table():
-    with warnings.catch_warnings(action="ignore"):
-        table = read_battles([FILES["arena_hard"], FILES["fastchat"], FILES["scores"]])
+    names = ("arena_hard", "fastchat", "scores")
+    table = quiet(read_battles, [FILES[name] for name in names])
     assert table["winner"].dtype == float
     judges = ["gpt-4.1"] * 3 + ["human"] * 2 + ["gpt"] * 3
     assert table["judge"].tolist() == judges
