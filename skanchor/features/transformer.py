@@ -132,7 +132,7 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         values = self._values(list(distinct)) if len(distinct) else values
         ends = np.cumsum([len(column) for column in columns])[:-1]
         blocks = iter(np.split(values[codes], ends))
-        if frame is None:
+        if frame is None or self.sources_ is None:
             return self._sides([next(blocks)])[0]
         made = chain.from_iterable(
             self._sides([next(blocks), next(blocks)]) for _ in self.sources_
