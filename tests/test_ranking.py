@@ -5,10 +5,9 @@ from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from skanchor import AnchorPipeline, Comparisons
+from skanchor import AnchorPipeline
 from skanchor.baselines import BASELINES
 from skanchor.bootstrap import Bootstrapped
 from skanchor.results.estimators import (
@@ -44,20 +43,6 @@ def model_tables(fitted):
     for name in ("leaderboard", "conf_int", "rank_sets"):
         if hasattr(fitted, name):
             yield name, getattr(fitted, name)()
-
-
-@pytest.mark.parametrize("name", sorted(set(BASELINES) - {"HumanOnly", "Oracle"}))
-def test_models_of_a_baseline_are_labelled(data, name):
-    fitted = BASELINES[name]().fit(data.X, data.y)
-    tables = dict(model_tables(fitted))
-    assert {"ranks_", "leaderboard"} <= set(tables)
-    assert {what: t.index.name for what, t in tables.items()} == dict.fromkeys(
-        tables, "model"
-    )
-    if hasattr(fitted, "calibrator_"):
-        found = fitted.calibrator_.coefficients_
-        assert found.columns.tolist() == fitted.calibrator_.features_.tolist()
-        assert found.notna().all(axis=None)
 
 
 def test_models_and_judges_are_labelled(anchor, bootstrapped):
@@ -127,21 +112,6 @@ def test_results_without_errors_or_new_models_print(data):
     board.fit(data.X[votes], data.y[votes])
     assert "0 judge rows" in repr(board.result_)
     assert board.calibrator_.coefficients_.shape == (0, 0)
-
-
-def test_comparisons_print_in_one_line(data, anchor):
-    X = Comparisons.from_battles(data.X)
-    human = int((data.X["judge"] == "human").sum())
-    assert repr(X) == (
-        f"Comparisons: {len(X)} rows, {human} of them human; 7 models; "
-        "2 judges (judge-1, judge-2); 3 features (x1, x2, x3)"
-    )
-    assert "7 models, 2 of them new; " in repr(anchor.btl_.transform(X))
-    judges = pd.Series([f"judge-{i}" for i in range(9)])
-    crowd = pd.DataFrame({"model_a": "x", "model_b": "y", "judge": judges})
-    text = repr(Comparisons.from_battles(crowd))
-    assert text.endswith("9 judges (judge-0, judge-1, judge-2, judge-3, judge-4, ...); "
-                         "0 features")  # fmt: skip
 
 
 # ------------------------------------------------------------------------- the page
