@@ -295,6 +295,7 @@ def test_a_part_may_be_named_beside_its_parameters():
         BTLRegressor().set_params(bias__alpha=2.0)
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 def test_a_ridge_of_human_scores_is_compared_fairly():
     """The correction takes the ridge out of the scores; verdicts stay as likely."""
     data = simulate_battles(random_state=0)

@@ -1,5 +1,6 @@
 """The program around its commands: version, interrupts, pipes."""
 
+import csv
 import os
 import re
 import signal
@@ -42,6 +43,17 @@ def test_every_command_has_a_row_on_the_page():
         name for name in described()["commands"] if f"| `skanchor {name} " not in text
     ]
     assert not missing, f"give {missing} a row in docs/command_line.md"
+
+
+with (Path(__file__).parent / "bad_flags.csv").open(newline="") as file:
+    BAD_FLAGS = {row["command"]: row["message"] for row in csv.DictReader(file)}
+
+
+@pytest.mark.parametrize("command", BAD_FLAGS)
+def test_bad_flags_cost_one_line(run, command):
+    code, out, (error,) = run(*command.split())
+    assert (code, out) == (2, "") and error.startswith("skanchor: error: ")
+    assert BAD_FLAGS[command] in error
 
 
 def test_interrupt(run, monkeypatch):

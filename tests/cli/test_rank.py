@@ -313,54 +313,6 @@ def test_bad_file(run, tmp_path, name):
     assert "new_models" not in err[0]
 
 
-BAD_FLAGS = {
-    "rank": "--demo",
-    "rank x.csv --demo": "not both",
-    "rank --new x.csv": "FILE goes before --new",
-    "rank --human Human x.csv": "FILE goes before --human",
-    "rank --demo --human crowd": "--human goes with a FILE",
-    "rank --demo --no-new": "ivory-lynx",
-    "rank --demo --no-new --new ivory-lynx": "--no-new does not go with --new",
-    "rank --demo --level 95": "--level",
-    "rank --demo --set cv=1": "'cv' parameter of AnchorPipeline must be",
-    "rank --demo --n-jobs 0": "--n-jobs",
-    "rank --demo --new nobody": "nobody",
-    "rank --demo --groups topic": "topic",
-    "rank x.csv --columns left": "OLD=NEW",
-    "rank x.csv --labels left": "--labels: takes OLD=NEW",
-    "rank x.csv --labels A=B=1,A=B=0": "--labels has A=B twice",
-    "rank x.csv --mapping m.toml --columns a=b": "--columns edits what is proposed",
-    "rank x.csv --columns a=b,a=c": "twice",
-    "rank --demo --columns left=model_a": "--columns goes with a FILE",
-    "rank --demo --output /absent/folder/x": "no directory",
-    "rank --demo --output x.bmp": "known are .txt, .json",
-    "check --demo --output x.html": "unknown format",
-    "history place x y.csv --output x.html": "unknown format",
-    "rank --demo --json --output x.png": "--json",
-    "rank --demo --wrong": "--wrong",
-    "report": "invalid choice: 'report' (choose from",
-    "rank --demo --set": "expected at least one argument",
-    "rank --set cv=3 x.csv": "FILE goes before --set",
-    "rank --demo --set cv": "--set: takes NAME=VALUE, got 'cv'",
-    "rank --demo --set cv=3 cv=4": "--set has cv twice",
-    "rank --demo --set itm_effects=none": "did you mean item_effects",
-    "rank --demo --set calibrator__position=1": "calibrator__position_effect",
-    "rank --demo --set cv__x=1": "AnchorPipeline has no such parameter",
-    "rank --demo --set item_effects=maybe": "'item_effects' parameter of",
-    "fragility --demo": "invalid choice: 'fragility' (choose from",
-    "rank --demo --lev 0.9": "unrecognized arguments: --lev",
-}
-
-
-@pytest.mark.parametrize("command", BAD_FLAGS)
-def test_bad_flags(run, command):
-    code, out, err = run(*command.split())
-    assert (code, out) == (2, "")
-    assert len(err) == 1
-    assert err[0].startswith("skanchor: error: ")
-    assert BAD_FLAGS[command] in err[0]
-
-
 def test_unwritable_output_leaves_nothing(run, tmp_path, monkeypatch):
     def fail(*args):
         raise OSError(28, "No space left on device")
