@@ -13,12 +13,12 @@ from skanchor._sample.admission import (
     admit_to_ranking,
     leave_out_separated,
 )
+from skanchor._sample.judges import (
+    leave_out_feature_separated,
+    leave_out_judges,
+)
 from skanchor._sample.row_rules import check_weights_and_groups, mean_weight
 from skanchor._sample.sample import Sample
-from skanchor._sample.usable_judges import (
-    leave_out_feature_separated,
-    leave_out_little_history,
-)
 from skanchor.bias import LinearBias
 from skanchor.exceptions import (
     BattlesError,
@@ -61,7 +61,7 @@ def used(admitted):
 
 def test_no_judge_with_history():
     with (
-        pytest.warns(DataWarning, match="Judge 'j' has no historical row"),
+        pytest.warns(DataWarning, match="Judge 'j' has 0 historical rows"),
         pytest.raises(BattlesError, match=r"Judges \['j'\] have no row between two"),
     ):
         admit_to_ranking(raw(*ROUND, *NEW), None)
@@ -74,13 +74,13 @@ def test_a_judge_with_little_history_is_left_out_where_another_places_the_model(
     # Two features ask for 5 (1 + 2) rows; five times three of the first judge do.
     rows = [*ROUND, *(OLD * 5), *NEW, ("a", "b", "k", 1), ("n", "b", "k", 0)]
     full = sample(*rows, features=["u", "v"])
-    with pytest.warns(DataWarning, match="'k' has 1 historical rows .* than the 15"):
-        admitted = leave_out_little_history(full)
+    with pytest.warns(DataWarning, match="'k' has 1 historical rows, .* than the 15"):
+        admitted = leave_out_judges(full, by_parameters=True)
     assert admitted.X.judges.tolist() == ["j"]
     assert used(admitted) == list(range(20))
     # Without features five rows are asked for.
-    with pytest.warns(DataWarning, match="fewer than the 5"):
-        leave_out_little_history(sample(*rows))
+    with pytest.warns(DataWarning, match="fewer than the 5 "):
+        leave_out_judges(sample(*rows), by_parameters=True)
 
 
 # --------------------------------------------------------------------------- separation
@@ -125,7 +125,8 @@ def test_a_model_on_the_bound_is_left_out_with_its_rows():
         assert kept.X.models.tolist() == ["a", "b", "c", "n"]
     with (
         pytest.warns(BoundWarning),
-        pytest.raises(BattlesError, match=r"lie on the bound of 0\.1 logits"),
+        pytest.warns(DataWarning, match="are left out"),
+        pytest.raises(BattlesError, match=r"they lie on the bound of 0\.1 logits"),
     ):
         held = [*ROUND, ("a", "b", "human", 1), ("b", "c", "human", 1), *OLD, *NEW]
         leave_out_separated(sample(*held), BTLRegressor(score_bound=0.1))
