@@ -129,7 +129,8 @@ def _draw_plan(
     sample: Sample, n_folds: int, seed: int, cell: NDArray[np.intp] | None
 ) -> FoldPlan:
     """Assign folds, again where a training set would lose what joins its models."""
-    is_counted, X, counted = sample.counts, sample.X, slice(None)
+    counted: Any = slice(None)
+    is_counted, X = sample.counts, sample.X
     if cell is not None:
         is_counted = look_up(is_counted, cell)
     cell_of_counted, chosen = cell, np.flatnonzero(is_counted)

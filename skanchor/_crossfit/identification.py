@@ -98,7 +98,8 @@ def _refuse(
             "historical_fit='two-step'."
         )
     # Which rows there are, whatever their weights, the outcomes and the features.
-    used = [(rows.source, rows.gram((rows.weight > 0) * 1.0)) for rows in sources]
+    is_used = [(rows.weight > 0).astype(np.float64) for rows in sources]
+    used = [(a.source, a.gram(b)) for a, b in zip(sources, is_used, strict=True)]
     design = fit.centred(fit.information(used))
     core = free[free < layout.position_effects.start]
     if not invisible_directions(design[core[:, None], core]).shape[1]:

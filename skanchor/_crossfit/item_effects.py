@@ -105,7 +105,7 @@ def choose_item_effects(
     n_judges, n_models = len(X.judges), count_historical(X)
     size, are_few = f"{prior.sd:g} logits", n_models < FEW_MODELS
     # The first case that holds decides: whether they enter, and why.
-    cases = [
+    cases: list[tuple[bool, bool, str]] = [
         (n_judges == 0, False, "there are no judges"),
         (item_effects in (None, "none"), False, "as asked"),
         # A lone historical model is at zero on a scale that nothing tells.
@@ -118,7 +118,7 @@ def choose_item_effects(
         (test.rules_out(prior.sd), False, "a test does not see them"),
         (True, True, f"the verdicts do not rule out a size of {size}"),
     ]
-    enter, reason = next(then for holds, *then in cases if holds)
+    enter, reason = next((enter, why) for holds, enter, why in cases if holds)
     if enter:
         check_number(n_judges, len(X.models))
         _warn_of_time(n_judges, len(X.models))
