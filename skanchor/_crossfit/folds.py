@@ -218,7 +218,7 @@ def _check_plan(plan: Any, sample: Sample) -> FoldPlan:
             )
             raise ValueError(
                 f"Split {number} of cv has {len(torn)} rows {what} held out, the "
-                f"first is row {torn[0]}: folds train on all rows not held out."
+                f"first is row {torn[0]}: folds train on all rows not held out.{listed}"
             )
         times += test
         fold[test] = number
