@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from skanchor._battles import look_up
 from skanchor._battles.grouping import RowGroups
 from skanchor._crossfit.source_kfold import SourceKFold
 from skanchor._model.graph import count_components
@@ -146,7 +145,7 @@ def _draw_plan(
     # Rows that have no influence take no place in a fold.
     is_counted, part, part_cell = sample.counts, sample.X, cell
     if cell is not None:
-        is_counted = look_up(is_counted, cell)
+        is_counted = is_counted.take(cell)
     counted: Any = slice(None)
     if not is_counted.all():
         counted = np.flatnonzero(is_counted)
