@@ -5,7 +5,7 @@ from skanchor._battles.labels import HUMAN, align
 from skanchor._battles.outcomes import Outcomes
 from skanchor._battles.roles import Inputs, count_rows, decide_roles, usable_features
 from skanchor._battles.rows import FeaturePairs, JudgeRows, is_constant, number_rows
-from skanchor._battles.table import as_frame, split_table
+from skanchor._battles.table import as_frame, split_battles
 
 __all__ = [
     "HUMAN",
@@ -20,6 +20,6 @@ __all__ = [
     "decide_roles",
     "is_constant",
     "number_rows",
-    "split_table",
+    "split_battles",
     "usable_features",
 ]

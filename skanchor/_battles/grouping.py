@@ -142,7 +142,7 @@ def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:
     Examples
     --------
     >>> import pandas as pd
-    >>> from skanchor._battles import join_groups
+    >>> from skanchor._battles.grouping import join_groups
     >>> table = pd.DataFrame({"prompt_id": [1, 1, 2, 3], "rater": [7, 8, 8, 9]})
     >>> join_groups(table, ["prompt_id", "rater"]).tolist()
     [0, 0, 0, 1]
