@@ -15,7 +15,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._assembly import Inference
-from skanchor._battles import Comparisons, read_contexts
+from skanchor._battles import Comparisons
+from skanchor._battles.grouping import read_contexts
 from skanchor._cells import Cells
 from skanchor._contexts import context_mix
 from skanchor._crossfit.folds import FoldPlan, check_training_sets, make_plans

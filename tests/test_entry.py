@@ -130,7 +130,7 @@ BAD = {
         {"human": ["zeta", "zeto"]}),
     "a judge called human beside people": (
         lambda: crowd(**{"judge-1": "human"}),
-        BattlesError, "holds 'human' beside the human labels", {},
+        BattlesError, "'human' among them, or rename that judge", {},
         {"human": "zeta"}),
     "an unknown outcome": (
         lambda: named("draw?"), BattlesError, r"Unknown outcome labels \['draw\?'\]",

@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from skanchor._battles import look_up
 from skanchor._battles.grouping import RowGroups
 from skanchor._crossfit.source_kfold import SourceKFold
 from skanchor._model.graph import components, count_components
@@ -132,7 +131,7 @@ def _draw_plan(
     counted: Any = slice(None)
     is_counted, X = sample.counts, sample.X
     if cell is not None:
-        is_counted = look_up(is_counted, cell)
+        is_counted = is_counted.take(cell)
     cell_of_counted, chosen = cell, np.flatnonzero(is_counted)
     if len(chosen) < len(is_counted):
         # Rows that have no influence take no place in a fold.

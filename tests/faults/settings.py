@@ -71,14 +71,14 @@ call(
     ],
     raises=(
         TypeError,
-        "^Battles were given as a (list of dicts|dict); make them a table with "
+        "^Battles are a table: make one with "
         r"pandas.DataFrame\(X\)\.$",
     ),
 )
 call(
     "Columns of the same name",
     lambda: fit(pd.concat([FRAME, FRAME[["x1_a"]]], axis=1)),
-    raises=(BattlesError, r"\['x1_a'\] occur more than once"),
+    raises=(BattlesError, "'x1_a' 2 times"),
 )
 table(
     "A missing column",
