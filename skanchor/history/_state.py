@@ -19,11 +19,10 @@ from skanchor._battles.grouping import label_codes
 from skanchor._battles.labels import is_in, label_index
 from skanchor._crossfit.folds import FoldPlan, rows_held_out, training_set
 from skanchor._crossfit.full_fit import FullFit
-from skanchor._crossfit.held_out import HeldOut
 from skanchor._crossfit.item_test import ItemTest
 from skanchor._crossfit.one_fold import check_placed
 from skanchor._crossfit.stages import Stages
-from skanchor._crossfit.state import StoredFits
+from skanchor._crossfit.state import HeldOut, StoredFits
 from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._estimators.btl import BTLRegressor
 from skanchor._estimators.judges import JudgeCalibrator
@@ -360,6 +359,7 @@ def _stored_fits(
     # With the parameters that arrivals will be given, to the last digit.
     start = replace(full.start, fit=full.chain.fit.fit)
     sample, sources, trained, tests = full.sample, start.sources, [], []
+    is_grouped = sample.groups is not None
     for plan in plans:
         for number in range(plan.n_folds):
             with located(f"Fold {number}"):
@@ -370,8 +370,8 @@ def _stored_fits(
             trained.append((fit, dict(grams_of(fit, sources, weights))))
             test = rows_held_out(sources, plan.held_out(number))
             test = with_codes(test, sample, codes)
-            tests.append(HeldOut.of(fit, test, is_grouped=sample.groups is not None))
-    return StoredFits.of(start, trained, tests)
+            tests.append(HeldOut.of(fit, test, is_grouped=is_grouped))
+    return StoredFits.of(start, trained, tests, is_grouped=is_grouped)
 
 
 def with_codes(
