@@ -48,12 +48,11 @@ SHAPES = {
     "fits.x": "fits size",
     "fits.converged": "fits",
     "fits.ridge": "size",
-    "fits.sources.*.gram": "fits triangle",
-    "fits.sources.*.score": "folds columns",
-    "fits.sources.*.outer": "folds triangle",
+    "fits.gram": "sources fits triangle",
+    "fits.score": "sources folds columns",
+    "fits.outer": "sources folds triangle",
     "fits.groups.*.codes": "groups",
-    "fits.groups.*.people": "groups people",
-    "fits.groups.*.judges": "groups verdicts",
+    "fits.groups.*.scores": "groups stacked",
     "sums.historical.*.gram sums.new.*.gram": "tested tested",
     "sums.historical.*.score sums.new.*.score": "tested",
     "sums.historical.*.outer sums.new.*.outer": "none none",
@@ -280,11 +279,9 @@ def _check(state: HistoryState, arrays: Mapping[str, Any]) -> None:
         _expect(len(set(labels.tolist())) == len(labels), "labels")
         # Labels that cannot be ordered raise an error here.
         sorted(labels.tolist())
-    for number, one in enumerate(state.fits.sources):
-        _expect(one.source == number, "sources")
     for group in state.fits.groups or ():
         _expect((np.diff(group.codes) > 0).all(), "codes of groups")
-    parts = state.fits.sources, state.sums.historical, state.sums.new, state.sums.ridges
+    parts = state.sums.historical, state.sums.new, state.sums.ridges
     _expect({len(one) for one in parts} == {n_sources}, "sources")
     _expect(features is None or len(features) == n_sources - 1, "features")
     _expect(state.fits.groups is None or len(state.fits.groups) == n_folds, "groups")
@@ -311,11 +308,10 @@ def _check_shapes(state: HistoryState, arrays: Mapping[str, Any]) -> None:
         "folds": sum(state.repeats),
         "size": layout.size,
         "span": layout.widths,
-        "columns": columns,
-        "triangle": columns * (columns + 1) // 2,
+        "columns": columns.max(),
+        "triangle": columns.max() * (columns.max() + 1) // 2,
+        "stacked": len(columns) * columns.max(),
         "tested": columns + N_TESTED,
-        "people": columns[0],
-        "verdicts": columns[1:].sum(),
         "tests": state.check.judges.shape[1],
         "coded": 4 + len(state.repeats),
         "none": 0,

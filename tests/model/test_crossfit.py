@@ -7,7 +7,6 @@ import pytest
 from golden import cases
 from numpy.testing import assert_allclose
 
-from skanchor._crossfit.one_fold import FoldStart
 from skanchor._model.influence import influence_of, residuals, row_influence
 from skanchor._model.layout import PEOPLE
 from skanchor._model.newton import FitOfAllRows, grams_of, steps_of
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def full():
     anchor = cases.fitted(item_effects=None)
     inference = anchor.prepare(anchor._inference.cells.rows)
-    return FoldStart.of(inference.fit()).fit
+    return inference.fit().start
 
 
 def sums_of(full):
