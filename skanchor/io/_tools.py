@@ -113,9 +113,8 @@ def _comparia(raw: pd.DataFrame) -> pd.DataFrame:
         "model_a": "model_a_name", "model_b": "model_b_name",
     }  # fmt: skip
     chosen, one, two = (
-        raw["chosen_model_name"],
-        raw["model_a_name"],
-        raw["model_b_name"],
+        raw[name].astype("str")
+        for name in ("chosen_model_name", "model_a_name", "model_b_name")
     )
     won = [_flags(raw["both_equal"]), chosen == one, chosen == two]
     winner = pd.Series(np.select(won, [TIE, A, B], ""), raw.index)
@@ -235,7 +234,7 @@ def _grade(game: Any) -> float:
 
 def _wildbench(raw: pd.DataFrame) -> pd.DataFrame:
     """WildBench: the name of the winner, and how clearly it won."""
-    one, two, won = raw["model_A"], raw["model_B"], raw["winner"]
+    one, two, won = (raw[n].astype("str") for n in ("model_A", "model_B", "winner"))
     has_failed = won.map(is_failed)
     is_tie = won.map(lambda name: (outcome_of(name) or (0,))[0] == TIE)
     odd = ~((won == one) | (won == two) | is_tie | has_failed)
