@@ -301,7 +301,6 @@ class AnchorPipeline(RankingEstimator):
         self.context_mix = context_mix
         self.disagreement = disagreement
 
-    # --------------------------------------------------------------------- the results
     @property
     def comparisons_(self) -> Comparisons:
         """Rows that were admitted, with all estimated columns."""
@@ -310,11 +309,13 @@ class AnchorPipeline(RankingEstimator):
     @property
     def _sample(self) -> Sample:
         """Rows that were admitted, with estimated columns, outcomes and weights."""
+        self._result()
         return self._inference.cells.rows.with_battles(self.comparisons_)
 
     @property
     def _distinct_sample(self) -> Sample:
         """The rows of `_sample` as fitted: equal ones may be merged, with a number."""
+        self._result()
         return self._inference.admitted.with_battles(self._learned)
 
     @property
@@ -369,7 +370,6 @@ class AnchorPipeline(RankingEstimator):
         table = judge_table(admitted, scores.to_numpy(np.float64), self.calibrator_)
         return table if diagnostics is None else table.join(diagnostics.judges)
 
-    # ----------------------------------------------------------------------------- fit
     def _admitted(
         self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
     ) -> Sample:
@@ -468,7 +468,6 @@ class AnchorPipeline(RankingEstimator):
             self.disagreement == "widen",
         )
 
-    # ---------------------------------------------------------------- scikit-learn side
     def _encode(self, X: Battles) -> Comparisons:
         encoded = super()._encode(X)
         if self.context is None or encoded.has_contexts:
