@@ -215,9 +215,9 @@ def _unpacked(kind: Any, content: Any, name: str, arrays: dict[str, Any]) -> Any
         pairs = content["pairs"]
         return {inner(Any, key, "key"): inner(args[1], one, key) for key, one in pairs}
     if made is csr_array:
-        parts = tuple(inner(NDArray[Any], content[key], key) for key in _OF_SPARSE)
-        _expect([one.dtype.kind for one in parts] == ["f", "i", "i"], name)
-        arrays[name] = csr_array(parts, shape=tuple(content["shape"]))
+        of_sparse = [inner(NDArray[Any], content[key], key) for key in _OF_SPARSE]
+        _expect([one.dtype.kind for one in of_sparse] == ["f", "i", "i"], name)
+        arrays[name] = csr_array(tuple(of_sparse), shape=tuple(content["shape"]))
         # A file may come from anybody, and products do not check the indices.
         arrays[name].check_format(full_check=True)
         return arrays[name]

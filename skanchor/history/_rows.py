@@ -294,8 +294,10 @@ def arrival_plans(
         If the plans have other folds than the history, or tear its groups apart.
     """
     stays = np.full((len(sizes), len(sample)), -1)
-    if known is not None:
-        stays[:, sample.counts] = known[:, sample.groups[sample.counts]]
+    used, groups = np.flatnonzero(sample.counts), np.arange(len(sample))
+    if sample.groups is not None and known is not None:
+        groups = sample.groups
+        stays[:, used] = known[:, groups[used]]
     if cv is not None:
         plans = make_plans(cv, len(sizes), sample, deepcopy(random_state))
         if [len(plan) for plan in plans] != list(sizes):
@@ -314,7 +316,6 @@ def arrival_plans(
         return plans
     # The groups that a history knows are the same in each repeat.
     rest = sample.weighted(np.where(stays[0] < 0, sample.weight, 0.0))
-    groups = np.arange(len(sample)) if sample.groups is None else sample.groups
     units, unit = np.unique(groups[rest.counts], return_inverse=True)
     plans = []
     for repeat, (n_folds, fold) in enumerate(zip(sizes, stays, strict=True)):
