@@ -130,7 +130,7 @@ def bootstrap(
         for name, method in methods.items()
     }
     new_models = next(iter(fitted.values())).new_models_.tolist()
-    X = decide_roles(X, sample.weight, new_models).as_preferences()
+    X = decide_roles(X, sample.weight, new_models).with_columns(named=True)
     # Rows that are used, those of a source and of a pair within it side by side.
     used = np.flatnonzero(sample.counts)
     keys = (X.order, X.right, X.left, X.sources, X.involves_new)

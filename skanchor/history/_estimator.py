@@ -499,12 +499,12 @@ def join_rows(past: Sequence[Any], late: Sequence[Any]) -> tuple[Any, Any, Any, 
 
     A missing weight counts as one.
     """
-    parts, models = (past, late), np.empty(0)
+    parts = past, late
     frames = [as_frame(part[0]) for part in parts]
     if any(frame is None for frame in frames):
         raise TypeError("Rows are added to rows of a pandas, polars or pyarrow table.")
     tables = [frame.to_pandas() for frame in frames if frame is not None]
-    y = [Outcomes.encode(part[1], named=True, models=models).values for part in parts]
+    y = [Outcomes.encode(part[1], named=True).values for part in parts]
     weights, (one, other) = None, (past[3], late[3])
     if past[2] is not None or late[2] is not None:
         given = zip(tables, (past[2], late[2]), strict=True)

@@ -48,12 +48,11 @@ SHAPES = {
     "fits.x": "fits size",
     "fits.converged": "fits",
     "fits.ridge": "size",
-    "fits.sources.*.gram": "fits triangle",
-    "fits.sources.*.score": "folds columns",
-    "fits.sources.*.outer": "folds triangle",
+    "fits.gram": "sources fits triangle",
+    "fits.score": "sources folds columns",
+    "fits.outer": "sources folds triangle",
     "fits.groups.*.codes": "groups",
-    "fits.groups.*.people": "groups people",
-    "fits.groups.*.judges": "groups verdicts",
+    "fits.groups.*.scores": "groups stacked",
     "sums.historical.*.gram sums.new.*.gram": "tested tested",
     "sums.historical.*.score sums.new.*.score": "tested",
     "sums.historical.*.outer sums.new.*.outer": "none none",
@@ -241,9 +240,8 @@ def _check(state: HistoryState) -> None:
     """Refuse a state whose parts do not belong to each other."""
     fits, sums, counts, layout = state.fits, state.sums, state.counts, state.fits.layout
     n_sources, n_models = 1 + len(state.judges), len(state.models)
-    parts = fits.sources, sums.historical, sums.new, sums.ridges, layout.widths
+    parts = sums.historical, sums.new, sums.ridges, layout.widths
     _expect({len(one) for one in (*parts, layout.positions)} == {n_sources}, "sources")
-    _expect([one.source for one in fits.sources] == list(range(n_sources)), "sources")
     _expect(len(state.repeats) and min(state.repeats) > 0, "repeats")
     _expect(min(layout.widths) >= 0, "widths")
     _expect(np.array_equal(layout.model, np.arange(n_models)), "layout")
@@ -279,11 +277,10 @@ def _check_shapes(state: HistoryState, arrays: Mapping[str, Any]) -> None:
         "folds": n_folds,
         "size": layout.size,
         "span": layout.widths,
-        "columns": columns,
-        "triangle": columns * (columns + 1) // 2,
+        "columns": columns.max(),
+        "triangle": columns.max() * (columns.max() + 1) // 2,
+        "stacked": len(columns) * columns.max(),
         "tested": columns + N_TESTED,
-        "people": columns[0],
-        "verdicts": columns[1:].sum(),
         "tests": state.check.judges.shape[1],
         "coded": 4,
         "none": 0,

@@ -29,7 +29,7 @@ from skanchor._battles.features import (
 )
 from skanchor._machine import release_memory
 from skanchor.exceptions import BattlesError
-from skanchor.io import may_be_swapped, split_battles
+from skanchor.io import names_in_role, split_battles
 from skanchor.warning_log import WarningLog
 
 KEYS = ("model_a", "model_b", "judge", "shown_first", "winner")
@@ -191,7 +191,7 @@ class Columns:
         """Find the columns; ``how`` has arguments of :func:`skanchor.split_battles`."""
         renames, outcome = dict(how["columns"] or {}), how["outcome"]
         names = {renames.get(name, name): name for name in schema.names}
-        swapped = [name for name in may_be_swapped(names) if name not in KEYS]
+        swapped = [name for name in names_in_role(names, "swapped") if name not in KEYS]
         if swapped and "shown_first" not in names:
             raise BattlesError(
                 f"Column {swapped[0]!r} may say which rows were shown swapped. Give "

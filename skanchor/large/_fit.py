@@ -10,12 +10,10 @@ import numpy as np
 from sklearn.base import clone
 
 from skanchor._crossfit import item_effects as treatments
-from skanchor._crossfit.held_out import HeldOut
-from skanchor._crossfit.historical import fit_stages
+from skanchor._crossfit.full_fit import FullFit
 from skanchor._crossfit.item_test import ItemTest, JudgeSums, item_test
-from skanchor._crossfit.one_fold import FoldStart
-from skanchor._crossfit.stages import FullFit
-from skanchor._crossfit.state import StoredFits
+from skanchor._crossfit.stages import fit_stages
+from skanchor._crossfit.state import HeldOut, StoredFits
 from skanchor._diagnostics import FitSums
 from skanchor._estimators.judges import JudgeCalibrator
 from skanchor._estimators.pipeline_fit import PipelineFit
@@ -175,7 +173,7 @@ def fit_sample(anchor: AnchorPipeline, sample: Sample, alone: Sample) -> LargeFi
     """Fit the sampled rows; refuse settings under which sums stand for no rows."""
     stages = anchor.stages()
     full = FullFit.of(stages, sample, fit_stages(stages, sample), None)
-    check_linear(FoldStart.of(full))
+    check_linear(full)
     plugged = full.plugged
     if alone is not sample:
         with WarningLog():
@@ -290,4 +288,5 @@ def fit_folds(
     fits, calibrator = [one for one, _ in trained], fit.calibrated()
     totals = passes.run(folds, reader, calibrator, fits, full.fit, noise)
     tests = [totals.pop(("test", number)) for number in range(len(fits))]
-    return StoredFits.of(full, trained, tests), totals
+    stored = StoredFits.of(full, trained, tests, is_grouped=reader.is_grouped)
+    return stored, totals

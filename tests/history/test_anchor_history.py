@@ -338,7 +338,7 @@ def test_sums_of_models_that_are_not_there_are_refused(grouped, tmp_path, name, 
     path = tmp_path / "history"
     grouped[0].save(path)
     stored = read_archive(path)
-    stored.arrays[f"state.fits.groups.0.judges.{name}"][1] = value
+    stored.arrays[f"state.fits.groups.0.scores.{name}"][1] = value
     write_archive(path, stored.header, stored.arrays)
     with pytest.raises(BattlesError, match=r"is no history that can be read"):
         AnchorHistory.load(path)
