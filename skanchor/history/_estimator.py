@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skanchor._battles import Comparisons, Outcomes, as_frame
 from skanchor._battles.grouping import AUTO
 from skanchor._battles.labels import is_in
-from skanchor._contexts import refuse_contexts
+from skanchor._checks import refuse_contexts
 from skanchor._crossfit.folds import FoldPlan
 from skanchor._crossfit.stages import Stages
 from skanchor._machine import limited_threads
