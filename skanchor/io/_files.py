@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skanchor.exceptions import BattlesError, DataWarning, located
+from skanchor.io._words import is_in_role, names_in_role, side_of
 from skanchor.io.spreadsheet import unmarked
 from skanchor.warning_log import warn
 
@@ -238,11 +239,10 @@ def _read_separated(
                 pass
         table = read(bad)
     names = [name.strip() for name in table.column_names]
-    frame = _to_pandas(table.rename_columns([f"{i}" for i in range(len(names))]))
+    frame = _to_pandas(table.rename_columns(names))
     # Spreadsheets write empty columns without a name for cells that were used once.
-    used = [bool(name) or frame.iloc[:, at].ne("").any() for at, name in
-            enumerate(names)]  # fmt: skip
-    frame = frame.set_axis(names, axis=1).loc[:, used]
+    used = [bool(name) or frame.iloc[:, k].ne("").any() for k, name in enumerate(names)]
+    frame = frame.loc[:, used]
     frame.attrs["is_text"] = True
     return frame, bad
 
@@ -354,71 +354,55 @@ def _column(values: list[Any]) -> pd.Series:
 def _read_parquet(file: IO[bytes]) -> pd.DataFrame:
     """Read Parquet; names of folders do not become columns.
 
-    Columns of text that the file holds mostly as codes of a dictionary are read as
-    codes, in a fifth of the time; those of texts that all differ would take longer.
+    Models, judges and outcomes are read as codes, in a fifth of the time; texts that
+    all differ would take longer.
     """
     from pyarrow import parquet
 
-    with parquet.ParquetFile(file) as opened:
-        metadata = opened.metadata
-        size = {
-            field.name: 0
-            for field in opened.schema_arrow
-            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
-        }
-        for number in range(metadata.num_row_groups):
-            group = metadata.row_group(number)
-            for column in map(group.column, range(group.num_columns)):
-                if column.path_in_schema in size:
-                    size[column.path_in_schema] += column.total_uncompressed_size
-        # Each text in full takes four bytes for its length alone.
-        coded = [name for name, taken in size.items() if taken < 4 * metadata.num_rows]
-        reader = parquet.ParquetFile(file, metadata=metadata, read_dictionary=coded)
-        return _to_pandas(reader.read())
+    schema = parquet.read_schema(file)
+    texts = [
+        field.name
+        for field in schema
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+    ]
+    is_model = {n: is_in_role(side_of(n)[0], "model _") for n in texts}
+    labels = {*names_in_role(texts, "judge"), *names_in_role(texts, "winner")}
+    coded = [name for name in texts if is_model[name] or name in labels]
+    return _to_pandas(parquet.ParquetFile(file, read_dictionary=coded).read())
 
 
 def _to_pandas(table: pa.Table) -> pd.DataFrame:
     """Table of pandas; each column of Arrow is freed once it is turned."""
-    names, rest = table.column_names, table.columns[::-1]
-    del table
-    columns = []
-    for _ in names:
-        column = rest.pop()
-        if pa.types.is_dictionary(column.type):
-            columns.append(column.unify_dictionaries().to_pandas())
-        else:
-            # Whole numbers in a column with nulls would become floats.
-            is_exact = pa.types.is_integer(column.type) and bool(column.null_count)
-            columns.append(column.to_pandas(integer_object_nulls=is_exact))
-    pa.default_memory_pool().release_unused()
-    frame = pd.concat(columns, axis=1) if columns else pd.DataFrame()
-    return frame.set_axis(names, axis=1)
+    return table.unify_dictionaries().to_pandas(
+        # Whole numbers in a column with nulls would become floats.
+        integer_object_nulls=True,
+        ignore_metadata=True,
+        split_blocks=True,
+        self_destruct=True,
+    )
 
 
 def numbers_of(column: pd.Series) -> pd.Series | None:
     """Numbers of a column; None if it holds others. Decimal commas count."""
     if column.dtype != "str":
-        # Numbers, or those of one file beside texts of another one.
-        numbers = pd.to_numeric(column, errors="coerce")
-        odd = numbers.isna() & column.notna() & column.ne("")
-        return None if odd.any() else numbers
-    texts = pa.array(column, type=pa.string(), from_pandas=True)
-    missing = pc.is_in(texts, value_set=pa.array(_MISSING))
-    texts = pc.if_else(missing, pa.scalar(None, pa.string()), texts)
-    # Arrow would also parse hexadecimal numbers, which are text here.
-    if pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
-        return None
-    if pc.any(pc.match_substring(texts.slice(0, 100), ",")).as_py():
-        if not pc.all(pc.match_substring_regex(texts, r"^-?\d+(,\d+)?$")).as_py():
-            return None
-        # A comma before three digits may mark thousands.
-        if not pc.any(pc.match_substring_regex(texts, r",(\d{1,2}|\d{4,})$")).as_py():
-            return None
-        texts = pc.replace_substring(texts, ",", ".")
-    for kind in (pa.int64(), pa.float64()):
         try:
-            numbers = pc.cast(texts, kind)
+            # Numbers, or those of one file beside texts of another one.
+            return pd.to_numeric(column.mask(column.eq("")))
+        except (TypeError, ValueError):
+            return None
+    column = column.mask(column.isin(_MISSING))
+    if column.head(100).str.contains(",").any():
+        # A comma before three digits may mark thousands.
+        is_decimal = column.dropna().str.fullmatch(r"-?\d+(,\d+)?")
+        if is_decimal.all() and column.str.contains(r",(?:\d{1,2}|\d{4,})$").any():
+            column = column.str.replace(",", ".", regex=False)
+    texts = pa.array(column, type=pa.string(), from_pandas=True)
+    # Arrow would also parse hexadecimal numbers, which are text here.
+    is_hexadecimal = pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py()
+    for kind in () if is_hexadecimal else (pa.int64(), pa.float64()):
+        try:
+            numbers = pc.cast(texts, kind).to_numpy(zero_copy_only=False)
         except pa.ArrowInvalid:
             continue
-        return pd.Series(numbers.to_numpy(zero_copy_only=False), index=column.index)
+        return pd.Series(numbers, index=column.index)
     return None

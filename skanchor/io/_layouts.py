@@ -16,7 +16,7 @@ from skanchor.io import _words as words
 from skanchor.io._files import numbers_of
 from skanchor.io._tables import FILE, Table, as_text, constant, relabelled
 from skanchor.io._tools import paired, without_failures
-from skanchor.io._words import TIE, A, B, number_of, outcome_key, value_key
+from skanchor.io._words import SHARES, TIE, A, B, number_of, outcome_key, value_key
 
 Built = tuple[pd.DataFrame, pd.Series, pd.Series | None]
 
@@ -34,20 +34,14 @@ _FLAGS = words.words_of(words.FLAGS)
 def build(table: Table, mapping: Any) -> Built:
     """Comparisons of a table, as a mapping without anything unclear says."""
     rows = Rows(table, mapping)
-    lacking = {
-        name: [r for r in layout.needs if not any(map(rows.named, r.split("|")))]
-        for name, layout in LAYOUTS.items()
-    }
-    layout = mapping.layout
-    if lacking[layout]:
-        # The roles of an edited mapping say more than what was proposed.
-        fits = [name for name, roles in lacking.items() if not roles]
-        if not fits:
-            needed = " or ".join(map(repr, lacking[layout][0].split("|")))
-            raise rows.error(
-                f"the layout {layout!r} needs a column with the role {needed}."
-            )
-        layout = fits[-1]
+    fits = [name for name, layout in LAYOUTS.items() if rows.has(layout.needs)]
+    if not fits:
+        needed = ", ".join(LAYOUTS[mapping.layout].needs).replace("|", " or ")
+        raise rows.error(
+            f"the layout {mapping.layout!r} needs columns with the roles {needed}."
+        )
+    # The roles of an edited mapping say more than what was proposed.
+    layout = mapping.layout if mapping.layout in fits else fits[-1]
     X = LAYOUTS[layout].build(rows)
     if (X["judge"] == _DROPPED).any():
         X = X[X["judge"] != _DROPPED].reset_index(drop=True)
@@ -87,6 +81,10 @@ class Rows:
     def named(self, role: str) -> list[str]:
         """Names of the columns of a role."""
         return self.roles.get(role, [])
+
+    def has(self, roles: tuple[str, ...]) -> bool:
+        """Whether there are columns of all roles, of which a bar is "or"."""
+        return all(any(map(self.named, role.split("|"))) for role in roles)
 
     def filled(self, name: str) -> pd.Series:
         """Which cells of a column are not empty."""
@@ -200,33 +198,25 @@ class Rows:
 
     def _meaning(self, text: str, column: pd.Series) -> Any:
         """Meaning of an outcome: a number, a standard label, "its model", or None."""
-        scale, number = self.mapping.scale, number_of(text)
-        if text in self.mapping.outcomes:
-            meaning = self.mapping.outcomes[text].meaning
-            is_number = isinstance(meaning, (int, float))
-            return float(meaning) if is_number else _LABELS.get(meaning, meaning)
-        if scale is None or number is None:
+        outcomes, number = self.mapping.outcomes, number_of(text)
+        one = outcomes.get(text) or (
+            outcomes.get(SHARES) if number is not None else None
+        )
+        if one is None:
             raise self.error(
                 f"the mapping does not say what the outcome {text!r} in column "
                 f"{column.name!r} means; add it to [outcomes]."
             )
-        if "sign" in scale:
-            above = 1.0 if scale["sign"] == A else 0.0
-            return 0.5 if number == 0.0 else above if number > 0.0 else 1.0 - above
-        try:
-            low, high = float(scale[B]), float(scale[A])
-        except (KeyError, TypeError, ValueError):
-            raise self.error(
-                "the section [scale] needs the numbers model_a and model_b, or sign = "
-                '"model_a".'
-            ) from None
-        worth = (number - low) / (high - low)
-        if not 0.0 <= worth <= 1.0:
-            raise self.error(
-                f"{text} in column {column.name!r} lies outside the scale from "
-                f"{low:g} to {high:g}."
+        if number is None or one.meaning not in ("share", "share of model_b"):
+            is_number = isinstance(one.meaning, (int, float))
+            return (
+                float(one.meaning)
+                if is_number
+                else _LABELS.get(one.meaning, one.meaning)
             )
-        return worth
+        if not 0.0 <= number <= 1.0:
+            raise self.error(f"{text} in column {column.name!r} is no share.")
+        return number if one.meaning == "share" else 1.0 - number
 
 
 def _folded(column: pd.Series) -> NDArray[Any]:

@@ -20,7 +20,16 @@ import pandas as pd
 from skanchor.exceptions import BattlesError
 from skanchor.io import _words as words
 from skanchor.io._tables import FILE, Table
-from skanchor.io._words import FAILED, TIE, A, B, name_key, number_of, outcome_key
+from skanchor.io._words import (
+    FAILED,
+    SHARES,
+    TIE,
+    A,
+    B,
+    name_key,
+    number_of,
+    outcome_key,
+)
 
 UNCLEAR = "?"
 """In place of a meaning that is not known."""
@@ -116,7 +125,6 @@ def propose(
         "outcomes": outcomes.decisions,
         "judges": _judges(columns, human),
         "models": dict.fromkeys(twins, UNCLEAR),
-        "scale": outcomes.scale,
         "format": table.format,
         "source": table.source,
         "notes": (*outcomes.notes, *notes),
@@ -410,12 +418,14 @@ class Columns:
     def _as_anything(self) -> bool:
         """Columns that may hold the outcome, by the number of their values."""
         self._find_prompts_and_features()
-        names = [
-            name
-            for name in self.free()
-            if (self.few(name) or self.is_number(name))
-            and self.frame[name].nunique() > 1
-        ]
+        names = []
+        for name in self.free():
+            n_values = self.frame[name].nunique()
+            if n_values > _SCALE and self.is_number(name):
+                numbers = pd.to_numeric(self.frame[name], errors="coerce").dropna()
+                names += [name] * bool((numbers.between(0, 1) | numbers.eq(-1)).all())
+            elif n_values > 1 and self.few(name):
+                names.append(name)
         self.ask_outcomes(*names)
         return 0 < len(names) < 6
 
@@ -491,7 +501,6 @@ class Outcomes:
         self.columns = columns
         self.names = [*columns.named(*_OUTCOMES), *columns.open_outcomes]
         self.decisions: dict[str, Decision] = {}
-        self.scale: dict[str, Any] | None = None
         self.notes: list[str] = []
 
     def find(self, labels: Dict[str, Any]) -> None:
@@ -512,7 +521,7 @@ class Outcomes:
         for value, n in rows.items():
             self.decisions[value] = Decision(*self._meaning(value), n)
         if many:
-            self._find_scale(min(many), max(many), labels)
+            self._find_shares(min(many), max(many), len(many))
         elif not table.is_standard:
             self._find_numbers()
         self._find_weak_grades()
@@ -521,7 +530,7 @@ class Outcomes:
                 number = number_of(str(meaning))
                 meaning = meaning if number is None else number
                 self.decisions[value] = Decision(meaning, "as given", rows[value])
-            elif self.scale is None:
+            else:
                 raise BattlesError(
                     f"{table.files}: no outcome is {value!r}; the outcomes are "
                     f"{list(self.decisions)[:20]}."
@@ -560,23 +569,21 @@ class Outcomes:
             return result, "the result of the first model"
         return word or (UNCLEAR, _UNKNOWN)
 
-    def _find_scale(self, low: float, high: float, labels: Dict[str, Any]) -> None:
-        """What many different numbers mean."""
-        if self.names[0] == "winner" and low >= 0.0 and high <= 1.0:
-            self.scale = {A: 1.0, B: 0.0}
-            return
-        self.scale = {A: UNCLEAR, B: UNCLEAR}
-        ends = [labels.get(f"{end:g}") for end in (low, high)]
-        if None not in ends:
-            a_is_high = str(ends[1]) in (A, "1", "1.0")
-            self.scale = {A: high, B: low} if a_is_high else {A: low, B: high}
-        self.notes += [
-            f"Numbers from {low:g} to {high:g} in {self.names[0]!r} may mean, as "
-            "[scale]:",
-            f"  model_a = {high:g}, model_b = {low:g}: larger ones favour model_a",
-            f"  model_a = {low:g}, model_b = {high:g}: larger ones favour model_b",
-            '  sign = "model_a", or "model_b": the side that those above 0 are for',
-        ]
+    def _find_shares(self, low: float, high: float, n: int) -> None:
+        """What many different numbers mean: shares, if it is the standard."""
+        text = f"{n} numbers from {low:g} to {high:g}"
+        if low < 0.0 or high > 1.0:
+            raise BattlesError(
+                f"{self.columns.table.files}: column {self.names[0]!r} holds {text}; "
+                "write numbers from 0 to 1, of which 1 means model_a (the page "
+                "'Reshape your file' shows how)."
+            )
+        if self.names[0] == "winner":
+            meaning, why = "share", f"{text}, as the standard has it"
+        else:
+            meaning = UNCLEAR
+            why = f"{text}: share, if larger ones favour model_a, or share of model_b"
+        self.decisions[SHARES] = Decision(meaning, why)
 
     def _find_numbers(self) -> None:
         """Decide a few numbers, or list all codings that they may have."""

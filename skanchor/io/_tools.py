@@ -31,6 +31,12 @@ from skanchor.io._words import (
 from skanchor.warning_log import warn
 
 _HUMAN = "human"
+_READ = frozenset((
+    *("preference", "pref", "swapped", "extent", "both_equal", "chosen_model_name"),
+    *("winner_tie", "g1_winner", "g2_winner"),
+))  # fmt: skip
+"""Columns of outcomes and orders, which say nothing more once a file is read."""
+
 _PAIRS = ("model_a", "model_b", "response_a", "response_b")
 _VOTES = {A: A, B: B, "tie": TIE, "tie (bothbad)": BAD, BAD: BAD}
 _ONE_HOT = {"winner_model_a": A, "winner_model_b": B, "winner_tie": TIE}
@@ -49,7 +55,8 @@ def _standard(raw: pd.DataFrame, names: Dict[str, str], **made: Any) -> pd.DataF
         for name in raw.columns
         if str(name).lower().endswith(("_a", "_b")) and name not in _PAIRS
     ]
-    others = raw.drop(columns=[*names.values(), *pairs, *made], errors="ignore")
+    used = {*names.values(), *pairs, *made, *_READ}
+    others = raw.drop(columns=[name for name in raw if name in used])
     return pd.DataFrame({**columns, **made, **others}, index=raw.index)
 
 
@@ -113,9 +120,8 @@ def _comparia(raw: pd.DataFrame) -> pd.DataFrame:
         "model_a": "model_a_name", "model_b": "model_b_name",
     }  # fmt: skip
     chosen, one, two = (
-        raw["chosen_model_name"],
-        raw["model_a_name"],
-        raw["model_b_name"],
+        raw[name].astype("str")
+        for name in ("chosen_model_name", "model_a_name", "model_b_name")
     )
     won = [_flags(raw["both_equal"]), chosen == one, chosen == two]
     winner = pd.Series(np.select(won, [TIE, A, B], ""), raw.index)
@@ -207,7 +213,7 @@ def _judge_arena(raw: pd.DataFrame) -> pd.DataFrame:
         "prompt_id": prompt, "model_a": "model_A", "model_b": "model_B",
         "response_a": "completion_A", "response_b": "completion_B",
     }  # fmt: skip
-    return _standard(raw.drop(columns=column), names, winner=worth, shown_first=A)
+    return _standard(raw, names, winner=worth, shown_first=A)
 
 
 def _arena_hard(raw: pd.DataFrame) -> pd.DataFrame:
@@ -235,7 +241,7 @@ def _grade(game: Any) -> float:
 
 def _wildbench(raw: pd.DataFrame) -> pd.DataFrame:
     """WildBench: the name of the winner, and how clearly it won."""
-    one, two, won = raw["model_A"], raw["model_B"], raw["winner"]
+    one, two, won = (raw[n].astype("str") for n in ("model_A", "model_B", "winner"))
     has_failed = won.map(is_failed)
     is_tie = won.map(lambda name: (outcome_of(name) or (0,))[0] == TIE)
     odd = ~((won == one) | (won == two) | is_tie | has_failed)

@@ -68,6 +68,9 @@ ROLES = {
 
 A, B, TIE, BAD, FAILED = "model_a", "model_b", "tie", "both_bad", "failed"
 
+SHARES = "*"
+"""In place of many different numbers among the outcomes."""
+
 WORDS = {
     A: "a | left | first | 1st | model a | 1-0 | win 1 | leftvote | a vote | 👈",
     B: "b | right | second | 2nd | model b | 0-1 | win 2 | rightvote | b vote | 👉",
@@ -114,7 +117,7 @@ ROLES_OF_COLUMNS = {
 MEANINGS = {
     "columns": (*ROLES_OF_COLUMNS, "keep as NAME"),
     "outcomes": (A, B, TIE, "both_bad", "failed", "its model", "win", "loss",
-                 "a number from 0 to 1"),
+                 "share", "share of model_b", "a number from 0 to 1"),
     "judges": ("people", "judge", "drop", "judge: NAME"),
 }  # fmt: skip
 """What the decisions of a mapping may be, by its parts."""

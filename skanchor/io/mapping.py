@@ -18,13 +18,13 @@ from skanchor.exceptions import BattlesError
 from skanchor.io._layouts import LAYOUTS, build
 from skanchor.io._proposal import UNCLEAR, Decision, propose
 from skanchor.io._tables import FILE, as_table
-from skanchor.io._words import MEANINGS, outcome_key
+from skanchor.io._words import MEANINGS, SHARES, outcome_key
 from skanchor.io.atomic import write_atomically
 
 VERSION = 1
 
 _DECIDED = ("columns", "outcomes", "judges")
-_SECTIONS = (*_DECIDED, "ignored", "models", "scale")
+_SECTIONS = (*_DECIDED, "ignored", "models")
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,11 @@ class Mapping:
     columns : dict of str to Decision
         Role of each column.
     outcomes : dict of str to Decision
-        Meaning of each distinct outcome.
+        Meaning of each distinct outcome; ``"*"`` stands for many numbers.
     judges : dict of str to Decision
         Each label of a judge: ``"people"``, ``"judge"``, ``"judge: NAME"``, ``"drop"``.
     models : dict of str to str
         Other names of models.
-    scale : dict of str to object or None
-        What numbers mean: ``{"model_a": 7, "model_b": 1}`` for the ends of a scale, or
-        ``{"sign": "model_a"}`` where positive ones favour that side.
     format : str
         Tool that wrote the table, or ``"table"``.
     source : str
@@ -78,7 +75,6 @@ class Mapping:
     outcomes: dict[str, Decision] = field(default_factory=dict)
     judges: dict[str, Decision] = field(default_factory=dict)
     models: dict[str, str] = field(default_factory=dict)
-    scale: dict[str, Any] | None = None
     format: str = "table"
     source: str = "table"
     notes: tuple[str, ...] = ()
@@ -147,10 +143,10 @@ class Mapping:
         open_models = [name for name, one in self.models.items() if one == UNCLEAR]
         questions = [f"what column {name!r} holds" for name in open_columns]
         questions += [f"is {name!r} another name of a model?" for name in open_models]
-        if self.scale is not None and UNCLEAR in self.scale.values():
-            questions.append("what the numbers among the outcomes mean")
         for value, one in self.outcomes.items():
-            if one.is_open:
+            if one.is_open and value == SHARES:
+                questions.append(f"outcomes are {one.reason}")
+            elif one.is_open:
                 rows = "" if one.rows is None else f" in {one.rows} rows"
                 questions.append(f"outcome {value!r}{rows}")
         column = next((n for n, d in self.columns.items() if d.meaning == "judge"), "")
@@ -170,7 +166,6 @@ class Mapping:
             for name, one in getattr(self, part).items()
         ]
         rows += [("models", old, new, None, "") for old, new in self.models.items()]
-        rows += [("scale", end, at, None, "") for end, at in (self.scale or {}).items()]
         names = ["part", "name", "meaning", "rows", "reason"]
         return pd.DataFrame(rows, columns=names).astype({"rows": "Int64"})
 
@@ -218,8 +213,7 @@ class Mapping:
                 why = "".join(c if c.isprintable() else " " for c in rows + one.reason)
                 lines.append(f"{_quoted(name)} = {_quoted(one.meaning)}  # {why}")
         reasons = {name: one.reason for name, one in ignored.items()}
-        for title, values in (("ignored", reasons), ("models", self.models),
-                              ("scale", self.scale)):  # fmt: skip
+        for title, values in (("ignored", reasons), ("models", self.models)):
             if values:
                 lines += ["", f"[{title}]"]
                 lines += [f"{_quoted(k)} = {_quoted(v)}" for k, v in values.items()]

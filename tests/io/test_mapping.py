@@ -160,9 +160,14 @@ ASKED = {
                   {"outcomes": {"error": "failed"}}, DECIDED),
     "empty.csv": (named(outcome=words("A", "B", "")), "outcome '' in 3 rows",
                   {"outcomes": {"": TIE}}),
-    "slider.csv": (named(winner="slide", outcome=words(1, -1, 0)
-                         * (np.arange(12) % 9 + 1)), "what the numbers",
-                   {"columns": {"slide": "winner"}, "scale": {"sign": A}}),
+    "shares.csv": (named(winner="pref", outcome=words(0.9, 0.2, 0.5)
+                         + np.arange(12) / 1000), "outcomes are 12 numbers",
+                   {"outcomes": {"*": "share"}}, T.assign(winner=words(0.9, 0.2, 0.5)
+                                                          + np.arange(12) / 1000)),
+    "shares_of_b.csv": (named(winner="pref", outcome=words(0.1, 0.8, 0.5)
+                              - np.arange(12) / 1000), "of model_b",
+                        {"outcomes": {"*": "share of model_b"}},
+                        T.assign(winner=words(0.9, 0.2, 0.5) + np.arange(12) / 1000)),
     "true.csv": (named(outcome=words(True, False)).loc[DECIDED.index], "outcome 'True'",
                  {"outcomes": {True: A, False: B}}, DECIDED),
     "b_won.csv": (named(winner="b_won", outcome=words(False, True)).loc[DECIDED.index],
@@ -234,6 +239,10 @@ REFUSED = {
                       "no columns are known"),
     "one_model.csv": ("prompt,model,judge,score\np,owl,human,1\nq,owl,human,2\n",
                       "no two ratings can be compared"),
+    "slider.csv": ("model_a,model_b,judge,vote\n" + "".join(
+        f"owl,elk,human,{n}\n" for n in range(-5, 5)), "numbers from -5 to 4"),
+    "slide.csv": ("model_a,model_b,judge,slide\n" + "".join(
+        f"owl,elk,human,{n}\n" for n in range(-5, 5)), "Reshape your file"),
     "nested.jsonl": ('{"pair": {"a": "owl", "b": "elk"}, "judge": "human"}\n',
                      "no columns are known"),
     "rankings.csv": ("prompt,judge,ranking\np,human,owl>elk\nq,gpt-4,elk>owl\n",
