@@ -1,16 +1,21 @@
 """The answer in plain words, and what is known of errors, agree with the numbers."""
 
+import datetime
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from reports.made_results import made_result
 
-from skanchor import AnchorPipeline
+from skanchor import AnchorPipeline, RieszDebiaser
 from skanchor._battles import Inputs
 from skanchor.baselines import JointBTL, PooledLLM
+from skanchor.bias import BoostedBias
 from skanchor.reports import to_dict
+from skanchor.reports.record import as_json_value
+from skanchor.results import RankingResult
 from skanchor.simulation import simulate_battles
 
 # What diagnostics find in small tables is no matter here.
@@ -168,3 +173,36 @@ def test_shares_add_up_and_limits_are_those_of_the_outlook(without_items):
     assert found["votes"] == outlook.table["votes"].iloc[1]
     # Without item effects verdicts of any judges have the one limit.
     assert found["judges"] == found["verdicts"]
+
+
+def test_the_best_of_many_is_read_off_the_board():
+    n = 120
+    result = RankingResult(
+        np.array([f"m{i}" for i in range(n)], dtype=object),
+        np.arange(n) == 0,
+        np.linspace(-3.0, 3.0, n)[None],
+        np.eye(n)[None] * 0.01,
+        np.zeros(n, bool),
+        np.ones(n, int),
+        np.ones(n, int),
+    )
+    board = result.leaderboard()
+    best = [row["model"] for row in to_dict(result)["best"]]
+    assert best == board.index[board["rank_low"] == 1].tolist()
+
+
+def test_labels_of_types_that_json_lacks_are_their_texts():
+    record = {b"a": datetime.date(2026, 1, 1), "b": [np.inf, np.nan, np.int64(3)]}
+    plain = {"b'a'": "2026-01-01", "b": ["inf", None, 3]}
+    assert as_json_value(record) == plain
+
+
+def test_what_no_closed_form_says_is_left_out(with_items):
+    data = simulate_battles(n_models=5, n_new=150, n_historical=900, random_state=0)
+    debiaser = RieszDebiaser(BoostedBias(max_rounds=2))
+    boosted = AnchorPipeline(cv=2, random_state=0, debiaser=debiaser, item_effects=None)
+    found = errors_of(boosted.fit(data.X, data.y))
+    assert found["verdicts"] == found["judges"] < found["half_width"]
+    assert found["votes"] is None
+    unknown = replace(with_items.result_.fitted, debiaser=None)
+    assert errors_of(replace(with_items.result_, fitted=unknown))["verdicts"] is None
