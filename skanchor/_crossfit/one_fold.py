@@ -322,9 +322,10 @@ def _weighed(
         seed_offset,
     )
     offset = by_row(sources, [fit.bias(rows) for rows in sources], n_rows)
-    fit = weighing.fit(fit)
-    rows = weighing.rows(start.sample, offset)
-    return fit, rows, weighing.prior(fit, X, curvature)
+    fit = fit.with_spans(weighing.widths)
+    biased = start.sample.X.with_columns(biases=offset)
+    rows = weighing.rows(start.sample.with_battles(biased))
+    return fit, rows, weighing.prior(fit)
 
 
 def warn_of_fold(weights: RieszWeights, models: np.ndarray) -> None:

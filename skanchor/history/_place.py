@@ -220,5 +220,7 @@ def _debiaser(
         learners.append(known)
     solution = Solution.of_grams(fit, placed.grams, placed.prior)
     weighing = Weighing(tuple(learners))
-    assert stages.debiaser is not None
-    return stages.debiaser.with_solution(X.models, X.judges, weighing, solution)
+    debiaser = copy(stages.debiaser)
+    assert debiaser is not None
+    debiaser.keep(X, weighing, solution)
+    return debiaser

@@ -292,7 +292,7 @@ def fit_folds(
     fit, debiaser = known.fit, start.full.chain.debiaser
     assert debiaser is not None
     curvature = {rows.source: rows.curvature_of_rows for rows in known.sources[0]}
-    prior, trained = debiaser.weighing_.prior_of(fit.fit, curvature), []
+    prior, trained = debiaser.weighing_.prior(fit.fit, curvature), []
     for sources in known.sources:
         steps = start.steps(fit)
         full = FitOfAllRows.of(fit.fit, steps, sources, fit.bounds, prior)
